@@ -1,0 +1,1 @@
+//! One ACP agent as a child process under a guard.

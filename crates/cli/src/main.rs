@@ -1,0 +1,3 @@
+//! The `matins` command.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! Scheduler, worker, watchdog and housekeeping.

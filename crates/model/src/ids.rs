@@ -1,0 +1,211 @@
+//! Typed ids: UUIDv7 inside, a prefix when shown (`run_0199...`).
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+use uuid::{Builder, Uuid};
+
+use crate::time::{Entropy, Timestamp};
+
+/// Why a text is not an id.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{given:?} is not {article} id: expected `{prefix}_` and 32 hexadecimal digits")]
+pub struct InvalidId {
+    given: String,
+    article: &'static str,
+    prefix: &'static str,
+}
+
+/// Makes a time-ordered UUID (RFC 9562, version 7) from an instant and eighty random bits.
+fn uuid_v7(now: Timestamp, entropy: &dyn Entropy) -> Uuid {
+    let mut random = [0; 10];
+    entropy.fill(&mut random);
+    let millis = u64::try_from(now.as_microsecond() / 1000).unwrap_or(0);
+    Builder::from_unix_timestamp_millis(millis, &random).into_uuid()
+}
+
+macro_rules! typed_id {
+    ($($(#[$doc:meta])* $name:ident = $prefix:literal, $article:literal;)*) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(Uuid);
+
+        impl $name {
+            /// What stands before the underscore when the id is shown.
+            pub const PREFIX: &'static str = $prefix;
+
+            /// Makes a new id, ordered by `now` to the millisecond.
+            pub fn generate(now: Timestamp, entropy: &dyn Entropy) -> Self {
+                Self(uuid_v7(now, entropy))
+            }
+
+            /// Takes an id as a database keeps it.
+            pub const fn from_uuid(uuid: Uuid) -> Self {
+                Self(uuid)
+            }
+
+            /// Gives the id as a database keeps it.
+            pub const fn uuid(self) -> Uuid {
+                self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!($prefix, "_{}"), self.0.simple())
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = InvalidId;
+
+            /// Reads the form that is shown; a bare UUID is taken too.
+            fn from_str(text: &str) -> Result<Self, InvalidId> {
+                let bare = text.strip_prefix(concat!($prefix, "_")).unwrap_or(text);
+                Uuid::try_parse(bare).map(Self).map_err(|_| InvalidId {
+                    given: text.chars().take(80).collect(),
+                    article: $article,
+                    prefix: $prefix,
+                })
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+                text.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    )*};
+}
+
+typed_id! {
+    /// Owner of everything else.
+    TenantId = "ten", "a tenant";
+    /// How to start one ACP agent.
+    HarnessId = "har", "a harness";
+    /// A place where agent processes run.
+    InstanceId = "ins", "an instance";
+    /// The top-level unit of conversation and work.
+    SessionId = "ses", "a session";
+    /// An agent's place in a session; its row in `agent_definitions`.
+    SeatId = "seat", "a seat";
+    /// A reusable blueprint that triggers fire.
+    AutomationId = "aut", "an automation";
+    /// One condition that fires an automation.
+    TriggerId = "trg", "a trigger";
+    /// One thing to be taken up by a seat, the same for all attempts at it.
+    InputId = "inp", "an input";
+    /// One attempt to execute one input.
+    RunId = "run", "a run";
+    /// One row of a transcript.
+    MessageId = "msg", "a message";
+    /// A node of a goal's graph of work.
+    TaskId = "task", "a task";
+    /// A permission request that waits for a person.
+    ApprovalId = "apr", "an approval";
+}
+
+/// The id that an agent gave to its own session. Opaque: never parsed, never compared across
+/// harnesses, instances or working directories.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct AcpSessionId(String);
+
+impl AcpSessionId {
+    /// Takes the id as the agent wrote it.
+    pub fn new(id: impl Into<String>) -> Self {
+        Self(id.into())
+    }
+
+    /// Gives the id as the agent wrote it.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for AcpSessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Names one worker for people: `<hostname>-<pid>-<random8>`. It guards nothing; the attempt's own
+/// row does.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct WorkerId(String);
+
+impl WorkerId {
+    /// Makes the name of a worker of the process `pid` on `hostname`.
+    pub fn generate(hostname: &str, pid: u32, entropy: &dyn Entropy) -> Self {
+        let mut random = [0; 4];
+        entropy.fill(&mut random);
+        Self(format!(
+            "{hostname}-{pid}-{:08x}",
+            u32::from_be_bytes(random)
+        ))
+    }
+
+    /// Takes a name as it was stored.
+    pub fn from_stored(name: String) -> Self {
+        Self(name)
+    }
+
+    /// Gives the name as it is stored.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for WorkerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Zeros;
+
+    impl Entropy for Zeros {
+        fn fill(&self, bytes: &mut [u8]) {
+            bytes.fill(0);
+        }
+    }
+
+    fn at(micros: i64) -> Timestamp {
+        Timestamp::from_microsecond(micros).unwrap()
+    }
+
+    #[test]
+    fn a_shown_id_is_read_back() {
+        let id = RunId::generate(at(1_700_000_000_000_000), &Zeros);
+        assert_eq!(id.to_string(), "run_018bcfe5680070008000000000000000");
+        assert_eq!(id.to_string().parse(), Ok(id));
+        assert_eq!(id.uuid().to_string().parse(), Ok(id));
+    }
+
+    #[test]
+    fn another_kind_of_id_is_refused_by_name() {
+        let seat = SeatId::generate(at(0), &Zeros).to_string();
+        let error = seat.parse::<RunId>().unwrap_err().to_string();
+        assert!(
+            error.contains("a run id") && error.contains("run_"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn ids_are_ordered_by_time() {
+        assert!(RunId::generate(at(2_000_000), &Zeros) > RunId::generate(at(1_000_000), &Zeros));
+    }
+}

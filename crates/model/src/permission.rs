@@ -1,0 +1,149 @@
+//! Rules that answer an agent's permission requests while nobody watches.
+
+use serde::{Deserialize, Serialize};
+
+/// What a permission request is about, as the agent says it (ACP `ToolKind` and the title).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PermissionRequest {
+    /// The tool's kind in the protocol's words: `read`, `edit`, `execute`, `fetch`, ...; `other`
+    /// where the agent names none.
+    pub tool_kind: String,
+    /// The line that the agent shows for the call.
+    pub title: String,
+}
+
+/// What a rule says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// The request is granted, once.
+    Allow,
+    /// The request is refused.
+    Deny,
+}
+
+/// One rule: it speaks of requests whose kind and title both match.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PermissionRule {
+    /// A pattern for the tool's kind; `*` stands for any run of characters.
+    pub tool: String,
+    /// A pattern for the title; absent: every title.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What the rule says.
+    pub verdict: Verdict,
+}
+
+/// An ordered set of rules.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct PermissionRules(pub Vec<PermissionRule>);
+
+impl PermissionRules {
+    /// Answers a request. A rule that denies outweighs any that allows, whatever their order, so
+    /// that adding one never allows more; `None` means that no rule covers the request.
+    pub fn verdict(&self, request: &PermissionRequest) -> Option<Verdict> {
+        let covering = self.0.iter().filter(|rule| rule.covers(request));
+        covering
+            .map(|rule| rule.verdict)
+            .max_by_key(|verdict| *verdict == Verdict::Deny)
+    }
+}
+
+impl PermissionRule {
+    fn covers(&self, request: &PermissionRequest) -> bool {
+        matches(&self.tool, &request.tool_kind)
+            && self
+                .title
+                .as_deref()
+                .is_none_or(|pattern| matches(pattern, &request.title))
+    }
+}
+
+/// Matches `text` against a pattern in which `*` stands for any run of characters.
+///
+/// Takes time proportional to the product of both lengths at worst: the title comes from the agent.
+fn matches(pattern: &str, text: &str) -> bool {
+    let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
+    let (mut at, mut read) = (0, 0);
+    let mut star = None;
+    while read < text.len() {
+        if pattern.get(at) == Some(&b'*') {
+            star = Some((at, read));
+            at += 1;
+        } else if pattern.get(at) == Some(&text[read]) {
+            at += 1;
+            read += 1;
+        } else if let Some((star_at, star_read)) = star {
+            at = star_at + 1;
+            read = star_read + 1;
+            star = Some((star_at, read));
+        } else {
+            return false;
+        }
+    }
+    pattern[at..].iter().all(|byte| *byte == b'*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(tool_kind: &str, title: &str) -> PermissionRequest {
+        PermissionRequest {
+            tool_kind: tool_kind.into(),
+            title: title.into(),
+        }
+    }
+
+    fn rule(tool: &str, title: Option<&str>, verdict: Verdict) -> PermissionRule {
+        PermissionRule {
+            tool: tool.into(),
+            title: title.map(Into::into),
+            verdict,
+        }
+    }
+
+    #[test]
+    fn what_no_rule_covers_has_no_verdict() {
+        let rules = PermissionRules(vec![rule("read", None, Verdict::Allow)]);
+        assert_eq!(rules.verdict(&request("execute", "rm -rf /")), None);
+        assert_eq!(
+            rules.verdict(&request("read", "notes.md")),
+            Some(Verdict::Allow)
+        );
+    }
+
+    #[test]
+    fn adding_a_denial_never_allows_more() {
+        let allow = rule("execute", Some("git *"), Verdict::Allow);
+        let deny = rule("*", Some("*push*"), Verdict::Deny);
+        for rules in [vec![allow.clone(), deny.clone()], vec![deny, allow]] {
+            let rules = PermissionRules(rules);
+            assert_eq!(
+                rules.verdict(&request("execute", "git push")),
+                Some(Verdict::Deny)
+            );
+            assert_eq!(
+                rules.verdict(&request("execute", "git log")),
+                Some(Verdict::Allow)
+            );
+        }
+    }
+
+    #[test]
+    fn stars_stand_for_any_run() {
+        for (pattern, text, expected) in [
+            ("*", "", true),
+            ("", "", true),
+            ("", "a", false),
+            ("a*c", "abbbc", true),
+            ("a*c", "abbbd", false),
+            ("*ab*ab", "ab-ab-ab", true),
+            ("naïve*", "naïve é", true),
+        ] {
+            assert_eq!(matches(pattern, text), expected, "{pattern:?} {text:?}");
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! When triggers fire next.

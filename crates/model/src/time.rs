@@ -1,0 +1,134 @@
+//! Instants, cut to microseconds at birth so that both databases give back what was written.
+
+use std::{fmt, ops::Add, str::FromStr, time::Duration};
+
+use serde::{Deserialize, Serialize};
+
+/// An instant in UTC with microsecond precision.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct Timestamp(jiff::Timestamp);
+
+/// An instant outside the years -9999 to 9999.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0} microseconds since 1970 is outside the years -9999 to 9999")]
+pub struct OutOfRange(i64);
+
+impl Timestamp {
+    /// The Unix epoch.
+    pub const UNIX_EPOCH: Self = Self(jiff::Timestamp::UNIX_EPOCH);
+    /// The last instant that can be written.
+    pub const MAX: Self = Self(jiff::Timestamp::constant(253_402_207_200, 0));
+
+    /// Reads microseconds since the Unix epoch.
+    pub fn from_microsecond(micros: i64) -> Result<Self, OutOfRange> {
+        jiff::Timestamp::from_microsecond(micros)
+            .map(Self)
+            .map_err(|_| OutOfRange(micros))
+    }
+
+    /// Cuts an instant to microseconds, toward the past.
+    pub fn from_jiff(instant: jiff::Timestamp) -> Self {
+        let nanos = instant.as_nanosecond();
+        let micros = i64::try_from(nanos.div_euclid(1000)).unwrap_or(i64::MIN);
+        jiff::Timestamp::from_microsecond(micros).map_or(Self(instant), Self)
+    }
+
+    /// Gives the instant for calendar arithmetic.
+    pub const fn jiff(self) -> jiff::Timestamp {
+        self.0
+    }
+
+    /// Microseconds since the Unix epoch.
+    pub fn as_microsecond(self) -> i64 {
+        self.0.as_microsecond()
+    }
+
+    /// The time from `earlier` to here; zero if `earlier` is later.
+    pub fn since(self, earlier: Self) -> Duration {
+        let micros = self
+            .as_microsecond()
+            .saturating_sub(earlier.as_microsecond());
+        Duration::from_micros(u64::try_from(micros).unwrap_or(0))
+    }
+
+    /// The instant `duration` before; the earliest one if there is none.
+    #[must_use]
+    pub fn saturating_sub(self, duration: Duration) -> Self {
+        let micros = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
+        let at = self.as_microsecond().saturating_sub(micros);
+        jiff::Timestamp::from_microsecond(at).map_or(Self(jiff::Timestamp::MIN), Self)
+    }
+}
+
+impl Add<Duration> for Timestamp {
+    type Output = Self;
+
+    /// Stops at [`Timestamp::MAX`].
+    fn add(self, duration: Duration) -> Self {
+        let micros = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
+        let at = self.as_microsecond().saturating_add(micros);
+        jiff::Timestamp::from_microsecond(at)
+            .map_or(Self::MAX, Self)
+            .min(Self::MAX)
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Debug for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl FromStr for Timestamp {
+    type Err = jiff::Error;
+
+    /// Reads RFC 3339 and RFC 9557, an offset or a zone required.
+    fn from_str(text: &str) -> Result<Self, jiff::Error> {
+        text.parse().map(Self::from_jiff)
+    }
+}
+
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        jiff::Timestamp::deserialize(deserializer).map(Self::from_jiff)
+    }
+}
+
+/// Tells the time. Only the binary makes one that reads the system's.
+pub trait Clock: Send + Sync {
+    /// The present instant.
+    fn now(&self) -> Timestamp;
+}
+
+/// Gives randomness. Only the binary makes one that reads the system's.
+pub trait Entropy: Send + Sync {
+    /// Fills `bytes` with random ones.
+    fn fill(&self, bytes: &mut [u8]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instants_are_cut_to_microseconds_toward_the_past() {
+        let fine = jiff::Timestamp::new(-1, -1).unwrap();
+        assert_eq!(Timestamp::from_jiff(fine).as_microsecond(), -1_000_001);
+        let text: Timestamp = "2026-11-21T09:00:00.123456789Z".parse().unwrap();
+        assert_eq!(text.to_string(), "2026-11-21T09:00:00.123456Z");
+    }
+
+    #[test]
+    fn arithmetic_stops_at_the_ends() {
+        assert_eq!(Timestamp::MAX + Duration::from_secs(1), Timestamp::MAX);
+        assert_eq!(Timestamp::UNIX_EPOCH + Duration::MAX, Timestamp::MAX);
+        assert_eq!(Timestamp::UNIX_EPOCH.since(Timestamp::MAX), Duration::ZERO);
+    }
+}

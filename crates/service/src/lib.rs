@@ -1,0 +1,1 @@
+//! What people ask for: create, edit, say, fire, reset, pause, delete.

@@ -1,0 +1,1 @@
+//! The contract of the store, with PostgreSQL and SQLite behind it.

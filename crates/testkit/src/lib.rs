@@ -1,0 +1,1 @@
+//! Fake clock, scripted agent, test databases and scenarios for tests.
