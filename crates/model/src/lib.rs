@@ -3,10 +3,29 @@
 //! **Invariant:** no I/O, no `async`; never reads a clock, randomness or the environment. What
 //! depends on time or chance takes a [`Timestamp`], a [`Clock`] or an [`Entropy`].
 
+pub mod automation;
+pub mod entity;
+pub mod harness;
 pub mod ids;
+pub mod lifecycle;
+pub mod limits;
+pub mod occurrence;
+pub mod outcome;
 pub mod permission;
+pub mod policy;
+pub mod prompt;
+pub mod run;
 pub mod schedule;
+pub mod session;
+pub mod text_enum;
 pub mod time;
+pub mod transcript;
+pub mod turn;
+
+#[cfg(test)]
+mod tests_decisions;
+#[cfg(test)]
+mod tests_states;
 
 pub use ids::*;
 pub use time::{Clock, Entropy, Timestamp};

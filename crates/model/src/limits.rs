@@ -1,0 +1,48 @@
+//! Limits in one place, each with its unit, and the relations that must hold between them.
+
+use std::time::Duration;
+
+/// How late the latest due instant may be and still count as on time.
+pub const FIRE_GRACE: Duration = Duration::from_secs(60);
+
+/// How many occurrences of one trigger one look at it makes at the most.
+pub const OCCURRENCES_PER_FIRE: usize = 100;
+
+/// How many due triggers one transaction takes at the most.
+pub const TRIGGERS_PER_FIRE: u32 = 500;
+
+/// The default period of a running run's heartbeat.
+pub const HEARTBEAT: Duration = Duration::from_secs(20);
+
+/// The default age at which a heartbeat is stale and its run is given up.
+pub const HEARTBEAT_STALE: Duration = Duration::from_secs(180);
+
+/// How long before its heartbeat would be stale an agent's tree is killed by its guard.
+pub const LEASE_MARGIN: Duration = Duration::from_secs(10);
+
+/// The default longest sleep of the scheduler: a net below the wake-ups.
+pub const TICK: Duration = Duration::from_secs(30);
+
+/// The longest that any loop sleeps without looking at the clock again: timers stand still while a
+/// machine sleeps, and clocks are set.
+pub const SLEEP_SLICE: Duration = Duration::from_secs(1);
+
+/// The default period of the watchdog.
+pub const WATCHDOG: Duration = Duration::from_secs(60);
+
+/// The longest text that a person or an automation may send, in bytes.
+pub const CONTENT_BYTES: usize = 1 << 20;
+
+/// The longest name of anything, in bytes.
+pub const NAME_BYTES: usize = 200;
+
+/// The longest assistant text that is kept of one turn, in bytes; the rest is cut and said so.
+pub const ANSWER_BYTES: usize = 4 << 20;
+
+/// How many updates of one turn (tool calls, plans) the transcript keeps at the most.
+pub const UPDATES_PER_TURN: usize = 10_000;
+
+const _: () = assert!(HEARTBEAT.as_secs() * 3 <= HEARTBEAT_STALE.as_secs());
+const _: () = assert!(LEASE_MARGIN.as_secs() * 3 <= HEARTBEAT_STALE.as_secs());
+const _: () = assert!(SLEEP_SLICE.as_millis() <= TICK.as_millis());
+const _: () = assert!(TICK.as_secs() <= FIRE_GRACE.as_secs());

@@ -1,0 +1,90 @@
+//! Every pair of state and event, and the diagrams in `docs/states.md`.
+
+use std::{fs, path::Path};
+
+use crate::{
+    automation::AutomationState,
+    lifecycle::Lifecycle,
+    run::RunStatus,
+    session::SessionState,
+};
+
+/// One line a state: the state after each event in turn, `-` where it is refused.
+fn table<S: Lifecycle>() -> Vec<String> {
+    let line = |state: &S| {
+        let next = S::EVENTS.iter().map(|event| match state.apply(*event) {
+            Ok(next) => next.to_string(),
+            Err(refused) => {
+                let text = refused.to_string();
+                assert!(text.contains(&state.to_string()) && text.contains(&event.to_string()));
+                "-".into()
+            }
+        });
+        format!("{state}: {}", next.collect::<Vec<_>>().join(" "))
+    };
+    S::STATES.iter().map(line).collect()
+}
+
+#[test]
+fn every_pair_of_session_state_and_move_is_as_specified() {
+    // enable pause resume complete fail archive
+    let expected = [
+        "draft: active - - - - -",
+        "active: - paused - done failed -",
+        "paused: - - active - - -",
+        "done: - - - - - archived",
+        "failed: - - - - - archived",
+        "archived: - - - - - -",
+    ];
+    assert_eq!(table::<SessionState>(), expected);
+}
+
+#[test]
+fn every_pair_of_run_status_and_move_is_as_specified() {
+    // promote claim hold begin succeed fail cancel stall
+    let expected = [
+        "queued: - delivered deferred - - failed cancelled -",
+        "deferred: queued - - - - failed cancelled -",
+        "delivered: - - deferred running - failed cancelled stalled",
+        "running: - - - - succeeded failed cancelled stalled",
+        "succeeded: - - - - - - - -",
+        "failed: - - - - - - - -",
+        "cancelled: - - - - - - - -",
+        "stalled: - - - - - - - -",
+        "skipped: - - - - - - - -",
+        "missed: - - - - - - - -",
+    ];
+    assert_eq!(table::<RunStatus>(), expected);
+    for status in RunStatus::ALL {
+        assert_eq!(status.is_over(), status.is_final(), "{status}");
+    }
+}
+
+#[test]
+fn every_pair_of_automation_state_and_move_is_as_specified() {
+    // pause resume reset fire delete
+    let expected = [
+        "enabled: paused - enabled enabled deleted",
+        "paused: - enabled paused paused deleted",
+        "deleted: - - - - -",
+    ];
+    assert_eq!(table::<AutomationState>(), expected);
+}
+
+#[test]
+fn the_diagrams_in_the_docs_are_those_of_the_code() {
+    let section = |title: &str, diagram: String| format!("## {title}\n\n```mermaid\n{diagram}\n```\n");
+    let text = [
+        "# States\n\nDrawn from the code: `MATINS_UPDATE=1 cargo test -p matins-model states` writes this page anew.\n".into(),
+        section("Session", SessionState::diagram()),
+        section("Run", RunStatus::diagram()),
+        section("Automation", AutomationState::diagram()),
+    ]
+    .join("\n");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/states.md");
+    if option_env!("MATINS_UPDATE").is_some() {
+        fs::create_dir_all(page.parent().unwrap()).unwrap();
+        fs::write(&page, &text).unwrap();
+    }
+    assert_eq!(fs::read_to_string(&page).unwrap(), text, "docs/states.md is stale");
+}

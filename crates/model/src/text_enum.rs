@@ -1,0 +1,66 @@
+//! Enums that are a fixed word in the database, in JSON and on the command line.
+
+/// Why a text is not one of an enum's words.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{given:?} is not {what}: expected one of {accepted}")]
+pub struct UnknownWord {
+    /// What was given.
+    pub given: String,
+    /// What was asked for, with its article.
+    pub what: &'static str,
+    /// The words that are accepted.
+    pub accepted: String,
+}
+
+macro_rules! text_enum {
+    ($(#[$doc:meta])* $name:ident, $what:literal { $($(#[$vdoc:meta])* $variant:ident = $word:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $name { $($(#[$vdoc])* $variant,)* }
+
+        impl $name {
+            /// Every value, in the order of declaration.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// The word that stands for the value everywhere.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $word,)* }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.as_str())
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = $crate::text_enum::UnknownWord;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                Self::ALL.iter().copied().find(|value| value.as_str() == text).ok_or_else(|| {
+                    $crate::text_enum::UnknownWord {
+                        given: text.chars().take(80).collect(),
+                        what: $what,
+                        accepted: [$($word,)*].join(", "),
+                    }
+                })
+            }
+        }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.as_str())
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+                text.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+
+pub(crate) use text_enum;

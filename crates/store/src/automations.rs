@@ -1,0 +1,306 @@
+//! Automations and their triggers.
+
+use model::{
+    AutomationId, HarnessId, TenantId, Timestamp, TriggerId,
+    automation::{AutomationEvent, AutomationState},
+    entity::{Automation, SeatSettings, Trigger},
+    lifecycle::Lifecycle,
+    occurrence,
+    permission::PermissionRules,
+    policy::{Policies, SessionMode},
+    schedule::{Schedule, Spec},
+};
+use serde_json::json;
+
+use crate::{
+    Error, Scope,
+    database::{Tx, params, sql, sql_by_dialect},
+    rows,
+    store::{Store, transact},
+};
+
+/// An automation to be made, with its triggers.
+#[derive(Debug, Clone)]
+pub struct NewAutomation {
+    /// Its name, unique for the tenant.
+    pub name: String,
+    /// What the agent is asked.
+    pub prompt: String,
+    /// The harness that starts the agent.
+    pub harness: HarnessId,
+    /// The working directory of its sessions, absolute; absent: a folder of each session's own.
+    pub cwd: Option<String>,
+    /// Where its turns go.
+    pub session_mode: SessionMode,
+    /// The key of the session that it is bound to, for `bound` only.
+    pub bound_session_key: Option<String>,
+    /// Its policies.
+    pub policies: Policies,
+    /// The mode and the settings of its seats.
+    pub settings: SeatSettings,
+    /// Rules for its turns, beyond those of the harness.
+    pub permissions: PermissionRules,
+    /// Its triggers, the manual one left out: every automation has that.
+    pub triggers: Vec<Spec>,
+}
+
+impl Store {
+    /// Makes an automation, enabled, with its triggers and the manual one.
+    pub async fn create_automation(
+        &self,
+        tenant: TenantId,
+        new: &NewAutomation,
+        now: Timestamp,
+    ) -> Result<AutomationId, Error> {
+        let made = transact!(self, Scope::Tenant(tenant), |tx| {
+            let id = AutomationId::generate(now, self.ids());
+            tx.execute(
+                sql!("automations/insert"),
+                params![
+                    id,
+                    tenant,
+                    new.name.as_str(),
+                    new.prompt.as_str(),
+                    new.harness,
+                    new.cwd.as_deref(),
+                    new.session_mode.as_str(),
+                    new.bound_session_key.as_deref(),
+                    &json!(new.policies),
+                    &json!(new.settings),
+                    &json!(new.permissions),
+                    now
+                ],
+            )
+            .await?;
+            for spec in std::iter::once(&Spec::Manual).chain(&new.triggers) {
+                self.insert_trigger(tx, tenant, id, spec, &new.policies, now).await?;
+            }
+            Ok(id)
+        });
+        match made {
+            Err(Error::Database(error)) if error.is_conflict() => {
+                Err(Error::Exists { what: "an automation", name: new.name.clone() })
+            }
+            made => made,
+        }
+    }
+
+    async fn insert_trigger(
+        &self,
+        tx: &mut Tx,
+        tenant: TenantId,
+        automation: AutomationId,
+        spec: &Spec,
+        policies: &Policies,
+        now: Timestamp,
+    ) -> Result<TriggerId, Error> {
+        let id = TriggerId::generate(now, self.ids());
+        let due = next_due(id, spec, policies, now)?;
+        tx.execute(
+            sql!("triggers/insert"),
+            params![
+                id,
+                tenant,
+                automation,
+                spec.kind(),
+                &json!(spec),
+                due.map(|due| due.scheduled_for),
+                due.map(|due| due.fire_at),
+                now
+            ],
+        )
+        .await?;
+        Ok(id)
+    }
+
+    /// Reads one automation. Removed ones are not found.
+    pub async fn automation(&self, scope: Scope, id: AutomationId) -> Result<Automation, Error> {
+        let mut tx = self.db.read(scope).await?;
+        read(&mut tx, scope, id).await
+    }
+
+    /// Reads the automation of a name, if there is one.
+    pub async fn automation_by_name(
+        &self,
+        tenant: TenantId,
+        name: &str,
+    ) -> Result<Option<Automation>, Error> {
+        let mut tx = self.db.read(Scope::Tenant(tenant)).await?;
+        let row = tx.fetch_optional(sql!("automations/by_name"), params![tenant, name]).await?;
+        row.as_ref().map(rows::automation).transpose()
+    }
+
+    /// Lists automations by name.
+    pub async fn automations(&self, scope: Scope) -> Result<Vec<Automation>, Error> {
+        let mut tx = self.db.read(scope).await?;
+        let found = tx.fetch_all(sql!("automations/list"), params![scope.tenant()]).await?;
+        found.iter().map(rows::automation).collect()
+    }
+
+    /// Lists the automations of people that are bound to the session of `key`.
+    pub async fn automations_bound_to(
+        &self,
+        tenant: TenantId,
+        key: &str,
+    ) -> Result<Vec<Automation>, Error> {
+        let mut tx = self.db.read(Scope::Tenant(tenant)).await?;
+        let found = tx.fetch_all(sql!("automations/bound_to"), params![tenant, key]).await?;
+        found.iter().map(rows::automation).collect()
+    }
+
+    /// Lists an automation's triggers, the manual one first.
+    pub async fn triggers(&self, scope: Scope, id: AutomationId) -> Result<Vec<Trigger>, Error> {
+        let mut tx = self.db.read(scope).await?;
+        read(&mut tx, scope, id).await?;
+        triggers(&mut tx, id).await
+    }
+
+    /// Holds an automation. Instants until it is resumed are not due.
+    pub async fn pause_automation(
+        &self,
+        scope: Scope,
+        id: AutomationId,
+        reason: &str,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        transact!(self, scope, |tx| {
+            let automation = lock(tx, scope, id).await?;
+            automation.state.apply(AutomationEvent::Pause)?;
+            pause(tx, id, reason, now).await
+        })
+    }
+
+    /// Lets an automation go on. Its triggers are due from now, its row of failures is forgotten and
+    /// what a person should look at counts as seen.
+    pub async fn resume_automation(
+        &self,
+        scope: Scope,
+        id: AutomationId,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        transact!(self, scope, |tx| {
+            let automation = lock(tx, scope, id).await?;
+            automation.state.apply(AutomationEvent::Resume)?;
+            let none: Option<&str> = None;
+            let never: Option<Timestamp> = None;
+            tx.execute(sql!("automations/set_paused"), params![id, never, none, now]).await?;
+            tx.execute(sql!("automations/set_attention"), params![id, none, now]).await?;
+            tx.execute(sql!("automations/set_failures"), params![id, 0_i64, now]).await?;
+            for trigger in triggers(tx, id).await? {
+                let due = next_due(trigger.id, &trigger.spec, &automation.policies, now)?;
+                tx.execute(
+                    sql!("triggers/set_next"),
+                    params![
+                        trigger.id,
+                        due.map(|due| due.scheduled_for),
+                        due.map(|due| due.fire_at),
+                        now
+                    ],
+                )
+                .await?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Lets go of an automation's current session: the next run starts another one, and the old one
+    /// stays in its history.
+    pub async fn reset_automation(
+        &self,
+        scope: Scope,
+        id: AutomationId,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        transact!(self, scope, |tx| {
+            let automation = lock(tx, scope, id).await?;
+            automation.state.apply(AutomationEvent::Reset)?;
+            let none: Option<model::SessionId> = None;
+            tx.execute(sql!("automations/set_current_session"), params![id, none, now]).await?;
+            Ok(())
+        })
+    }
+
+    /// Removes an automation. Its sessions and its runs stay; those of its runs that wait are called
+    /// off, and one that executes goes on to its end.
+    pub async fn delete_automation(
+        &self,
+        scope: Scope,
+        id: AutomationId,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        transact!(self, scope, |tx| {
+            let automation = lock(tx, scope, id).await?;
+            automation.state.apply(AutomationEvent::Delete)?;
+            delete(tx, id, now).await?;
+            crate::runs::cancel::waiting_of(self, tx, id, "automation deleted", now).await
+        })
+    }
+}
+
+/// Reads an automation that is not removed.
+async fn read(tx: &mut Tx, scope: Scope, id: AutomationId) -> Result<Automation, Error> {
+    let row = tx.fetch_optional(sql!("automations/by_id"), params![scope.tenant(), id]).await?;
+    let found = row.as_ref().map(rows::automation).transpose()?;
+    found
+        .filter(|automation| automation.state != AutomationState::Deleted)
+        .ok_or_else(|| Error::not_found("automation", id))
+}
+
+/// Locks an automation that is not removed.
+pub(crate) async fn lock(
+    tx: &mut Tx,
+    scope: Scope,
+    id: AutomationId,
+) -> Result<Automation, Error> {
+    // The tenant is checked by the first read; the second one locks what it found.
+    read(tx, scope, id).await?;
+    let row = tx.fetch_one(sql_by_dialect!("automations/lock"), params![id]).await?;
+    rows::automation(&row)
+}
+
+pub(crate) async fn triggers(tx: &mut Tx, id: AutomationId) -> Result<Vec<Trigger>, Error> {
+    let found = tx.fetch_all(sql!("triggers/of_automation"), params![id]).await?;
+    found.iter().map(rows::trigger).collect()
+}
+
+/// Pauses an automation and stops its triggers.
+pub(crate) async fn pause(
+    tx: &mut Tx,
+    id: AutomationId,
+    reason: &str,
+    now: Timestamp,
+) -> Result<(), Error> {
+    tx.execute(sql!("automations/set_paused"), params![id, now, reason, now]).await?;
+    stop_triggers(tx, id, now).await
+}
+
+/// Marks an automation as removed and stops its triggers.
+pub(crate) async fn delete(tx: &mut Tx, id: AutomationId, now: Timestamp) -> Result<(), Error> {
+    tx.execute(sql!("automations/delete"), params![id, now]).await?;
+    stop_triggers(tx, id, now).await
+}
+
+async fn stop_triggers(tx: &mut Tx, id: AutomationId, now: Timestamp) -> Result<(), Error> {
+    let never: Option<Timestamp> = None;
+    for trigger in triggers(tx, id).await? {
+        tx.execute(sql!("triggers/set_next"), params![trigger.id, never, never, now]).await?;
+    }
+    Ok(())
+}
+
+/// When a trigger is due next, after `after`.
+pub(crate) fn next_due(
+    trigger: TriggerId,
+    spec: &Spec,
+    policies: &Policies,
+    after: Timestamp,
+) -> Result<Option<occurrence::Due>, Error> {
+    let schedule = schedule(trigger, spec)?;
+    occurrence::next_due(trigger, &schedule, policies, after)
+        .map_err(|source| Error::Schedule { trigger, source })
+}
+
+/// The schedule of a stored specification.
+pub(crate) fn schedule(trigger: TriggerId, spec: &Spec) -> Result<Schedule, Error> {
+    Schedule::parse(spec).map_err(|source| Error::Schedule { trigger, source })
+}

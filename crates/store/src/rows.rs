@@ -1,0 +1,170 @@
+//! The one road from rows to the model's nouns.
+
+use model::{
+    AcpSessionId, WorkerId,
+    automation::AutomationState,
+    entity::{Automation, Event, Message, Run, RunRecord, Seat, Session, Trigger},
+    harness::{Harness, HarnessConfig, Offers},
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, database::Row};
+
+/// A harness's column `config`: what a person set and what the agent offered.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct StoredHarness {
+    pub(crate) config: HarnessConfig,
+    #[serde(default)]
+    pub(crate) offers: Option<Offers>,
+}
+
+pub(crate) fn harness(row: &Row) -> Result<Harness, Error> {
+    let stored: StoredHarness = row.json("config")?;
+    Ok(Harness {
+        id: row.get("id")?,
+        name: row.get("name")?,
+        config: stored.config,
+        offers: stored.offers,
+    })
+}
+
+pub(crate) fn session(row: &Row) -> Result<Session, Error> {
+    Ok(Session {
+        id: row.get("id")?,
+        tenant_id: row.get("tenant_id")?,
+        kind: row.word("kind")?,
+        session_type: row.word("type")?,
+        state: row.word("state")?,
+        state_reason: row.get("state_reason")?,
+        session_key: row.get("session_key")?,
+        title: row.get("title")?,
+        cwd: row.get("cwd")?,
+        schedule_id: row.get("schedule_id")?,
+        last_seq: row.get("last_seq")?,
+        created_at: row.get("created_at")?,
+        updated_at: row.get("updated_at")?,
+    })
+}
+
+pub(crate) fn seat(row: &Row) -> Result<Seat, Error> {
+    Ok(Seat {
+        id: row.get("id")?,
+        session_id: row.get("session_id")?,
+        role: row.get("role")?,
+        harness_id: row.get("harness_id")?,
+        is_entry: row.get("is_entry")?,
+        instance_id: row.get("instance_id")?,
+        acp_session_id: row.get::<Option<String>>("acp_session_id")?.map(AcpSessionId::new),
+        turns: row.get("turns")?,
+        settings: row.json("settings")?,
+    })
+}
+
+pub(crate) fn automation(row: &Row) -> Result<Automation, Error> {
+    let paused: Option<model::Timestamp> = row.get("paused_at")?;
+    let deleted: Option<model::Timestamp> = row.get("deleted_at")?;
+    let state = match (deleted, paused) {
+        (Some(_), _) => AutomationState::Deleted,
+        (None, Some(_)) => AutomationState::Paused,
+        (None, None) => AutomationState::Enabled,
+    };
+    Ok(Automation {
+        id: row.get("id")?,
+        tenant_id: row.get("tenant_id")?,
+        name: row.get("name")?,
+        state,
+        pause_reason: row.get("pause_reason")?,
+        attention: row.get("attention")?,
+        prompt: row.get("prompt")?,
+        harness_id: row.get("harness_id")?,
+        cwd: row.get("cwd")?,
+        session_mode: row.word("session_mode")?,
+        bound_session_key: row.get("bound_session_key")?,
+        current_session_id: row.get("current_session_id")?,
+        policies: row.json("policies")?,
+        settings: row.json("settings")?,
+        permissions: row.json("permissions")?,
+        consecutive_failures: row.get("consecutive_failures")?,
+        created_at: row.get("created_at")?,
+        updated_at: row.get("updated_at")?,
+    })
+}
+
+pub(crate) fn trigger(row: &Row) -> Result<Trigger, Error> {
+    Ok(Trigger {
+        id: row.get("id")?,
+        automation_id: row.get("automation_id")?,
+        spec: row.json("spec")?,
+        next_scheduled_for: row.get("next_scheduled_for")?,
+        next_fire_at: row.get("next_fire_at")?,
+        last_scheduled_for: row.get("last_scheduled_for")?,
+        done_at: row.get("done_at")?,
+    })
+}
+
+pub(crate) fn run(row: &Row) -> Result<Run, Error> {
+    Ok(Run {
+        id: row.get("id")?,
+        tenant_id: row.get("tenant_id")?,
+        input_id: row.get("input_id")?,
+        attempt: row.get("attempt")?,
+        failures: row.get("failures")?,
+        status: row.word("status")?,
+        origin: row.word("origin")?,
+        session_id: row.get("session_id")?,
+        seat_id: row.get("seat_id")?,
+        automation_id: row.get("automation_id")?,
+        trigger_id: row.get("trigger_id")?,
+        scheduled_for: row.get("scheduled_for")?,
+        missed_until: row.get("missed_until")?,
+        occurrences: row.get("occurrences")?,
+        content: row.get("content")?,
+        not_before: row.get("not_before")?,
+        worker_id: row.get::<Option<String>>("worker_id")?.map(WorkerId::from_stored),
+        started_at: row.get("started_at")?,
+        ended_at: row.get("ended_at")?,
+        cancel_requested_at: row.get("cancel_requested_at")?,
+        reason: row.get("reason")?,
+        message: row.get("message")?,
+        stop_reason: row.get("stop_reason")?,
+        flags: row.json_or_default("flags")?,
+        usage: row.json_or_default("usage")?,
+        interrupted_run_id: row.get("interrupted_run_id")?,
+        prompt_ref: row.json_or_default("prompt_ref")?,
+        input_at: row.get("input_at")?,
+        created_at: row.get("created_at")?,
+    })
+}
+
+pub(crate) fn message(row: &Row) -> Result<Message, Error> {
+    Ok(Message {
+        id: row.get("id")?,
+        seq: row.get("seq")?,
+        run_id: row.get("run_id")?,
+        role: row.get("role")?,
+        kind: row.get("kind")?,
+        content: row.get("content")?,
+        metadata: row.json("metadata")?,
+        created_at: row.get("created_at")?,
+    })
+}
+
+pub(crate) fn event(row: &Row) -> Result<Event, Error> {
+    Ok(Event {
+        seq: row.get("seq")?,
+        kind: row.get("kind")?,
+        ref_id: row.get::<uuid::Uuid>("ref_id")?.to_string(),
+        body: row.json("body")?,
+        created_at: row.get("created_at")?,
+    })
+}
+
+pub(crate) fn run_record(row: &Row) -> Result<RunRecord, Error> {
+    Ok(RunRecord {
+        prompt_ref: row.json_or_default("prompt_ref")?,
+        rendered_prompt: row.get("rendered_prompt")?,
+        variables: row.json("variables")?,
+        diagnostics: row.json("diagnostics")?,
+        error: row.get("error")?,
+    })
+}

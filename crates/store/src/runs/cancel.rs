@@ -1,0 +1,122 @@
+//! Calling runs off.
+
+use model::{
+    AutomationId, RunId, SessionId, Timestamp,
+    lifecycle::Refused,
+    outcome::Outcome,
+    run::RunStatus,
+    turn::Finished,
+};
+
+use crate::{
+    Error, Scope,
+    database::{Tx, params, sql},
+    runs::end::{end, lock},
+    store::{Store, transact},
+};
+
+impl Store {
+    /// Calls a run off: at once where it waits; where it executes, its worker is asked to, and the
+    /// run ends when the agent has stopped.
+    pub async fn cancel_run(
+        &self,
+        scope: Scope,
+        run: RunId,
+        reason: &str,
+        now: Timestamp,
+    ) -> Result<RunStatus, Error> {
+        transact!(self, scope, |tx| {
+            let row = tx.fetch_optional(sql!("runs/by_id"), params![scope.tenant(), run]).await?;
+            row.ok_or_else(|| Error::not_found("run", run))?;
+            let refused = |status: RunStatus| {
+                let event = "be cancelled".into();
+                Error::Refused(Refused { what: "run", state: status.to_string(), event })
+            };
+            let before = lock(tx, run).await?.ok_or_else(|| refused(RunStatus::Skipped))?;
+            if before.status.is_over() {
+                return Err(refused(before.status));
+            }
+            one(self, tx, run, reason, now).await?;
+            let after = lock(tx, run).await?.map_or(before.status, |run| run.status);
+            Ok(after)
+        })
+    }
+
+    /// Calls off every run of a session that is not over. Gives how many there were.
+    pub async fn cancel_session_runs(
+        &self,
+        scope: Scope,
+        session: SessionId,
+        reason: &str,
+        now: Timestamp,
+    ) -> Result<u32, Error> {
+        transact!(self, scope, |tx| {
+            let row =
+                tx.fetch_optional(sql!("sessions/by_id"), params![scope.tenant(), session]).await?;
+            row.ok_or_else(|| Error::not_found("session", session))?;
+            let open = tx.fetch_all(sql!("runs/open_of_session"), params![session]).await?;
+            let mut count = 0;
+            // What waits goes first, so that nothing of it is promoted by the end of the active one.
+            for waiting in [true, false] {
+                for row in &open {
+                    if (row.get::<String>("status")? == "deferred") == waiting {
+                        one(self, tx, row.get("id")?, reason, now).await?;
+                        count += 1;
+                    }
+                }
+            }
+            Ok(count)
+        })
+    }
+}
+
+/// Calls off all of an automation's runs that are not over.
+pub(super) async fn all_of(
+    store: &Store,
+    tx: &mut Tx,
+    automation: AutomationId,
+    reason: &str,
+    now: Timestamp,
+) -> Result<(), Error> {
+    waiting_of(store, tx, automation, reason, now).await?;
+    for row in tx.fetch_all(sql!("runs/own_open"), params![automation]).await? {
+        one(store, tx, row.get("id")?, reason, now).await?;
+    }
+    Ok(())
+}
+
+/// Calls off those of an automation's runs that wait.
+pub(crate) async fn waiting_of(
+    store: &Store,
+    tx: &mut Tx,
+    automation: AutomationId,
+    reason: &str,
+    now: Timestamp,
+) -> Result<(), Error> {
+    for row in tx.fetch_all(sql!("runs/own_waiting"), params![automation]).await? {
+        one(store, tx, row.get("id")?, reason, now).await?;
+    }
+    Ok(())
+}
+
+/// Calls one run off.
+async fn one(
+    store: &Store,
+    tx: &mut Tx,
+    run: RunId,
+    reason: &str,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let Some(run) = lock(tx, run).await? else { return Ok(()) };
+    match run.status {
+        RunStatus::Queued | RunStatus::Deferred => {
+            let finished = Finished::bare(Outcome::Cancelled(reason.into()));
+            let _ = end(store, tx, &run, &finished, now).await?;
+        }
+        RunStatus::Delivered | RunStatus::Running => {
+            tx.execute(sql!("runs/request_cancel"), params![run.id, now, reason]).await?;
+        }
+        _ => {}
+    }
+    Ok(())
+}

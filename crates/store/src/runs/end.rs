@@ -1,0 +1,251 @@
+//! The end of a run, whoever brings it about: its outcome, the visible end in the transcript, the next
+//! attempt, and what waited for it, in one transaction.
+
+use model::{
+    RunId, Timestamp, WorkerId,
+    entity::Run,
+    limits,
+    outcome::{Outcome, Sequel, StopReason, consecutive_failures, sequel},
+    policy::{Overlap, Policies},
+    run::{Origin, RunEvent, RunStatus},
+    lifecycle::Lifecycle,
+    transcript::{self, Source},
+    turn::{EntryKind, Finished, Role, Settled},
+};
+use serde_json::{Value, json};
+
+use crate::{
+    Error, Scope, automations,
+    database::{Tx, params, sql, sql_by_dialect},
+    journal::{self, Place},
+    rows,
+    runs::place::{Attempt, insert, promote_after},
+    store::{Store, transact},
+};
+
+impl Store {
+    /// Ends a run that is the worker's and under way.
+    pub async fn finish(
+        &self,
+        run: RunId,
+        worker: &WorkerId,
+        finished: &Finished,
+        now: Timestamp,
+    ) -> Result<Settled, Error> {
+        transact!(self, Scope::System, |tx| {
+            let Some(run) = lock(tx, run).await? else { return Ok(Settled::Lost) };
+            if run.status != RunStatus::Running || run.worker_id.as_ref() != Some(worker) {
+                return Ok(Settled::Lost);
+            }
+            end(self, tx, &run, finished, now).await
+        })
+    }
+}
+
+/// Locks a run's seat and reads the run; `None` where there is no such run, or it has no seat.
+pub(super) async fn lock(tx: &mut Tx, run: RunId) -> Result<Option<Run>, Error> {
+    let none: Option<model::TenantId> = None;
+    let Some(row) = tx.fetch_optional(sql!("runs/by_id"), params![none, run]).await? else {
+        return Ok(None);
+    };
+    let Some(seat) = rows::run(&row)?.seat_id else { return Ok(None) };
+    tx.fetch_optional(sql_by_dialect!("seats/lock"), params![seat]).await?;
+    let row = tx.fetch_optional(sql!("runs/by_id"), params![none, run]).await?;
+    row.as_ref().map(rows::run).transpose()
+}
+
+/// Ends a run from the status in which it was read. Its seat is locked.
+pub(super) async fn end(
+    store: &Store,
+    tx: &mut Tx,
+    run: &Run,
+    finished: &Finished,
+    now: Timestamp,
+) -> Result<Settled, Error> {
+    let (Some(session), Some(seat)) = (run.session_id, run.seat_id) else {
+        return Ok(Settled::Lost);
+    };
+    let outcome = &finished.outcome;
+    let status = match run.status.apply(event_of(outcome.status())) {
+        Ok(status) => status,
+        Err(_) => return Ok(Settled::Lost),
+    };
+    let stop_reason = match outcome {
+        Outcome::Stopped(reason) => Some(reason.as_str()),
+        _ => None,
+    };
+    let answered = !finished.answer.trim().is_empty();
+    let closure = transcript::closure(outcome, answered);
+    let written = tx
+        .execute(
+            sql!("runs/end"),
+            params![
+                run.id,
+                run.status.as_str(),
+                status.as_str(),
+                now,
+                outcome.reason(),
+                closure.as_deref(),
+                stop_reason,
+                &json!(finished.flags),
+                finished.usage.clone(),
+                finished.acp_session_id.as_ref().map(model::AcpSessionId::as_str)
+            ],
+        )
+        .await?;
+    if written == 0 {
+        return Ok(Settled::Lost);
+    }
+    remember(tx, run, finished, now).await?;
+
+    let automation = match run.automation_id {
+        None => None,
+        Some(id) => {
+            let row = tx.fetch_one(sql_by_dialect!("automations/lock"), params![id]).await?;
+            Some(rows::automation(&row)?)
+        }
+    };
+    let defaults = Policies::default();
+    let policies = automation.as_ref().map_or(&defaults, |automation| &automation.policies);
+    let failed_before = u32::try_from(run.failures).unwrap_or(u32::MAX);
+    let next = sequel(outcome, run.input_id, failed_before, policies, now);
+
+    let source = automation.as_ref().filter(|_| run.origin == Origin::Occurrence);
+    let source = source.map(|automation| Source {
+        automation_id: automation.id,
+        automation_name: automation.name.clone(),
+    });
+    let mut metadata = transcript::metadata(source.as_ref(), run.id, run.prompt_ref.as_ref());
+    metadata["outcome"] = json!(status);
+    let place = Place { tenant: run.tenant_id, session, run: Some(run.id), seat: Some(seat) };
+    if answered {
+        let mut metadata = metadata.clone();
+        if !matches!(outcome, Outcome::Stopped(StopReason::EndTurn)) {
+            metadata["interrupted"] = true.into();
+        }
+        let answer = finished.answer.as_str();
+        let entry = store.entry(Role::Assistant, EntryKind::Message, answer, metadata, now);
+        journal::message(tx, place, &entry, now).await?;
+    }
+    if let Some(text) = closure {
+        let text = with_sequel(text, next);
+        let entry = store.entry(Role::System, EntryKind::Notice, text, metadata, now);
+        journal::message(tx, place, &entry, now).await?;
+    }
+    let body = json!({ "status": status, "reason": outcome.reason(), "attempt": run.attempt });
+    journal::run_event(tx, session, run.id, body, now).await?;
+
+    match next {
+        Sequel::Retry { not_before, interrupted, counts } => {
+            let overlap = automation
+                .as_ref()
+                .map_or(Overlap::Allow, |found| found.policies.overlap(found.session_mode));
+            let attempt = Attempt {
+                tenant: run.tenant_id,
+                input: run.input_id,
+                attempt: run.attempt + 1,
+                failures: run.failures + i64::from(counts),
+                origin: run.origin,
+                session,
+                seat,
+                automation: run.automation_id,
+                trigger: run.trigger_id,
+                scheduled_for: run.scheduled_for,
+                exclusive: overlap != Overlap::Allow,
+                content: &run.content,
+                not_before,
+                interrupted: interrupted.then_some(run.id).or(run.interrupted_run_id),
+                input_at: run.input_at,
+            };
+            insert(store, tx, &attempt, now).await?;
+        }
+        Sequel::Final => {
+            if let Some(automation) = &automation {
+                count_failures(tx, automation, status, now).await?;
+            }
+        }
+    }
+    promote_after(tx, seat, run.automation_id, now).await?;
+    Ok(Settled::Written)
+}
+
+/// The move that leads to a status.
+const fn event_of(status: RunStatus) -> RunEvent {
+    match status {
+        RunStatus::Succeeded => RunEvent::Succeed,
+        RunStatus::Cancelled => RunEvent::Cancel,
+        RunStatus::Stalled => RunEvent::Stall,
+        _ => RunEvent::Fail,
+    }
+}
+
+/// Keeps what a turn leaves behind beside the transcript: the seat's memory, the title, the record.
+async fn remember(
+    tx: &mut Tx,
+    run: &Run,
+    finished: &Finished,
+    now: Timestamp,
+) -> Result<(), Error> {
+    tx.execute(sql!("heartbeats/delete"), params![run.id]).await?;
+    tx.execute(sql!("live/delete"), params![run.id]).await?;
+    tx.execute(
+        sql!("records/end"),
+        params![run.id, run.tenant_id, &finished.diagnostics, finished.error.as_deref(), now],
+    )
+    .await?;
+    let (Some(session), Some(seat)) = (run.session_id, run.seat_id) else { return Ok(()) };
+    match &finished.acp_session_id {
+        Some(memory) if finished.outcome.keeps_memory() => {
+            tx.execute(sql!("seats/remember"), params![seat, memory.as_str(), now]).await?;
+        }
+        // Until a first turn has ended there is no memory, and a retry may go elsewhere.
+        _ => {
+            tx.execute(sql!("seats/unpin"), params![seat, now]).await?;
+        }
+    }
+    if let Some(title) = &finished.title {
+        let title: String = title.chars().take(limits::NAME_BYTES).collect();
+        tx.execute(sql!("sessions/set_title"), params![session, title]).await?;
+    }
+    Ok(())
+}
+
+/// Says in the visible end what follows it.
+fn with_sequel(text: String, next: Sequel) -> String {
+    match next {
+        Sequel::Final => text,
+        Sequel::Retry { not_before: None, .. } => format!("{text} It will be taken up again."),
+        Sequel::Retry { not_before: Some(at), .. } => {
+            let at = at.jiff().round(jiff::Unit::Second).unwrap_or(at.jiff());
+            format!("{text} It will be tried again at {at}.")
+        }
+    }
+}
+
+/// Keeps the automation's count of consecutive failures, and pauses it at its limit.
+async fn count_failures(
+    tx: &mut Tx,
+    automation: &model::entity::Automation,
+    status: RunStatus,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let before = u32::try_from(automation.consecutive_failures).unwrap_or(u32::MAX);
+    let count = consecutive_failures(before, status);
+    if count == before {
+        return Ok(());
+    }
+    tx.execute(sql!("automations/set_failures"), params![automation.id, count, now]).await?;
+    let limit = automation.policies.pause_after_failures;
+    let enabled = automation.state == model::automation::AutomationState::Enabled;
+    if limit > 0 && count >= limit && enabled {
+        automations::pause(tx, automation.id, "failures", now).await?;
+        let text = format!("paused itself after {count} consecutive failures");
+        tx.execute(sql!("automations/set_attention"), params![automation.id, text, now]).await?;
+    }
+    Ok(())
+}
+
+/// The diagnostics of a run that its worker could not finish itself.
+pub(super) fn lost_diagnostics(run: &Run) -> Value {
+    json!({ "worker_id": run.worker_id, "started_at": run.started_at })
+}

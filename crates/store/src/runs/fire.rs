@@ -1,0 +1,145 @@
+//! Firing triggers: what is due, and on demand.
+
+use model::{
+    AutomationId, TenantId, Timestamp,
+    automation::{AutomationEvent, AutomationState},
+    entity::Trigger,
+    lifecycle::Lifecycle,
+    limits, occurrence,
+    schedule::Spec,
+    turn::Submitted,
+};
+
+use crate::{
+    Error, Scope, automations,
+    database::{Tx, params, sql, sql_by_dialect},
+    rows,
+    runs::occur::{miss, occur},
+    store::{Store, transact},
+};
+
+/// What a look at the due triggers did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Fired {
+    /// Triggers that were due.
+    pub triggers: u32,
+    /// Occurrences that became runs or skips.
+    pub occurrences: u32,
+    /// Instants that are over and not made up for.
+    pub missed: u64,
+    /// Whether more may be due at once.
+    pub more: bool,
+}
+
+impl Store {
+    /// Fires the triggers that are due at `now`: their runs and the moves of their next instants are
+    /// one transaction. A trigger that another process moved meanwhile is left alone.
+    pub async fn fire_due(&self, scope: Scope, now: Timestamp) -> Result<Fired, Error> {
+        transact!(self, scope, |tx| {
+            let limit = limits::TRIGGERS_PER_FIRE;
+            let due = tx
+                .fetch_all(sql_by_dialect!("triggers/due"), params![scope.tenant(), now, limit])
+                .await?;
+            let mut fired = Fired { more: due.len() >= limit as usize, ..Fired::default() };
+            for row in &due {
+                let trigger = rows::trigger(row)?;
+                self.fire_trigger(tx, scope, &trigger, now, &mut fired).await?;
+            }
+            Ok(fired)
+        })
+    }
+
+    async fn fire_trigger(
+        &self,
+        tx: &mut Tx,
+        scope: Scope,
+        trigger: &Trigger,
+        now: Timestamp,
+        fired: &mut Fired,
+    ) -> Result<(), Error> {
+        let (Some(scheduled_for), Some(fire_at)) =
+            (trigger.next_scheduled_for, trigger.next_fire_at)
+        else {
+            return Ok(());
+        };
+        let automation = automations::lock(tx, scope, trigger.automation_id).await?;
+        if automation.state != AutomationState::Enabled {
+            return Ok(());
+        }
+        let schedule = automations::schedule(trigger.id, &trigger.spec)?;
+        let cursor = occurrence::Due { scheduled_for, fire_at };
+        let plan =
+            occurrence::plan(trigger.id, &schedule, &automation.policies, cursor, now)
+                .map_err(|source| Error::Schedule { trigger: trigger.id, source })?;
+        let last = plan
+            .occurrences
+            .last()
+            .copied()
+            .max(plan.missed.map(|stretch| stretch.last));
+        let done = plan.next.is_none().then_some(now);
+        let moved = tx
+            .execute(
+                sql!("triggers/advance"),
+                params![
+                    trigger.id,
+                    scheduled_for,
+                    plan.next.map(|due| due.scheduled_for),
+                    plan.next.map(|due| due.fire_at),
+                    last,
+                    done,
+                    now
+                ],
+            )
+            .await?;
+        if moved == 0 {
+            return Ok(());
+        }
+        fired.triggers += 1;
+        fired.more |= plan.next.is_some_and(|due| due.fire_at <= now);
+        if let Some(stretch) = plan.missed {
+            fired.missed += stretch.count;
+            miss(self, tx, &automation, trigger.id, stretch, now).await?;
+        }
+        for scheduled_for in plan.occurrences {
+            // A continuous automation's first occurrence makes the session of the second.
+            let automation = automations::lock(tx, scope, automation.id).await?;
+            occur(self, tx, &automation, trigger.id, scheduled_for, now).await?;
+            fired.occurrences += 1;
+        }
+        Ok(())
+    }
+
+    /// Makes an occurrence of an automation now, on the path of a scheduled one. The cadence of its
+    /// triggers is untouched.
+    pub async fn fire(
+        &self,
+        tenant: TenantId,
+        id: AutomationId,
+        now: Timestamp,
+    ) -> Result<Submitted, Error> {
+        let scope = Scope::Tenant(tenant);
+        transact!(self, scope, |tx| {
+            let automation = automations::lock(tx, scope, id).await?;
+            automation.state.apply(AutomationEvent::Fire)?;
+            let triggers = automations::triggers(tx, id).await?;
+            let manual = triggers.iter().find(|trigger| trigger.spec == Spec::Manual);
+            let manual = manual.ok_or_else(|| Error::not_found("manual trigger of", id))?;
+            // Two fires in one microsecond are two occurrences.
+            let tick = std::time::Duration::from_micros(1);
+            let instant = manual.last_scheduled_for.map_or(now, |last| now.max(last + tick));
+            tx.execute(sql!("triggers/set_last"), params![manual.id, instant, now]).await?;
+            occur(self, tx, &automation, manual.id, instant, now).await
+        })
+    }
+
+    /// When the scheduler has something to do next: a trigger that is due or a backoff that is over.
+    pub async fn next_due(&self) -> Result<Option<Timestamp>, Error> {
+        let mut tx = self.db.read(Scope::System).await?;
+        let none: &[crate::database::Param] = &[];
+        let trigger: Option<Timestamp> =
+            tx.fetch_one(sql!("triggers/next_due"), none).await?.get("at")?;
+        let backoff: Option<Timestamp> =
+            tx.fetch_one(sql!("runs/next_backoff"), none).await?.get("at")?;
+        Ok([trigger, backoff].into_iter().flatten().min())
+    }
+}

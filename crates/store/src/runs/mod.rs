@@ -1,0 +1,18 @@
+//! The life of runs, one transition a file.
+
+mod begin;
+pub(crate) mod cancel;
+mod claim;
+mod end;
+mod fire;
+mod heartbeat;
+mod occur;
+pub(crate) mod place;
+mod read;
+mod record;
+mod say;
+mod sweep;
+
+pub use fire::Fired;
+pub use read::RunFilter;
+pub use sweep::Swept;

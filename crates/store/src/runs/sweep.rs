@@ -1,0 +1,103 @@
+//! What the watchdog and the scheduler do for runs that nobody moves: stall the lost, promote the left
+//! behind.
+
+use model::{
+    RunId, SeatId, Timestamp,
+    outcome::{Failure, FailureKind, Outcome},
+    run::RunStatus,
+    turn::Finished,
+};
+
+use crate::{
+    Error, Scope,
+    database::{params, sql},
+    runs::{
+        end::{end, lock, lost_diagnostics},
+        place::promote_on_seat,
+        record::text_from,
+    },
+    store::{Store, transact},
+};
+
+/// How many rows one sweep takes at the most.
+const BATCH: u32 = 200;
+
+/// What a sweep did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Swept {
+    /// Attempts that start because their backoff is over.
+    pub backoffs: u32,
+    /// Inputs that a promotion had left behind: each is a fault.
+    pub faults: u32,
+}
+
+impl Store {
+    /// Stalls the runs whose heartbeat is older than `stale_before`, with their next attempts. What
+    /// their agents had written so far goes to the transcript. Gives those that were stalled.
+    pub async fn stall(
+        &self,
+        stale_before: Timestamp,
+        now: Timestamp,
+    ) -> Result<Vec<RunId>, Error> {
+        let stale = {
+            let mut tx = self.db.read(Scope::System).await?;
+            tx.fetch_all(sql!("heartbeats/stale"), params![stale_before, BATCH]).await?
+        };
+        let mut stalled = Vec::new();
+        for row in &stale {
+            let run: RunId = row.get("run_id")?;
+            if self.stall_one(run, stale_before, now).await? {
+                stalled.push(run);
+            }
+        }
+        Ok(stalled)
+    }
+
+    async fn stall_one(
+        &self,
+        run: RunId,
+        stale_before: Timestamp,
+        now: Timestamp,
+    ) -> Result<bool, Error> {
+        transact!(self, Scope::System, |tx| {
+            let Some(run) = lock(tx, run).await? else { return Ok(false) };
+            // A heartbeat may have come between the look and the lock.
+            let taken = tx.execute(sql!("heartbeats/take"), params![run.id, stale_before]).await?;
+            if taken == 0 || !matches!(run.status, RunStatus::Delivered | RunStatus::Running) {
+                return Ok(false);
+            }
+            let failure = Failure {
+                kind: FailureKind::WorkerLost,
+                prompted: run.status == RunStatus::Running,
+                message: "the worker that executed it was lost".into(),
+            };
+            let (answer, _) = text_from(tx, run.id, 0).await?;
+            let finished = Finished {
+                answer,
+                diagnostics: lost_diagnostics(&run),
+                ..Finished::bare(Outcome::Failed(failure))
+            };
+            Ok(end(self, tx, &run, &finished, now).await? == model::turn::Settled::Written)
+        })
+    }
+
+    /// Lets runs start whose backoff is over, and whatever a promotion left behind.
+    pub async fn promote_due(&self, now: Timestamp) -> Result<Swept, Error> {
+        let waiting = {
+            let mut tx = self.db.read(Scope::System).await?;
+            tx.fetch_all(sql!("runs/left_behind"), params![now, BATCH]).await?
+        };
+        let mut swept = Swept::default();
+        for row in &waiting {
+            let seat: SeatId = row.get("seat_id")?;
+            let promoted =
+                transact!(self, Scope::System, |tx| { promote_on_seat(tx, seat, now).await })?;
+            match promoted {
+                Some((_, true)) => swept.backoffs += 1,
+                Some((_, false)) => swept.faults += 1,
+                None => {}
+            }
+        }
+        Ok(swept)
+    }
+}

@@ -1,0 +1,3 @@
+-- Ends a run's heartbeat.
+-- $1 run
+delete from run_heartbeats where run_id = $1

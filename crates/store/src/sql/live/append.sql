@@ -1,0 +1,3 @@
+-- Adds to the text that a running turn has written so far.
+-- $1 run, $2 tenant, $3 position in bytes, $4 text, $5 now
+insert into run_live (run_id, tenant_id, position, text, written_at) values ($1, $2, $3, $4, $5)

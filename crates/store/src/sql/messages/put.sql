@@ -1,0 +1,7 @@
+-- Writes a row of the transcript, or brings one up to date that was written before.
+-- $1 id, $2 tenant, $3 session, $4 number, $5 run, $6 from seat, $7 role, $8 kind, $9 content,
+-- $10 metadata, $11 now
+insert into agent_messages
+    (id, tenant_id, session_id, seq, run_id, from_seat_id, role, kind, content, metadata, created_at)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+on conflict (id) do update set content = excluded.content, metadata = excluded.metadata

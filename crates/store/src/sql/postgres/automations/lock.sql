@@ -1,0 +1,6 @@
+-- Reads an automation and locks its row: after its trigger, before any seat.
+-- $1 id
+select id, tenant_id, name, pause_reason, paused_at, attention, prompt, harness_id, cwd, session_mode, bound_session_key, current_session_id, policies, settings, permissions, consecutive_failures, created_at, updated_at, deleted_at
+from automations
+where id = $1
+for update

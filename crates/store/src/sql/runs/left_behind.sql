@@ -1,0 +1,18 @@
+-- Finds seats that are free although something could start on them: backoffs that are over, and
+-- what a promotion left behind.
+-- $1 now, $2 limit
+select distinct r.seat_id
+from agent_runs r
+join agent_sessions s on s.id = r.session_id and s.state = 'active'
+where r.status = 'deferred'
+  and (r.not_before is null or r.not_before <= $1)
+  and not exists (
+      select 1 from agent_runs a
+      where a.seat_id = r.seat_id and a.status in ('queued', 'delivered', 'running')
+  )
+  and not (r.exclusive and exists (
+      select 1 from agent_runs a
+      where a.automation_id = r.automation_id and a.exclusive
+        and a.status in ('queued', 'delivered', 'running')
+  ))
+limit $2

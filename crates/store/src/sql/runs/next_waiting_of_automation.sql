@@ -1,0 +1,13 @@
+-- Finds the seat on which an automation's next waiting run could start now.
+-- $1 automation, $2 now
+select r.seat_id
+from agent_runs r
+join agent_sessions s on s.id = r.session_id and s.state = 'active'
+where r.automation_id = $1 and r.status = 'deferred'
+  and (r.not_before is null or r.not_before <= $2)
+  and not exists (
+      select 1 from agent_runs a
+      where a.seat_id = r.seat_id and a.status in ('queued', 'delivered', 'running')
+  )
+order by r.priority, r.input_at, r.id
+limit 1

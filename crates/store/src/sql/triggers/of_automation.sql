@@ -1,0 +1,6 @@
+-- Lists an automation's triggers, the oldest first.
+-- $1 automation
+select id, tenant_id, automation_id, kind, spec, next_scheduled_for, next_fire_at, last_scheduled_for, done_at
+from automation_triggers
+where automation_id = $1
+order by id
