@@ -5,6 +5,7 @@
 
 pub mod ids;
 pub mod permission;
+pub mod prompt;
 pub mod schedule;
 pub mod time;
 
