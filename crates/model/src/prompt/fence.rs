@@ -1,0 +1,64 @@
+//! A fence around what must not be taken for instructions.
+
+use sha2::{Digest, Sha256};
+
+use super::hex;
+
+/// Puts a payload between two lines that bear the same mark, one that does not occur in it.
+///
+/// The mark is drawn from the payload's own digest, so that nobody can write it into a payload
+/// beforehand, and prompts stay reproducible.
+pub(super) fn fenced(payload: &str) -> String {
+    let mark = mark_absent_from(payload, |attempt| {
+        let digest = Sha256::new()
+            .chain_update(attempt.to_string())
+            .chain_update(payload)
+            .finalize();
+        hex(&digest[..16])
+    });
+    format!("<<< untrusted {mark}\n{payload}\nuntrusted {mark} >>>")
+}
+
+/// The first mark that the payload does not contain. A text of n bytes has room for fewer than n
+/// different ones, so there is one among the first n.
+fn mark_absent_from(payload: &str, mark: impl Fn(usize) -> String) -> String {
+    (0..=payload.len())
+        .map(mark)
+        .find(|mark| !payload.contains(mark.as_str()))
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_mark_that_the_payload_contains_is_passed_over() {
+        let mark = mark_absent_from("a0 b1 c3", |attempt| {
+            ["a0", "b1", "c2", "c3"][attempt].into()
+        });
+        assert_eq!(mark, "c2");
+    }
+
+    #[test]
+    fn a_payload_that_copies_another_fence_does_not_close_its_own() {
+        let first = fenced("{}");
+        let second = fenced(&first);
+        let mark = second.lines().next().unwrap();
+        assert_eq!(second.matches(&mark["<<< ".len()..]).count(), 2);
+    }
+
+    proptest! {
+        #[test]
+        fn a_fence_holds_its_payload_whole_and_closes_once(payload in any::<String>()) {
+            let fenced = fenced(&payload);
+            let (opening, rest) = fenced.split_once('\n').unwrap();
+            let mark = opening.strip_prefix("<<< ").unwrap();
+            let closing = format!("\n{mark} >>>");
+            prop_assert_eq!(rest.strip_suffix(&closing), Some(payload.as_str()));
+            prop_assert_eq!(fenced.matches(mark).count(), 2);
+        }
+    }
+}

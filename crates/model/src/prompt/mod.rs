@@ -1,0 +1,273 @@
+//! The prompts that agents receive: named, versioned, and traceable to the letter.
+//!
+//! **Invariants:** what people, agents and webhooks write reaches a prompt as a value and is never
+//! read as template code. A template's text belongs to its version: a test fails where one changes
+//! without the other.
+
+mod fence;
+
+use minijinja::{AutoEscape, Environment, UndefinedBehavior, value::Serde};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+/// A prompt's wording under a stable name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Template {
+    /// What histories and records call it.
+    pub id: &'static str,
+    /// Raised whenever the text changes.
+    pub version: u32,
+    /// The wording, with places for variables.
+    pub text: &'static str,
+}
+
+/// A scheduled automation's turn. Takes `automation_name`, `scheduled_for` (as
+/// [`crate::schedule::describe_fire`] writes it) and `message`.
+pub const REMINDER: Template = Template {
+    id: "cron.agent_turn.reminder",
+    version: 1,
+    text: include_str!("templates/cron.agent_turn.reminder.jinja"),
+};
+
+/// An automation's turn on demand. Takes `automation_name`, `fired_at` and `message`.
+pub const FIRE: Template = Template {
+    id: "automation.fire",
+    version: 1,
+    text: include_str!("templates/automation.fire.jinja"),
+};
+
+/// A person's words, unchanged. Takes `message`.
+pub const SAY: Template = Template {
+    id: "session.say",
+    version: 1,
+    text: include_str!("templates/session.say.jinja"),
+};
+
+/// The next attempt at an input whose earlier one may have reached the agent. Takes `earlier_run`
+/// (the id of that run) and `request` (the prompt of the first attempt, rendered).
+pub const INTERRUPTED: Template = Template {
+    id: "turn.interrupted",
+    version: 1,
+    text: include_str!("templates/turn.interrupted.jinja"),
+};
+
+/// A webhook's turn. Takes `automation_name`, `received_at`, `message` and `payload` (the raw body).
+pub const WEBHOOK: Template = Template {
+    id: "webhook.received",
+    version: 1,
+    text: include_str!("templates/webhook.received.jinja"),
+};
+
+/// Which wording a prompt had.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct PromptRef {
+    /// The template's name.
+    pub id: String,
+    /// The template's version.
+    pub version: u32,
+    /// SHA-256 of the template's text, in hexadecimal digits.
+    pub sha256: String,
+}
+
+/// A prompt ready to be sent, with what is needed to trace it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rendered {
+    /// The wording that was used.
+    pub prompt_ref: PromptRef,
+    /// The prompt itself.
+    pub text: String,
+    /// What was put into the wording.
+    pub variables: serde_json::Value,
+}
+
+/// Why a prompt cannot be made. All of these are mistakes of ours, none of the person whose words
+/// they are.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The variables have no form in JSON.
+    #[error("write the variables of the prompt {id} as JSON")]
+    Variables {
+        /// The template's name.
+        id: &'static str,
+        /// What went wrong.
+        source: serde_json::Error,
+    },
+    /// A variable is missing, or the template is broken.
+    #[error("render the prompt {id}")]
+    Render {
+        /// The template's name.
+        id: &'static str,
+        /// What went wrong.
+        source: minijinja::Error,
+    },
+}
+
+impl Template {
+    /// Names this wording.
+    pub fn prompt_ref(&self) -> PromptRef {
+        let digest = Sha256::digest(self.text);
+        PromptRef {
+            id: self.id.into(),
+            version: self.version,
+            sha256: hex(&digest),
+        }
+    }
+
+    /// Puts variables into the wording. A variable that the wording names and `variables` lacks is
+    /// an error.
+    pub fn render(&self, variables: impl Serialize) -> Result<Rendered, Error> {
+        let variables = serde_json::to_value(variables).map_err(|source| Error::Variables {
+            id: self.id,
+            source,
+        })?;
+        let mut environment = Environment::empty();
+        environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        environment.set_auto_escape_callback(|_| AutoEscape::None);
+        environment.add_filter("fenced", |payload: &str| fence::fenced(payload));
+        let text = environment
+            .render_named_str(self.id, self.text, Serde(&variables))
+            .map_err(|source| Error::Render {
+                id: self.id,
+                source,
+            })?;
+        Ok(Rendered {
+            prompt_ref: self.prompt_ref(),
+            text,
+            variables,
+        })
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    digits
+        .filter_map(|digit| char::from_digit(u32::from(digit), 16))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error as _;
+
+    use serde_json::json;
+
+    use super::*;
+
+    const ALL: [Template; 5] = [REMINDER, FIRE, SAY, INTERRUPTED, WEBHOOK];
+
+    /// Words that would do something if they were read as a template.
+    const HOSTILE: &str = "{{ 7 * 7 }} {% raw %} {{ message }} {# gone #} <b>&amp;</b> \u{0}\r\n\n";
+
+    fn words(message: &str) -> serde_json::Value {
+        json!({
+            "automation_name": "daily monitor",
+            "scheduled_for": "Mon 2026-11-23 09:00:00 +01:00 Europe/Prague",
+            "fired_at": "Mon 2026-11-23 09:00:00 +01:00 Europe/Prague",
+            "received_at": "Mon 2026-11-23 09:00:00 +01:00 Europe/Prague",
+            "earlier_run": "run_019a",
+            "message": message,
+            "request": message,
+            "payload": message,
+        })
+    }
+
+    /// If this fails, a wording has changed: raise its version and pin the new text here. Prompts
+    /// already sent keep the reference to what they were made from.
+    #[test]
+    fn a_wording_does_not_change_without_its_version() {
+        let pinned = [
+            (
+                "cron.agent_turn.reminder",
+                1,
+                "9e3840e78531f5f8d899f38460ea9d14e513b5d88194a27363a647c903630d33",
+            ),
+            (
+                "automation.fire",
+                1,
+                "001624d5de2df386dc66163e08c5fb6a0ff97e9f733b91316b9465edaa8637ee",
+            ),
+            (
+                "session.say",
+                1,
+                "3f69d4114ce474c0f9c9e30102379561de809f3f8683d68d7f767a345510ba3c",
+            ),
+            (
+                "turn.interrupted",
+                1,
+                "1178726bd19d6b7872d02c9c846246690a694ce3f95851a5cf8106bf74b4d805",
+            ),
+            (
+                "webhook.received",
+                1,
+                "f1c403ac60ee45b4000a4fb5f798f443e34f1ccd097f57e356f72d2d9a4a8a4d",
+            ),
+        ];
+        let named = ALL.map(|template| template.prompt_ref());
+        let pinned = pinned.map(|(id, version, sha256)| PromptRef {
+            id: id.into(),
+            version,
+            sha256: sha256.into(),
+        });
+        assert_eq!(named, pinned);
+    }
+
+    #[test]
+    fn a_missing_variable_is_an_error_that_names_the_prompt() {
+        for template in ALL {
+            let error = template.render(json!({})).unwrap_err();
+            assert_eq!(
+                error.to_string(),
+                format!("render the prompt {}", template.id)
+            );
+            assert!(error.source().unwrap().to_string().contains("undefined"));
+        }
+    }
+
+    #[test]
+    fn words_are_never_read_as_template_code() {
+        for template in ALL {
+            let rendered = template.render(words(HOSTILE)).unwrap();
+            assert!(rendered.text.contains(HOSTILE), "{}", rendered.text);
+            assert_eq!(rendered.variables, words(HOSTILE));
+            assert_eq!(rendered.prompt_ref, template.prompt_ref());
+        }
+    }
+
+    #[test]
+    fn a_persons_words_reach_the_agent_unchanged() {
+        for message in ["", "\n", " hello \n\n", HOSTILE, "naïve 🌅"] {
+            assert_eq!(SAY.render(words(message)).unwrap().text, message);
+        }
+    }
+
+    #[test]
+    fn an_unattended_turn_says_what_it_is_and_for_when() {
+        for template in [REMINDER, FIRE, WEBHOOK] {
+            let text = template.render(words("Check the logs")).unwrap().text;
+            assert!(text.starts_with("This is an unattended"), "{text}");
+            assert!(text.contains("Automation: daily monitor\n"), "{text}");
+            let instant = "Mon 2026-11-23 09:00:00 +01:00 Europe/Prague";
+            assert!(text.contains(instant), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_interrupted_turn_names_the_earlier_run_and_repeats_the_request() {
+        let text = INTERRUPTED.render(words("Pay the bill")).unwrap().text;
+        assert!(
+            text.contains("run_019a") && text.ends_with("\nPay the bill"),
+            "{text}"
+        );
+        assert!(text.contains("may have been interrupted"), "{text}");
+        assert!(text.contains("do not blindly repeat"), "{text}");
+    }
+
+    #[test]
+    fn a_reference_has_the_shape_that_histories_keep() {
+        let json = serde_json::to_value(SAY.prompt_ref()).unwrap();
+        assert_eq!(json["id"], "session.say");
+        assert_eq!(json["version"], 1);
+        assert_eq!(json["sha256"].as_str().map(str::len), Some(64));
+        assert_eq!(json.as_object().map(serde_json::Map::len), Some(3));
+    }
+}

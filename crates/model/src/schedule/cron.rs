@@ -1,0 +1,292 @@
+//! Cron expressions on the wall clocks of a zone.
+//!
+//! `croner` reads the expression and says which days match; which instants these are is decided
+//! here, after Vixie cron. A *wall-clock* schedule (its minute or hour field begins with `*`) goes
+//! by what clocks show: nothing in a gap, both passes of what repeats. Any other is *fixed*: times
+//! that are skipped fire once, together, at the first instant after the gap, and times that repeat
+//! fire in the first pass only. (cron(8) of Debian; there only for changes of less than three
+//! hours, here for all.)
+
+use croner::{
+    Weekday,
+    parser::{CronParser, Seconds, Year},
+};
+use jiff::{
+    SignedDuration, ToSpan,
+    civil::{Date, DateTime},
+};
+
+use super::{
+    Zone,
+    error::{Error, shortened},
+    field::FIELDS,
+    regime::Regime,
+    times::Times,
+};
+use crate::time::Timestamp;
+
+/// The longest expression that is read, in bytes.
+pub const MAX_EXPRESSION_BYTES: usize = 512;
+
+/// The calendar repeats after 400 years: no date in that time is no date ever.
+const CALENDAR_CYCLE_DAYS: i32 = 146_097;
+
+/// How many clock changes a search passes over; two in each year of the calendar's cycle, and some.
+const MAX_REGIMES_SEARCHED: usize = 1024;
+
+/// From where an expression is asked whether it ever fires: late enough for irregular changes of
+/// the past and of those that are already decreed to be over. 2100-01-01.
+const NEVER_REFERENCE_SECONDS: i64 = 4_102_444_800;
+
+/// Names that stand for whole expressions.
+const NICKNAMES: [(&str, &str); 7] = [
+    ("@yearly", "0 0 1 1 *"),
+    ("@annually", "0 0 1 1 *"),
+    ("@monthly", "0 0 1 * *"),
+    ("@weekly", "0 0 * * 0"),
+    ("@daily", "0 0 * * *"),
+    ("@midnight", "0 0 * * *"),
+    ("@hourly", "0 * * * *"),
+];
+
+/// A cron expression in a zone; it fires at least once in 400 years.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cron {
+    days: Box<croner::CronPattern>,
+    times: Times,
+    follows_wall_clock: bool,
+    zone: Zone,
+}
+
+impl Cron {
+    /// Reads five fields, six with the seconds in front, or a name such as `@daily`. Refuses what
+    /// never fires in `zone`.
+    pub fn parse(expression: &str, zone: Zone) -> Result<Self, Error> {
+        let refuse = |problem: String| Error::Expression {
+            expression: shortened(expression),
+            problem,
+        };
+        if expression.len() > MAX_EXPRESSION_BYTES {
+            let length = expression.len();
+            return Err(refuse(format!(
+                "it has {length} bytes; accepted are up to {MAX_EXPRESSION_BYTES}"
+            )));
+        }
+        let fields = fields(expression).map_err(refuse)?;
+        // Vixie cron restricts by both day fields where one of them begins with `*` (`*/2`), and
+        // takes either of them otherwise.
+        let both_days = fields[3].starts_with('*') || fields[5].starts_with('*');
+        let canonical = fields
+            .iter()
+            .zip(&FIELDS)
+            .map(|(text, field)| field.canonical(text))
+            .collect::<Result<Vec<_>, _>>()?;
+        let pattern = CronParser::builder()
+            .seconds(Seconds::Required)
+            .year(Year::Disallowed)
+            .dom_and_dow(both_days)
+            .build()
+            .parse(&canonical.join(" "))
+            .map_err(|error| refuse(error.to_string()))?
+            .pattern;
+        let cron = Self {
+            times: Times::new(
+                &pattern.hours.values(),
+                &pattern.minutes.values(),
+                &pattern.seconds.values(),
+            ),
+            days: Box::new(pattern),
+            follows_wall_clock: fields[1].starts_with('*') || fields[2].starts_with('*'),
+            zone,
+        };
+        match cron.why_never() {
+            None => Ok(cron),
+            Some(problem) => Err(Error::NeverFires {
+                expression: shortened(expression),
+                zone: cron.zone.name().into(),
+                problem,
+            }),
+        }
+    }
+
+    /// The first instant strictly after `after`.
+    pub(super) fn next_after(&self, after: Timestamp) -> Option<Timestamp> {
+        let mut regime = Regime::containing(&self.zone, after.jiff());
+        let mut from = self.wall_after(&regime, after.jiff())?;
+        let mut found = self.first_from(from)?;
+        for _ in 0..MAX_REGIMES_SEARCHED {
+            // A fixed time that was skipped is found before the regime's first wall time.
+            let instant = regime.instant(found)?.max(regime.start());
+            if regime.reaches(instant) {
+                return Some(Timestamp::from_jiff(instant));
+            }
+            regime = regime.next(&self.zone)?;
+            let start = self.wall_start(&regime);
+            // Where clocks went forward, what was found is still the first: nothing lies between.
+            if start < from || start > found {
+                found = self.first_from(start)?;
+            }
+            from = start;
+        }
+        None
+    }
+
+    /// How many instants lie in `(after, until]`: days are looked at one by one, times within them
+    /// by multiplication.
+    pub(super) fn count(&self, after: Timestamp, until: Timestamp) -> u64 {
+        let until = until.jiff();
+        let mut regime = Regime::containing(&self.zone, after.jiff());
+        let Some(mut from) = self.wall_after(&regime, after.jiff()) else {
+            return 0;
+        };
+        let mut total = 0;
+        loop {
+            let over = regime.reaches(until);
+            let end = regime.wall(regime.end_or(until));
+            // The end of a regime belongs to the next; `until` itself is counted.
+            let end = if over { next_second(end) } else { Some(end) };
+            let start = regime.wall_start();
+            if from < start {
+                let skipped = self.first_from(from).is_some_and(|found| found < start);
+                let own = self.first_from(start) == Some(start);
+                total += u64::from(skipped && !own);
+                from = start;
+            }
+            total += end.map_or(0, |end| self.count_walls(from, end));
+            match regime.next(&self.zone) {
+                Some(next) if !over => regime = next,
+                _ => return total,
+            }
+            from = self.wall_start(&regime);
+        }
+    }
+
+    /// The wall time from which instants after `after` are looked for.
+    fn wall_after(&self, regime: &Regime, after: jiff::Timestamp) -> Option<DateTime> {
+        let from = next_second(regime.wall(after))?;
+        Some(if self.follows_wall_clock {
+            from
+        } else {
+            from.max(regime.wall_start_unchanged())
+        })
+    }
+
+    /// The first wall time that counts in a regime: for fixed schedules, the one that follows on
+    /// the last of the regime before.
+    fn wall_start(&self, regime: &Regime) -> DateTime {
+        if self.follows_wall_clock {
+            regime.wall_start()
+        } else {
+            regime.wall_start_unchanged()
+        }
+    }
+
+    /// The first matching wall time that is not before `from`.
+    fn first_from(&self, from: DateTime) -> Option<DateTime> {
+        let mut date = from.date();
+        if self.matches(date)
+            && let Some(time) = self.times.first_from(from.time())
+        {
+            return Some(date.to_datetime(time));
+        }
+        let last = date.saturating_add(CALENDAR_CYCLE_DAYS.days());
+        while date < last {
+            date = if self.matches_month(date) {
+                date.tomorrow().ok()?
+            } else {
+                date.last_of_month().tomorrow().ok()?
+            };
+            if self.matches(date) {
+                return Some(date.to_datetime(self.times.first()?));
+            }
+        }
+        None
+    }
+
+    /// How many matching wall times lie in `[from, end)`.
+    fn count_walls(&self, from: DateTime, end: DateTime) -> u64 {
+        if from >= end {
+            return 0;
+        }
+        let before = |wall: DateTime| {
+            if self.matches(wall.date()) {
+                self.times.before(wall.time())
+            } else {
+                0
+            }
+        };
+        let days = std::iter::successors(Some(from.date()), |date| date.tomorrow().ok())
+            .take_while(|date| *date < end.date())
+            .filter(|date| self.matches(*date))
+            .map(|_| self.times.in_a_day())
+            .sum::<u64>();
+        days + before(end) - before(from)
+    }
+
+    fn matches_month(&self, date: Date) -> bool {
+        self.days
+            .month_match(u32::from(date.month().unsigned_abs()))
+            .unwrap_or(false)
+    }
+
+    /// Whether a day matches. `croner` errs only for dates that do not exist; a `Date` does.
+    fn matches(&self, date: Date) -> bool {
+        let weekday = date.weekday().to_sunday_zero_offset().unsigned_abs();
+        self.matches_month(date)
+            && self
+                .days
+                .day_match(
+                    i32::from(date.year()),
+                    u32::from(date.month().unsigned_abs()),
+                    u32::from(date.day().unsigned_abs()),
+                    Weekday::from_days_from_sunday(u32::from(weekday)),
+                )
+                .unwrap_or(false)
+    }
+
+    /// Why this never fires, if so.
+    fn why_never(&self) -> Option<&'static str> {
+        let reference = jiff::Timestamp::constant(NEVER_REFERENCE_SECONDS, 0);
+        let wall = self.zone.jiff().to_datetime(reference);
+        if self.first_from(wall).is_none() {
+            Some("no date has that day, month and weekday")
+        } else if self.next_after(Timestamp::from_jiff(reference)).is_none() {
+            Some("its times are always skipped when clocks go forward")
+        } else {
+            None
+        }
+    }
+}
+
+/// Takes an expression apart into six fields.
+fn fields(expression: &str) -> Result<Vec<&str>, String> {
+    let mut text = expression.trim();
+    if text.starts_with('@') {
+        let known = NICKNAMES
+            .iter()
+            .find(|(name, _)| name.eq_ignore_ascii_case(text));
+        text = known.map(|(_, fields)| *fields).ok_or_else(|| {
+            "accepted names are @yearly, @annually, @monthly, @weekly, @daily, @midnight and \
+             @hourly"
+                .to_owned()
+        })?;
+    }
+    let mut fields: Vec<&str> = text.split_whitespace().collect();
+    match fields.len() {
+        5 => fields.insert(0, "0"),
+        6 => {}
+        count => {
+            return Err(format!(
+                "it has {count} fields; accepted are five (minute, hour, day of month, month, day \
+                 of week), or six with the seconds in front"
+            ));
+        }
+    }
+    Ok(fields)
+}
+
+/// The next whole second of the wall clock.
+fn next_second(wall: DateTime) -> Option<DateTime> {
+    let whole = wall.with().subsec_nanosecond(0).build().ok()?;
+    whole.checked_add(SignedDuration::from_secs(1)).ok()
+}

@@ -1,0 +1,139 @@
+//! Time zones by their IANA names.
+
+use std::fmt;
+
+use jiff::tz::{TimeZone, TimeZoneDatabase};
+
+use super::error::{Error, shortened};
+
+/// The longest name that is looked up, in bytes; the longest known one has 32.
+const MAX_NAME_BYTES: usize = 64;
+
+/// A zone of the IANA database that is inside the binary.
+///
+/// The system's database is not consulted: reading it is I/O, and replicas could then disagree on
+/// when a trigger fires. Stored instants are worked out again when a new version brings new rules.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Zone(TimeZone);
+
+impl Zone {
+    /// Coordinated universal time.
+    pub const fn utc() -> Self {
+        Self(TimeZone::UTC)
+    }
+
+    /// Finds a zone by its IANA name, whatever its case. Offsets such as `+01:00` and POSIX rules
+    /// are no names; where a name is unknown, the error offers the nearest known one.
+    pub fn parse(name: &str) -> Result<Self, Error> {
+        let database = TimeZoneDatabase::bundled();
+        let found = (name.len() <= MAX_NAME_BYTES).then(|| database.get(name).ok());
+        match found.flatten() {
+            Some(zone) if !zone.is_unknown() && zone.iana_name().is_some() => Ok(Self(zone)),
+            _ => Err(Error::Zone {
+                zone: shortened(name),
+                nearest: nearest(name),
+            }),
+        }
+    }
+
+    /// The name as the database spells it.
+    pub fn name(&self) -> &str {
+        self.0.iana_name().unwrap_or("UTC")
+    }
+
+    /// Gives the zone for calendar arithmetic.
+    pub const fn jiff(&self) -> &TimeZone {
+        &self.0
+    }
+}
+
+impl fmt::Display for Zone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The known name most like `given`: as a whole, or by its last part alone (`Prague`). At most one
+/// letter in four may differ, so that an abbreviation such as `PST` gets no wrong advice.
+fn nearest(given: &str) -> Option<String> {
+    if given.len() > MAX_NAME_BYTES {
+        return None;
+    }
+    let given = given.trim().to_ascii_lowercase().replace(' ', "_");
+    TimeZoneDatabase::bundled()
+        .available()
+        .map(|name| {
+            let lower = name.as_str().to_ascii_lowercase();
+            let city = lower.rsplit('/').next().unwrap_or(&lower);
+            let differing = distance(&given, &lower).min(distance(&given, city));
+            (differing, lower.len(), name.to_string())
+        })
+        .min()
+        .filter(|(differing, ..)| *differing <= given.len() / 4)
+        .map(|(.., name)| name)
+}
+
+/// How many bytes must be put in, left out or replaced to make one text into the other
+/// (Levenshtein).
+fn distance(one: &str, other: &str) -> usize {
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (above, a) in one.bytes().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], above + 1);
+        for (left, b) in other.bytes().enumerate() {
+            let replaced = diagonal + usize::from(a != b);
+            diagonal = row[left + 1];
+            row[left + 1] = replaced.min(row[left] + 1).min(diagonal + 1);
+        }
+    }
+    row[other.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(name: &str) -> Option<String> {
+        match Zone::parse(name) {
+            Err(Error::Zone { nearest, .. }) => nearest,
+            other => panic!("{name:?} gave {other:?}"),
+        }
+    }
+
+    #[test]
+    fn an_unknown_zone_is_refused_with_the_nearest_known_name() {
+        for (given, nearest) in [
+            ("Prague", "Europe/Prague"),
+            ("Europe/Prage", "Europe/Prague"),
+            ("new york", "America/New_York"),
+            ("America/NewYork", "America/New_York"),
+        ] {
+            assert_eq!(refused(given).as_deref(), Some(nearest), "{given}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_iana_name_is_refused() {
+        for given in [
+            "",
+            "PST",
+            "+01:00",
+            "local",
+            "CET-1CEST,M3.5.0,M10.5.0/3",
+            "Etc/Unknown",
+            "../etc/passwd",
+            "Europe/Prague\0",
+            &"x".repeat(100_000),
+        ] {
+            assert!(Zone::parse(given).is_err(), "{given:.40}");
+        }
+        assert_eq!(refused("PST"), None);
+    }
+
+    #[test]
+    fn every_known_name_is_found_whatever_its_case() {
+        for name in TimeZoneDatabase::bundled().available() {
+            let zone = Zone::parse(&name.as_str().to_ascii_uppercase());
+            assert_eq!(zone.unwrap().name(), name.as_str());
+        }
+    }
+}
