@@ -1,0 +1,268 @@
+//! What can go wrong with a statement, told apart by what the caller can do about it.
+
+use std::collections::HashMap;
+
+use sqlx::error::{DatabaseError, ErrorKind};
+
+/// What went wrong with a statement, or with the transaction around it.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Something unique is there already: usually a race that another writer won.
+    #[error("run {statement}: {constraint} is taken")]
+    Conflict {
+        /// The statement's name.
+        statement: &'static str,
+        /// The unique index's name, the same in both databases; `<table>_pkey` for a primary key.
+        constraint: String,
+    },
+    /// A row that another names is not there, or not of the same tenant.
+    #[error("run {statement}: a row that is referred to does not exist ({constraint})")]
+    MissingReference {
+        /// The statement's name.
+        statement: &'static str,
+        /// The foreign key's name on PostgreSQL. SQLite does not tell: `foreign key`.
+        constraint: String,
+    },
+    /// The values do not fit together.
+    #[error("run {statement}: {constraint} does not hold")]
+    CheckFailed {
+        /// The statement's name.
+        statement: &'static str,
+        /// The check's name, the same in both databases.
+        constraint: String,
+    },
+    /// The database could not be reached, or was lost on the way.
+    #[error("reach the database for {statement}")]
+    Connection {
+        /// The statement's name.
+        statement: &'static str,
+        /// What the driver says.
+        source: sqlx::Error,
+    },
+    /// Others held what was needed for too long, or one of two had to give way.
+    #[error("run {statement}: the database is busy")]
+    Busy {
+        /// The statement's name.
+        statement: &'static str,
+        /// What the driver says.
+        source: sqlx::Error,
+    },
+    /// No space is left for the database.
+    #[error("run {statement}: the database's disk is full")]
+    DiskFull {
+        /// The statement's name.
+        statement: &'static str,
+        /// What the driver says.
+        source: sqlx::Error,
+    },
+    /// The database, its folder or the transaction takes no changes.
+    #[error("run {statement}: the database is read-only")]
+    ReadOnly {
+        /// The statement's name.
+        statement: &'static str,
+        /// What the driver says.
+        source: sqlx::Error,
+    },
+    /// The disk failed under the database, or what is on it is damaged.
+    #[error("run {statement}: the database is damaged or its disk fails")]
+    Damaged {
+        /// The statement's name.
+        statement: &'static str,
+        /// What the driver says.
+        source: sqlx::Error,
+    },
+    /// The statement itself is wrong: a fault of this program.
+    #[error("run {statement}")]
+    Statement {
+        /// The statement's name.
+        statement: &'static str,
+        /// What the driver says.
+        source: sqlx::Error,
+    },
+    /// One row was expected and none came.
+    #[error("run {statement}: it found no row")]
+    NoRow {
+        /// The statement's name.
+        statement: &'static str,
+    },
+    /// At most one row was expected and more came.
+    #[error("run {statement}: it found more than one row")]
+    TooManyRows {
+        /// The statement's name.
+        statement: &'static str,
+    },
+    /// A stored value makes no sense.
+    #[error("read {column} of row {row}, as {statement} found it: the stored value makes no sense")]
+    Nonsense {
+        /// The statement that read the row.
+        statement: &'static str,
+        /// The column.
+        column: &'static str,
+        /// The row's id.
+        row: String,
+        /// Why it makes no sense.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+impl Error {
+    /// The name of the unique index that refused, if that is what happened.
+    pub fn conflict(&self) -> Option<&str> {
+        match self {
+            Self::Conflict { constraint, .. } => Some(constraint),
+            _ => None,
+        }
+    }
+
+    /// Whether the same transaction may succeed if it is simply tried again.
+    ///
+    /// After a lost connection it may also have succeeded already.
+    pub fn is_transient(&self) -> bool {
+        matches!(self, Self::Busy { .. } | Self::Connection { .. })
+    }
+
+    /// What a person can do about it.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Connection { .. } => {
+                Some("check that the database runs and that its address and password are right")
+            }
+            Self::Busy { .. } => Some(
+                "another program holds the database; with SQLite, make sure that no other tool \
+                 has the file open for writing",
+            ),
+            Self::DiskFull { .. } => {
+                Some("free some space on the database's disk; nothing that was saved is lost")
+            }
+            Self::ReadOnly { .. } => Some(
+                "check the rights of the database's file and folder, or whether the server is a \
+                 standby",
+            ),
+            Self::Damaged { .. } => {
+                Some("stop, look at the disk, and restore the database from a backup")
+            }
+            _ => None,
+        }
+    }
+
+    /// Tells apart what PostgreSQL's driver reports, by its SQLSTATE.
+    pub(crate) fn of_postgres(statement: &'static str, source: sqlx::Error) -> Self {
+        let Some(error) = source.as_database_error() else {
+            return Self::of_driver(statement, source);
+        };
+        let constraint = || error.constraint().unwrap_or("a constraint").to_owned();
+        if let Some(refused) = Self::of_constraint(statement, error, constraint) {
+            return refused;
+        }
+        let code = error.code().unwrap_or_default().into_owned();
+        match code.as_str() {
+            // Serialization failure, deadlock, lock not available.
+            "40001" | "40P01" | "55P03" => Self::Busy { statement, source },
+            "53100" => Self::DiskFull { statement, source },
+            "25006" => Self::ReadOnly { statement, source },
+            // Data corrupted, index corrupted, I/O error.
+            "XX001" | "XX002" | "58030" => Self::Damaged { statement, source },
+            // Too many connections, shutdown, crash, still starting, idle for too long.
+            "53300" | "57P01" | "57P02" | "57P03" | "25P03" | "57P05" => {
+                Self::Connection { statement, source }
+            }
+            // Connection exceptions; sign-in refused.
+            code if code.starts_with("08") || code.starts_with("28") => {
+                Self::Connection { statement, source }
+            }
+            _ => Self::Statement { statement, source },
+        }
+    }
+
+    /// Tells apart what SQLite's driver reports, by its result code.
+    pub(crate) fn of(statement: &'static str, source: sqlx::Error, unique: &UniqueIndexes) -> Self {
+        let Some(error) = source.as_database_error() else {
+            return match source {
+                // The one connection that writes is what others hold.
+                sqlx::Error::PoolTimedOut => Self::Busy { statement, source },
+                source => Self::of_driver(statement, source),
+            };
+        };
+        if let Some(refused) = Self::of_constraint(statement, error, || unique.name(error)) {
+            return refused;
+        }
+        let code = error.code().and_then(|code| code.parse::<i32>().ok());
+        // The low byte is the primary code: https://www.sqlite.org/rescode.html
+        match code.map(|code| code & 0xff) {
+            // BUSY, LOCKED
+            Some(5 | 6) => Self::Busy { statement, source },
+            // READONLY
+            Some(8) => Self::ReadOnly { statement, source },
+            // IOERR, CORRUPT, NOTADB
+            Some(10 | 11 | 26) => Self::Damaged { statement, source },
+            // FULL
+            Some(13) => Self::DiskFull { statement, source },
+            // CANTOPEN
+            Some(14) => Self::Connection { statement, source },
+            _ => Self::Statement { statement, source },
+        }
+    }
+
+    fn of_constraint(
+        statement: &'static str,
+        error: &dyn DatabaseError,
+        constraint: impl Fn() -> String,
+    ) -> Option<Self> {
+        let constraint = match error.kind() {
+            ErrorKind::UniqueViolation
+            | ErrorKind::ForeignKeyViolation
+            | ErrorKind::CheckViolation => constraint(),
+            _ => return None,
+        };
+        Some(match error.kind() {
+            ErrorKind::UniqueViolation => Self::Conflict {
+                statement,
+                constraint,
+            },
+            ErrorKind::ForeignKeyViolation => Self::MissingReference {
+                statement,
+                constraint,
+            },
+            _ => Self::CheckFailed {
+                statement,
+                constraint,
+            },
+        })
+    }
+
+    fn of_driver(statement: &'static str, source: sqlx::Error) -> Self {
+        match source {
+            sqlx::Error::Io(_)
+            | sqlx::Error::Tls(_)
+            | sqlx::Error::Protocol(_)
+            | sqlx::Error::PoolTimedOut
+            | sqlx::Error::PoolClosed
+            | sqlx::Error::WorkerCrashed
+            | sqlx::Error::BeginFailed => Self::Connection { statement, source },
+            source => Self::Statement { statement, source },
+        }
+    }
+}
+
+/// Names for what SQLite reports about unique indexes.
+///
+/// SQLite names the columns (`UNIQUE constraint failed: agent_runs.seat_id`), never the index.
+/// The schema keeps the columns of any two unique indexes of a table different (a test says so),
+/// so the catalog, read once when the database is opened, leads back to the name.
+#[derive(Debug, Default)]
+pub(crate) struct UniqueIndexes(HashMap<String, String>);
+
+impl UniqueIndexes {
+    /// Takes pairs of columns as SQLite reports them (`t.a, t.b`) and the index's name.
+    pub(crate) fn new(names: impl IntoIterator<Item = (String, String)>) -> Self {
+        Self(names.into_iter().collect())
+    }
+
+    fn name(&self, error: &dyn DatabaseError) -> String {
+        let message = error.message();
+        let Some((_, what)) = message.split_once(" constraint failed: ") else {
+            return "foreign key".to_owned();
+        };
+        self.0.get(what).map_or(what, String::as_str).to_owned()
+    }
+}

@@ -1,0 +1,136 @@
+//! One connection layer over both databases, so that a function is written once.
+//!
+//! A transition takes a [`Tx`] of a [`Scope`], runs [`Statement`]s with [`Param`]s, reads [`Row`]s
+//! and commits. The dialects differ in the text of a statement and in the column types, and both
+//! differences end here.
+//!
+//! Public for the conformance suite, which must break the schema's rules on purpose. Other crates
+//! use what is built on it.
+
+mod error;
+mod param;
+mod row;
+mod scope;
+#[macro_use]
+mod statement;
+mod tx;
+
+use std::{sync::Arc, time::Duration};
+
+use sqlx::{AssertSqlSafe, PgPool, SqlitePool};
+
+pub use error::Error;
+pub(crate) use error::UniqueIndexes;
+pub use param::Param;
+pub use row::{Row, Stored};
+pub use scope::Scope;
+pub use statement::{Dialect, Statement, executed};
+pub use tx::Tx;
+
+/// Connections that one process opens to PostgreSQL at the most.
+pub(crate) const POSTGRES_CONNECTIONS: u32 = 10;
+/// Connections that read from a SQLite file beside the one that writes.
+pub(crate) const SQLITE_READERS: u32 = 4;
+/// Statements that a connection keeps prepared.
+pub(crate) const PREPARED_STATEMENTS: usize = 512;
+/// How long to wait for a connection, or for SQLite's write lock.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+
+/// An open database; cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Database {
+    pools: Pools,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Pools {
+    Postgres(PgPool),
+    /// Both pools are the same one for a database in memory.
+    Sqlite {
+        writer: SqlitePool,
+        readers: SqlitePool,
+        unique: Arc<UniqueIndexes>,
+    },
+}
+
+impl Database {
+    pub(crate) fn new(pools: Pools) -> Self {
+        Self { pools }
+    }
+
+    /// Which of the two databases this is.
+    pub fn dialect(&self) -> Dialect {
+        match &self.pools {
+            Pools::Postgres(_) => Dialect::Postgres,
+            Pools::Sqlite { .. } => Dialect::Sqlite,
+        }
+    }
+
+    /// Begins a transaction that may write.
+    ///
+    /// On SQLite it takes the write lock at once (`BEGIN IMMEDIATE`): a transaction that reads
+    /// first and writes later would fail without waiting. On PostgreSQL it is READ COMMITTED, so
+    /// that a statement after a lock sees what the former holder wrote.
+    pub async fn begin(&self, scope: Scope) -> Result<Tx, Error> {
+        match &self.pools {
+            Pools::Postgres(pool) => begin_postgres(pool, "begin", scope).await,
+            Pools::Sqlite { writer, unique, .. } => {
+                let transaction = writer.begin_with("begin immediate").await;
+                let transaction = transaction.map_err(|error| Error::of("begin", error, unique))?;
+                Ok(Tx::sqlite(transaction, scope, unique.clone()))
+            }
+        }
+    }
+
+    /// Begins a transaction that only reads, and sees one state of the database throughout.
+    ///
+    /// On SQLite it waits for no writer. Dropping it is the usual end.
+    pub async fn read(&self, scope: Scope) -> Result<Tx, Error> {
+        match &self.pools {
+            Pools::Postgres(pool) => {
+                let begin = "begin isolation level repeatable read, read only";
+                begin_postgres(pool, begin, scope).await
+            }
+            Pools::Sqlite {
+                readers, unique, ..
+            } => {
+                let transaction = readers.begin_with("begin").await;
+                let transaction = transaction.map_err(|error| Error::of("begin", error, unique))?;
+                Ok(Tx::sqlite(transaction, scope, unique.clone()))
+            }
+        }
+    }
+
+    /// Closes all connections, after the transactions that are under way.
+    pub async fn close(&self) {
+        match &self.pools {
+            Pools::Postgres(pool) => pool.close().await,
+            Pools::Sqlite {
+                writer, readers, ..
+            } => {
+                // The writer last: the last connection to close folds the log into the file.
+                readers.close().await;
+                writer.close().await;
+            }
+        }
+    }
+}
+
+/// Begins and sets the scope in one round trip.
+///
+/// Connections are not tested before they are used, so one that died while idle is found here,
+/// where nothing has been done yet and another can be tried.
+async fn begin_postgres(pool: &PgPool, begin: &str, scope: Scope) -> Result<Tx, Error> {
+    let (setting, value) = scope.setting();
+    // Safe: both are made here, from a fixed text and a UUID.
+    let statement = format!("{begin}; set local {setting} = '{value}'");
+    let mut spare = pool.num_idle();
+    loop {
+        let begun = pool.begin_with(AssertSqlSafe(statement.clone())).await;
+        match begun.map_err(|error| Error::of_postgres("begin", error)) {
+            Ok(transaction) => return Ok(Tx::postgres(transaction, scope)),
+            Err(Error::Connection { .. }) if spare > 0 => spare -= 1,
+            Err(error) => return Err(error),
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Values on their way into a statement.
+
+use std::borrow::Cow;
+
+use jiff_sqlx::ToSqlx as _;
+use model::{
+    AcpSessionId, ApprovalId, AutomationId, HarnessId, InputId, InstanceId, MessageId, RunId,
+    SeatId, SessionId, TaskId, TenantId, Timestamp, TriggerId, WorkerId,
+};
+use serde_json::Value;
+use sqlx::{
+    Postgres, Sqlite, postgres::PgArguments, query::Query, sqlite::SqliteArguments, types::Json,
+};
+use uuid::Uuid;
+
+use super::Scope;
+
+/// One value for a statement. An absent one still knows its type, which PostgreSQL needs.
+///
+/// PostgreSQL can keep no NUL in text or JSON; both databases get U+FFFD in its place, so that
+/// both give back the same.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Param {
+    /// `uuid`, or 16 bytes.
+    Uuid(Option<Uuid>),
+    /// `text`.
+    Text(Option<String>),
+    /// `bigint`, or an integer.
+    Integer(Option<i64>),
+    /// `double precision`, or a real.
+    Real(Option<f64>),
+    /// `boolean`, or 0 and 1.
+    Boolean(Option<bool>),
+    /// `timestamptz`, or microseconds since 1970.
+    Time(Option<Timestamp>),
+    /// `jsonb`, or text.
+    Json(Option<Value>),
+    /// `bytea`, or a blob.
+    Bytes(Option<Vec<u8>>),
+}
+
+impl Param {
+    pub(super) fn bind_postgres(
+        self,
+        query: Query<'_, Postgres, PgArguments>,
+    ) -> Query<'_, Postgres, PgArguments> {
+        match self {
+            Self::Uuid(value) => query.bind(value),
+            Self::Text(value) => query.bind(value),
+            Self::Integer(value) => query.bind(value),
+            Self::Real(value) => query.bind(value),
+            Self::Boolean(value) => query.bind(value),
+            Self::Time(value) => query.bind(value.map(|at| at.jiff().to_sqlx())),
+            Self::Json(value) => query.bind(value.map(Json)),
+            Self::Bytes(value) => query.bind(value),
+        }
+    }
+
+    pub(super) fn bind_sqlite(
+        self,
+        query: Query<'_, Sqlite, SqliteArguments>,
+    ) -> Query<'_, Sqlite, SqliteArguments> {
+        match self {
+            Self::Uuid(value) => query.bind(value),
+            Self::Text(value) => query.bind(value),
+            Self::Integer(value) => query.bind(value),
+            Self::Real(value) => query.bind(value),
+            Self::Boolean(value) => query.bind(value.map(i64::from)),
+            Self::Time(value) => query.bind(value.map(Timestamp::as_microsecond)),
+            Self::Json(value) => query.bind(value.map(|json| json.to_string())),
+            Self::Bytes(value) => query.bind(value),
+        }
+    }
+}
+
+fn storable(text: &str) -> Cow<'_, str> {
+    if text.contains('\0') {
+        Cow::Owned(text.replace('\0', "\u{fffd}"))
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
+fn storable_json(value: Value) -> Value {
+    match value {
+        Value::String(text) if text.contains('\0') => Value::String(text.replace('\0', "\u{fffd}")),
+        Value::Array(items) => Value::Array(items.into_iter().map(storable_json).collect()),
+        Value::Object(fields) => Value::Object(
+            fields
+                .into_iter()
+                .map(|(key, value)| (storable(&key).into_owned(), storable_json(value)))
+                .collect(),
+        ),
+        other => other,
+    }
+}
+
+/// Makes a parameter of a type and of an `Option` of it.
+macro_rules! from {
+    ($($type:ty => $variant:ident($value:ident => $converted:expr);)*) => {$(
+        impl From<$type> for Param {
+            fn from($value: $type) -> Self {
+                Self::$variant(Some($converted))
+            }
+        }
+
+        impl From<Option<$type>> for Param {
+            fn from(value: Option<$type>) -> Self {
+                Self::$variant(value.map(|$value| $converted))
+            }
+        }
+    )*};
+}
+
+from! {
+    Uuid => Uuid(value => value);
+    &str => Text(value => storable(value).into_owned());
+    &String => Text(value => storable(value).into_owned());
+    String => Text(value => storable(&value).into_owned());
+    &AcpSessionId => Text(value => storable(value.as_str()).into_owned());
+    &WorkerId => Text(value => storable(value.as_str()).into_owned());
+    i64 => Integer(value => value);
+    u32 => Integer(value => i64::from(value));
+    f64 => Real(value => value);
+    bool => Boolean(value => value);
+    Timestamp => Time(value => value);
+    Value => Json(value => storable_json(value));
+    &Value => Json(value => storable_json(value.clone()));
+    Vec<u8> => Bytes(value => value);
+    &[u8] => Bytes(value => value.to_vec());
+}
+
+/// Makes a parameter of every typed id.
+macro_rules! from_ids {
+    ($($id:ty),* $(,)?) => {
+        from! { $($id => Uuid(value => value.uuid());)* }
+    };
+}
+
+from_ids!(
+    TenantId,
+    HarnessId,
+    InstanceId,
+    SessionId,
+    SeatId,
+    AutomationId,
+    TriggerId,
+    InputId,
+    RunId,
+    MessageId,
+    TaskId,
+    ApprovalId,
+);
+
+impl From<Scope> for Param {
+    fn from(scope: Scope) -> Self {
+        scope.tenant().into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn no_nul_reaches_a_database() {
+        assert_eq!(
+            Param::from("a\0b"),
+            Param::Text(Some("a\u{fffd}b".to_owned()))
+        );
+        assert_eq!(
+            Param::from(json!({"k\0": ["\0", 1, {"x": "\0\0"}]})),
+            Param::Json(Some(
+                json!({"k\u{fffd}": ["\u{fffd}", 1, {"x": "\u{fffd}\u{fffd}"}]})
+            ))
+        );
+    }
+}

@@ -1,0 +1,188 @@
+//! Values on their way out of a statement.
+
+use std::str::FromStr;
+
+use model::{
+    AcpSessionId, ApprovalId, AutomationId, HarnessId, InputId, InstanceId, MessageId, RunId,
+    SeatId, SessionId, TaskId, TenantId, Timestamp, TriggerId, WorkerId,
+};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use sqlx::{Row as _, postgres::PgRow, sqlite::SqliteRow, types::Json};
+use uuid::Uuid;
+
+use super::Error;
+
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// One row of an answer, its columns read by name.
+#[derive(Debug)]
+pub struct Row {
+    statement: &'static str,
+    columns: Columns,
+}
+
+#[derive(Debug)]
+enum Columns {
+    Postgres(PgRow),
+    Sqlite(SqliteRow),
+}
+
+impl Row {
+    pub(super) fn postgres(statement: &'static str, row: PgRow) -> Self {
+        Self {
+            statement,
+            columns: Columns::Postgres(row),
+        }
+    }
+
+    pub(super) fn sqlite(statement: &'static str, row: SqliteRow) -> Self {
+        Self {
+            statement,
+            columns: Columns::Sqlite(row),
+        }
+    }
+
+    /// Reads a column that always has a value.
+    pub fn get<T: Stored>(&self, column: &'static str) -> Result<T, Error> {
+        self.optional(column)?
+            .ok_or_else(|| self.nonsense(column, "it is null".into()))
+    }
+
+    /// Reads a column that may be null.
+    pub fn optional<T: Stored>(&self, column: &'static str) -> Result<Option<T>, Error> {
+        T::read(self, column).map_err(|source| self.nonsense(column, source))
+    }
+
+    /// Reads a text column as the value that it names, a state for example.
+    pub fn parse<T>(&self, column: &'static str) -> Result<T, Error>
+    where
+        T: FromStr<Err: Into<BoxError>>,
+    {
+        self.parse_optional(column)?
+            .ok_or_else(|| self.nonsense(column, "it is null".into()))
+    }
+
+    /// Reads a text column that may be null as the value that it names.
+    pub fn parse_optional<T>(&self, column: &'static str) -> Result<Option<T>, Error>
+    where
+        T: FromStr<Err: Into<BoxError>>,
+    {
+        self.optional::<String>(column)?
+            .map(|text| text.parse())
+            .transpose()
+            .map_err(|source: T::Err| self.nonsense(column, source.into()))
+    }
+
+    /// Reads a JSON column as the value that it holds.
+    pub fn json<T: DeserializeOwned>(&self, column: &'static str) -> Result<T, Error> {
+        serde_json::from_value(self.get(column)?)
+            .map_err(|source| self.nonsense(column, source.into()))
+    }
+
+    /// Reads a JSON column that may be null as the value that it holds.
+    pub fn json_optional<T: DeserializeOwned>(
+        &self,
+        column: &'static str,
+    ) -> Result<Option<T>, Error> {
+        self.optional::<Value>(column)?
+            .map(serde_json::from_value)
+            .transpose()
+            .map_err(|source| self.nonsense(column, source.into()))
+    }
+
+    /// The error for a stored value that makes no sense, for rules that span columns.
+    pub fn nonsense(&self, column: &'static str, source: BoxError) -> Error {
+        let id = ["id", "run_id", "session_id"]
+            .into_iter()
+            .find_map(|name| Uuid::read(self, name).ok().flatten());
+        Error::Nonsense {
+            statement: self.statement,
+            column,
+            row: id.map_or_else(|| "unknown".to_owned(), |id| id.to_string()),
+            source,
+        }
+    }
+}
+
+/// A type that a column can be read as.
+pub trait Stored: Sized {
+    /// Reads a column; none if it is null.
+    fn read(row: &Row, column: &str) -> Result<Option<Self>, BoxError>;
+}
+
+/// Reads types that both drivers know, each from its own column type.
+macro_rules! stored {
+    ($($type:ty: $postgres:ty => $from_postgres:expr, $sqlite:ty => $from_sqlite:expr;)*) => {$(
+        impl Stored for $type {
+            fn read(row: &Row, column: &str) -> Result<Option<Self>, BoxError> {
+                match &row.columns {
+                    Columns::Postgres(row) => row
+                        .try_get::<Option<$postgres>, _>(column)?
+                        .map($from_postgres)
+                        .transpose(),
+                    Columns::Sqlite(row) => row
+                        .try_get::<Option<$sqlite>, _>(column)?
+                        .map($from_sqlite)
+                        .transpose(),
+                }
+            }
+        }
+    )*};
+}
+
+stored! {
+    Uuid: Uuid => Ok, Uuid => Ok;
+    String: String => Ok, String => Ok;
+    i64: i64 => Ok, i64 => Ok;
+    f64: f64 => Ok, f64 => Ok;
+    bool: bool => Ok, i64 => boolean;
+    Timestamp:
+        jiff_sqlx::Timestamp => |at| Ok(Self::from_jiff(at.to_jiff())),
+        i64 => |micros| Ok(Self::from_microsecond(micros)?);
+    Value: Json<Self> => |json| Ok(json.0), String => |text| Ok(serde_json::from_str(&text)?);
+    Vec<u8>: Self => Ok, Self => Ok;
+}
+
+fn boolean(value: i64) -> Result<bool, BoxError> {
+    match value {
+        0 => Ok(false),
+        1 => Ok(true),
+        other => Err(format!("{other} is neither 0 nor 1").into()),
+    }
+}
+
+impl Stored for u32 {
+    fn read(row: &Row, column: &str) -> Result<Option<Self>, BoxError> {
+        let value = i64::read(row, column)?;
+        Ok(value.map(Self::try_from).transpose()?)
+    }
+}
+
+/// Reads types that wrap one which is stored.
+macro_rules! stored_as {
+    ($($type:ty: $inner:ty => $wrap:expr;)*) => {$(
+        impl Stored for $type {
+            fn read(row: &Row, column: &str) -> Result<Option<Self>, BoxError> {
+                Ok(<$inner>::read(row, column)?.map($wrap))
+            }
+        }
+    )*};
+}
+
+stored_as! {
+    TenantId: Uuid => Self::from_uuid;
+    HarnessId: Uuid => Self::from_uuid;
+    InstanceId: Uuid => Self::from_uuid;
+    SessionId: Uuid => Self::from_uuid;
+    SeatId: Uuid => Self::from_uuid;
+    AutomationId: Uuid => Self::from_uuid;
+    TriggerId: Uuid => Self::from_uuid;
+    InputId: Uuid => Self::from_uuid;
+    RunId: Uuid => Self::from_uuid;
+    MessageId: Uuid => Self::from_uuid;
+    TaskId: Uuid => Self::from_uuid;
+    ApprovalId: Uuid => Self::from_uuid;
+    AcpSessionId: String => Self::new;
+    WorkerId: String => Self::from_stored;
+}

@@ -1,0 +1,159 @@
+//! One transaction on either database.
+
+use std::sync::Arc;
+
+use sqlx::{
+    Postgres, Sqlite, Transaction, postgres::PgArguments, query::Query, sqlite::SqliteArguments,
+};
+
+use super::{Dialect, Error, Param, Row, Scope, Statement, UniqueIndexes};
+
+/// A transaction. Dropped without [`Tx::commit`], it is as if it had never been.
+///
+/// After any error from PostgreSQL nothing more can be done in it but drop it.
+#[derive(Debug)]
+pub struct Tx {
+    scope: Scope,
+    connection: Connection,
+}
+
+#[derive(Debug)]
+enum Connection {
+    Postgres(Transaction<'static, Postgres>),
+    Sqlite(Transaction<'static, Sqlite>, Arc<UniqueIndexes>),
+}
+
+/// Runs a driver's method with a statement and its parameters, and names the statement in errors.
+macro_rules! run {
+    ($tx:expr, $statement:expr, $params:expr, $method:ident) => {
+        match &mut $tx.connection {
+            Connection::Postgres(connection) => postgres($statement, $params)
+                .$method(&mut **connection)
+                .await
+                .map(Answer::Postgres)
+                .map_err(|error| Error::of_postgres($statement.name(), error)),
+            Connection::Sqlite(connection, unique) => sqlite($statement, $params)
+                .$method(&mut **connection)
+                .await
+                .map(Answer::Sqlite)
+                .map_err(|error| Error::of($statement.name(), error, unique)),
+        }
+    };
+}
+
+/// What a driver answered.
+enum Answer<P, S> {
+    Postgres(P),
+    Sqlite(S),
+}
+
+impl Tx {
+    pub(super) fn postgres(transaction: Transaction<'static, Postgres>, scope: Scope) -> Self {
+        Self {
+            scope,
+            connection: Connection::Postgres(transaction),
+        }
+    }
+
+    pub(super) fn sqlite(
+        transaction: Transaction<'static, Sqlite>,
+        scope: Scope,
+        unique: Arc<UniqueIndexes>,
+    ) -> Self {
+        Self {
+            scope,
+            connection: Connection::Sqlite(transaction, unique),
+        }
+    }
+
+    /// Whose rows this transaction may touch.
+    pub fn scope(&self) -> Scope {
+        self.scope
+    }
+
+    /// Runs a statement and reads all rows of its answer.
+    pub async fn fetch_all(
+        &mut self,
+        statement: &'static Statement,
+        params: Vec<Param>,
+    ) -> Result<Vec<Row>, Error> {
+        let name = statement.name();
+        Ok(match run!(self, statement, params, fetch_all)? {
+            Answer::Postgres(rows) => rows.into_iter().map(|r| Row::postgres(name, r)).collect(),
+            Answer::Sqlite(rows) => rows.into_iter().map(|r| Row::sqlite(name, r)).collect(),
+        })
+    }
+
+    /// Runs a statement that answers at most one row.
+    pub async fn fetch_optional(
+        &mut self,
+        statement: &'static Statement,
+        params: Vec<Param>,
+    ) -> Result<Option<Row>, Error> {
+        let name = statement.name();
+        // All rows, not the first: a driver that stops at the first row leaves the rest of a
+        // writing statement undone on SQLite.
+        let mut rows = self.fetch_all(statement, params).await?;
+        let row = rows.pop();
+        if rows.is_empty() {
+            Ok(row)
+        } else {
+            Err(Error::TooManyRows { statement: name })
+        }
+    }
+
+    /// Runs a statement that answers exactly one row.
+    pub async fn fetch_one(
+        &mut self,
+        statement: &'static Statement,
+        params: Vec<Param>,
+    ) -> Result<Row, Error> {
+        self.fetch_optional(statement, params)
+            .await?
+            .ok_or(Error::NoRow {
+                statement: statement.name(),
+            })
+    }
+
+    /// Runs a statement and tells how many rows it changed.
+    pub async fn execute(
+        &mut self,
+        statement: &'static Statement,
+        params: Vec<Param>,
+    ) -> Result<u64, Error> {
+        Ok(match run!(self, statement, params, execute)? {
+            Answer::Postgres(result) => result.rows_affected(),
+            Answer::Sqlite(result) => result.rows_affected(),
+        })
+    }
+
+    /// Makes the transaction's changes durable and visible, all at once.
+    ///
+    /// After [`Error::Connection`] it is unknown whether they are.
+    pub async fn commit(self) -> Result<(), Error> {
+        match self.connection {
+            Connection::Postgres(transaction) => transaction
+                .commit()
+                .await
+                .map_err(|error| Error::of_postgres("commit", error)),
+            Connection::Sqlite(transaction, unique) => transaction
+                .commit()
+                .await
+                .map_err(|error| Error::of("commit", error, &unique)),
+        }
+    }
+}
+
+fn postgres(statement: &Statement, params: Vec<Param>) -> Query<'static, Postgres, PgArguments> {
+    let query = sqlx::query(statement.text(Dialect::Postgres));
+    params
+        .into_iter()
+        .fold(query, |query, param| param.bind_postgres(query))
+}
+
+fn sqlite(statement: &Statement, params: Vec<Param>) -> Query<'static, Sqlite, SqliteArguments> {
+    let query = sqlx::query(statement.text(Dialect::Sqlite));
+    params
+        .into_iter()
+        .fold(query, |query, param| param.bind_sqlite(query))
+}

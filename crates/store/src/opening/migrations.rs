@@ -1,0 +1,68 @@
+//! The versions of the schema, the same ones for both databases.
+//!
+//! Append only: a version that was released is never edited. All that is missing is applied in one
+//! transaction together with the note of it, under a lock; so two processes cannot both apply it
+//! and an interruption leaves nothing half done.
+
+/// One step from a version of the schema to the next.
+pub(super) struct Migration {
+    /// Counts from 1 without gaps.
+    pub(super) version: i64,
+    pub(super) name: &'static str,
+    pub(super) postgres: &'static str,
+    pub(super) sqlite: &'static str,
+}
+
+macro_rules! migration {
+    ($version:literal, $name:literal) => {
+        Migration {
+            version: $version,
+            name: $name,
+            postgres: include_str!(concat!("../../migrations/postgres/", $name, ".sql")),
+            sqlite: include_str!(concat!("../../migrations/sqlite/", $name, ".sql")),
+        }
+    };
+}
+
+/// All versions in their order.
+pub(super) const MIGRATIONS: &[Migration] = &[migration!(1, "0001_foundation")];
+
+/// The version that this program needs.
+pub(super) const LATEST: i64 = MIGRATIONS[MIGRATIONS.len() - 1].version;
+
+/// What is missing after `version`.
+pub(super) fn after(version: i64) -> impl Iterator<Item = &'static Migration> {
+    MIGRATIONS
+        .iter()
+        .filter(move |migration| migration.version > version)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeSet, fs, path::Path};
+
+    use super::*;
+
+    #[test]
+    fn both_databases_have_the_same_versions_and_each_is_listed() {
+        let listed: BTreeSet<String> = MIGRATIONS
+            .iter()
+            .zip(1..)
+            .map(|(migration, expected)| {
+                assert_eq!(migration.version, expected);
+                assert!(migration.name.starts_with(&format!("{expected:04}_")));
+                format!("{}.sql", migration.name)
+            })
+            .collect();
+        for dialect in ["postgres", "sqlite"] {
+            let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+                .join("migrations")
+                .join(dialect);
+            let files = fs::read_dir(folder).unwrap();
+            let files: BTreeSet<String> = files
+                .map(|file| file.unwrap().file_name().into_string().unwrap())
+                .collect();
+            assert_eq!(files, listed, "{dialect}");
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Opening a database: looking before touching, then bringing it to this version.
+//!
+//! What is not an intact Matins database of a known version is refused with its reason and left
+//! byte for byte as it was.
+
+mod location;
+mod migrations;
+mod postgres;
+mod sqlite;
+
+use std::path::PathBuf;
+
+pub use location::{InvalidLocation, Location};
+
+use crate::database::{Database, Error};
+
+/// Why a database was not opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The address says nothing that can be opened.
+    #[error(transparent)]
+    Location(#[from] InvalidLocation),
+    /// The folder of the database's file cannot be used.
+    #[error("create {path}", path = path.display())]
+    File {
+        /// The database's file.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// The file is something else than a SQLite database.
+    #[error("open {path}: it is not a database", path = path.display())]
+    NotADatabase {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The database belongs to another application.
+    #[error("open {database}: it belongs to another application ({found})")]
+    Foreign {
+        /// The file, or the server's database and schema.
+        database: String,
+        /// What shows it.
+        found: String,
+    },
+    /// A later version of Matins made the database.
+    #[error(
+        "open {database}: its schema has version {found}, this program knows {known} and earlier"
+    )]
+    Newer {
+        /// The file, or the server's database and schema.
+        database: String,
+        /// The schema's version.
+        found: i64,
+        /// The latest version that this program knows.
+        known: i64,
+    },
+    /// The file is damaged.
+    #[error("open {path}: it is damaged ({found})", path = path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// The first thing that SQLite found.
+        found: String,
+    },
+    /// The database's own program is too old.
+    #[error("open the database: {program} {found} is too old, {needed} or later is needed")]
+    TooOld {
+        /// `PostgreSQL` or `SQLite`.
+        program: &'static str,
+        /// Its version.
+        found: String,
+        /// The earliest version that will do.
+        needed: &'static str,
+    },
+    /// The role stands above row-level security, which would then guard nothing.
+    #[error("open the database: the role {role} is a superuser or bypasses row-level security")]
+    RoleAboveSecurity {
+        /// The role.
+        role: String,
+    },
+    /// The database refused or failed.
+    #[error(transparent)]
+    Database(#[from] Error),
+}
+
+impl OpenError {
+    /// What a person can do about it.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Location(_) => None,
+            Self::File { .. } => Some("create the folder and make it writable for this user"),
+            Self::NotADatabase { .. } | Self::Foreign { .. } => {
+                Some("name another file or database; nothing in this one was changed")
+            }
+            Self::Newer { .. } => Some("run the newer version of Matins; nothing was changed"),
+            Self::Damaged { .. } => {
+                Some("keep a copy of it, then restore a backup; nothing was changed")
+            }
+            Self::TooOld { .. } => Some("upgrade it"),
+            Self::RoleAboveSecurity { .. } => Some(
+                "connect as a role of its own: create role matins login nosuperuser nobypassrls, \
+                 owner of the database",
+            ),
+            Self::Database(error) => error.hint(),
+        }
+    }
+}
+
+/// Opens the database at `location`, creates it if it is a SQLite file that does not exist, and
+/// brings its schema to this version.
+///
+/// Safe while other processes use or open the same database. An interrupted migration leaves the
+/// version before or the version after, nothing between.
+pub async fn open(location: &Location) -> Result<Database, OpenError> {
+    match location {
+        Location::Postgres(options) => postgres::open(options).await,
+        Location::SqliteFile(path) => sqlite::open_file(path).await,
+        Location::SqliteMemory => sqlite::open_memory().await,
+    }
+}

@@ -1,0 +1,170 @@
+//! Opening a database on a PostgreSQL server.
+
+use sqlx::{
+    Connection as _, PgConnection, Row as _,
+    postgres::{PgConnectOptions, PgPoolOptions},
+};
+
+use super::{OpenError, migrations};
+use crate::database::{
+    Database, Error, PATIENCE, POSTGRES_CONNECTIONS, PREPARED_STATEMENTS, Pools,
+};
+
+/// PostgreSQL 14, as the server says it.
+const NEEDED: i64 = 14_00_00;
+/// The key of the advisory lock that one migration holds; "matins" in ASCII.
+const MIGRATION_LOCK: i64 = 0x6d61_7469_6e73;
+
+pub(super) async fn open(options: &PgConnectOptions) -> Result<Database, OpenError> {
+    let options = options
+        .clone()
+        .application_name("matins")
+        .statement_cache_capacity(PREPARED_STATEMENTS)
+        .options([
+            ("search_path", "automation"),
+            // A transaction never waits for anything but the database.
+            ("idle_in_transaction_session_timeout", "60s"),
+        ]);
+    let mut connection = PgConnection::connect_with(&options)
+        .await
+        .map_err(failed("connect"))?;
+    check_server(&mut connection).await?;
+    migrate(&mut connection).await?;
+    connection.close().await.map_err(failed("disconnect"))?;
+    let pool = PgPoolOptions::new()
+        .max_connections(POSTGRES_CONNECTIONS)
+        .acquire_timeout(PATIENCE)
+        .test_before_acquire(false)
+        .connect_lazy_with(options);
+    Ok(Database::new(Pools::Postgres(pool)))
+}
+
+async fn check_server(connection: &mut PgConnection) -> Result<(), OpenError> {
+    let row = sqlx::query(
+        "select cast(current_setting('server_version_num') as bigint) as number, \
+         current_setting('server_version') as version, cast(rolname as text) as role, \
+         rolsuper or rolbypassrls as above from pg_roles where rolname = current_user",
+    )
+    .fetch_one(connection)
+    .await
+    .map_err(failed("ask for the server's version"))?;
+    let get = failed("ask for the server's version");
+    let (number, version, role, above): (i64, String, String, bool) = (|| {
+        Ok((
+            row.try_get("number")?,
+            row.try_get("version")?,
+            row.try_get("role")?,
+            row.try_get("above")?,
+        ))
+    })()
+    .map_err(get)?;
+    if number < NEEDED {
+        return Err(OpenError::TooOld {
+            program: "PostgreSQL",
+            found: version,
+            needed: "14",
+        });
+    }
+    if above {
+        return Err(OpenError::RoleAboveSecurity { role });
+    }
+    Ok(())
+}
+
+/// Applies what is missing, in one transaction under a lock that ends with it.
+async fn migrate(connection: &mut PgConnection) -> Result<(), OpenError> {
+    let mut transaction = connection
+        .begin_with("begin; set local matins.scope = 'system'")
+        .await
+        .map_err(failed("begin a migration"))?;
+    sqlx::query("select pg_advisory_xact_lock($1)")
+        .bind(MIGRATION_LOCK)
+        .execute(&mut *transaction)
+        .await
+        .map_err(failed("wait for another migration"))?;
+    let version = version(&mut transaction).await?;
+    if version < migrations::LATEST {
+        apply(&mut transaction, version)
+            .await
+            .map_err(failed("migrate the schema"))?;
+        transaction
+            .commit()
+            .await
+            .map_err(failed("migrate the schema"))?;
+        tracing::info!(
+            from = version,
+            to = migrations::LATEST,
+            "migrated the schema"
+        );
+    }
+    Ok(())
+}
+
+/// Reads the schema's version; 0 if there is nothing yet.
+async fn version(transaction: &mut PgConnection) -> Result<i64, OpenError> {
+    let reading = "read the version of the schema";
+    let row = sqlx::query(
+        "select cast(current_database() as text) as name, \
+         to_regclass('automation.schema_versions') is not null as ours, \
+         (select count(*) from pg_class where relnamespace = to_regnamespace('automation')) \
+         as objects",
+    )
+    .fetch_one(&mut *transaction)
+    .await
+    .map_err(failed(reading))?;
+    let name: String = row.try_get("name").map_err(failed(reading))?;
+    let ours: bool = row.try_get("ours").map_err(failed(reading))?;
+    let objects: i64 = row.try_get("objects").map_err(failed(reading))?;
+    let database = format!("schema automation of the database {name}");
+    if !ours {
+        return if objects == 0 {
+            Ok(0)
+        } else {
+            Err(OpenError::Foreign {
+                database,
+                found: format!("{objects} tables and indexes, none of them `schema_versions`"),
+            })
+        };
+    }
+    let found: Option<i64> =
+        sqlx::query_scalar("select max(version) from automation.schema_versions")
+            .fetch_one(&mut *transaction)
+            .await
+            .map_err(failed(reading))?;
+    match found.unwrap_or(0) {
+        found if found > migrations::LATEST => Err(OpenError::Newer {
+            database,
+            found,
+            known: migrations::LATEST,
+        }),
+        found => Ok(found),
+    }
+}
+
+async fn apply(transaction: &mut PgConnection, version: i64) -> Result<(), sqlx::Error> {
+    // `if not exists` would ask for the right to create schemas even where it exists.
+    let exists: bool = sqlx::query_scalar("select to_regnamespace('automation') is not null")
+        .fetch_one(&mut *transaction)
+        .await?;
+    if !exists {
+        sqlx::raw_sql("create schema automation")
+            .execute(&mut *transaction)
+            .await?;
+    }
+    for migration in migrations::after(version) {
+        sqlx::raw_sql(migration.postgres)
+            .execute(&mut *transaction)
+            .await?;
+        sqlx::query("insert into schema_versions (version, name) values ($1, $2)")
+            .bind(migration.version)
+            .bind(migration.name)
+            .execute(&mut *transaction)
+            .await?;
+    }
+    Ok(())
+}
+
+/// Names what was being done when a driver's call failed.
+fn failed(doing: &'static str) -> impl FnOnce(sqlx::Error) -> OpenError {
+    move |error| Error::of_postgres(doing, error).into()
+}

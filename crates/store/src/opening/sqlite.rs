@@ -1,0 +1,297 @@
+//! Opening a SQLite file.
+
+use std::{collections::HashMap, fs::OpenOptions, io, path::Path, sync::Arc};
+
+use sqlx::{
+    AssertSqlSafe, ConnectOptions as _, Connection as _, Row as _, Sqlite, SqliteConnection,
+    SqlitePool, Transaction,
+    sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
+};
+
+use super::{OpenError, migrations};
+use crate::database::{
+    Database, Error, PATIENCE, PREPARED_STATEMENTS, Pools, SQLITE_READERS, UniqueIndexes,
+};
+
+/// "Matn" in the file's header says whose database it is.
+const APPLICATION_ID: i64 = 0x4d61_746e;
+/// Earlier versions can damage a database in WAL mode: <https://www.sqlite.org/wal.html>
+const NEEDED: [u32; 3] = [3, 51, 3];
+const NEEDED_TEXT: &str = "3.51.3";
+
+pub(super) async fn open_file(path: &Path) -> Result<Database, OpenError> {
+    create_if_missing(path)?;
+    inspect(path).await?;
+    let file = options().filename(path);
+    let writer = pool(1)
+        .connect_with(file.clone().journal_mode(SqliteJournalMode::Wal))
+        .await
+        .map_err(failed("open the file for writing"))?;
+    migrate(&writer, path).await?;
+    let readers = pool(SQLITE_READERS)
+        .connect_with(file.read_only(true))
+        .await
+        .map_err(failed("open the file for reading"))?;
+    finish(writer, readers).await
+}
+
+pub(super) async fn open_memory() -> Result<Database, OpenError> {
+    let options = options().in_memory(true);
+    let only = pool(1)
+        .connect_with(options)
+        .await
+        .map_err(failed("open a database in memory"))?;
+    migrate(&only, Path::new(":memory:")).await?;
+    finish(only.clone(), only).await
+}
+
+/// What every connection has, whether it reads or writes.
+///
+/// FULL syncs every commit: what was answered survives a power failure. Memory mapping is off:
+/// a disk error would then be a signal instead of an error.
+fn options() -> SqliteConnectOptions {
+    SqliteConnectOptions::new()
+        .busy_timeout(PATIENCE)
+        .foreign_keys(true)
+        .synchronous(SqliteSynchronous::Full)
+        .pragma("mmap_size", "0")
+        .pragma("trusted_schema", "off")
+        .statement_cache_capacity(PREPARED_STATEMENTS)
+}
+
+/// Connections stay open: one in memory is the database, and others are cheap.
+fn pool(connections: u32) -> SqlitePoolOptions {
+    SqlitePoolOptions::new()
+        .max_connections(connections)
+        .min_connections(1)
+        .idle_timeout(None)
+        .max_lifetime(None)
+        .acquire_timeout(PATIENCE)
+        .test_before_acquire(false)
+}
+
+/// Creates the file for its owner alone; SQLite gives its side files the same rights.
+fn create_if_missing(path: &Path) -> Result<(), OpenError> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    match options.open(path) {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(source) => Err(OpenError::File {
+            path: path.to_owned(),
+            source,
+        }),
+    }
+}
+
+/// Looks at the file through a connection that cannot write, before any other touches it.
+///
+/// Through SQLite, not by reading bytes: its side files count, and closing a second descriptor of
+/// the file would drop the locks that other connections of this process hold.
+async fn inspect(path: &Path) -> Result<(), OpenError> {
+    let (stamp, check) = look(path).await.map_err(|error| refusal(path, error))?;
+    stamp.accept(path)?;
+    if check == "ok" {
+        Ok(())
+    } else {
+        Err(OpenError::Damaged {
+            path: path.to_owned(),
+            found: check.lines().collect::<Vec<_>>().join(" "),
+        })
+    }
+}
+
+async fn look(path: &Path) -> Result<(Stamp, String), sqlx::Error> {
+    let options = SqliteConnectOptions::new()
+        .filename(path)
+        .busy_timeout(PATIENCE)
+        .read_only(true);
+    let mut file = options.connect().await?;
+    let stamp = Stamp::read(&mut file).await?;
+    let check = sqlx::query_scalar("pragma quick_check(1)")
+        .fetch_one(&mut file)
+        .await?;
+    file.close().await?;
+    Ok((stamp, check))
+}
+
+/// Tells apart why a file could not even be looked at: <https://www.sqlite.org/rescode.html>
+fn refusal(path: &Path, error: sqlx::Error) -> OpenError {
+    let path = path.to_owned();
+    let code = error
+        .as_database_error()
+        .and_then(sqlx::error::DatabaseError::code);
+    match code.and_then(|code| code.parse::<i32>().ok()) {
+        // NOTADB
+        Some(26) => OpenError::NotADatabase { path },
+        // CORRUPT
+        Some(code) if code & 0xff == 11 => OpenError::Damaged {
+            path,
+            found: "SQLite cannot read its schema".to_owned(),
+        },
+        _ => failed("look at the file")(error),
+    }
+}
+
+/// Who made a file, and at which version.
+struct Stamp {
+    application_id: i64,
+    version: i64,
+    objects: i64,
+}
+
+impl Stamp {
+    async fn read(connection: &mut SqliteConnection) -> Result<Self, sqlx::Error> {
+        let row = sqlx::query(
+            "select application_id, user_version, (select count(*) from sqlite_schema) as objects \
+             from pragma_application_id, pragma_user_version",
+        )
+        .fetch_one(connection)
+        .await?;
+        Ok(Self {
+            application_id: row.try_get("application_id")?,
+            version: row.try_get("user_version")?,
+            objects: row.try_get("objects")?,
+        })
+    }
+
+    /// Takes an empty file and one of ours; a file without a stamp but with content is another's.
+    fn accept(&self, path: &Path) -> Result<(), OpenError> {
+        let database = || path.display().to_string();
+        let empty = self.application_id == 0 && self.version == 0 && self.objects == 0;
+        if self.application_id != APPLICATION_ID && !empty {
+            return Err(OpenError::Foreign {
+                database: database(),
+                found: format!("application id {:#010x}", self.application_id),
+            });
+        }
+        if self.version > migrations::LATEST {
+            return Err(OpenError::Newer {
+                database: database(),
+                found: self.version,
+                known: migrations::LATEST,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Applies what is missing. The write lock is held from the look at the version to the commit.
+async fn migrate(writer: &SqlitePool, path: &Path) -> Result<(), OpenError> {
+    let version: String = sqlx::query_scalar("select sqlite_version()")
+        .fetch_one(writer)
+        .await
+        .map_err(failed("ask for the version of SQLite"))?;
+    if !new_enough(&version) {
+        return Err(OpenError::TooOld {
+            program: "SQLite",
+            found: version,
+            needed: NEEDED_TEXT,
+        });
+    }
+    let mut transaction = writer
+        .begin_with("begin immediate")
+        .await
+        .map_err(failed("lock the file for a migration"))?;
+    let stamp = Stamp::read(&mut transaction)
+        .await
+        .map_err(failed("read the version of the schema"))?;
+    stamp.accept(path)?;
+    if stamp.version < migrations::LATEST {
+        apply(&mut transaction, stamp.version)
+            .await
+            .map_err(failed("migrate the schema"))?;
+        transaction
+            .commit()
+            .await
+            .map_err(failed("migrate the schema"))?;
+        tracing::info!(
+            from = stamp.version,
+            to = migrations::LATEST,
+            "migrated the schema"
+        );
+    }
+    Ok(())
+}
+
+async fn apply(
+    transaction: &mut Transaction<'static, Sqlite>,
+    version: i64,
+) -> Result<(), sqlx::Error> {
+    for migration in migrations::after(version) {
+        sqlx::raw_sql(migration.sqlite)
+            .execute(&mut **transaction)
+            .await?;
+    }
+    // Pragmas take no parameters; both are constants of this program.
+    let stamp = format!(
+        "pragma application_id = {APPLICATION_ID}; pragma user_version = {}",
+        migrations::LATEST
+    );
+    sqlx::raw_sql(AssertSqlSafe(stamp))
+        .execute(&mut **transaction)
+        .await?;
+    Ok(())
+}
+
+fn new_enough(version: &str) -> bool {
+    let numbers: Vec<u32> = version.split('.').map_while(|n| n.parse().ok()).collect();
+    numbers.as_slice() >= NEEDED.as_slice()
+}
+
+async fn finish(writer: SqlitePool, readers: SqlitePool) -> Result<Database, OpenError> {
+    let unique = unique_indexes(&writer)
+        .await
+        .map_err(failed("read the names of the unique indexes"))?;
+    Ok(Database::new(Pools::Sqlite {
+        writer,
+        readers,
+        unique: Arc::new(unique),
+    }))
+}
+
+/// Reads which columns each unique index has, in the words of SQLite's messages.
+async fn unique_indexes(pool: &SqlitePool) -> Result<UniqueIndexes, sqlx::Error> {
+    let rows = sqlx::query(
+        "select t.name as table_name, i.name as index_name, i.origin, c.name as column_name \
+         from sqlite_schema t, pragma_index_list(t.name) i, pragma_index_info(i.name) c \
+         where t.type = 'table' and i.\"unique\" order by i.name, c.seqno",
+    )
+    .fetch_all(pool)
+    .await?;
+    let mut columns: HashMap<String, Vec<String>> = HashMap::new();
+    for row in rows {
+        let table: String = row.try_get("table_name")?;
+        let index = match row.try_get("origin")? {
+            "pk" => format!("{table}_pkey"),
+            _ => row.try_get("index_name")?,
+        };
+        let column: String = row.try_get("column_name")?;
+        let column = format!("{table}.{column}");
+        columns.entry(index).or_default().push(column);
+    }
+    let named = columns.into_iter();
+    Ok(UniqueIndexes::new(
+        named.map(|(index, columns)| (columns.join(", "), index)),
+    ))
+}
+
+/// Names what was being done when a driver's call failed.
+fn failed(doing: &'static str) -> impl FnOnce(sqlx::Error) -> OpenError {
+    move |error| Error::of(doing, error, &UniqueIndexes::default()).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_compared_by_number() {
+        assert!(new_enough("3.51.3"));
+        assert!(new_enough("3.100.0"));
+        assert!(!new_enough("3.51.2"));
+        assert!(!new_enough("3.9.9"));
+    }
+}
