@@ -1,1 +1,6 @@
 //! Fake clock, scripted agent, test databases and scenarios for tests.
+
+pub mod acp_lines;
+pub mod clock;
+pub mod model_server;
+pub mod real_agents;

@@ -1,0 +1,312 @@
+//! The demonstration agent, spoken to in raw lines.
+
+use std::{fs, path::Path};
+
+use anyhow::Context;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use testkit::acp_lines::{Launch, RawAgent, Reply, prompt};
+
+/// A pause so long that a turn never ends by itself within a test.
+const NEVER: &str = "3600000";
+
+struct World {
+    home: TempDir,
+    cwd: TempDir,
+}
+
+impl World {
+    fn new() -> anyhow::Result<Self> {
+        Ok(Self {
+            home: tempfile::tempdir()?,
+            cwd: tempfile::tempdir()?,
+        })
+    }
+
+    /// Starts a process of the agent and greets it.
+    async fn agent(&self, pace: &str) -> anyhow::Result<RawAgent> {
+        let home = self.home.path().to_str().context("home is not UTF-8")?;
+        let launch = Launch {
+            command: env!("CARGO_BIN_EXE_matins").into(),
+            args: ["demo-agent", "--home", home, "--pace", pace]
+                .map(str::to_owned)
+                .into(),
+            env: Vec::new(),
+        };
+        let (agent, _) = RawAgent::initialized(&launch, self.cwd.path()).await?;
+        Ok(agent)
+    }
+
+    async fn new_session(&self, agent: &mut RawAgent) -> anyhow::Result<String> {
+        let params = json!({"cwd": self.cwd.path(), "mcpServers": []});
+        let made = agent.request("session/new", params).await?;
+        let id = made.ok()?["sessionId"].as_str().context("no session id")?;
+        Ok(id.to_owned())
+    }
+
+    async fn restore(&self, agent: &mut RawAgent, how: &str, id: &str) -> anyhow::Result<Reply> {
+        restore_in(agent, how, id, self.cwd.path()).await
+    }
+}
+
+async fn restore_in(
+    agent: &mut RawAgent,
+    how: &str,
+    id: &str,
+    cwd: &Path,
+) -> anyhow::Result<Reply> {
+    let params = json!({"sessionId": id, "cwd": cwd, "mcpServers": []});
+    agent.request(how, params).await
+}
+
+fn said(reply: &Reply) -> String {
+    reply.text("agent_message_chunk")
+}
+
+fn refusal(reply: &Reply) -> (i64, &str) {
+    let Err(error) = &reply.outcome else {
+        panic!("not refused: {reply:?}");
+    };
+    let code = error["code"].as_i64().unwrap_or_default();
+    (code, error["message"].as_str().unwrap_or_default())
+}
+
+#[tokio::test]
+async fn a_session_that_does_not_exist_is_refused_and_not_made() {
+    let world = World::new().unwrap();
+    let mut agent = world.agent("0").await.unwrap();
+    let absent = format!("demo_{}", "0".repeat(32));
+    for id in [absent.as_str(), "../../etc/passwd", ""] {
+        for how in ["session/load", "session/resume"] {
+            let reply = world.restore(&mut agent, how, id).await.unwrap();
+            let (code, message) = refusal(&reply);
+            assert_eq!(code, -32_002);
+            assert_eq!(message, format!("session {id:?} is not known here"));
+        }
+        let reply = agent.prompt(id, "Hello?").await.unwrap();
+        assert!(refusal(&reply).1.contains("is not open here"), "{reply:?}");
+    }
+    assert_eq!(fs::read_dir(world.home.path()).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn a_session_is_refused_in_another_working_directory() {
+    let world = World::new().unwrap();
+    let mut first = world.agent("0").await.unwrap();
+    let id = world.new_session(&mut first).await.unwrap();
+    first.kill().await.unwrap();
+
+    let elsewhere = tempfile::tempdir().unwrap();
+    let mut second = world.agent("0").await.unwrap();
+    for (cwd, expected) in [
+        (elsewhere.path(), "belongs to the working directory"),
+        (Path::new("here"), "cwd here is not absolute"),
+    ] {
+        let reply = restore_in(&mut second, "session/resume", &id, cwd).await;
+        let reply = reply.unwrap();
+        let (code, message) = refusal(&reply);
+        assert_eq!(code, -32_602);
+        assert!(message.contains(expected), "{message}");
+    }
+    let right = world.restore(&mut second, "session/resume", &id).await;
+    right.unwrap().ok().unwrap();
+}
+
+#[tokio::test]
+async fn a_session_that_another_process_has_open_is_busy_until_that_one_closes_it() {
+    let world = World::new().unwrap();
+    let mut first = world.agent("0").await.unwrap();
+    let id = world.new_session(&mut first).await.unwrap();
+
+    let mut second = world.agent("0").await.unwrap();
+    let reply = world.restore(&mut second, "session/resume", &id).await;
+    let reply = reply.unwrap();
+    let (code, message) = refusal(&reply);
+    assert_eq!(code, -32_003);
+    assert!(message.contains("is busy"), "{message}");
+
+    let close = json!({"sessionId": id});
+    let closed = first.request("session/close", close).await.unwrap();
+    closed.ok().unwrap();
+    let reply = world.restore(&mut second, "session/resume", &id).await;
+    reply.unwrap().ok().unwrap();
+}
+
+#[tokio::test]
+async fn a_corrupt_file_is_an_error_and_stays_as_it_is() {
+    let world = World::new().unwrap();
+    let mut first = world.agent("0").await.unwrap();
+    let id = world.new_session(&mut first).await.unwrap();
+    first.kill().await.unwrap();
+    let file = world.home.path().join(format!("{id}.json"));
+    fs::write(&file, "{\"cwd\": ").unwrap();
+
+    let mut second = world.agent("0").await.unwrap();
+    for how in ["session/load", "session/resume", "session/list"] {
+        let reply = world.restore(&mut second, how, &id).await.unwrap();
+        let (code, message) = refusal(&reply);
+        assert_eq!(code, -32_603, "{how}");
+        assert!(
+            message.contains("is not the memory of a session") && message.contains("EOF"),
+            "{message}"
+        );
+    }
+    assert_eq!(fs::read_to_string(&file).unwrap(), "{\"cwd\": ");
+}
+
+#[tokio::test]
+async fn a_second_prompt_in_mid_turn_is_refused_and_the_turn_goes_on() {
+    let world = World::new().unwrap();
+    let mut agent = world.agent(NEVER).await.unwrap();
+    let id = world.new_session(&mut agent).await.unwrap();
+    let first = agent.send("session/prompt", prompt(&id, "One")).await;
+    agent.update("session_info_update").await.unwrap();
+
+    let reply = agent.prompt(&id, "Two").await.unwrap();
+    assert!(
+        refusal(&reply).1.contains("has a turn already"),
+        "{reply:?}"
+    );
+
+    let cancel = json!({"sessionId": id});
+    agent.notify("session/cancel", cancel).await.unwrap();
+    let reply = agent.reply(first.unwrap()).await.unwrap();
+    assert_eq!(reply.ok().unwrap()["stopReason"], "cancelled");
+}
+
+#[tokio::test]
+async fn a_turn_cancelled_in_the_middle_ends_as_cancelled_and_is_remembered_so() {
+    let world = World::new().unwrap();
+    let mut slow = world.agent(NEVER).await.unwrap();
+    let id = world.new_session(&mut slow).await.unwrap();
+    let turn = slow
+        .send("session/prompt", prompt(&id, "Count the bells"))
+        .await;
+    slow.update("session_info_update").await.unwrap();
+    let cancel = json!({"sessionId": id});
+    slow.notify("session/cancel", cancel).await.unwrap();
+    let reply = slow.reply(turn.unwrap()).await.unwrap();
+    assert_eq!(reply.ok().unwrap()["stopReason"], "cancelled");
+    slow.kill().await.unwrap();
+
+    let mut second = world.agent("0").await.unwrap();
+    let resumed = world.restore(&mut second, "session/resume", &id).await;
+    resumed.unwrap().ok().unwrap();
+    let reply = second.prompt(&id, "Go on").await.unwrap();
+    let said = said(&reply);
+    assert!(said.contains("\"Count the bells\" (cancelled)"), "{said}");
+}
+
+#[tokio::test]
+async fn an_agent_whose_input_closes_in_mid_turn_leaves_at_once() {
+    let world = World::new().unwrap();
+    let mut slow = world.agent(NEVER).await.unwrap();
+    let id = world.new_session(&mut slow).await.unwrap();
+    slow.send("session/prompt", prompt(&id, "Ring"))
+        .await
+        .unwrap();
+    slow.update("session_info_update").await.unwrap();
+    assert!(slow.leave().await.unwrap().success());
+}
+
+#[tokio::test]
+async fn a_turn_whose_process_was_killed_is_remembered_as_interrupted() {
+    let world = World::new().unwrap();
+    let mut slow = world.agent(NEVER).await.unwrap();
+    let id = world.new_session(&mut slow).await.unwrap();
+    slow.send("session/prompt", prompt(&id, "Ring"))
+        .await
+        .unwrap();
+    slow.update("session_info_update").await.unwrap();
+    slow.kill().await.unwrap();
+
+    let mut second = world.agent("0").await.unwrap();
+    let resumed = world.restore(&mut second, "session/resume", &id).await;
+    resumed.unwrap().ok().unwrap();
+    let said = said(&second.prompt(&id, "Again").await.unwrap());
+    assert!(said.contains("This is turn 2"), "{said}");
+    assert!(said.contains("\"Ring\" (interrupted)"), "{said}");
+}
+
+#[tokio::test]
+async fn a_second_process_remembers_what_the_first_was_asked() {
+    let world = World::new().unwrap();
+    let mut first = world.agent("0").await.unwrap();
+    let id = world.new_session(&mut first).await.unwrap();
+    for text in ["Remember the heron", "And the kite"] {
+        let reply = first.prompt(&id, text).await.unwrap();
+        assert_eq!(reply.ok().unwrap()["stopReason"], "end_turn");
+    }
+    assert!(first.leave().await.unwrap().success());
+
+    let mut second = world.agent("0").await.unwrap();
+    let resumed = world.restore(&mut second, "session/resume", &id).await;
+    let resumed = resumed.unwrap();
+    resumed.ok().unwrap();
+    assert_eq!(
+        resumed.updates,
+        Vec::<Value>::new(),
+        "resume replays nothing"
+    );
+    let said = said(&second.prompt(&id, "What was it?").await.unwrap());
+    let expected = "This is turn 3 of this session. Before, you asked: \
+                    \"Remember the heron\"; \"And the kite\". Now you ask: \"What was it?\".";
+    assert!(said.starts_with(expected), "{said}");
+}
+
+#[tokio::test]
+async fn load_replays_the_conversation_before_it_answers() {
+    let world = World::new().unwrap();
+    let mut first = world.agent("0").await.unwrap();
+    let id = world.new_session(&mut first).await.unwrap();
+    let answer = said(&first.prompt(&id, "Remember the heron").await.unwrap());
+    first.kill().await.unwrap();
+
+    let mut second = world.agent("0").await.unwrap();
+    let loaded = world.restore(&mut second, "session/load", &id).await;
+    let loaded = loaded.unwrap();
+    loaded.ok().unwrap();
+    assert_eq!(loaded.text("user_message_chunk"), "Remember the heron");
+    assert_eq!(said(&loaded), answer);
+}
+
+#[tokio::test]
+async fn a_turn_shows_a_title_a_plan_a_tool_call_and_its_usage() {
+    let world = World::new().unwrap();
+    let mut agent = world.agent("0").await.unwrap();
+    let id = world.new_session(&mut agent).await.unwrap();
+    let kinds = |reply: &Reply| {
+        let kind = |update: &Value| update["sessionUpdate"].as_str().map(str::to_owned);
+        let mut kinds: Vec<_> = reply.updates.iter().filter_map(kind).collect();
+        kinds.dedup();
+        kinds
+    };
+    let first = agent.prompt(&id, "Remember the heron").await.unwrap();
+    assert_eq!(
+        kinds(&first),
+        [
+            "session_info_update",
+            "plan",
+            "agent_message_chunk",
+            "plan",
+            "usage_update"
+        ]
+    );
+    let second = agent.prompt(&id, "And now?").await.unwrap();
+    assert_eq!(
+        kinds(&second),
+        [
+            "tool_call",
+            "tool_call_update",
+            "agent_message_chunk",
+            "usage_update"
+        ]
+    );
+    let used = |reply: &Reply| reply.updates.last().and_then(|last| last["used"].as_u64());
+    assert!(used(&second) > used(&first));
+
+    let listed = agent.request("session/list", json!({})).await.unwrap();
+    let sessions = &listed.ok().unwrap()["sessions"];
+    assert_eq!(sessions[0]["sessionId"], id);
+    assert_eq!(sessions[0]["title"], "Remember the heron");
+}

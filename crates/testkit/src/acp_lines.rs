@@ -1,0 +1,226 @@
+//! An ACP agent spoken to in raw JSON lines, without any library of ours between.
+
+use std::{
+    collections::VecDeque,
+    path::{Path, PathBuf},
+    process::{ExitStatus, Stdio},
+    time::Duration,
+};
+
+use anyhow::{Context, bail};
+use rustix::process::{Pid, Signal, kill_process_group};
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines},
+    process::{Child, ChildStdin, ChildStdout, Command},
+    time::timeout,
+};
+
+/// How long an agent may be silent before a test gives up on it.
+const SILENCE: Duration = Duration::from_mins(1);
+
+/// How to start an agent.
+#[derive(Debug, Clone)]
+pub struct Launch {
+    /// The program.
+    pub command: PathBuf,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// All of its environment: nothing else is inherited.
+    pub env: Vec<(String, String)>,
+}
+
+/// The answer to one request, with the messages that came before it.
+#[derive(Debug)]
+pub struct Reply {
+    /// The `update` of each `session/update`, in order.
+    pub updates: Vec<Value>,
+    /// The `result`, or the `error`.
+    pub outcome: Result<Value, Value>,
+}
+
+impl Reply {
+    /// Gives the result; an error of the agent becomes an error here.
+    pub fn ok(&self) -> anyhow::Result<&Value> {
+        match &self.outcome {
+            Ok(result) => Ok(result),
+            Err(error) => bail!("the agent answered with the error {error}"),
+        }
+    }
+
+    /// The text of all updates of a kind (`agent_message_chunk`, `user_message_chunk`), joined.
+    pub fn text(&self, kind: &str) -> String {
+        self.updates
+            .iter()
+            .filter(|update| update["sessionUpdate"] == kind)
+            .filter_map(|update| update["content"]["text"].as_str())
+            .collect()
+    }
+}
+
+/// A running agent; its whole process group is killed when this is dropped.
+#[derive(Debug)]
+pub struct RawAgent {
+    child: Child,
+    group: Pid,
+    stdin: Option<ChildStdin>,
+    stdout: Lines<BufReader<ChildStdout>>,
+    pending: VecDeque<Value>,
+    last_id: u64,
+}
+
+impl RawAgent {
+    /// Starts an agent in `cwd`. Its standard error is the test's.
+    pub fn start(launch: &Launch, cwd: &Path) -> anyhow::Result<Self> {
+        let mut child = Command::new(&launch.command)
+            .args(&launch.args)
+            .env_clear()
+            .envs(launch.env.iter().cloned())
+            .current_dir(cwd)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .with_context(|| format!("failed to start {}", launch.command.display()))?;
+        let group = child
+            .id()
+            .and_then(|id| Pid::from_raw(id.cast_signed()))
+            .context("the agent has no process id")?;
+        let stdin = child.stdin.take();
+        let stdout = child.stdout.take().context("the agent has no output")?;
+        Ok(Self {
+            child,
+            group,
+            stdin,
+            stdout: BufReader::new(stdout).lines(),
+            pending: VecDeque::new(),
+            last_id: 0,
+        })
+    }
+
+    /// Starts an agent and offers it version 1 of the protocol.
+    pub async fn initialized(launch: &Launch, cwd: &Path) -> anyhow::Result<(Self, Value)> {
+        let mut agent = Self::start(launch, cwd)?;
+        let offer = json!({"protocolVersion": 1, "clientCapabilities": {}});
+        let reply = agent.request("initialize", offer).await?;
+        Ok((agent, reply.ok()?.clone()))
+    }
+
+    /// Sends a request and gives its id.
+    pub async fn send(&mut self, method: &str, params: Value) -> anyhow::Result<u64> {
+        self.last_id += 1;
+        let id = self.last_id;
+        self.write(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
+            .await?;
+        Ok(id)
+    }
+
+    /// Sends a notification.
+    pub async fn notify(&mut self, method: &str, params: Value) -> anyhow::Result<()> {
+        self.write(json!({"jsonrpc": "2.0", "method": method, "params": params}))
+            .await
+    }
+
+    /// Sends a request and waits for its answer.
+    pub async fn request(&mut self, method: &str, params: Value) -> anyhow::Result<Reply> {
+        let id = self.send(method, params).await?;
+        self.reply(id).await
+    }
+
+    /// Sends a prompt of one text and waits for the turn's end.
+    pub async fn prompt(&mut self, session: &str, text: &str) -> anyhow::Result<Reply> {
+        self.request("session/prompt", prompt(session, text)).await
+    }
+
+    /// Waits for the answer to the request `id`; what came before it and was not taken by
+    /// [`RawAgent::update`] is part of the reply.
+    pub async fn reply(&mut self, id: u64) -> anyhow::Result<Reply> {
+        let mut updates: Vec<Value> = self.pending.drain(..).collect();
+        loop {
+            let mut message = self.read().await?;
+            if message["method"] == "session/update" {
+                updates.push(message["params"]["update"].take());
+            } else if message["id"] == id && message.get("method").is_none() {
+                let outcome = match message.get_mut("error") {
+                    Some(error) => Err(error.take()),
+                    None => Ok(message["result"].take()),
+                };
+                return Ok(Reply { updates, outcome });
+            }
+        }
+    }
+
+    /// Waits for the next update of a kind; those before it are kept for the reply.
+    pub async fn update(&mut self, kind: &str) -> anyhow::Result<Value> {
+        loop {
+            let mut message = self.read().await?;
+            if message["method"] != "session/update" {
+                bail!("the agent said {message} before any {kind}");
+            }
+            let update = message["params"]["update"].take();
+            self.pending.push_back(update.clone());
+            if update["sessionUpdate"] == kind {
+                return Ok(update);
+            }
+        }
+    }
+
+    /// Kills the agent's process group and waits until the agent itself is gone.
+    pub async fn kill(mut self) -> anyhow::Result<()> {
+        kill_process_group(self.group, Signal::KILL).context("failed to kill the agent")?;
+        self.child.wait().await?;
+        Ok(())
+    }
+
+    /// Closes the agent's input and waits for it to leave by itself.
+    pub async fn leave(mut self) -> anyhow::Result<ExitStatus> {
+        self.stdin = None;
+        timeout(SILENCE, self.child.wait())
+            .await
+            .context("the agent stays although its input is closed")?
+            .context("failed to wait for the agent")
+    }
+
+    /// Reads one message. Requests of the agent are answered with "method not found".
+    async fn read(&mut self) -> anyhow::Result<Value> {
+        loop {
+            let line = timeout(SILENCE, self.stdout.next_line())
+                .await
+                .with_context(|| format!("the agent was silent for {SILENCE:?}"))??
+                .context("the agent closed its output")?;
+            let message: Value = serde_json::from_str(&line)
+                .with_context(|| format!("the agent wrote a line that is not JSON: {line}"))?;
+            let asks = message.get("method").is_some() && message.get("id").is_some();
+            if !asks {
+                return Ok(message);
+            }
+            let error = json!({"code": -32601, "message": "Method not found"});
+            self.write(json!({"jsonrpc": "2.0", "id": message["id"], "error": error}))
+                .await?;
+        }
+    }
+
+    async fn write(&mut self, message: Value) -> anyhow::Result<()> {
+        let stdin = self.stdin.as_mut().context("the agent has no input")?;
+        let line = format!("{message}\n");
+        stdin
+            .write_all(line.as_bytes())
+            .await
+            .context("failed to write to the agent")?;
+        Ok(())
+    }
+}
+
+impl Drop for RawAgent {
+    fn drop(&mut self) {
+        // The id is still ours as long as the child has not been waited for.
+        if self.child.id().is_some() {
+            let _ = kill_process_group(self.group, Signal::KILL);
+        }
+    }
+}
+
+/// The parameters of `session/prompt` with one text.
+pub fn prompt(session: &str, text: &str) -> Value {
+    json!({"sessionId": session, "prompt": [{"type": "text", "text": text}]})
+}

@@ -1,0 +1,124 @@
+//! Time that stands still until a test moves it, and randomness that repeats.
+
+use std::{
+    sync::atomic::{AtomicI64, AtomicU64, Ordering},
+    time::Duration,
+};
+
+use model::{Clock, Entropy, Timestamp};
+
+/// A clock that shows what it was set to.
+#[derive(Debug)]
+pub struct FakeClock {
+    micros: AtomicI64,
+}
+
+impl FakeClock {
+    /// Makes a clock that stands at `now`.
+    pub fn new(now: Timestamp) -> Self {
+        Self {
+            micros: AtomicI64::new(now.as_microsecond()),
+        }
+    }
+
+    /// Makes a clock that stands at an instant written like `2026-11-21T09:00:00Z`.
+    ///
+    /// Panics on any other text: it is written in the test itself.
+    pub fn at(now: &str) -> Self {
+        match now.parse() {
+            Ok(now) => Self::new(now),
+            Err(error) => panic!("{now:?} is not an instant: {error}"),
+        }
+    }
+
+    /// Moves the clock to `now`, forward or back.
+    pub fn set(&self, now: Timestamp) {
+        self.micros.store(now.as_microsecond(), Ordering::SeqCst);
+    }
+
+    /// Moves the clock forward and gives the new instant.
+    pub fn advance(&self, by: Duration) -> Timestamp {
+        let now = self.now() + by;
+        self.set(now);
+        now
+    }
+}
+
+impl Clock for FakeClock {
+    fn now(&self) -> Timestamp {
+        let micros = self.micros.load(Ordering::SeqCst);
+        match Timestamp::from_microsecond(micros) {
+            Ok(now) => now,
+            Err(error) => unreachable!("only instants are stored: {error}"),
+        }
+    }
+}
+
+/// Randomness that is the same on each run with the same seed (`SplitMix64`).
+#[derive(Debug)]
+pub struct SeededEntropy {
+    state: AtomicU64,
+}
+
+impl SeededEntropy {
+    /// Makes a stream of bytes that `seed` alone decides.
+    pub fn new(seed: u64) -> Self {
+        Self {
+            state: AtomicU64::new(seed),
+        }
+    }
+
+    fn next(&self) -> u64 {
+        const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
+        let mut word = self
+            .state
+            .fetch_add(STEP, Ordering::SeqCst)
+            .wrapping_add(STEP);
+        word = (word ^ (word >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        word = (word ^ (word >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        word ^ (word >> 31)
+    }
+}
+
+impl Entropy for SeededEntropy {
+    fn fill(&self, bytes: &mut [u8]) {
+        for chunk in bytes.chunks_mut(8) {
+            chunk.copy_from_slice(&self.next().to_le_bytes()[..chunk.len()]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fake_clock_moves_only_when_told() {
+        let clock = FakeClock::at("2026-11-21T09:00:00Z");
+        assert_eq!(clock.now(), clock.now());
+        clock.advance(Duration::from_mins(90));
+        assert_eq!(clock.now().to_string(), "2026-11-21T10:30:00Z");
+        clock.set(Timestamp::UNIX_EPOCH);
+        assert_eq!(clock.now(), Timestamp::UNIX_EPOCH);
+    }
+
+    #[test]
+    fn a_clock_at_the_end_of_time_stays_there() {
+        let clock = FakeClock::new(Timestamp::MAX);
+        assert_eq!(clock.advance(Duration::MAX), Timestamp::MAX);
+    }
+
+    #[test]
+    fn one_seed_gives_one_stream_of_bytes() {
+        let fill = |seed| {
+            let entropy = SeededEntropy::new(seed);
+            let (mut first, mut second) = ([0; 10], [0; 10]);
+            entropy.fill(&mut first);
+            entropy.fill(&mut second);
+            (first, second)
+        };
+        assert_eq!(fill(7), fill(7));
+        assert_ne!(fill(7), fill(8));
+        assert_ne!(fill(7).0, fill(7).1);
+    }
+}

@@ -1,0 +1,146 @@
+//! A server on this machine that speaks the `OpenAI` API just enough for real agents.
+//!
+//! It answers with a count and quotes of the requests that it was shown, so a test can see
+//! whether an agent remembers: `I was shown 2 requests: [1] Remember the heron. [2] And now?`.
+//! Both APIs that agents use are served, with and without streaming.
+
+mod chat;
+mod http;
+mod responses;
+
+use std::{
+    io,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use serde_json::{Value, json};
+use tokio::{net::TcpListener, task::JoinHandle};
+
+use http::{Request, Response};
+
+/// How many characters of each request are quoted.
+const QUOTE_CHARS: usize = 120;
+
+/// A running server; it stops when this is dropped.
+#[derive(Debug)]
+pub struct ModelServer {
+    port: u16,
+    seen: Arc<Mutex<Vec<SeenRequest>>>,
+    task: JoinHandle<()>,
+}
+
+/// One call that reached the server.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SeenRequest {
+    /// The path that was asked for, like `/v1/responses`.
+    pub path: String,
+    /// The first line of each thing that a person asked, oldest first.
+    pub shown: Vec<String>,
+    /// The whole body.
+    pub body: Value,
+}
+
+impl ModelServer {
+    /// Starts a server on a free port of the loopback interface.
+    pub async fn start() -> io::Result<Self> {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+        let port = listener.local_addr()?.port();
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let task = tokio::spawn(accept(listener, Arc::clone(&seen)));
+        Ok(Self { port, seen, task })
+    }
+
+    /// The server's address without a path, like `http://127.0.0.1:40123`.
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// All calls for an answer so far, in the order of their arrival.
+    pub fn seen(&self) -> Vec<SeenRequest> {
+        lock(&self.seen).clone()
+    }
+}
+
+impl Drop for ModelServer {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+fn lock(seen: &Mutex<Vec<SeenRequest>>) -> std::sync::MutexGuard<'_, Vec<SeenRequest>> {
+    seen.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+async fn accept(listener: TcpListener, seen: Arc<Mutex<Vec<SeenRequest>>>) {
+    while let Ok((stream, _)) = listener.accept().await {
+        let seen = Arc::clone(&seen);
+        // A client that hangs up in the middle concerns only that client.
+        tokio::spawn(async move { http::serve(stream, |request| answer(&request, &seen)).await });
+    }
+}
+
+/// What an API makes of a request: the things a person asked, and how the answer is written.
+struct Call {
+    shown: Vec<String>,
+    write: fn(&Value, &str) -> Response,
+}
+
+fn answer(request: &Request, seen: &Mutex<Vec<SeenRequest>>) -> Response {
+    if request.method == "GET" && request.path.ends_with("/models") {
+        return Response::json(
+            &json!({"object": "list", "data": [{"id": "test-model", "object": "model"}]}),
+        );
+    }
+    let body: Value = match serde_json::from_slice(&request.body) {
+        Ok(body) => body,
+        Err(error) => return Response::failure(400, &format!("the body is not JSON: {error}")),
+    };
+    let call = if request.path.ends_with("/chat/completions") {
+        chat::read(&body)
+    } else if request.path.ends_with("/responses") {
+        responses::read(&body)
+    } else {
+        return Response::failure(404, &format!("nothing is served at {}", request.path));
+    };
+    let text = quote(&call.shown);
+    let response = (call.write)(&body, &text);
+    lock(seen).push(SeenRequest {
+        path: request.path.clone(),
+        shown: call.shown,
+        body,
+    });
+    response
+}
+
+/// Takes what a person asked out of the list of messages that an agent sends: the first line of
+/// each message of the user. Those that begin with `<` are context that the agent itself adds.
+fn asked(messages: Option<&Value>) -> Vec<String> {
+    messages
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter(|message| message["role"] == "user")
+        .filter_map(|message| text(&message["content"]))
+        .filter(|text| !text.starts_with('<'))
+        .map(|text| {
+            let line = text.lines().next().unwrap_or_default();
+            line.chars().take(QUOTE_CHARS).collect()
+        })
+        .collect()
+}
+
+/// Reads content that is a text or a list of parts, of which the first with a text counts.
+fn text(content: &Value) -> Option<&str> {
+    let parts = || content.as_array().into_iter().flatten();
+    content
+        .as_str()
+        .or_else(|| parts().find_map(|part| part["text"].as_str()))
+}
+
+fn quote(shown: &[String]) -> String {
+    let quotes: Vec<_> = (1..)
+        .zip(shown)
+        .map(|(number, text)| format!("[{number}] {text}"))
+        .collect();
+    format!("I was shown {} requests: {}", shown.len(), quotes.join(" "))
+}

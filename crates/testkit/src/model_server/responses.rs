@@ -1,0 +1,55 @@
+//! The responses API.
+
+use serde_json::{Value, json};
+
+use super::{Call, asked, http::Response};
+
+pub(super) fn read(body: &Value) -> Call {
+    let shown = match &body["input"] {
+        Value::String(text) => asked(Some(&json!([{"role": "user", "content": text}]))),
+        messages => asked(Some(messages)),
+    };
+    Call { shown, write }
+}
+
+fn write(body: &Value, text: &str) -> Response {
+    let item = |status: &str, content: Value| {
+        json!({
+            "type": "message", "id": "msg_1", "role": "assistant",
+            "status": status, "content": content,
+        })
+    };
+    let done = item(
+        "completed",
+        json!([{"type": "output_text", "text": text, "annotations": []}]),
+    );
+    let response = |status: &str, output: &[&Value]| {
+        json!({
+            "id": "resp_1", "object": "response", "created_at": 0, "status": status,
+            "model": body["model"], "output": output,
+            "usage": {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2},
+        })
+    };
+    let completed = response("completed", &[&done]);
+    if body["stream"] != true {
+        return Response::json(&completed);
+    }
+    let events = [
+        json!({"type": "response.created", "response": response("in_progress", &[])}),
+        json!({
+            "type": "response.output_item.added", "output_index": 0,
+            "item": item("in_progress", json!([])),
+        }),
+        json!({
+            "type": "response.output_text.delta", "item_id": "msg_1", "output_index": 0,
+            "content_index": 0, "delta": text,
+        }),
+        json!({"type": "response.output_item.done", "output_index": 0, "item": done}),
+        json!({"type": "response.completed", "response": completed}),
+    ];
+    let lines = events.map(|event| {
+        let name = event["type"].as_str().unwrap_or_default();
+        format!("event: {name}\ndata: {event}")
+    });
+    Response::events(&lines)
+}

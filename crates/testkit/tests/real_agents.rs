@@ -1,0 +1,76 @@
+//! Real agents remember across processes, each in the way that it offers.
+
+use std::path::Path;
+
+use anyhow::Context;
+use serde_json::{Value, json};
+use testkit::{
+    acp_lines::{Launch, RawAgent, Reply},
+    model_server::ModelServer,
+    real_agents,
+};
+
+/// What two processes of one agent said that share a session.
+struct TwoLives {
+    capabilities: Value,
+    restored: Reply,
+    answer: Reply,
+}
+
+/// Has a first turn, kills the agent, restores the session in a new process and asks again.
+async fn two_lives(launch: &Launch, cwd: &Path, restore: &str) -> anyhow::Result<TwoLives> {
+    let (mut first, offer) = RawAgent::initialized(launch, cwd).await?;
+    let new = json!({"cwd": cwd, "mcpServers": []});
+    let made = first.request("session/new", new).await?;
+    let session = made.ok()?["sessionId"].as_str().context("no session id")?;
+    let told = first.prompt(session, "Remember the heron.").await?;
+    assert_eq!(told.ok()?["stopReason"], "end_turn");
+    first.kill().await?;
+
+    let (mut second, _) = RawAgent::initialized(launch, cwd).await?;
+    let params = json!({"sessionId": session, "cwd": cwd, "mcpServers": []});
+    let restored = second.request(restore, params).await?;
+    restored.ok()?;
+    let answer = second.prompt(session, "What was it?").await?;
+    assert_eq!(answer.ok()?["stopReason"], "end_turn");
+    Ok(TwoLives {
+        capabilities: offer["agentCapabilities"].clone(),
+        restored,
+        answer,
+    })
+}
+
+const REMEMBERED: &str = "I was shown 2 requests: [1] Remember the heron. [2] What was it?";
+
+#[tokio::test]
+async fn goose_that_was_killed_loads_its_session_and_remembers() {
+    let server = ModelServer::start().await.unwrap();
+    let (home, cwd) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let launch = real_agents::goose(&server, home.path()).unwrap();
+
+    let lives = two_lives(&launch, cwd.path(), "session/load")
+        .await
+        .unwrap();
+
+    assert_eq!(lives.capabilities["loadSession"], true);
+    let replayed = lives.restored.text("user_message_chunk");
+    assert!(replayed.contains("Remember the heron."), "{replayed}");
+    assert_eq!(lives.answer.text("agent_message_chunk"), REMEMBERED);
+}
+
+#[tokio::test]
+async fn codex_that_was_killed_resumes_its_session_and_remembers() {
+    let server = ModelServer::start().await.unwrap();
+    let (home, cwd) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let launch = real_agents::codex(&server, home.path()).unwrap();
+
+    let lives = two_lives(&launch, cwd.path(), "session/resume")
+        .await
+        .unwrap();
+
+    assert!(lives.capabilities["sessionCapabilities"]["resume"].is_object());
+    assert_eq!(lives.restored.text("user_message_chunk"), "");
+    // codex puts a warning of its own about the unknown model in front.
+    let answer = lives.answer.text("agent_message_chunk");
+    assert!(answer.ends_with(REMEMBERED), "{answer}");
+}
