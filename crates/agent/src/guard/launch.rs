@@ -1,0 +1,204 @@
+//! The worker's side of a guard: starting it, telling it, watching it.
+
+use std::{
+    collections::BTreeMap,
+    ffi::OsString,
+    io::{self, Write},
+    net::Shutdown,
+    os::{fd::OwnedFd, unix::net::UnixStream},
+    path::Path,
+    process::Stdio,
+    time::Duration,
+};
+
+use tokio::{
+    io::{AsyncBufReadExt, BufReader},
+    net::unix::pipe,
+    process::{Child, Command},
+    sync::watch,
+    time::timeout,
+};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::{
+    GuardProgram, MARKER_VARIABLE,
+    pipes::AgentEnds,
+    sweep,
+    wire::{Order, Report},
+};
+use crate::exit::Status;
+
+/// How long a guard that was let go may take to kill its tree, before it is killed itself and the
+/// tree is swept by its marker.
+const KILL_LIMIT: Duration = Duration::from_secs(5);
+
+/// What is known of the agent's processes.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Life {
+    /// The process id of the agent's own process, once it was started.
+    pub(crate) pid: Option<i32>,
+    /// Why its program could not be started.
+    pub(crate) failed: Option<String>,
+    /// How its own process ended.
+    pub(crate) exited: Option<Status>,
+    /// Whether the tree was killed because the lease was over.
+    pub(crate) lease_over: bool,
+    /// Whether no process of the tree is left.
+    pub(crate) clear: bool,
+}
+
+/// What to start, as the guard needs it.
+pub(crate) struct Tree<'a> {
+    pub(crate) guard: &'a GuardProgram,
+    pub(crate) command: &'a [String],
+    pub(crate) cwd: &'a Path,
+    pub(crate) env: &'a BTreeMap<String, String>,
+    pub(crate) marker: &'a str,
+    pub(crate) lease: Duration,
+}
+
+/// A running guard and the worker's ends of the agent's streams.
+pub(crate) struct Launched {
+    pub(crate) control: Control,
+    pub(crate) stdin: pipe::Sender,
+    pub(crate) stdout: pipe::Receiver,
+    pub(crate) stderr: pipe::Receiver,
+    pub(crate) life: watch::Receiver<Life>,
+}
+
+/// The worker's hold on a guard. Letting go kills the tree.
+pub(crate) struct Control {
+    /// Kept in blocking-free mode: orders are a few bytes and a guard reads them at once.
+    socket: UnixStream,
+    /// Tells the watching task that the guard was let go.
+    _let_go: DropGuard,
+}
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        // The watching task still holds the other direction, so closing alone would end nothing.
+        self.socket.shutdown(Shutdown::Write).ok();
+    }
+}
+
+impl Control {
+    /// Lets the tree live for `time` from now.
+    pub(crate) fn lease(&self, time: Duration) -> io::Result<()> {
+        self.say(Order::Lease(time))
+    }
+
+    /// Sends SIGTERM to the whole tree.
+    pub(crate) fn term(&self) -> io::Result<()> {
+        self.say(Order::Term)
+    }
+
+    fn say(&self, order: Order) -> io::Result<()> {
+        (&self.socket).write_all(order.to_string().as_bytes())
+    }
+}
+
+/// Starts a guard, which starts the agent. Must be called within a tokio runtime.
+pub(crate) fn launch(tree: &Tree<'_>) -> io::Result<Launched> {
+    let (ours, theirs) = UnixStream::pair()?;
+    let (agent_stdin, stdin) = io::pipe()?;
+    let (stdout, agent_stdout) = io::pipe()?;
+    let (stderr, agent_stderr) = io::pipe()?;
+    let ends = AgentEnds {
+        stdin: agent_stdin,
+        stdout: agent_stdout,
+        stderr: agent_stderr,
+    };
+    ends.send(&ours)?;
+    let stdin = pipe::Sender::from_owned_fd(stdin.into())?;
+    let stdout = pipe::Receiver::from_owned_fd(stdout.into())?;
+    let stderr = pipe::Receiver::from_owned_fd(stderr.into())?;
+    ours.set_nonblocking(true)?;
+    let reports = tokio::net::UnixStream::from_std(ours.try_clone()?)?;
+
+    let lease = OsString::from(tree.lease.as_millis().to_string());
+    let mut command = Command::new(&tree.guard.program);
+    command.args(&tree.guard.args).arg(lease).args(tree.command);
+    // The guard's environment and working directory are what the agent inherits.
+    command.env_clear().envs(tree.env).env(MARKER_VARIABLE, tree.marker);
+    command.current_dir(tree.cwd);
+    command.stdin(Stdio::from(OwnedFd::from(theirs)));
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let guard = command.spawn()?;
+
+    let let_go = CancellationToken::new();
+    let (told, life) = watch::channel(Life::default());
+    tokio::spawn(watch_guard(Watched {
+        guard,
+        reports,
+        let_go: let_go.clone(),
+        told,
+        marker: tree.marker.to_owned(),
+    }));
+    let control = Control {
+        socket: ours,
+        _let_go: let_go.drop_guard(),
+    };
+    Ok(Launched { control, stdin, stdout, stderr, life })
+}
+
+struct Watched {
+    guard: Child,
+    reports: tokio::net::UnixStream,
+    let_go: CancellationToken,
+    told: watch::Sender<Life>,
+    marker: String,
+}
+
+/// Passes on what the guard reports until it ends. If it ends without having killed everything, or
+/// takes too long to, it is replaced by a sweep.
+async fn watch_guard(watched: Watched) {
+    let Watched { mut guard, reports, let_go, told, marker } = watched;
+    let listening = async {
+        let mut lines = BufReader::new(reports).lines();
+        while let Ok(Some(line)) = lines.next_line().await {
+            match line.parse() {
+                Ok(report) => told.send_modify(|life| life.note(report)),
+                Err(error) => tracing::warn!(%error, "ignored what a guard said"),
+            }
+        }
+    };
+    let patience = async {
+        let_go.cancelled().await;
+        tokio::time::sleep(KILL_LIMIT).await;
+    };
+    tokio::select! {
+        () = listening => {}
+        () = patience => tracing::error!(%marker, "a guard did not kill its agent in time"),
+    }
+    if !told.borrow().clear {
+        guard.start_kill().ok();
+    }
+    if timeout(KILL_LIMIT, guard.wait()).await.is_err() {
+        tracing::error!(%marker, "a guard does not end");
+    }
+    if told.borrow().clear {
+        return;
+    }
+    let marker_swept = marker.clone();
+    match tokio::task::spawn_blocking(move || sweep(&marker_swept)).await {
+        Ok(Ok(killed)) => tracing::warn!(%marker, killed, "a guard was killed; swept its tree"),
+        Ok(Err(error)) => tracing::error!(%marker, %error, "could not sweep a dead guard's tree"),
+        Err(error) => tracing::error!(%marker, %error, "could not sweep a dead guard's tree"),
+    }
+    told.send_modify(|life| {
+        life.exited.get_or_insert(Status::Unknown);
+        life.clear = true;
+    });
+}
+
+impl Life {
+    fn note(&mut self, report: Report) {
+        match report {
+            Report::Started(pid) => self.pid = Some(pid),
+            Report::Failed(why) => self.failed = Some(why),
+            Report::Exited(status) => self.exited = Some(status),
+            Report::LeaseOver => self.lease_over = true,
+            Report::Clear => self.clear = true,
+        }
+    }
+}

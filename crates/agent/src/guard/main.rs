@@ -1,0 +1,311 @@
+//! The guard's own process: plain and single-threaded, one loop over what it waits for.
+
+use std::{
+    ffi::OsString,
+    io::{self, Read, Write},
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::{net::UnixStream, process::CommandExt},
+    },
+    process::{Command, ExitCode},
+    sync::{Arc, atomic::AtomicBool},
+    time::{Duration, Instant},
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, poll},
+    io::Errno,
+    process::{Pid, Signal, WaitOptions, WaitStatus, getpid, set_child_subreaper, setsid, wait},
+    time::{
+        Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+        timerfd_settime,
+    },
+};
+
+use super::{
+    kill::stop_and_kill,
+    pipes::AgentEnds,
+    process::Table,
+    wire::{Order, Report},
+};
+use crate::exit::Status;
+
+/// What descendants get between SIGTERM and SIGKILL when the agent's own process has ended.
+const ORPHAN_GRACE: Duration = Duration::from_secs(2);
+/// How soon the guard looks again at a tree that does not die at once: first, and at the longest.
+const KILL_PAUSE: Duration = Duration::from_millis(10);
+const MAX_KILL_PAUSE: Duration = Duration::from_secs(1);
+/// The exit code when the guard itself fails, as with `timeout` and `env`.
+const GUARD_FAILED: u8 = 125;
+/// The exit code when the agent's program cannot be started.
+const NOT_STARTED: u8 = 127;
+/// What is added to a signal's number, as shells do.
+const SIGNAL_BASE: i32 = 128;
+
+/// Runs a guard until no process of its tree is left.
+///
+/// `args` are the lease in milliseconds, the agent's program and its arguments. Standard input is
+/// the control socket; environment and working directory are the agent's. The exit code is the
+/// agent's own; 128 and the number if a signal killed it; 127 if it could not be started; 125 if
+/// the guard failed. (The worker reads exact statuses from the socket; the code is for people.)
+pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let Ok(control) = io::stdin().as_fd().try_clone_to_owned() else {
+        return ExitCode::from(GUARD_FAILED);
+    };
+    let control = UnixStream::from(control);
+    let code = match Guard::start(&control, args) {
+        Ok(guard) => match guard.watch() {
+            Status::Code(code) => u8::try_from(code).unwrap_or(u8::MAX),
+            Status::Signal(signal) => u8::try_from(SIGNAL_BASE + signal).unwrap_or(u8::MAX),
+            Status::Unknown => GUARD_FAILED,
+        },
+        Err(NotGuarding { code, reason }) => {
+            say(&control, &Report::Failed(reason));
+            say(&control, &Report::Clear);
+            code
+        }
+    };
+    ExitCode::from(code)
+}
+
+/// Why there is nothing to guard.
+struct NotGuarding {
+    code: u8,
+    reason: String,
+}
+
+impl<E: Into<io::Error>> From<E> for NotGuarding {
+    fn from(error: E) -> Self {
+        let reason = format!("guard: {}", error.into());
+        Self { code: GUARD_FAILED, reason }
+    }
+}
+
+struct Guard<'a> {
+    control: &'a UnixStream,
+    /// What has come over `control` and is not yet a whole line.
+    heard: Vec<u8>,
+    lease: OwnedFd,
+    /// Readable when a child may have ended.
+    child_ended: UnixStream,
+    agent: Pid,
+    status: Option<Status>,
+}
+
+/// Whether the tree may go on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Live,
+    Die,
+}
+
+impl<'a> Guard<'a> {
+    /// Makes the process a guard and starts the agent.
+    fn start(
+        control: &'a UnixStream,
+        args: impl IntoIterator<Item = OsString>,
+    ) -> Result<Self, NotGuarding> {
+        let bad = |what| io::Error::new(io::ErrorKind::InvalidInput, what);
+        let mut args = args.into_iter();
+        let millis = args.next().and_then(|arg| arg.to_str()?.parse().ok());
+        let millis = millis.ok_or_else(|| bad("the first argument is no number of milliseconds"))?;
+        let program = args.next().ok_or_else(|| bad("no program to guard"))?;
+
+        let child_ended = own_signals()?;
+        // Fails only where the process leads a session already.
+        setsid().ok();
+        set_child_subreaper(Some(getpid()))?;
+        let lease = timerfd_create(
+            TimerfdClockId::Boottime,
+            TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK,
+        )?;
+        set_timer(&lease, Duration::from_millis(millis))?;
+        let ends = AgentEnds::receive(control)?;
+        control.set_nonblocking(true)?;
+
+        let mut command = Command::new(&program);
+        // A group of its own: a tool that signals "its group" must not reach the guard.
+        command.args(args).process_group(0);
+        command.stdin(ends.stdin).stdout(ends.stdout).stderr(ends.stderr);
+        let child = command.spawn().map_err(|error| NotGuarding {
+            code: NOT_STARTED,
+            reason: error.to_string(),
+        })?;
+        let agent = Pid::from_child(&child);
+        say(control, &Report::Started(agent.as_raw_nonzero().get()));
+        Ok(Self {
+            control,
+            heard: Vec::new(),
+            lease,
+            child_ended,
+            agent,
+            status: None,
+        })
+    }
+
+    /// Waits until no child is left.
+    fn watch(mut self) -> Status {
+        // Set when the agent's own process has ended and descendants were asked to.
+        let mut orphans_until: Option<Instant> = None;
+        while !self.reap() {
+            if self.status.is_some() && orphans_until.is_none() {
+                signal_tree(Signal::TERM);
+                orphans_until = Some(Instant::now() + ORPHAN_GRACE);
+            }
+            // A guard that cannot watch any more kills: the safe side.
+            if self.wait(orphans_until).unwrap_or(Fate::Die) == Fate::Die {
+                self.kill_tree();
+            }
+        }
+        say(self.control, &Report::Clear);
+        self.status.unwrap_or(Status::Unknown)
+    }
+
+    /// Waits for whatever comes first and tells whether the tree may live on.
+    fn wait(&mut self, until: Option<Instant>) -> io::Result<Fate> {
+        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        let [control, lease, child] = ready(
+            [self.control.as_fd(), self.lease.as_fd(), self.child_ended.as_fd()],
+            left,
+        )?;
+        if child {
+            drain(&self.child_ended);
+        }
+        if lease {
+            say(self.control, &Report::LeaseOver);
+            return Ok(Fate::Die);
+        }
+        if control && self.listen()? == Fate::Die {
+            return Ok(Fate::Die);
+        }
+        let over = until.is_some_and(|until| until <= Instant::now());
+        Ok(if over { Fate::Die } else { Fate::Live })
+    }
+
+    /// Reads what the worker says. Anything that is not understood counts as a worker gone mad:
+    /// killing is the safe side.
+    fn listen(&mut self) -> io::Result<Fate> {
+        let mut chunk = [0; 512];
+        let mut control = self.control;
+        loop {
+            match control.read(&mut chunk) {
+                Ok(0) => return Ok(Fate::Die),
+                Ok(count) => self.heard.extend_from_slice(&chunk[..count]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return Ok(Fate::Die),
+            }
+        }
+        while let Some(end) = self.heard.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = self.heard.drain(..=end).collect();
+            match String::from_utf8_lossy(&line).trim_end().parse() {
+                Ok(Order::Lease(time)) => set_timer(&self.lease, time)?,
+                Ok(Order::Term) => signal_tree(Signal::TERM),
+                Err(_) => return Ok(Fate::Die),
+            }
+        }
+        Ok(Fate::Live)
+    }
+
+    /// Kills until no child is left, however long that takes.
+    fn kill_tree(&mut self) {
+        let mut pause = KILL_PAUSE;
+        loop {
+            // What fails (no descriptor left, a process of another user) is tried again.
+            stop_and_kill(|| Ok(Table::read()?.descendants([getpid()]))).ok();
+            if self.reap() {
+                return;
+            }
+            if let Ok([true]) = ready([self.child_ended.as_fd()], Some(pause)) {
+                drain(&self.child_ended);
+            }
+            pause = (pause * 2).min(MAX_KILL_PAUSE);
+        }
+    }
+
+    /// Takes the status of every child that has ended; tells whether none is left.
+    fn reap(&mut self) -> bool {
+        loop {
+            match wait(WaitOptions::NOHANG) {
+                Ok(Some((pid, status))) if pid == self.agent => {
+                    let status = read_status(status);
+                    self.status = Some(status);
+                    say(self.control, &Report::Exited(status));
+                }
+                Ok(Some(_)) | Err(Errno::INTR) => {}
+                Ok(None) => return false,
+                // ECHILD: a subreaper without children has no descendants either.
+                Err(_) => return true,
+            }
+        }
+    }
+}
+
+/// Tells the worker; it may be dead, and what must be done does not depend on it.
+fn say(mut control: &UnixStream, report: &Report) {
+    control.write_all(report.to_string().as_bytes()).ok();
+}
+
+/// Takes over the signals that would end the guard, and gives what becomes readable when a child
+/// ends. Handlers, unlike ignored signals, are not inherited by the agent.
+fn own_signals() -> io::Result<UnixStream> {
+    let noted = Arc::new(AtomicBool::new(false));
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        signal_hook::flag::register(signal.as_raw(), Arc::clone(&noted))?;
+    }
+    let (child_ended, written) = UnixStream::pair()?;
+    child_ended.set_nonblocking(true)?;
+    signal_hook::low_level::pipe::register(Signal::CHILD.as_raw(), written)?;
+    Ok(child_ended)
+}
+
+fn drain(mut stream: &UnixStream) {
+    let mut chunk = [0; 64];
+    while matches!(stream.read(&mut chunk), Ok(count) if count > 0) {}
+}
+
+fn signal_tree(signal: Signal) {
+    let tree = Table::read().map(|table| table.descendants([getpid()]));
+    for process in tree.unwrap_or_default() {
+        process.signal(signal).ok();
+    }
+}
+
+/// A lease of nothing ends at once; zero would mean to the kernel that no timer runs.
+fn set_timer(timer: &OwnedFd, time: Duration) -> io::Result<()> {
+    let time = time.max(Duration::from_nanos(1));
+    let never = Timespec { tv_sec: 0, tv_nsec: 0 };
+    let value = Itimerspec { it_interval: never, it_value: timespec(time) };
+    timerfd_settime(timer, TimerfdTimerFlags::empty(), &value)?;
+    Ok(())
+}
+
+fn timespec(time: Duration) -> Timespec {
+    Timespec {
+        tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: time.subsec_nanos().into(),
+    }
+}
+
+/// Waits until one can be read or has come to its end, and tells which.
+fn ready<const N: usize>(
+    fds: [std::os::fd::BorrowedFd<'_>; N],
+    limit: Option<Duration>,
+) -> io::Result<[bool; N]> {
+    let mut polled = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
+    match poll(&mut polled, limit.map(timespec).as_ref()) {
+        Ok(_) => Ok(polled.map(|fd| !fd.revents().is_empty())),
+        Err(Errno::INTR) => Ok([false; N]),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn read_status(status: WaitStatus) -> Status {
+    if let Some(code) = status.exit_status() {
+        Status::Code(code)
+    } else if let Some(signal) = status.terminating_signal() {
+        Status::Signal(signal)
+    } else {
+        Status::Unknown
+    }
+}

@@ -1,0 +1,72 @@
+//! The agent's three standard streams, handed from worker to guard over the control socket.
+
+use std::{
+    io::{self, IoSlice, IoSliceMut, PipeReader, PipeWriter},
+    mem::MaybeUninit,
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::net::UnixStream,
+    },
+};
+
+use rustix::{
+    cmsg_space,
+    net::{
+        RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+        SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+    },
+};
+
+/// What the agent's process gets.
+pub(super) struct AgentEnds<Read, Write> {
+    pub(super) stdin: Read,
+    pub(super) stdout: Write,
+    pub(super) stderr: Write,
+}
+
+/// Something must be sent with the descriptors: Linux attaches them to bytes.
+const GREETING: [u8; 1] = [b'\n'];
+
+impl AgentEnds<PipeReader, PipeWriter> {
+    /// Puts the three into the socket, where they wait for the guard to start, and closes them here.
+    pub(super) fn send(self, socket: &UnixStream) -> io::Result<()> {
+        let ends = [self.stdin.as_fd(), self.stdout.as_fd(), self.stderr.as_fd()];
+        let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(3))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        if !control.push(SendAncillaryMessage::ScmRights(&ends)) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        sendmsg(socket, &[IoSlice::new(&GREETING)], &mut control, SendFlags::NOSIGNAL)?;
+        Ok(())
+    }
+}
+
+impl AgentEnds<OwnedFd, OwnedFd> {
+    /// Takes the three out of the socket. They are closed on exec, as all descriptors of the guard.
+    pub(super) fn receive(socket: &UnixStream) -> io::Result<Self> {
+        let mut greeting = GREETING;
+        let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(3))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let received = recvmsg(
+            socket,
+            &mut [IoSliceMut::new(&mut greeting)],
+            &mut control,
+            RecvFlags::CMSG_CLOEXEC,
+        )?;
+        let mut ends = control
+            .drain()
+            .filter_map(|message| match message {
+                RecvAncillaryMessage::ScmRights(ends) => Some(ends),
+                _ => None,
+            })
+            .flatten();
+        let mut next = || ends.next().filter(|_| received.bytes == GREETING.len());
+        match (next(), next(), next()) {
+            (Some(stdin), Some(stdout), Some(stderr)) => Ok(Self { stdin, stdout, stderr }),
+            _ => Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "the worker did not hand over the agent's three streams",
+            )),
+        }
+    }
+}
