@@ -1,4 +1,4 @@
 //! One ACP agent as a child process under a guard.
-pub mod guard;
 mod exit;
+pub mod guard;
 pub use exit::Status;

@@ -89,7 +89,9 @@ pub enum Decision {
 /// Decides what an occurrence becomes. The overlap policy looks only at the automation's own runs;
 /// a seat that is busy with anything else merely defers.
 pub fn decide(mode: SessionMode, policies: &Policies, standing: Standing) -> Decision {
-    let admission = standing.session.map_or(Admission::Start, SessionState::admission);
+    let admission = standing
+        .session
+        .map_or(Admission::Start, SessionState::admission);
     if admission == Admission::Refuse {
         return Decision::Skip(SkipReason::SessionClosed);
     }

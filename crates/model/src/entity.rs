@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
+    automation::AutomationState,
     ids::{
         AcpSessionId, AutomationId, HarnessId, InputId, InstanceId, MessageId, RunId, SeatId,
         SessionId, TenantId, TriggerId, WorkerId,
     },
-    automation::AutomationState,
     permission::PermissionRules,
     policy::{Policies, SessionMode},
     prompt::PromptRef,

@@ -19,6 +19,10 @@ text_enum! {
 }
 
 /// What an agent offered when it was last started.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "the protocol has a flag for each"
+)]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Offers {
     /// The agent's own name.
@@ -88,8 +92,20 @@ pub struct HarnessConfig {
 
 /// Variables of the server's environment that every agent gets, where they are set.
 pub const PASSED_ENV: &[&str] = &[
-    "HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "SHELL", "TMPDIR", "TZ", "USER",
-    "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME",
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "LOGNAME",
+    "PATH",
+    "SHELL",
+    "TMPDIR",
+    "TZ",
+    "USER",
+    "XDG_CACHE_HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_STATE_HOME",
 ];
 
 const fn default_start_seconds() -> u32 {
@@ -125,7 +141,10 @@ impl HarnessConfig {
 
     /// The agent's whole environment: the passed variables of `server`'s, then the harness's own.
     pub fn environment(&self, server: &BTreeMap<String, String>) -> BTreeMap<String, String> {
-        let passed = PASSED_ENV.iter().copied().chain(self.pass_env.iter().map(String::as_str));
+        let passed = PASSED_ENV
+            .iter()
+            .copied()
+            .chain(self.pass_env.iter().map(String::as_str));
         let mut environment: BTreeMap<_, _> = passed
             .filter_map(|name| Some((name.to_owned(), server.get(name)?.clone())))
             .collect();
@@ -160,7 +179,10 @@ mod tests {
         harness.pass_env = vec!["API_KEY".into()];
         harness.env = [("PATH".to_owned(), "/opt/bin".to_owned())].into();
         let environment = harness.environment(&server);
-        let shown: Vec<_> = environment.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let shown: Vec<_> = environment
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
         assert_eq!(shown, ["API_KEY=k", "PATH=/opt/bin"]);
     }
 }

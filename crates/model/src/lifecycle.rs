@@ -42,13 +42,19 @@ pub trait Lifecycle: Copy + Eq + fmt::Display + 'static {
 
     /// Whether nothing moves it any more.
     fn is_final(self) -> bool {
-        Self::EVENTS.iter().all(|event| self.after(*event).is_none())
+        Self::EVENTS
+            .iter()
+            .all(|event| self.after(*event).is_none())
     }
 
     /// Draws the machine as a Mermaid state diagram.
     fn diagram() -> String {
         let mut lines = vec!["stateDiagram-v2".to_owned()];
-        lines.extend(Self::FIRST.iter().map(|state| format!("    [*] --> {state}")));
+        lines.extend(
+            Self::FIRST
+                .iter()
+                .map(|state| format!("    [*] --> {state}")),
+        );
         for state in Self::STATES {
             for event in Self::EVENTS {
                 if let Some(next) = state.after(*event) {

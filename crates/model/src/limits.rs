@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// How late the latest due instant may be and still count as on time.
-pub const FIRE_GRACE: Duration = Duration::from_secs(60);
+pub const FIRE_GRACE: Duration = Duration::from_mins(1);
 
 /// How many occurrences of one trigger one look at it makes at the most.
 pub const OCCURRENCES_PER_FIRE: usize = 100;
@@ -15,7 +15,7 @@ pub const TRIGGERS_PER_FIRE: u32 = 500;
 pub const HEARTBEAT: Duration = Duration::from_secs(20);
 
 /// The default age at which a heartbeat is stale and its run is given up.
-pub const HEARTBEAT_STALE: Duration = Duration::from_secs(180);
+pub const HEARTBEAT_STALE: Duration = Duration::from_mins(3);
 
 /// How long before its heartbeat would be stale an agent's tree is killed by its guard.
 pub const LEASE_MARGIN: Duration = Duration::from_secs(10);
@@ -28,7 +28,7 @@ pub const TICK: Duration = Duration::from_secs(30);
 pub const SLEEP_SLICE: Duration = Duration::from_secs(1);
 
 /// The default period of the watchdog.
-pub const WATCHDOG: Duration = Duration::from_secs(60);
+pub const WATCHDOG: Duration = Duration::from_mins(1);
 
 /// The longest text that a person or an automation may send, in bytes.
 pub const CONTENT_BYTES: usize = 1 << 20;

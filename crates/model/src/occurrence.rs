@@ -7,20 +7,12 @@ use crate::{
     ids::TriggerId,
     limits,
     policy::{CatchUp, Policies},
-    schedule::{self, Schedule},
+    schedule::{self, Schedule, Stretch},
     time::Timestamp,
 };
 
-/// A stretch of instants that are not made up for: one row with a count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stretch {
-    /// The first instant.
-    pub first: Timestamp,
-    /// The last instant.
-    pub last: Timestamp,
-    /// How many there are.
-    pub count: u64,
-}
+/// The resolution of instants.
+const TICK: Duration = Duration::from_micros(1);
 
 /// A nominal instant and the moment, spread by jitter, at which it fires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,22 +34,30 @@ pub struct Plan {
     pub next: Option<Due>,
 }
 
+/// The moment at which an instant of `schedule` fires.
+fn fires(trigger: TriggerId, schedule: &Schedule, policies: &Policies, at: Timestamp) -> Due {
+    let spread = Duration::from_secs(policies.jitter_seconds.into());
+    let fire_at = if spread.is_zero() {
+        at
+    } else {
+        schedule::jitter(trigger, at, spread, schedule.next_after(at))
+    };
+    Due {
+        scheduled_for: at,
+        fire_at,
+    }
+}
+
 /// The next instant of `schedule` after `after`, with the moment at which it fires.
 pub fn next_due(
     trigger: TriggerId,
     schedule: &Schedule,
     policies: &Policies,
     after: Timestamp,
-) -> Result<Option<Due>, schedule::Error> {
-    let Some(scheduled_for) = schedule.next_after(after)? else { return Ok(None) };
-    let spread = Duration::from_secs(policies.jitter_seconds.into());
-    let fire_at = if spread.is_zero() {
-        scheduled_for
-    } else {
-        let following = schedule.next_after(scheduled_for)?;
-        schedule::jitter(trigger, scheduled_for, spread, following)
-    };
-    Ok(Some(Due { scheduled_for, fire_at }))
+) -> Option<Due> {
+    schedule
+        .next_after(after)
+        .map(|at| fires(trigger, schedule, policies, at))
 }
 
 /// Works out what a trigger owes whose earliest instant not yet dealt with is `cursor`.
@@ -65,70 +65,266 @@ pub fn next_due(
 /// The latest due instant is on time if it is at most [`limits::FIRE_GRACE`] late, and then runs
 /// whatever the policy; all others are subject to `catch_up` and its window. At most
 /// [`limits::OCCURRENCES_PER_FIRE`] occurrences are given at once: the plan then ends at an instant
-/// that is still due, and the next look goes on from there.
+/// that is still due, and the next look goes on from there. What is missed is counted, never held.
 pub fn plan(
     trigger: TriggerId,
     schedule: &Schedule,
     policies: &Policies,
     cursor: Due,
     now: Timestamp,
-) -> Result<Plan, schedule::Error> {
+) -> Plan {
+    let mut plan = Plan {
+        occurrences: Vec::new(),
+        missed: None,
+        next: Some(cursor),
+    };
     if cursor.fire_at > now {
-        return Ok(Plan { occurrences: Vec::new(), missed: None, next: Some(cursor) });
+        return plan;
     }
+    let first = cursor.scheduled_for;
+    // The newest nominal instant may still wait for its jitter; the one before it never does, since
+    // jitter stays below the next nominal instant.
+    let newest = schedule::due(schedule, first, now, 2).instants;
+    let fired = newest
+        .iter()
+        .rev()
+        .find(|at| **at == first || fires(trigger, schedule, policies, **at).fire_at <= now);
+    let latest = fired.copied().unwrap_or(first);
+    plan.next = next_due(trigger, schedule, policies, latest);
+
+    let late = now.since(fires(trigger, schedule, policies, latest).fire_at);
     let window = Duration::from_secs(policies.catch_up_window_seconds);
-    let oldest_kept = match policies.catch_up {
-        CatchUp::All => now.saturating_sub(window),
-        CatchUp::None | CatchUp::Latest => Timestamp::MAX,
+    let on_time = late <= limits::FIRE_GRACE;
+    let latest_runs = on_time || (policies.catch_up != CatchUp::None && late <= window);
+    // The first instant that runs; all before it are missed.
+    let from = match policies.catch_up {
+        _ if !latest_runs => latest + TICK,
+        CatchUp::None | CatchUp::Latest => latest,
+        CatchUp::All => now.saturating_sub(window).clamp(first, latest),
     };
+    if from > first {
+        plan.missed = missed(schedule, first, from.saturating_sub(TICK));
+    }
+    let mut due = schedule
+        .fires_after(from.saturating_sub(TICK))
+        .take_while(|at| *at <= latest);
+    plan.occurrences
+        .extend(due.by_ref().take(limits::OCCURRENCES_PER_FIRE));
+    if let Some(rest) = due.next() {
+        plan.next = Some(fires(trigger, schedule, policies, rest));
+    }
+    plan
+}
 
-    let mut missed: Option<Stretch> = None;
-    let mut occurrences = Vec::new();
-    let mut miss = |first, last, count| {
-        let stretch = missed.get_or_insert(Stretch { first, last, count: 0 });
-        stretch.last = last;
-        stretch.count += count;
-    };
+/// All instants in `[first, last]` as one stretch.
+fn missed(schedule: &Schedule, first: Timestamp, last: Timestamp) -> Option<Stretch> {
+    let due = schedule::due(schedule, first, last, 1);
+    let newest = *due.instants.last()?;
+    Some(match due.earlier {
+        None => Stretch {
+            first: newest,
+            last: newest,
+            count: 1,
+        },
+        Some(earlier) => Stretch {
+            first: earlier.first,
+            last: newest,
+            count: earlier.count + 1,
+        },
+    })
+}
 
-    // What lies before both the window and the last look is only counted, never held.
-    let mut at = cursor;
-    if oldest_kept > at.scheduled_for {
-        let until = oldest_kept.min(now);
-        let passed = schedule::due(schedule, at.scheduled_for, until)?;
-        if passed.count > 1 {
-            miss(at.scheduled_for, passed.before_last, passed.count - 1);
-            let before = passed.last.saturating_sub(Duration::from_micros(1));
-            match next_due(trigger, schedule, policies, before)? {
-                Some(last) => at = last,
-                None => return Ok(Plan { occurrences, missed, next: None }),
-            }
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::schedule::Spec;
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+
+    fn every(period: &str) -> Schedule {
+        let period = period.parse().unwrap();
+        let anchor = at("2026-01-01T00:00:00Z");
+        Schedule::parse(&Spec::Every {
+            period,
+            anchor,
+            zone: "UTC".into(),
+        })
+        .unwrap()
+    }
+
+    fn with(catch_up: CatchUp) -> Policies {
+        Policies {
+            catch_up,
+            ..Policies::default()
         }
     }
 
-    loop {
-        let following = next_due(trigger, schedule, policies, at.scheduled_for)?;
-        if at.fire_at > now {
-            return Ok(Plan { occurrences, missed, next: Some(at) });
+    fn look(schedule: &Schedule, policies: &Policies, cursor: &str, now: &str) -> Plan {
+        let trigger = TriggerId::from_uuid(Uuid::nil());
+        let cursor = fires(trigger, schedule, policies, at(cursor));
+        plan(trigger, schedule, policies, cursor, at(now))
+    }
+
+    #[test]
+    fn an_instant_on_time_runs_whatever_the_policy() {
+        for catch_up in CatchUp::ALL {
+            let plan = look(
+                &every("1h"),
+                &with(*catch_up),
+                "2026-01-01T09:00:00Z",
+                "2026-01-01T09:00:13Z",
+            );
+            assert_eq!(plan.occurrences, [at("2026-01-01T09:00:00Z")], "{catch_up}");
+            assert_eq!(plan.missed, None);
+            assert_eq!(plan.next.unwrap().scheduled_for, at("2026-01-01T10:00:00Z"));
         }
-        let is_latest = following.is_none_or(|next| next.fire_at > now);
-        let late = now.since(at.fire_at);
-        let runs = match policies.catch_up {
-            _ if is_latest && late <= limits::FIRE_GRACE => true,
-            CatchUp::None => false,
-            CatchUp::Latest => is_latest && late <= window,
-            CatchUp::All => late <= window,
+    }
+
+    #[test]
+    fn before_its_instant_a_trigger_owes_nothing() {
+        let plan = look(
+            &every("1h"),
+            &with(CatchUp::All),
+            "2026-01-01T09:00:00Z",
+            "2026-01-01T08:59:59Z",
+        );
+        assert_eq!((plan.occurrences.len(), plan.missed), (0, None));
+        assert_eq!(plan.next.unwrap().scheduled_for, at("2026-01-01T09:00:00Z"));
+    }
+
+    #[test]
+    fn after_three_hours_down_the_policy_decides() {
+        let plan = |policy| {
+            look(
+                &every("1h"),
+                &with(policy),
+                "2026-01-01T09:00:00Z",
+                "2026-01-01T11:30:00Z",
+            )
         };
-        if runs {
-            if occurrences.len() == limits::OCCURRENCES_PER_FIRE {
-                return Ok(Plan { occurrences, missed, next: Some(at) });
+        let hours = [9, 10, 11].map(|hour| at(&format!("2026-01-01T{hour:02}:00:00Z")));
+
+        let none = plan(CatchUp::None);
+        assert_eq!(none.occurrences, []);
+        assert_eq!(
+            none.missed,
+            Some(Stretch {
+                first: hours[0],
+                last: hours[2],
+                count: 3
+            })
+        );
+
+        let latest = plan(CatchUp::Latest);
+        assert_eq!(latest.occurrences, hours[2..]);
+        assert_eq!(
+            latest.missed,
+            Some(Stretch {
+                first: hours[0],
+                last: hours[1],
+                count: 2
+            })
+        );
+
+        let all = plan(CatchUp::All);
+        assert_eq!((all.occurrences.as_slice(), all.missed), (&hours[..], None));
+        for plan in [none, latest, all] {
+            assert_eq!(plan.next.unwrap().scheduled_for, at("2026-01-01T12:00:00Z"));
+        }
+    }
+
+    #[test]
+    fn what_is_older_than_the_window_is_missed() {
+        let policies = Policies {
+            catch_up_window_seconds: 3600,
+            ..with(CatchUp::All)
+        };
+        let plan = look(
+            &every("1h"),
+            &policies,
+            "2026-01-01T09:00:00Z",
+            "2026-01-01T11:30:00Z",
+        );
+        assert_eq!(plan.occurrences, [at("2026-01-01T11:00:00Z")]);
+        assert_eq!(plan.missed.unwrap().count, 2);
+        let policies = Policies {
+            catch_up_window_seconds: 60,
+            ..with(CatchUp::Latest)
+        };
+        let plan = look(
+            &every("1h"),
+            &policies,
+            "2026-01-01T09:00:00Z",
+            "2026-01-01T11:30:00Z",
+        );
+        assert_eq!((plan.occurrences.len(), plan.missed.unwrap().count), (0, 3));
+    }
+
+    #[test]
+    fn a_second_by_second_schedule_that_slept_for_400_days_is_one_row_and_one_run() {
+        let plan = look(
+            &every("1s"),
+            &with(CatchUp::Latest),
+            "2026-01-01T00:00:00Z",
+            "2027-02-05T00:00:00Z",
+        );
+        assert_eq!(plan.occurrences, [at("2027-02-05T00:00:00Z")]);
+        assert_eq!(plan.missed.unwrap().count, 400 * 24 * 60 * 60);
+    }
+
+    #[test]
+    fn a_long_list_is_given_in_pieces_without_a_gap_or_a_repeat() {
+        let schedule = every("1m");
+        let policies = with(CatchUp::All);
+        let (mut cursor, mut seen) = ("2026-01-01T00:00:00Z".to_owned(), Vec::new());
+        loop {
+            let plan = look(&schedule, &policies, &cursor, "2026-01-01T04:00:00Z");
+            assert!(plan.occurrences.len() <= limits::OCCURRENCES_PER_FIRE);
+            assert_eq!(plan.missed, None);
+            seen.extend(plan.occurrences);
+            let next = plan.next.unwrap();
+            if next.fire_at > at("2026-01-01T04:00:00Z") {
+                break;
             }
-            occurrences.push(at.scheduled_for);
-        } else {
-            miss(at.scheduled_for, at.scheduled_for, 1);
+            cursor = next.scheduled_for.to_string();
         }
-        match following {
-            Some(next) => at = next,
-            None => return Ok(Plan { occurrences, missed, next: None }),
-        }
+        let all = schedule.upcoming(at("2025-12-31T23:59:59Z"), 241);
+        assert_eq!(seen, all);
+    }
+
+    #[test]
+    fn an_instant_that_waits_for_its_jitter_is_next_and_not_due() {
+        let policies = Policies {
+            jitter_seconds: 3500,
+            ..with(CatchUp::All)
+        };
+        let schedule = every("1h");
+        let trigger = TriggerId::from_uuid(Uuid::nil());
+        let nine = fires(trigger, &schedule, &policies, at("2026-01-01T09:00:00Z"));
+        assert!(nine.fire_at > nine.scheduled_for);
+        let eight = fires(trigger, &schedule, &policies, at("2026-01-01T08:00:00Z"));
+        let plan = plan(trigger, &schedule, &policies, eight, nine.scheduled_for);
+        assert_eq!(plan.occurrences, [at("2026-01-01T08:00:00Z")]);
+        assert_eq!(plan.next, Some(nine));
+    }
+
+    #[test]
+    fn one_instant_ends_its_trigger() {
+        let spec = Spec::At {
+            at: at("2026-01-01T09:00:00Z"),
+            zone: "UTC".into(),
+        };
+        let schedule = Schedule::parse(&spec).unwrap();
+        let plan = look(
+            &schedule,
+            &with(CatchUp::Latest),
+            "2026-01-01T09:00:00Z",
+            "2026-01-01T09:00:01Z",
+        );
+        assert_eq!((plan.occurrences.len(), plan.next), (1, None));
     }
 }

@@ -146,7 +146,9 @@ pub fn sequel(
     policies: &Policies,
     now: Timestamp,
 ) -> Sequel {
-    let Outcome::Failed(failure) = outcome else { return Sequel::Final };
+    let Outcome::Failed(failure) = outcome else {
+        return Sequel::Final;
+    };
     let machinery = match failure.kind {
         FailureKind::Start
         | FailureKind::RestoreBusy
@@ -169,7 +171,11 @@ pub fn sequel(
     }
     if failure.kind == FailureKind::HandedBack {
         // Stopping a server is nobody's failure: no attempt is used up and nothing waits.
-        return Sequel::Retry { not_before: None, interrupted: failure.prompted, counts: false };
+        return Sequel::Retry {
+            not_before: None,
+            interrupted: failure.prompted,
+            counts: false,
+        };
     }
     let failures = failed_before + 1;
     if failures >= policies.retry.attempts {

@@ -68,7 +68,11 @@ pub struct Retry {
 
 impl Default for Retry {
     fn default() -> Self {
-        Self { attempts: 3, backoff_seconds: 10, backoff_max_seconds: 600 }
+        Self {
+            attempts: 3,
+            backoff_seconds: 10,
+            backoff_max_seconds: 600,
+        }
     }
 }
 
@@ -87,7 +91,7 @@ pub struct Policies {
     /// The spread over which fires are scattered, in seconds.
     pub jitter_seconds: u32,
     /// Windows of the day in which occurrences are skipped.
-    pub quiet_hours: Vec<QuietHours>,
+    pub quiet_hours: QuietHours,
     /// The longest that a turn may take, in seconds.
     pub timeout_seconds: u32,
     /// The longest that an agent may be silent in mid-turn, in seconds.
@@ -108,7 +112,7 @@ impl Default for Policies {
             catch_up: CatchUp::Latest,
             catch_up_window_seconds: 24 * 60 * 60,
             jitter_seconds: 0,
-            quiet_hours: Vec::new(),
+            quiet_hours: QuietHours::default(),
             timeout_seconds: 30 * 60,
             inactivity_seconds: 10 * 60,
             retry: Retry::default(),
@@ -139,7 +143,13 @@ impl Policies {
     /// Refuses what cannot hold for an automation of `mode`.
     pub fn validate(&self, mode: SessionMode) -> Result<(), InvalidPolicy> {
         let overlap = self.overlap(mode);
-        let refuse = |field, value: String, accepted| Err(InvalidPolicy { field, value, accepted });
+        let refuse = |field, value: String, accepted| {
+            Err(InvalidPolicy {
+                field,
+                value,
+                accepted,
+            })
+        };
         if overlap == Overlap::Allow && mode != SessionMode::Fresh {
             return refuse(
                 "overlap",

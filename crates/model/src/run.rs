@@ -65,14 +65,12 @@ impl Lifecycle for RunStatus {
             (Self::Queued | Self::Delivered, RunEvent::Hold) => Some(Self::Deferred),
             (Self::Delivered, RunEvent::Begin) => Some(Self::Running),
             (Self::Running, RunEvent::Succeed) => Some(Self::Succeeded),
-            (
-                Self::Queued | Self::Deferred | Self::Delivered | Self::Running,
-                RunEvent::Fail,
-            ) => Some(Self::Failed),
-            (
-                Self::Queued | Self::Deferred | Self::Delivered | Self::Running,
-                RunEvent::Cancel,
-            ) => Some(Self::Cancelled),
+            (Self::Queued | Self::Deferred | Self::Delivered | Self::Running, RunEvent::Fail) => {
+                Some(Self::Failed)
+            }
+            (Self::Queued | Self::Deferred | Self::Delivered | Self::Running, RunEvent::Cancel) => {
+                Some(Self::Cancelled)
+            }
             (Self::Delivered | Self::Running, RunEvent::Stall) => Some(Self::Stalled),
             _ => None,
         }

@@ -12,13 +12,27 @@ use crate::{
     time::Timestamp,
 };
 
-const IDLE: Standing = Standing { active: 0, waiting: 0, session: None, seat_taken: false };
+const IDLE: Standing = Standing {
+    active: 0,
+    waiting: 0,
+    session: None,
+    seat_taken: false,
+};
 
-const RUN: Decision = Decision::Run { deferred: false, cancel_others: false };
-const DEFER: Decision = Decision::Run { deferred: true, cancel_others: false };
+const RUN: Decision = Decision::Run {
+    deferred: false,
+    cancel_others: false,
+};
+const DEFER: Decision = Decision::Run {
+    deferred: true,
+    cancel_others: false,
+};
 
 fn with(overlap: Overlap) -> Policies {
-    Policies { overlap: Some(overlap), ..Policies::default() }
+    Policies {
+        overlap: Some(overlap),
+        ..Policies::default()
+    }
 }
 
 #[test]
@@ -30,22 +44,35 @@ fn an_idle_automation_runs_whatever_its_overlap() {
 
 #[test]
 fn overlap_looks_only_at_the_automations_own_runs() {
-    let taken = Standing { seat_taken: true, session: Some(SessionState::Active), ..IDLE };
+    let taken = Standing {
+        seat_taken: true,
+        session: Some(SessionState::Active),
+        ..IDLE
+    };
     for overlap in [Overlap::Queue, Overlap::Skip] {
-        assert_eq!(decide(SessionMode::Bound, &with(overlap), taken), DEFER, "{overlap}");
+        assert_eq!(
+            decide(SessionMode::Bound, &with(overlap), taken),
+            DEFER,
+            "{overlap}"
+        );
     }
 }
 
 #[test]
 fn an_own_run_makes_the_overlap_policy_decide() {
     let busy = Standing { active: 1, ..IDLE };
-    let decisions = Overlap::ALL.iter().map(|o| decide(SessionMode::Fresh, &with(*o), busy));
+    let decisions = Overlap::ALL
+        .iter()
+        .map(|o| decide(SessionMode::Fresh, &with(*o), busy));
     assert_eq!(
         decisions.collect::<Vec<_>>(),
         [
             DEFER,
             Decision::Skip(SkipReason::Overlap),
-            Decision::Run { deferred: true, cancel_others: true },
+            Decision::Run {
+                deferred: true,
+                cancel_others: true
+            },
             RUN,
         ]
     );
@@ -55,7 +82,11 @@ fn an_own_run_makes_the_overlap_policy_decide() {
 fn beyond_the_queue_limit_an_occurrence_is_skipped() {
     let mut policies = with(Overlap::Queue);
     policies.queue_limit = 2;
-    let standing = |waiting| Standing { active: 1, waiting, ..IDLE };
+    let standing = |waiting| Standing {
+        active: 1,
+        waiting,
+        ..IDLE
+    };
     assert_eq!(decide(SessionMode::Fresh, &policies, standing(1)), DEFER);
     let skip = Decision::Skip(SkipReason::QueueFull);
     assert_eq!(decide(SessionMode::Fresh, &policies, standing(2)), skip);
@@ -67,39 +98,83 @@ fn closed_sessions_skip_and_held_ones_defer() {
         (SessionState::Draft, DEFER),
         (SessionState::Active, RUN),
         (SessionState::Paused, DEFER),
-        (SessionState::Done, Decision::Skip(SkipReason::SessionClosed)),
-        (SessionState::Failed, Decision::Skip(SkipReason::SessionClosed)),
-        (SessionState::Archived, Decision::Skip(SkipReason::SessionClosed)),
+        (
+            SessionState::Done,
+            Decision::Skip(SkipReason::SessionClosed),
+        ),
+        (
+            SessionState::Failed,
+            Decision::Skip(SkipReason::SessionClosed),
+        ),
+        (
+            SessionState::Archived,
+            Decision::Skip(SkipReason::SessionClosed),
+        ),
     ] {
-        let standing = Standing { session: Some(state), ..IDLE };
-        assert_eq!(decide(SessionMode::Bound, &with(Overlap::Queue), standing), expected, "{state}");
+        let standing = Standing {
+            session: Some(state),
+            ..IDLE
+        };
+        assert_eq!(
+            decide(SessionMode::Bound, &with(Overlap::Queue), standing),
+            expected,
+            "{state}"
+        );
     }
 }
 
 #[test]
 fn contradicting_policies_are_refused_by_name() {
-    let error = with(Overlap::Allow).validate(SessionMode::Continuous).unwrap_err().to_string();
+    let error = with(Overlap::Allow)
+        .validate(SessionMode::Continuous)
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("overlap cannot be allow"), "{error}");
-    assert!(with(Overlap::CancelRunning).validate(SessionMode::Bound).is_err());
-    assert!(with(Overlap::CancelRunning).validate(SessionMode::Fresh).is_ok());
-    let never = Policies { queue_limit: 0, ..Policies::default() };
+    assert!(
+        with(Overlap::CancelRunning)
+            .validate(SessionMode::Bound)
+            .is_err()
+    );
+    assert!(
+        with(Overlap::CancelRunning)
+            .validate(SessionMode::Fresh)
+            .is_ok()
+    );
+    let never = Policies {
+        queue_limit: 0,
+        ..Policies::default()
+    };
     assert!(never.validate(SessionMode::Fresh).is_err());
 }
 
 fn failed(kind: FailureKind, prompted: bool) -> Outcome {
-    Outcome::Failed(Failure { kind, prompted, message: String::new() })
+    Outcome::Failed(Failure {
+        kind,
+        prompted,
+        message: String::new(),
+    })
 }
 
 fn after(outcome: &Outcome, failed_before: u32, policies: &Policies) -> Sequel {
     let input = InputId::from_uuid(uuid::Uuid::nil());
-    sequel(outcome, input, failed_before, policies, Timestamp::UNIX_EPOCH)
+    sequel(
+        outcome,
+        input,
+        failed_before,
+        policies,
+        Timestamp::UNIX_EPOCH,
+    )
 }
 
 #[test]
 fn no_stop_reason_is_tried_again() {
     for reason in StopReason::ALL {
         let outcome = Outcome::Stopped(*reason);
-        assert_eq!(after(&outcome, 0, &Policies::default()), Sequel::Final, "{reason}");
+        assert_eq!(
+            after(&outcome, 0, &Policies::default()),
+            Sequel::Final,
+            "{reason}"
+        );
     }
 }
 
@@ -119,7 +194,10 @@ fn every_stop_reason_is_its_own_outcome() {
         (RunStatus::Failed, "refusal"),
         (RunStatus::Cancelled, "cancelled"),
     ];
-    assert_eq!(shown, expected.map(|(status, reason)| (status, reason.to_owned())));
+    assert_eq!(
+        shown,
+        expected.map(|(status, reason)| (status, reason.to_owned()))
+    );
 }
 
 #[test]
@@ -138,12 +216,19 @@ fn the_wait_grows_stays_within_its_bounds_and_is_the_same_for_the_same_input() {
     policies.retry.attempts = 40;
     for failed_before in 0..30 {
         let wait = |outcome: &Outcome| match after(outcome, failed_before, &policies) {
-            Sequel::Retry { not_before: Some(at), .. } => at.since(Timestamp::UNIX_EPOCH),
+            Sequel::Retry {
+                not_before: Some(at),
+                ..
+            } => at.since(Timestamp::UNIX_EPOCH),
             other => panic!("{other:?}"),
         };
-        let full = Duration::from_secs(10 * (1 << failed_before.min(16))).min(Duration::from_mins(10));
+        let full =
+            Duration::from_secs(10 * (1 << failed_before.min(16))).min(Duration::from_mins(10));
         let waited = wait(&failed(FailureKind::Start, false));
-        assert!(waited >= full / 2 && waited <= full, "{failed_before}: {waited:?}");
+        assert!(
+            waited >= full / 2 && waited <= full,
+            "{failed_before}: {waited:?}"
+        );
         assert_eq!(waited, wait(&failed(FailureKind::Start, false)));
     }
 }
@@ -152,24 +237,52 @@ fn the_wait_grows_stays_within_its_bounds_and_is_the_same_for_the_same_input() {
 fn a_lost_worker_says_so_to_the_next_attempt_or_fails_as_on_crash_says() {
     let lost = failed(FailureKind::WorkerLost, true);
     let retry = after(&lost, 0, &Policies::default());
-    assert!(matches!(retry, Sequel::Retry { interrupted: true, counts: true, .. }));
-    let policies = Policies { on_crash: OnCrash::Fail, ..Policies::default() };
+    assert!(matches!(
+        retry,
+        Sequel::Retry {
+            interrupted: true,
+            counts: true,
+            ..
+        }
+    ));
+    let policies = Policies {
+        on_crash: OnCrash::Fail,
+        ..Policies::default()
+    };
     assert_eq!(after(&lost, 0, &policies), Sequel::Final);
     let unsent = failed(FailureKind::WorkerLost, false);
-    assert!(matches!(after(&unsent, 0, &policies), Sequel::Retry { interrupted: false, .. }));
+    assert!(matches!(
+        after(&unsent, 0, &policies),
+        Sequel::Retry {
+            interrupted: false,
+            ..
+        }
+    ));
 }
 
 #[test]
 fn handing_back_uses_up_no_attempt() {
     let handed_back = failed(FailureKind::HandedBack, true);
-    let expected = Sequel::Retry { not_before: None, interrupted: true, counts: false };
+    let expected = Sequel::Retry {
+        not_before: None,
+        interrupted: true,
+        counts: false,
+    };
     assert_eq!(after(&handed_back, 7, &Policies::default()), expected);
 }
 
 #[test]
 fn what_a_person_must_mend_is_not_tried_again() {
-    for kind in [FailureKind::SignIn, FailureKind::RestoreGone, FailureKind::AgentError] {
-        assert_eq!(after(&failed(kind, false), 0, &Policies::default()), Sequel::Final, "{kind}");
+    for kind in [
+        FailureKind::SignIn,
+        FailureKind::RestoreGone,
+        FailureKind::AgentError,
+    ] {
+        assert_eq!(
+            after(&failed(kind, false), 0, &Policies::default()),
+            Sequel::Final,
+            "{kind}"
+        );
     }
 }
 

@@ -3,10 +3,7 @@
 use std::{fs, path::Path};
 
 use crate::{
-    automation::AutomationState,
-    lifecycle::Lifecycle,
-    run::RunStatus,
-    session::SessionState,
+    automation::AutomationState, lifecycle::Lifecycle, run::RunStatus, session::SessionState,
 };
 
 /// One line a state: the state after each event in turn, `-` where it is refused.
@@ -73,7 +70,8 @@ fn every_pair_of_automation_state_and_move_is_as_specified() {
 
 #[test]
 fn the_diagrams_in_the_docs_are_those_of_the_code() {
-    let section = |title: &str, diagram: String| format!("## {title}\n\n```mermaid\n{diagram}\n```\n");
+    let section =
+        |title: &str, diagram: String| format!("## {title}\n\n```mermaid\n{diagram}\n```\n");
     let text = [
         "# States\n\nDrawn from the code: `MATINS_UPDATE=1 cargo test -p matins-model states` writes this page anew.\n".into(),
         section("Session", SessionState::diagram()),
@@ -86,5 +84,9 @@ fn the_diagrams_in_the_docs_are_those_of_the_code() {
         fs::create_dir_all(page.parent().unwrap()).unwrap();
         fs::write(&page, &text).unwrap();
     }
-    assert_eq!(fs::read_to_string(&page).unwrap(), text, "docs/states.md is stale");
+    assert_eq!(
+        fs::read_to_string(&page).unwrap(),
+        text,
+        "docs/states.md is stale"
+    );
 }

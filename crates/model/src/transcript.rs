@@ -27,8 +27,14 @@ pub fn metadata(source: Option<&Source>, run: RunId, prompt: Option<&PromptRef>)
     let mut metadata = Map::new();
     if let Some(source) = source {
         metadata.insert("_automation_turn".into(), true.into());
-        metadata.insert("automation_id".into(), source.automation_id.to_string().into());
-        metadata.insert("automation_name".into(), source.automation_name.clone().into());
+        metadata.insert(
+            "automation_id".into(),
+            source.automation_id.to_string().into(),
+        );
+        metadata.insert(
+            "automation_name".into(),
+            source.automation_name.clone().into(),
+        );
         metadata.insert("automation_run_id".into(), run.to_string().into());
         if let Some(prompt) = prompt {
             metadata.insert("automation_prompt_ref".into(), json!(prompt));
@@ -40,9 +46,13 @@ pub fn metadata(source: Option<&Source>, run: RunId, prompt: Option<&PromptRef>)
 /// Whether a message belongs to an automation's turn. Both names of the mark are read; only
 /// `_automation_turn` is written.
 pub fn is_automation_turn(metadata: &Value) -> bool {
-    ["_automation_turn", "_automation_trigger"].iter().any(|mark| {
-        metadata.get(mark).is_some_and(|value| *value != Value::Bool(false) && !value.is_null())
-    })
+    ["_automation_turn", "_automation_trigger"]
+        .iter()
+        .any(|mark| {
+            metadata
+                .get(mark)
+                .is_some_and(|value| *value != Value::Bool(false) && !value.is_null())
+        })
 }
 
 /// The notice with which a turn visibly ends, beside the answer if there is one; `None` where the
@@ -67,7 +77,10 @@ pub fn closure(outcome: &Outcome, answered: bool) -> Option<String> {
             FailureKind::WorkerLost => {
                 "The turn was interrupted: the worker that executed it was lost.".into()
             }
-            _ => format!("The turn failed: {}.", failure.message.trim_end_matches('.')),
+            _ => format!(
+                "The turn failed: {}.",
+                failure.message.trim_end_matches('.')
+            ),
         },
     };
     Some(text)

@@ -14,7 +14,7 @@ use serde_json::json;
 
 use crate::{
     Error, Scope,
-    database::{Tx, params, sql, sql_by_dialect},
+    database::Tx,
     rows,
     store::{Store, transact},
 };
@@ -72,15 +72,17 @@ impl Store {
                 ],
             )
             .await?;
-            for spec in std::iter::once(&Spec::Manual).chain(&new.triggers) {
-                self.insert_trigger(tx, tenant, id, spec, &new.policies, now).await?;
+            for spec in std::iter::once(&Spec::Manual {}).chain(&new.triggers) {
+                self.insert_trigger(tx, tenant, id, spec, &new.policies, now)
+                    .await?;
             }
             Ok(id)
         });
         match made {
-            Err(Error::Database(error)) if error.is_conflict() => {
-                Err(Error::Exists { what: "an automation", name: new.name.clone() })
-            }
+            Err(Error::Database(error)) if error.conflict().is_some() => Err(Error::Exists {
+                what: "an automation",
+                name: new.name.clone(),
+            }),
             made => made,
         }
     }
@@ -126,14 +128,18 @@ impl Store {
         name: &str,
     ) -> Result<Option<Automation>, Error> {
         let mut tx = self.db.read(Scope::Tenant(tenant)).await?;
-        let row = tx.fetch_optional(sql!("automations/by_name"), params![tenant, name]).await?;
+        let row = tx
+            .fetch_optional(sql!("automations/by_name"), params![tenant, name])
+            .await?;
         row.as_ref().map(rows::automation).transpose()
     }
 
     /// Lists automations by name.
     pub async fn automations(&self, scope: Scope) -> Result<Vec<Automation>, Error> {
         let mut tx = self.db.read(scope).await?;
-        let found = tx.fetch_all(sql!("automations/list"), params![scope.tenant()]).await?;
+        let found = tx
+            .fetch_all(sql!("automations/list"), params![scope.tenant()])
+            .await?;
         found.iter().map(rows::automation).collect()
     }
 
@@ -144,7 +150,9 @@ impl Store {
         key: &str,
     ) -> Result<Vec<Automation>, Error> {
         let mut tx = self.db.read(Scope::Tenant(tenant)).await?;
-        let found = tx.fetch_all(sql!("automations/bound_to"), params![tenant, key]).await?;
+        let found = tx
+            .fetch_all(sql!("automations/bound_to"), params![tenant, key])
+            .await?;
         found.iter().map(rows::automation).collect()
     }
 
@@ -183,9 +191,15 @@ impl Store {
             automation.state.apply(AutomationEvent::Resume)?;
             let none: Option<&str> = None;
             let never: Option<Timestamp> = None;
-            tx.execute(sql!("automations/set_paused"), params![id, never, none, now]).await?;
-            tx.execute(sql!("automations/set_attention"), params![id, none, now]).await?;
-            tx.execute(sql!("automations/set_failures"), params![id, 0_i64, now]).await?;
+            tx.execute(
+                sql!("automations/set_paused"),
+                params![id, never, none, now],
+            )
+            .await?;
+            tx.execute(sql!("automations/set_attention"), params![id, none, now])
+                .await?;
+            tx.execute(sql!("automations/set_failures"), params![id, 0_i64, now])
+                .await?;
             for trigger in triggers(tx, id).await? {
                 let due = next_due(trigger.id, &trigger.spec, &automation.policies, now)?;
                 tx.execute(
@@ -215,7 +229,11 @@ impl Store {
             let automation = lock(tx, scope, id).await?;
             automation.state.apply(AutomationEvent::Reset)?;
             let none: Option<model::SessionId> = None;
-            tx.execute(sql!("automations/set_current_session"), params![id, none, now]).await?;
+            tx.execute(
+                sql!("automations/set_current_session"),
+                params![id, none, now],
+            )
+            .await?;
             Ok(())
         })
     }
@@ -239,7 +257,9 @@ impl Store {
 
 /// Reads an automation that is not removed.
 async fn read(tx: &mut Tx, scope: Scope, id: AutomationId) -> Result<Automation, Error> {
-    let row = tx.fetch_optional(sql!("automations/by_id"), params![scope.tenant(), id]).await?;
+    let row = tx
+        .fetch_optional(sql!("automations/by_id"), params![scope.tenant(), id])
+        .await?;
     let found = row.as_ref().map(rows::automation).transpose()?;
     found
         .filter(|automation| automation.state != AutomationState::Deleted)
@@ -247,19 +267,19 @@ async fn read(tx: &mut Tx, scope: Scope, id: AutomationId) -> Result<Automation,
 }
 
 /// Locks an automation that is not removed.
-pub(crate) async fn lock(
-    tx: &mut Tx,
-    scope: Scope,
-    id: AutomationId,
-) -> Result<Automation, Error> {
+pub(crate) async fn lock(tx: &mut Tx, scope: Scope, id: AutomationId) -> Result<Automation, Error> {
     // The tenant is checked by the first read; the second one locks what it found.
     read(tx, scope, id).await?;
-    let row = tx.fetch_one(sql_by_dialect!("automations/lock"), params![id]).await?;
+    let row = tx
+        .fetch_one(sql_by_dialect!("automations/lock"), params![id])
+        .await?;
     rows::automation(&row)
 }
 
 pub(crate) async fn triggers(tx: &mut Tx, id: AutomationId) -> Result<Vec<Trigger>, Error> {
-    let found = tx.fetch_all(sql!("triggers/of_automation"), params![id]).await?;
+    let found = tx
+        .fetch_all(sql!("triggers/of_automation"), params![id])
+        .await?;
     found.iter().map(rows::trigger).collect()
 }
 
@@ -270,20 +290,29 @@ pub(crate) async fn pause(
     reason: &str,
     now: Timestamp,
 ) -> Result<(), Error> {
-    tx.execute(sql!("automations/set_paused"), params![id, now, reason, now]).await?;
+    tx.execute(
+        sql!("automations/set_paused"),
+        params![id, now, reason, now],
+    )
+    .await?;
     stop_triggers(tx, id, now).await
 }
 
 /// Marks an automation as removed and stops its triggers.
 pub(crate) async fn delete(tx: &mut Tx, id: AutomationId, now: Timestamp) -> Result<(), Error> {
-    tx.execute(sql!("automations/delete"), params![id, now]).await?;
+    tx.execute(sql!("automations/delete"), params![id, now])
+        .await?;
     stop_triggers(tx, id, now).await
 }
 
 async fn stop_triggers(tx: &mut Tx, id: AutomationId, now: Timestamp) -> Result<(), Error> {
     let never: Option<Timestamp> = None;
     for trigger in triggers(tx, id).await? {
-        tx.execute(sql!("triggers/set_next"), params![trigger.id, never, never, now]).await?;
+        tx.execute(
+            sql!("triggers/set_next"),
+            params![trigger.id, never, never, now],
+        )
+        .await?;
     }
     Ok(())
 }
@@ -296,8 +325,7 @@ pub(crate) fn next_due(
     after: Timestamp,
 ) -> Result<Option<occurrence::Due>, Error> {
     let schedule = schedule(trigger, spec)?;
-    occurrence::next_due(trigger, &schedule, policies, after)
-        .map_err(|source| Error::Schedule { trigger, source })
+    Ok(occurrence::next_due(trigger, &schedule, policies, after))
 }
 
 /// The schedule of a stored specification.

@@ -48,12 +48,39 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether doing the transaction again, on what is true by now, may succeed.
-    pub(crate) fn is_lost_race(&self) -> bool {
-        matches!(self, Self::Database(error) if error.is_lost_race())
+    /// How much this error counts against doing the transaction again, on what is true by now. A race
+    /// that another writer won is likely to be lost but once; a busy database has made us wait
+    /// already; anything else would only fail again.
+    pub(crate) fn weight(&self) -> u32 {
+        const RACES: [&str; 4] = [
+            "agent_runs_one_active_per_seat",
+            "agent_runs_one_active_per_automation",
+            "agent_runs_one_row_per_attempt",
+            "agent_runs_one_first_attempt_per_occurrence",
+        ];
+        match self {
+            Self::Database(database::Error::Conflict { constraint, .. })
+                if RACES.contains(&constraint.as_str()) =>
+            {
+                1
+            }
+            Self::Database(database::Error::Busy { .. }) => 5,
+            _ => u32::MAX,
+        }
     }
 
-    pub(crate) fn not_found(what: &'static str, id: impl ToString) -> Self {
-        Self::NotFound { what, id: id.to_string() }
+    /// What a person can do about it.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Database(error) => error.hint(),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn not_found(what: &'static str, id: impl std::fmt::Display) -> Self {
+        Self::NotFound {
+            what,
+            id: format!("{id}"),
+        }
     }
 }

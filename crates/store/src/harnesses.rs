@@ -7,9 +7,7 @@ use model::{
 use serde_json::json;
 
 use crate::{
-    Error, Scope,
-    database::{params, sql},
-    rows,
+    Error, Scope, rows,
     store::{Store, transact},
 };
 
@@ -27,7 +25,10 @@ impl Store {
         transact!(self, Scope::Tenant(tenant), |tx| {
             let id = HarnessId::generate(now, self.ids());
             let row = tx
-                .fetch_one(sql!("harnesses/put"), params![id, tenant, name, &stored, now])
+                .fetch_one(
+                    sql!("harnesses/put"),
+                    params![id, tenant, name, &stored, now],
+                )
                 .await?;
             rows::harness(&row)
         })
@@ -45,7 +46,10 @@ impl Store {
         transact!(self, Scope::Tenant(tenant), |tx| {
             let id = HarnessId::generate(now, self.ids());
             let added = tx
-                .execute(sql!("harnesses/add"), params![id, tenant, name, &stored, now])
+                .execute(
+                    sql!("harnesses/add"),
+                    params![id, tenant, name, &stored, now],
+                )
                 .await?;
             Ok(added == 1)
         })
@@ -54,14 +58,18 @@ impl Store {
     /// Lists harnesses by name.
     pub async fn harnesses(&self, scope: Scope) -> Result<Vec<Harness>, Error> {
         let mut tx = self.db.read(scope).await?;
-        let found = tx.fetch_all(sql!("harnesses/list"), params![scope.tenant()]).await?;
+        let found = tx
+            .fetch_all(sql!("harnesses/list"), params![scope.tenant()])
+            .await?;
         found.iter().map(rows::harness).collect()
     }
 
     /// Reads one harness.
     pub async fn harness(&self, scope: Scope, id: HarnessId) -> Result<Harness, Error> {
         let mut tx = self.db.read(scope).await?;
-        let row = tx.fetch_optional(sql!("harnesses/by_id"), params![scope.tenant(), id]).await?;
+        let row = tx
+            .fetch_optional(sql!("harnesses/by_id"), params![scope.tenant(), id])
+            .await?;
         rows::harness(&row.ok_or_else(|| Error::not_found("harness", id))?)
     }
 }

@@ -10,11 +10,7 @@ use model::{
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::{
-    Error,
-    database::{Tx, params, sql},
-    store::Store,
-};
+use crate::{Error, database::Tx, store::Store};
 
 /// Where a row of the transcript belongs.
 #[derive(Clone, Copy)]
@@ -34,11 +30,16 @@ pub(crate) async fn event(
     body: &Value,
     now: Timestamp,
 ) -> Result<i64, Error> {
-    let row = tx.fetch_one(sql!("sessions/next_seq"), params![session, now]).await?;
+    let row = tx
+        .fetch_one(sql!("sessions/next_seq"), params![session, now])
+        .await?;
     let seq: i64 = row.get("last_seq")?;
     let tenant: TenantId = row.get("tenant_id")?;
-    tx.execute(sql!("events/insert"), params![session, seq, tenant, kind, about, body, now])
-        .await?;
+    tx.execute(
+        sql!("events/insert"),
+        params![session, seq, tenant, kind, about, body, now],
+    )
+    .await?;
     Ok(seq)
 }
 
@@ -50,7 +51,9 @@ pub(crate) async fn run_event(
     body: Value,
     now: Timestamp,
 ) -> Result<(), Error> {
-    event(tx, session, "run", run.uuid(), &body, now).await.map(|_| ())
+    event(tx, session, "run", run.uuid(), &body, now)
+        .await
+        .map(|_| ())
 }
 
 /// Writes a row of the transcript, with its event.
@@ -98,6 +101,12 @@ impl Store {
         now: Timestamp,
     ) -> Entry {
         let id = MessageId::generate(now, self.ids());
-        Entry { id, role, kind, content: content.into(), metadata }
+        Entry {
+            id,
+            role,
+            kind,
+            content: content.into(),
+            metadata,
+        }
     }
 }

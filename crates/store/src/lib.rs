@@ -1,11 +1,27 @@
 //! The contract of the store, with PostgreSQL and SQLite behind it.
 //!
-//! **Invariant:** the only crate with SQL. [`open`] checks a database, brings it to this version
-//! and gives a [`Database`]; everything else is a transition in one transaction.
+//! **Invariants:** the only crate with SQL. [`open`] checks a database, brings it to this version
+//! and gives a [`Database`]; everything else is a transition of [`Store`] in one transaction.
+//! Transactions never leak out. Rows are locked in the order trigger, automation, seat, session. No
+//! statement asks for the time: instants come in as parameters.
 
 #[macro_use]
 pub mod database;
+mod automations;
+mod error;
+mod harnesses;
+mod journal;
 pub mod opening;
+mod rows;
+mod runs;
+mod sessions;
+mod store;
+mod tenants;
 
+pub use automations::NewAutomation;
 pub use database::{Database, Scope};
+pub use error::Error;
 pub use opening::{Location, OpenError, open};
+pub use runs::{Fired, RunFilter, Swept};
+pub use sessions::{Deletion, NewSession};
+pub use store::Store;

@@ -1,7 +1,6 @@
 //! The one road from rows to the model's nouns.
 
 use model::{
-    AcpSessionId, WorkerId,
     automation::AutomationState,
     entity::{Automation, Event, Message, Run, RunRecord, Seat, Session, Trigger},
     harness::{Harness, HarnessConfig, Offers},
@@ -32,14 +31,14 @@ pub(crate) fn session(row: &Row) -> Result<Session, Error> {
     Ok(Session {
         id: row.get("id")?,
         tenant_id: row.get("tenant_id")?,
-        kind: row.word("kind")?,
-        session_type: row.word("type")?,
-        state: row.word("state")?,
-        state_reason: row.get("state_reason")?,
-        session_key: row.get("session_key")?,
-        title: row.get("title")?,
+        kind: row.parse("kind")?,
+        session_type: row.parse("type")?,
+        state: row.parse("state")?,
+        state_reason: row.optional("state_reason")?,
+        session_key: row.optional("session_key")?,
+        title: row.optional("title")?,
         cwd: row.get("cwd")?,
-        schedule_id: row.get("schedule_id")?,
+        schedule_id: row.optional("schedule_id")?,
         last_seq: row.get("last_seq")?,
         created_at: row.get("created_at")?,
         updated_at: row.get("updated_at")?,
@@ -53,16 +52,16 @@ pub(crate) fn seat(row: &Row) -> Result<Seat, Error> {
         role: row.get("role")?,
         harness_id: row.get("harness_id")?,
         is_entry: row.get("is_entry")?,
-        instance_id: row.get("instance_id")?,
-        acp_session_id: row.get::<Option<String>>("acp_session_id")?.map(AcpSessionId::new),
+        instance_id: row.optional("instance_id")?,
+        acp_session_id: row.optional("acp_session_id")?,
         turns: row.get("turns")?,
         settings: row.json("settings")?,
     })
 }
 
 pub(crate) fn automation(row: &Row) -> Result<Automation, Error> {
-    let paused: Option<model::Timestamp> = row.get("paused_at")?;
-    let deleted: Option<model::Timestamp> = row.get("deleted_at")?;
+    let paused: Option<model::Timestamp> = row.optional("paused_at")?;
+    let deleted: Option<model::Timestamp> = row.optional("deleted_at")?;
     let state = match (deleted, paused) {
         (Some(_), _) => AutomationState::Deleted,
         (None, Some(_)) => AutomationState::Paused,
@@ -73,14 +72,14 @@ pub(crate) fn automation(row: &Row) -> Result<Automation, Error> {
         tenant_id: row.get("tenant_id")?,
         name: row.get("name")?,
         state,
-        pause_reason: row.get("pause_reason")?,
-        attention: row.get("attention")?,
+        pause_reason: row.optional("pause_reason")?,
+        attention: row.optional("attention")?,
         prompt: row.get("prompt")?,
         harness_id: row.get("harness_id")?,
-        cwd: row.get("cwd")?,
-        session_mode: row.word("session_mode")?,
-        bound_session_key: row.get("bound_session_key")?,
-        current_session_id: row.get("current_session_id")?,
+        cwd: row.optional("cwd")?,
+        session_mode: row.parse("session_mode")?,
+        bound_session_key: row.optional("bound_session_key")?,
+        current_session_id: row.optional("current_session_id")?,
         policies: row.json("policies")?,
         settings: row.json("settings")?,
         permissions: row.json("permissions")?,
@@ -95,10 +94,10 @@ pub(crate) fn trigger(row: &Row) -> Result<Trigger, Error> {
         id: row.get("id")?,
         automation_id: row.get("automation_id")?,
         spec: row.json("spec")?,
-        next_scheduled_for: row.get("next_scheduled_for")?,
-        next_fire_at: row.get("next_fire_at")?,
-        last_scheduled_for: row.get("last_scheduled_for")?,
-        done_at: row.get("done_at")?,
+        next_scheduled_for: row.optional("next_scheduled_for")?,
+        next_fire_at: row.optional("next_fire_at")?,
+        last_scheduled_for: row.optional("last_scheduled_for")?,
+        done_at: row.optional("done_at")?,
     })
 }
 
@@ -109,28 +108,28 @@ pub(crate) fn run(row: &Row) -> Result<Run, Error> {
         input_id: row.get("input_id")?,
         attempt: row.get("attempt")?,
         failures: row.get("failures")?,
-        status: row.word("status")?,
-        origin: row.word("origin")?,
-        session_id: row.get("session_id")?,
-        seat_id: row.get("seat_id")?,
-        automation_id: row.get("automation_id")?,
-        trigger_id: row.get("trigger_id")?,
-        scheduled_for: row.get("scheduled_for")?,
-        missed_until: row.get("missed_until")?,
+        status: row.parse("status")?,
+        origin: row.parse("origin")?,
+        session_id: row.optional("session_id")?,
+        seat_id: row.optional("seat_id")?,
+        automation_id: row.optional("automation_id")?,
+        trigger_id: row.optional("trigger_id")?,
+        scheduled_for: row.optional("scheduled_for")?,
+        missed_until: row.optional("missed_until")?,
         occurrences: row.get("occurrences")?,
         content: row.get("content")?,
-        not_before: row.get("not_before")?,
-        worker_id: row.get::<Option<String>>("worker_id")?.map(WorkerId::from_stored),
-        started_at: row.get("started_at")?,
-        ended_at: row.get("ended_at")?,
-        cancel_requested_at: row.get("cancel_requested_at")?,
-        reason: row.get("reason")?,
-        message: row.get("message")?,
-        stop_reason: row.get("stop_reason")?,
-        flags: row.json_or_default("flags")?,
-        usage: row.json_or_default("usage")?,
-        interrupted_run_id: row.get("interrupted_run_id")?,
-        prompt_ref: row.json_or_default("prompt_ref")?,
+        not_before: row.optional("not_before")?,
+        worker_id: row.optional("worker_id")?,
+        started_at: row.optional("started_at")?,
+        ended_at: row.optional("ended_at")?,
+        cancel_requested_at: row.optional("cancel_requested_at")?,
+        reason: row.optional("reason")?,
+        message: row.optional("message")?,
+        stop_reason: row.optional("stop_reason")?,
+        flags: row.json_optional("flags")?.unwrap_or_default(),
+        usage: row.optional("usage")?,
+        interrupted_run_id: row.optional("interrupted_run_id")?,
+        prompt_ref: row.json_optional("prompt_ref")?,
         input_at: row.get("input_at")?,
         created_at: row.get("created_at")?,
     })
@@ -140,7 +139,7 @@ pub(crate) fn message(row: &Row) -> Result<Message, Error> {
     Ok(Message {
         id: row.get("id")?,
         seq: row.get("seq")?,
-        run_id: row.get("run_id")?,
+        run_id: row.optional("run_id")?,
         role: row.get("role")?,
         kind: row.get("kind")?,
         content: row.get("content")?,
@@ -161,10 +160,10 @@ pub(crate) fn event(row: &Row) -> Result<Event, Error> {
 
 pub(crate) fn run_record(row: &Row) -> Result<RunRecord, Error> {
     Ok(RunRecord {
-        prompt_ref: row.json_or_default("prompt_ref")?,
-        rendered_prompt: row.get("rendered_prompt")?,
+        prompt_ref: row.json_optional("prompt_ref")?,
+        rendered_prompt: row.optional("rendered_prompt")?,
         variables: row.json("variables")?,
         diagnostics: row.json("diagnostics")?,
-        error: row.get("error")?,
+        error: row.optional("error")?,
     })
 }

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::{
     Error, Scope,
-    database::{Tx, params, sql, sql_by_dialect},
+    database::Tx,
     journal, rows,
     runs::place::promote_on_seat,
     store::{Store, transact},
@@ -60,8 +60,11 @@ impl Store {
             insert(self, tx, tenant, new, now).await
         });
         match (made, &new.key) {
-            (Err(Error::Database(error)), Some(key)) if error.is_conflict() => {
-                Err(Error::Exists { what: "session", name: key.clone() })
+            (Err(Error::Database(error)), Some(key)) if error.conflict().is_some() => {
+                Err(Error::Exists {
+                    what: "session",
+                    name: key.clone(),
+                })
             }
             (made, _) => made,
         }
@@ -70,7 +73,9 @@ impl Store {
     /// Reads one session.
     pub async fn session(&self, scope: Scope, id: SessionId) -> Result<Session, Error> {
         let mut tx = self.db.read(scope).await?;
-        let row = tx.fetch_optional(sql!("sessions/by_id"), params![scope.tenant(), id]).await?;
+        let row = tx
+            .fetch_optional(sql!("sessions/by_id"), params![scope.tenant(), id])
+            .await?;
         rows::session(&row.ok_or_else(|| Error::not_found("session", id))?)
     }
 
@@ -81,7 +86,9 @@ impl Store {
         key: &str,
     ) -> Result<Option<Session>, Error> {
         let mut tx = self.db.read(Scope::Tenant(tenant)).await?;
-        let row = tx.fetch_optional(sql!("sessions/by_key"), params![tenant, key]).await?;
+        let row = tx
+            .fetch_optional(sql!("sessions/by_key"), params![tenant, key])
+            .await?;
         row.as_ref().map(rows::session).transpose()
     }
 
@@ -107,8 +114,9 @@ impl Store {
     /// Lists a session's seats, the oldest first.
     pub async fn seats(&self, scope: Scope, session: SessionId) -> Result<Vec<Seat>, Error> {
         let mut tx = self.db.read(scope).await?;
-        let found =
-            tx.fetch_all(sql!("seats/of_session"), params![scope.tenant(), session]).await?;
+        let found = tx
+            .fetch_all(sql!("seats/of_session"), params![scope.tenant(), session])
+            .await?;
         found.iter().map(rows::seat).collect()
     }
 
@@ -122,7 +130,10 @@ impl Store {
     ) -> Result<Vec<Message>, Error> {
         let mut tx = self.db.read(scope).await?;
         let found = tx
-            .fetch_all(sql!("messages/list"), params![scope.tenant(), session, after, limit])
+            .fetch_all(
+                sql!("messages/list"),
+                params![scope.tenant(), session, after, limit],
+            )
             .await?;
         found.iter().map(rows::message).collect()
     }
@@ -137,7 +148,10 @@ impl Store {
     ) -> Result<Vec<Event>, Error> {
         let mut tx = self.db.read(scope).await?;
         let found = tx
-            .fetch_all(sql!("events/list"), params![scope.tenant(), session, after, limit])
+            .fetch_all(
+                sql!("events/list"),
+                params![scope.tenant(), session, after, limit],
+            )
             .await?;
         found.iter().map(rows::event).collect()
     }
@@ -153,19 +167,34 @@ impl Store {
         now: Timestamp,
     ) -> Result<SessionState, Error> {
         transact!(self, scope, |tx| {
-            let seats = tx.fetch_all(sql!("seats/of_session"), params![scope.tenant(), id]).await?;
-            let seats: Vec<SeatId> = seats.iter().map(|row| row.get("id")).collect::<Result<_, _>>()?;
+            let seats = tx
+                .fetch_all(sql!("seats/of_session"), params![scope.tenant(), id])
+                .await?;
+            let seats: Vec<SeatId> = seats
+                .iter()
+                .map(|row| row.get("id"))
+                .collect::<Result<_, _>>()?;
             for seat in &seats {
-                tx.fetch_one(sql_by_dialect!("seats/lock"), params![*seat]).await?;
+                tx.fetch_one(sql_by_dialect!("seats/lock"), params![*seat])
+                    .await?;
             }
-            let row = tx.fetch_optional(sql!("sessions/by_id"), params![scope.tenant(), id]).await?;
+            let row = tx
+                .fetch_optional(sql!("sessions/by_id"), params![scope.tenant(), id])
+                .await?;
             let session = rows::session(&row.ok_or_else(|| Error::not_found("session", id))?)?;
             let state = session.state.apply(event)?;
             let ended = matches!(state, SessionState::Done | SessionState::Failed).then_some(now);
             let moved = tx
                 .execute(
                     sql!("sessions/set_state"),
-                    params![id, session.state.as_str(), state.as_str(), reason, ended, now],
+                    params![
+                        id,
+                        session.state.as_str(),
+                        state.as_str(),
+                        reason,
+                        ended,
+                        now
+                    ],
                 )
                 .await?;
             if moved == 0 {
@@ -205,21 +234,29 @@ impl Store {
     ) -> Result<Deletion, Error> {
         let scope = Scope::Tenant(tenant);
         transact!(self, scope, |tx| {
-            let row = tx.fetch_optional(sql!("sessions/by_id"), params![tenant, id]).await?;
+            let row = tx
+                .fetch_optional(sql!("sessions/by_id"), params![tenant, id])
+                .await?;
             let session = rows::session(&row.ok_or_else(|| Error::not_found("session", id))?)?;
             let bound = match &session.session_key {
-                Some(key) => tx.fetch_all(sql!("automations/bound_to"), params![tenant, key]).await?,
+                Some(key) => {
+                    tx.fetch_all(sql!("automations/bound_to"), params![tenant, key])
+                        .await?
+                }
                 None => Vec::new(),
             };
-            let bound: Vec<Automation> =
-                bound.iter().map(rows::automation).collect::<Result<_, _>>()?;
+            let bound: Vec<Automation> = bound
+                .iter()
+                .map(rows::automation)
+                .collect::<Result<_, _>>()?;
             if !bound.is_empty() && !with_automations {
                 return Ok(Deletion::BlockedBy(bound));
             }
             for automation in &bound {
                 crate::automations::delete(tx, automation.id, now).await?;
             }
-            tx.execute(sql!("automations/leave_session"), params![id, now]).await?;
+            tx.execute(sql!("automations/leave_session"), params![id, now])
+                .await?;
             tx.execute(sql!("sessions/delete"), params![id]).await?;
             Ok(Deletion::Done)
         })
@@ -255,16 +292,37 @@ pub(crate) async fn insert(
     let settings = json!(new.settings);
     tx.execute(
         sql!("seats/insert"),
-        params![seat, tenant, new.id, "agent", "agent", new.harness, true, &settings, now],
+        params![
+            seat,
+            tenant,
+            new.id,
+            "agent",
+            "agent",
+            new.harness,
+            true,
+            &settings,
+            now
+        ],
     )
     .await?;
-    journal::event(tx, new.id, "session", new.id.uuid(), &json!({ "state": state }), now).await?;
+    journal::event(
+        tx,
+        new.id,
+        "session",
+        new.id.uuid(),
+        &json!({ "state": state }),
+        now,
+    )
+    .await?;
     Ok((new.id, seat))
 }
 
 /// Puts the runs of a session that have not been claimed back to wait.
 async fn hold_queued(tx: &mut Tx, session: SessionId, now: Timestamp) -> Result<(), Error> {
-    for row in tx.fetch_all(sql!("runs/open_of_session"), params![session]).await? {
+    for row in tx
+        .fetch_all(sql!("runs/open_of_session"), params![session])
+        .await?
+    {
         if row.get::<String>("status")? == "queued" {
             let run: model::RunId = row.get("id")?;
             if tx.execute(sql!("runs/hold"), params![run]).await? == 1 {

@@ -1,12 +1,12 @@
 //! The store: a database, and where ids come from.
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
-use model::Entropy;
+use model::{Entropy, SessionId};
 
 use crate::database::Database;
 
-/// How often a transaction that lost a race is done again before its error is given.
+/// How much may go wrong before a transaction's error is given; see [`crate::Error::weight`].
 pub(crate) const RACES: u32 = 20;
 
 /// The one door to the database. Cheap to clone.
@@ -14,12 +14,29 @@ pub(crate) const RACES: u32 = 20;
 pub struct Store {
     pub(crate) db: Database,
     pub(crate) entropy: Arc<dyn Entropy>,
+    folders: PathBuf,
 }
 
 impl Store {
-    /// Makes a store of an open database.
-    pub fn new(db: Database, entropy: Arc<dyn Entropy>) -> Self {
-        Self { db, entropy }
+    /// Makes a store of an open database. Sessions that are given no working directory get one of
+    /// their own below `folders`, an absolute path.
+    pub fn new(db: Database, entropy: Arc<dyn Entropy>, folders: PathBuf) -> Self {
+        Self {
+            db,
+            entropy,
+            folders,
+        }
+    }
+
+    /// The working directory of a session: the one that was given, or a folder of its own.
+    pub fn working_directory(&self, given: Option<&str>, session: SessionId) -> String {
+        let own = || {
+            self.folders
+                .join(session.to_string())
+                .to_string_lossy()
+                .into_owned()
+        };
+        given.map_or_else(own, str::to_owned)
     }
 
     /// The database, for tests and checks of it.
@@ -51,15 +68,13 @@ macro_rules! transact {
                     Ok(()) => break Ok(value),
                     Err(error) => $crate::Error::from(error),
                 },
-                Err(error) => {
-                    transaction.rollback().await;
-                    error
-                }
+                // Dropped without a commit, the transaction is as if it had never been.
+                Err(error) => error,
             };
-            if !error.is_lost_race() || lost == $crate::store::RACES {
+            lost += error.weight();
+            if lost > $crate::store::RACES {
                 break Err(error);
             }
-            lost += 1;
         }
     }};
 }

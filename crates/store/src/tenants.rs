@@ -4,7 +4,6 @@ use model::{InstanceId, TenantId, Timestamp};
 
 use crate::{
     Error, Scope,
-    database::{params, sql},
     store::{Store, transact},
 };
 
@@ -13,7 +12,8 @@ impl Store {
     pub async fn ensure_tenant(&self, name: &str, now: Timestamp) -> Result<TenantId, Error> {
         transact!(self, Scope::System, |tx| {
             let id = TenantId::generate(now, self.ids());
-            tx.execute(sql!("tenants/ensure"), params![id, name, now]).await?;
+            tx.execute(sql!("tenants/ensure"), params![id, name, now])
+                .await?;
             let row = tx.fetch_one(sql!("tenants/by_name"), params![name]).await?;
             Ok(row.get("id")?)
         })
@@ -29,7 +29,11 @@ impl Store {
         now: Timestamp,
     ) -> Result<(), Error> {
         transact!(self, Scope::Tenant(tenant), |tx| {
-            tx.execute(sql!("instances/put"), params![tenant, instance, name, "host", now]).await?;
+            tx.execute(
+                sql!("instances/put"),
+                params![tenant, instance, name, "host", now],
+            )
+            .await?;
             Ok(())
         })
     }

@@ -119,7 +119,10 @@ pub(crate) fn launch(tree: &Tree<'_>) -> io::Result<Launched> {
     let mut command = Command::new(&tree.guard.program);
     command.args(&tree.guard.args).arg(lease).args(tree.command);
     // The guard's environment and working directory are what the agent inherits.
-    command.env_clear().envs(tree.env).env(MARKER_VARIABLE, tree.marker);
+    command
+        .env_clear()
+        .envs(tree.env)
+        .env(MARKER_VARIABLE, tree.marker);
     command.current_dir(tree.cwd);
     command.stdin(Stdio::from(OwnedFd::from(theirs)));
     command.stdout(Stdio::null()).stderr(Stdio::null());
@@ -138,7 +141,13 @@ pub(crate) fn launch(tree: &Tree<'_>) -> io::Result<Launched> {
         socket: ours,
         _let_go: let_go.drop_guard(),
     };
-    Ok(Launched { control, stdin, stdout, stderr, life })
+    Ok(Launched {
+        control,
+        stdin,
+        stdout,
+        stderr,
+        life,
+    })
 }
 
 struct Watched {
@@ -152,7 +161,13 @@ struct Watched {
 /// Passes on what the guard reports until it ends. If it ends without having killed everything, or
 /// takes too long to, it is replaced by a sweep.
 async fn watch_guard(watched: Watched) {
-    let Watched { mut guard, reports, let_go, told, marker } = watched;
+    let Watched {
+        mut guard,
+        reports,
+        let_go,
+        told,
+        marker,
+    } = watched;
     let listening = async {
         let mut lines = BufReader::new(reports).lines();
         while let Ok(Some(line)) = lines.next_line().await {

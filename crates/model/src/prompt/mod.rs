@@ -5,10 +5,13 @@
 //! without the other.
 
 mod fence;
+mod turn;
 
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, value::Serde};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+
+pub use turn::{About, for_turn};
 
 /// A prompt's wording under a stable name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

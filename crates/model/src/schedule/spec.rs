@@ -49,6 +49,17 @@ fn utc() -> String {
 }
 
 impl Spec {
+    /// The word that stands for the kind.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Cron { .. } => "cron",
+            Self::Every { .. } => "every",
+            Self::At { .. } => "at",
+            Self::Manual {} => "manual",
+            Self::Webhook {} => "webhook",
+        }
+    }
+
     /// The zone in which the schedule is read, its quiet hours hold and its instants are shown;
     /// UTC for what does not fire by time.
     pub fn zone(&self) -> Result<Zone, Error> {

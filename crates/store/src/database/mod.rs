@@ -40,6 +40,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone)]
 pub struct Database {
     pools: Pools,
+    locks: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -55,7 +56,19 @@ pub(crate) enum Pools {
 
 impl Database {
     pub(crate) fn new(pools: Pools) -> Self {
-        Self { pools }
+        Self { pools, locks: true }
+    }
+
+    /// The same database without the code's row locks: statements run in their SQLite text, which has
+    /// none, and SQLite's transactions take the write lock only when they write. For tests that show
+    /// that the constraints hold by themselves.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn without_locks(&self) -> Self {
+        Self {
+            pools: self.pools.clone(),
+            locks: false,
+        }
     }
 
     /// Which of the two databases this is.
@@ -73,9 +86,14 @@ impl Database {
     /// that a statement after a lock sees what the former holder wrote.
     pub async fn begin(&self, scope: Scope) -> Result<Tx, Error> {
         match &self.pools {
-            Pools::Postgres(pool) => begin_postgres(pool, "begin", scope).await,
+            Pools::Postgres(pool) => begin_postgres(pool, "begin", scope, self.locks).await,
             Pools::Sqlite { writer, unique, .. } => {
-                let transaction = writer.begin_with("begin immediate").await;
+                let begin = if self.locks {
+                    "begin immediate"
+                } else {
+                    "begin"
+                };
+                let transaction = writer.begin_with(begin).await;
                 let transaction = transaction.map_err(|error| Error::of("begin", error, unique))?;
                 Ok(Tx::sqlite(transaction, scope, unique.clone()))
             }
@@ -89,7 +107,7 @@ impl Database {
         match &self.pools {
             Pools::Postgres(pool) => {
                 let begin = "begin isolation level repeatable read, read only";
-                begin_postgres(pool, begin, scope).await
+                begin_postgres(pool, begin, scope, self.locks).await
             }
             Pools::Sqlite {
                 readers, unique, ..
@@ -120,7 +138,12 @@ impl Database {
 ///
 /// Connections are not tested before they are used, so one that died while idle is found here,
 /// where nothing has been done yet and another can be tried.
-async fn begin_postgres(pool: &PgPool, begin: &str, scope: Scope) -> Result<Tx, Error> {
+async fn begin_postgres(
+    pool: &PgPool,
+    begin: &str,
+    scope: Scope,
+    locks: bool,
+) -> Result<Tx, Error> {
     let (setting, value) = scope.setting();
     // Safe: both are made here, from a fixed text and a UUID.
     let statement = format!("{begin}; set local {setting} = '{value}'");
@@ -128,7 +151,7 @@ async fn begin_postgres(pool: &PgPool, begin: &str, scope: Scope) -> Result<Tx, 
     loop {
         let begun = pool.begin_with(AssertSqlSafe(statement.clone())).await;
         match begun.map_err(|error| Error::of_postgres("begin", error)) {
-            Ok(transaction) => return Ok(Tx::postgres(transaction, scope)),
+            Ok(transaction) => return Ok(Tx::postgres(transaction, scope, locks)),
             Err(Error::Connection { .. }) if spare > 0 => spare -= 1,
             Err(error) => return Err(error),
         }

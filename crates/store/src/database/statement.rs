@@ -76,7 +76,6 @@ impl Statement {
 }
 
 /// The statement in `src/sql/<name>.sql`, the same text for both databases.
-#[expect(unused_macros, reason = "gone with the first transition")]
 macro_rules! sql {
     ($name:literal) => {{
         static STATEMENT: $crate::database::Statement = {
@@ -93,7 +92,6 @@ macro_rules! sql {
 }
 
 /// The statement in `src/sql/postgres/<name>.sql` and `src/sql/sqlite/<name>.sql`.
-#[expect(unused_macros, reason = "gone with the first transition")]
 macro_rules! sql_by_dialect {
     ($name:literal) => {{
         static STATEMENT: $crate::database::Statement = $crate::database::Statement::new(

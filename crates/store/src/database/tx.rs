@@ -19,7 +19,8 @@ pub struct Tx {
 
 #[derive(Debug)]
 enum Connection {
-    Postgres(Transaction<'static, Postgres>),
+    /// With the dialect in which it runs statements: SQLite's where the locks are taken out.
+    Postgres(Transaction<'static, Postgres>, Dialect),
     Sqlite(Transaction<'static, Sqlite>, Arc<UniqueIndexes>),
 }
 
@@ -27,7 +28,7 @@ enum Connection {
 macro_rules! run {
     ($tx:expr, $statement:expr, $params:expr, $method:ident) => {
         match &mut $tx.connection {
-            Connection::Postgres(connection) => postgres($statement, $params)
+            Connection::Postgres(connection, dialect) => postgres($statement, *dialect, $params)
                 .$method(&mut **connection)
                 .await
                 .map(Answer::Postgres)
@@ -48,10 +49,19 @@ enum Answer<P, S> {
 }
 
 impl Tx {
-    pub(super) fn postgres(transaction: Transaction<'static, Postgres>, scope: Scope) -> Self {
+    pub(super) fn postgres(
+        transaction: Transaction<'static, Postgres>,
+        scope: Scope,
+        locks: bool,
+    ) -> Self {
+        let dialect = if locks {
+            Dialect::Postgres
+        } else {
+            Dialect::Sqlite
+        };
         Self {
             scope,
-            connection: Connection::Postgres(transaction),
+            connection: Connection::Postgres(transaction, dialect),
         }
     }
 
@@ -132,7 +142,7 @@ impl Tx {
     /// After [`Error::Connection`] it is unknown whether they are.
     pub async fn commit(self) -> Result<(), Error> {
         match self.connection {
-            Connection::Postgres(transaction) => transaction
+            Connection::Postgres(transaction, _) => transaction
                 .commit()
                 .await
                 .map_err(|error| Error::of_postgres("commit", error)),
@@ -144,8 +154,12 @@ impl Tx {
     }
 }
 
-fn postgres(statement: &Statement, params: Vec<Param>) -> Query<'static, Postgres, PgArguments> {
-    let query = sqlx::query(statement.text(Dialect::Postgres));
+fn postgres(
+    statement: &Statement,
+    dialect: Dialect,
+    params: Vec<Param>,
+) -> Query<'static, Postgres, PgArguments> {
+    let query = sqlx::query(statement.text(dialect));
     params
         .into_iter()
         .fold(query, |query, param| param.bind_postgres(query))

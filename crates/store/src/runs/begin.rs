@@ -16,7 +16,7 @@ use serde_json::json;
 
 use crate::{
     Error, Scope, automations,
-    database::{Tx, params, sql, sql_by_dialect},
+    database::Tx,
     journal::{self, Place},
     rows,
     runs::end,
@@ -35,28 +35,41 @@ impl Store {
     ) -> Result<Begin, Error> {
         let scope = Scope::System;
         transact!(self, scope, |tx| {
-            let claimed =
-                tx.fetch_optional(sql!("runs/claimed"), params![run, worker.as_str()]).await?;
-            let Some(claimed) = claimed else { return Ok(Begin::Lost) };
-            let Run { session_id: Some(session), seat_id: Some(seat), .. } = rows::run(&claimed)?
+            let claimed = tx
+                .fetch_optional(sql!("runs/claimed"), params![run, worker.as_str()])
+                .await?;
+            let Some(claimed) = claimed else {
+                return Ok(Begin::Lost);
+            };
+            let Run {
+                session_id: Some(session),
+                seat_id: Some(seat),
+                ..
+            } = rows::run(&claimed)?
             else {
                 return Ok(Begin::Lost);
             };
             let seat = rows::seat(
-                &tx.fetch_one(sql_by_dialect!("seats/lock"), params![seat]).await?,
+                &tx.fetch_one(sql_by_dialect!("seats/lock"), params![seat])
+                    .await?,
             )?;
             // Read again under the seat's lock: a pause or a cancellation may have come before it.
-            let claimed =
-                tx.fetch_optional(sql!("runs/claimed"), params![run, worker.as_str()]).await?;
-            let Some(claimed) = claimed else { return Ok(Begin::Lost) };
-            let cancel: Option<String> = claimed.get("cancel_reason")?;
+            let claimed = tx
+                .fetch_optional(sql!("runs/claimed"), params![run, worker.as_str()])
+                .await?;
+            let Some(claimed) = claimed else {
+                return Ok(Begin::Lost);
+            };
+            let cancel: Option<String> = claimed.optional("cancel_reason")?;
             let claimed = rows::run(&claimed)?;
-            let row = tx.fetch_one(sql!("sessions/by_id"), params![scope.tenant(), session]).await?;
+            let row = tx
+                .fetch_one(sql!("sessions/by_id"), params![scope.tenant(), session])
+                .await?;
             let session = rows::session(&row)?;
 
             if let Some(reason) = cancel {
                 let finished = Finished::bare(Outcome::Cancelled(reason));
-                end::end(self, tx, &claimed, &finished, now).await?;
+                let _ = end::end(self, tx, &claimed, &finished, now).await?;
                 return Ok(Begin::Cancelled);
             }
             if session.state.admission() != Admission::Start {
@@ -73,11 +86,15 @@ impl Store {
                     message: "the agent's memory lies on another instance".into(),
                 };
                 let finished = Finished::bare(Outcome::Failed(failure.clone()));
-                end::end(self, tx, &claimed, &finished, now).await?;
+                let _ = end::end(self, tx, &claimed, &finished, now).await?;
                 return Ok(Begin::Refused(failure));
             }
-            let assignment = self.start(tx, claimed, session, seat, worker, instance, now).await?;
-            Ok(assignment.map_or(Begin::Lost, |assignment| Begin::Started(Box::new(assignment))))
+            let assignment = self
+                .start(tx, claimed, session, seat, worker, instance, now)
+                .await?;
+            Ok(assignment.map_or(Begin::Lost, |assignment| {
+                Begin::Started(Box::new(assignment))
+            }))
         })
     }
 
@@ -96,14 +113,18 @@ impl Store {
             None => None,
             Some(id) => {
                 let none: Option<model::TenantId> = None;
-                let row = tx.fetch_one(sql!("automations/by_id"), params![none, id]).await?;
+                let row = tx
+                    .fetch_one(sql!("automations/by_id"), params![none, id])
+                    .await?;
                 Some(rows::automation(&row)?)
             }
         };
         let none: Option<model::TenantId> = None;
-        let row = tx.fetch_one(sql!("harnesses/by_id"), params![none, seat.harness_id]).await?;
+        let row = tx
+            .fetch_one(sql!("harnesses/by_id"), params![none, seat.harness_id])
+            .await?;
         let harness = rows::harness(&row)?;
-        let prompt = self.prompt(tx, &run, automation.as_ref(), now).await?;
+        let prompt = self.prompt(tx, &run, automation.as_ref()).await?;
 
         let reference = json!(prompt.prompt_ref);
         let begun = tx
@@ -118,7 +139,8 @@ impl Store {
         run.status = RunStatus::Running;
         run.started_at = Some(now);
         run.prompt_ref = Some(prompt.prompt_ref.clone());
-        tx.execute(sql!("seats/pin"), params![seat.id, instance, now]).await?;
+        tx.execute(sql!("seats/pin"), params![seat.id, instance, now])
+            .await?;
         seat.instance_id = Some(instance);
         tx.execute(
             sql!("records/begin"),
@@ -132,7 +154,8 @@ impl Store {
             ],
         )
         .await?;
-        self.show_input(tx, &run, automation.as_ref(), &prompt, now).await?;
+        self.show_input(tx, &run, automation.as_ref(), &prompt, now)
+            .await?;
         let body = json!({ "status": run.status, "attempt": run.attempt, "worker_id": worker });
         journal::run_event(tx, session.id, run.id, body, now).await?;
 
@@ -143,7 +166,15 @@ impl Store {
             policies = automation.policies;
         }
         let permissions = PermissionRules(permissions);
-        Ok(Some(Assignment { run, session, seat, harness, policies, permissions, prompt }))
+        Ok(Some(Assignment {
+            run,
+            session,
+            seat,
+            harness,
+            policies,
+            permissions,
+            prompt,
+        }))
     }
 
     /// Renders the prompt of a run from the template that its origin asks for.
@@ -152,28 +183,26 @@ impl Store {
         tx: &mut Tx,
         run: &Run,
         automation: Option<&Automation>,
-        now: Timestamp,
     ) -> Result<Rendered, Error> {
-        let zone = match (automation, run.trigger_id) {
-            (Some(automation), Some(trigger)) => {
-                let triggers = automations::triggers(tx, automation.id).await?;
-                let found = triggers.iter().find(|candidate| candidate.id == trigger);
-                let found = found.ok_or_else(|| Error::not_found("trigger", trigger))?;
-                Some((found.spec.clone(), automations::schedule(trigger, &found.spec)?.zone()))
-            }
-            _ => None,
+        let triggers = match automation {
+            Some(automation) => automations::triggers(tx, automation.id).await?,
+            None => Vec::new(),
         };
+        let trigger = triggers
+            .iter()
+            .find(|trigger| Some(trigger.id) == run.trigger_id);
         let about = prompt::About {
-            run: run.id,
-            content: &run.content,
             origin: run.origin,
+            content: &run.content,
             automation: automation.map(|automation| automation.name.as_str()),
-            trigger: zone.as_ref().map(|(spec, zone)| (spec, zone)),
+            trigger: trigger.map(|trigger| &trigger.spec),
             scheduled_for: run.scheduled_for,
             interrupted: run.interrupted_run_id,
-            now,
         };
-        prompt::for_turn(&about).map_err(|source| Error::Prompt { run: run.id, source })
+        prompt::for_turn(&about).map_err(|source| Error::Prompt {
+            run: run.id,
+            source,
+        })
     }
 
     /// Writes the input into the transcript; a later attempt, if an earlier one has, only its number.
@@ -185,13 +214,19 @@ impl Store {
         prompt: &Rendered,
         now: Timestamp,
     ) -> Result<(), Error> {
-        let (Some(session), Some(seat)) = (run.session_id, run.seat_id) else { return Ok(()) };
-        let source = automation.filter(|_| run.origin == Origin::Occurrence).map(|automation| Source {
-            automation_id: automation.id,
-            automation_name: automation.name.clone(),
-        });
+        let (Some(session), Some(seat)) = (run.session_id, run.seat_id) else {
+            return Ok(());
+        };
+        let source = automation
+            .filter(|_| run.origin == Origin::Occurrence)
+            .map(|automation| Source {
+                automation_id: automation.id,
+                automation_name: automation.name.clone(),
+            });
         let metadata = transcript::metadata(source.as_ref(), run.id, Some(&prompt.prompt_ref));
-        let shown = tx.fetch_one(sql!("runs/input_shown"), params![run.input_id]).await?;
+        let shown = tx
+            .fetch_one(sql!("runs/input_shown"), params![run.input_id])
+            .await?;
         let entry = if shown.get::<bool>("shown")? {
             let text = format!("Attempt {} begins.", run.attempt);
             self.entry(Role::System, EntryKind::Notice, text, metadata, now)
@@ -202,8 +237,12 @@ impl Store {
             };
             self.entry(Role::User, EntryKind::Message, text, metadata, now)
         };
-        let place =
-            Place { tenant: run.tenant_id, session, run: Some(run.id), seat: Some(seat) };
+        let place = Place {
+            tenant: run.tenant_id,
+            session,
+            run: Some(run.id),
+            seat: Some(seat),
+        };
         journal::message(tx, place, &entry, now).await
     }
 }

@@ -1,16 +1,13 @@
 //! Calling runs off.
 
 use model::{
-    AutomationId, RunId, SessionId, Timestamp,
-    lifecycle::Refused,
-    outcome::Outcome,
-    run::RunStatus,
-    turn::Finished,
+    AutomationId, RunId, SessionId, Timestamp, lifecycle::Refused, outcome::Outcome,
+    run::RunStatus, turn::Finished,
 };
 
 use crate::{
     Error, Scope,
-    database::{Tx, params, sql},
+    database::Tx,
     runs::end::{end, lock},
     store::{Store, transact},
 };
@@ -26,13 +23,21 @@ impl Store {
         now: Timestamp,
     ) -> Result<RunStatus, Error> {
         transact!(self, scope, |tx| {
-            let row = tx.fetch_optional(sql!("runs/by_id"), params![scope.tenant(), run]).await?;
+            let row = tx
+                .fetch_optional(sql!("runs/by_id"), params![scope.tenant(), run])
+                .await?;
             row.ok_or_else(|| Error::not_found("run", run))?;
             let refused = |status: RunStatus| {
                 let event = "be cancelled".into();
-                Error::Refused(Refused { what: "run", state: status.to_string(), event })
+                Error::Refused(Refused {
+                    what: "run",
+                    state: status.to_string(),
+                    event,
+                })
             };
-            let before = lock(tx, run).await?.ok_or_else(|| refused(RunStatus::Skipped))?;
+            let before = lock(tx, run)
+                .await?
+                .ok_or_else(|| refused(RunStatus::Skipped))?;
             if before.status.is_over() {
                 return Err(refused(before.status));
             }
@@ -51,10 +56,13 @@ impl Store {
         now: Timestamp,
     ) -> Result<u32, Error> {
         transact!(self, scope, |tx| {
-            let row =
-                tx.fetch_optional(sql!("sessions/by_id"), params![scope.tenant(), session]).await?;
+            let row = tx
+                .fetch_optional(sql!("sessions/by_id"), params![scope.tenant(), session])
+                .await?;
             row.ok_or_else(|| Error::not_found("session", session))?;
-            let open = tx.fetch_all(sql!("runs/open_of_session"), params![session]).await?;
+            let open = tx
+                .fetch_all(sql!("runs/open_of_session"), params![session])
+                .await?;
             let mut count = 0;
             // What waits goes first, so that nothing of it is promoted by the end of the active one.
             for waiting in [true, false] {
@@ -79,7 +87,10 @@ pub(super) async fn all_of(
     now: Timestamp,
 ) -> Result<(), Error> {
     waiting_of(store, tx, automation, reason, now).await?;
-    for row in tx.fetch_all(sql!("runs/own_open"), params![automation]).await? {
+    for row in tx
+        .fetch_all(sql!("runs/own_open"), params![automation])
+        .await?
+    {
         one(store, tx, row.get("id")?, reason, now).await?;
     }
     Ok(())
@@ -93,7 +104,10 @@ pub(crate) async fn waiting_of(
     reason: &str,
     now: Timestamp,
 ) -> Result<(), Error> {
-    for row in tx.fetch_all(sql!("runs/own_waiting"), params![automation]).await? {
+    for row in tx
+        .fetch_all(sql!("runs/own_waiting"), params![automation])
+        .await?
+    {
         one(store, tx, row.get("id")?, reason, now).await?;
     }
     Ok(())
@@ -107,14 +121,17 @@ async fn one(
     reason: &str,
     now: Timestamp,
 ) -> Result<(), Error> {
-    let Some(run) = lock(tx, run).await? else { return Ok(()) };
+    let Some(run) = lock(tx, run).await? else {
+        return Ok(());
+    };
     match run.status {
         RunStatus::Queued | RunStatus::Deferred => {
             let finished = Finished::bare(Outcome::Cancelled(reason.into()));
             let _ = end(store, tx, &run, &finished, now).await?;
         }
         RunStatus::Delivered | RunStatus::Running => {
-            tx.execute(sql!("runs/request_cancel"), params![run.id, now, reason]).await?;
+            tx.execute(sql!("runs/request_cancel"), params![run.id, now, reason])
+                .await?;
         }
         _ => {}
     }

@@ -4,7 +4,6 @@ use model::{InstanceId, RunId, Timestamp, WorkerId, turn::Claimed};
 
 use crate::{
     Error, Scope,
-    database::{params, sql, sql_by_dialect},
     store::{Store, transact},
 };
 
@@ -28,7 +27,10 @@ impl Store {
                 .await?;
             let mut claimed = Vec::with_capacity(found.len());
             for row in &found {
-                let run = Claimed { run: row.get("id")?, tenant: row.get("tenant_id")? };
+                let run = Claimed {
+                    run: row.get("id")?,
+                    tenant: row.get("tenant_id")?,
+                };
                 tx.execute(
                     sql!("heartbeats/insert"),
                     params![run.run, run.tenant, worker.as_str(), now],

@@ -3,12 +3,12 @@
 
 use model::{
     RunId, Timestamp, WorkerId,
-    entity::Run,
+    entity::{Automation, Run},
+    lifecycle::Lifecycle,
     limits,
     outcome::{Outcome, Sequel, StopReason, consecutive_failures, sequel},
     policy::{Overlap, Policies},
     run::{Origin, RunEvent, RunStatus},
-    lifecycle::Lifecycle,
     transcript::{self, Source},
     turn::{EntryKind, Finished, Role, Settled},
 };
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::{
     Error, Scope, automations,
-    database::{Tx, params, sql, sql_by_dialect},
+    database::Tx,
     journal::{self, Place},
     rows,
     runs::place::{Attempt, insert, promote_after},
@@ -33,7 +33,9 @@ impl Store {
         now: Timestamp,
     ) -> Result<Settled, Error> {
         transact!(self, Scope::System, |tx| {
-            let Some(run) = lock(tx, run).await? else { return Ok(Settled::Lost) };
+            let Some(run) = lock(tx, run).await? else {
+                return Ok(Settled::Lost);
+            };
             if run.status != RunStatus::Running || run.worker_id.as_ref() != Some(worker) {
                 return Ok(Settled::Lost);
             }
@@ -42,15 +44,29 @@ impl Store {
     }
 }
 
-/// Locks a run's seat and reads the run; `None` where there is no such run, or it has no seat.
+/// Locks a run's automation and its seat, in that order, and reads the run; `None` where there is no
+/// such run, or it has no seat.
 pub(super) async fn lock(tx: &mut Tx, run: RunId) -> Result<Option<Run>, Error> {
     let none: Option<model::TenantId> = None;
-    let Some(row) = tx.fetch_optional(sql!("runs/by_id"), params![none, run]).await? else {
+    let Some(row) = tx
+        .fetch_optional(sql!("runs/by_id"), params![none, run])
+        .await?
+    else {
         return Ok(None);
     };
-    let Some(seat) = rows::run(&row)?.seat_id else { return Ok(None) };
-    tx.fetch_optional(sql_by_dialect!("seats/lock"), params![seat]).await?;
-    let row = tx.fetch_optional(sql!("runs/by_id"), params![none, run]).await?;
+    let found = rows::run(&row)?;
+    let Some(seat) = found.seat_id else {
+        return Ok(None);
+    };
+    if let Some(automation) = found.automation_id {
+        tx.fetch_optional(sql_by_dialect!("automations/lock"), params![automation])
+            .await?;
+    }
+    tx.fetch_optional(sql_by_dialect!("seats/lock"), params![seat])
+        .await?;
+    let row = tx
+        .fetch_optional(sql!("runs/by_id"), params![none, run])
+        .await?;
     row.as_ref().map(rows::run).transpose()
 }
 
@@ -66,9 +82,8 @@ pub(super) async fn end(
         return Ok(Settled::Lost);
     };
     let outcome = &finished.outcome;
-    let status = match run.status.apply(event_of(outcome.status())) {
-        Ok(status) => status,
-        Err(_) => return Ok(Settled::Lost),
+    let Ok(status) = run.status.apply(event_of(outcome.status())) else {
+        return Ok(Settled::Lost);
     };
     let stop_reason = match outcome {
         Outcome::Stopped(reason) => Some(reason.as_str()),
@@ -89,7 +104,10 @@ pub(super) async fn end(
                 stop_reason,
                 &json!(finished.flags),
                 finished.usage.clone(),
-                finished.acp_session_id.as_ref().map(model::AcpSessionId::as_str)
+                finished
+                    .acp_session_id
+                    .as_ref()
+                    .map(model::AcpSessionId::as_str)
             ],
         )
         .await?;
@@ -101,49 +119,55 @@ pub(super) async fn end(
     let automation = match run.automation_id {
         None => None,
         Some(id) => {
-            let row = tx.fetch_one(sql_by_dialect!("automations/lock"), params![id]).await?;
+            let row = tx
+                .fetch_one(sql_by_dialect!("automations/lock"), params![id])
+                .await?;
             Some(rows::automation(&row)?)
         }
     };
     let defaults = Policies::default();
-    let policies = automation.as_ref().map_or(&defaults, |automation| &automation.policies);
+    let policies = automation
+        .as_ref()
+        .map_or(&defaults, |automation| &automation.policies);
     let failed_before = u32::try_from(run.failures).unwrap_or(u32::MAX);
     let next = sequel(outcome, run.input_id, failed_before, policies, now);
 
-    let source = automation.as_ref().filter(|_| run.origin == Origin::Occurrence);
-    let source = source.map(|automation| Source {
-        automation_id: automation.id,
-        automation_name: automation.name.clone(),
-    });
-    let mut metadata = transcript::metadata(source.as_ref(), run.id, run.prompt_ref.as_ref());
-    metadata["outcome"] = json!(status);
-    let place = Place { tenant: run.tenant_id, session, run: Some(run.id), seat: Some(seat) };
-    if answered {
-        let mut metadata = metadata.clone();
-        if !matches!(outcome, Outcome::Stopped(StopReason::EndTurn)) {
-            metadata["interrupted"] = true.into();
-        }
-        let answer = finished.answer.as_str();
-        let entry = store.entry(Role::Assistant, EntryKind::Message, answer, metadata, now);
-        journal::message(tx, place, &entry, now).await?;
-    }
-    if let Some(text) = closure {
-        let text = with_sequel(text, next);
-        let entry = store.entry(Role::System, EntryKind::Notice, text, metadata, now);
-        journal::message(tx, place, &entry, now).await?;
-    }
-    let body = json!({ "status": status, "reason": outcome.reason(), "attempt": run.attempt });
-    journal::run_event(tx, session, run.id, body, now).await?;
+    let place = Place {
+        tenant: run.tenant_id,
+        session,
+        run: Some(run.id),
+        seat: Some(seat),
+    };
+    let end = VisibleEnd {
+        status,
+        closure,
+        next,
+    };
+    show_end(
+        store,
+        tx,
+        place,
+        run,
+        automation.as_ref(),
+        finished,
+        end,
+        now,
+    )
+    .await?;
 
     match next {
-        Sequel::Retry { not_before, interrupted, counts } => {
-            let overlap = automation
-                .as_ref()
-                .map_or(Overlap::Allow, |found| found.policies.overlap(found.session_mode));
+        Sequel::Retry {
+            not_before,
+            interrupted,
+            counts,
+        } => {
+            let overlap = automation.as_ref().map_or(Overlap::Allow, |found| {
+                found.policies.overlap(found.session_mode)
+            });
             let attempt = Attempt {
                 tenant: run.tenant_id,
                 input: run.input_id,
-                attempt: run.attempt + 1,
+                number: run.attempt + 1,
                 failures: run.failures + i64::from(counts),
                 origin: run.origin,
                 session,
@@ -169,6 +193,55 @@ pub(super) async fn end(
     Ok(Settled::Written)
 }
 
+/// What people are to see of an end.
+struct VisibleEnd {
+    status: RunStatus,
+    /// The notice; none where the answer is the end.
+    closure: Option<String>,
+    next: Sequel,
+}
+
+/// Writes the answer and the notice into the transcript, and the end into the log.
+#[expect(
+    clippy::too_many_arguments,
+    reason = "what the end of a run has at hand"
+)]
+async fn show_end(
+    store: &Store,
+    tx: &mut Tx,
+    place: Place,
+    run: &Run,
+    automation: Option<&Automation>,
+    finished: &Finished,
+    end: VisibleEnd,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let source = automation.filter(|_| run.origin == Origin::Occurrence);
+    let source = source.map(|automation| Source {
+        automation_id: automation.id,
+        automation_name: automation.name.clone(),
+    });
+    let mut metadata = transcript::metadata(source.as_ref(), run.id, run.prompt_ref.as_ref());
+    metadata["outcome"] = json!(end.status);
+    if !finished.answer.trim().is_empty() {
+        let mut metadata = metadata.clone();
+        if !matches!(finished.outcome, Outcome::Stopped(StopReason::EndTurn)) {
+            metadata["interrupted"] = true.into();
+        }
+        let answer = finished.answer.as_str();
+        let entry = store.entry(Role::Assistant, EntryKind::Message, answer, metadata, now);
+        journal::message(tx, place, &entry, now).await?;
+    }
+    if let Some(text) = end.closure {
+        let text = with_sequel(text, end.next);
+        let entry = store.entry(Role::System, EntryKind::Notice, text, metadata, now);
+        journal::message(tx, place, &entry, now).await?;
+    }
+    let reason = finished.outcome.reason();
+    let body = json!({ "status": end.status, "reason": reason, "attempt": run.attempt });
+    journal::run_event(tx, place.session, run.id, body, now).await
+}
+
 /// The move that leads to a status.
 const fn event_of(status: RunStatus) -> RunEvent {
     match status {
@@ -186,17 +259,27 @@ async fn remember(
     finished: &Finished,
     now: Timestamp,
 ) -> Result<(), Error> {
-    tx.execute(sql!("heartbeats/delete"), params![run.id]).await?;
+    tx.execute(sql!("heartbeats/delete"), params![run.id])
+        .await?;
     tx.execute(sql!("live/delete"), params![run.id]).await?;
     tx.execute(
         sql!("records/end"),
-        params![run.id, run.tenant_id, &finished.diagnostics, finished.error.as_deref(), now],
+        params![
+            run.id,
+            run.tenant_id,
+            &finished.diagnostics,
+            finished.error.as_deref(),
+            now
+        ],
     )
     .await?;
-    let (Some(session), Some(seat)) = (run.session_id, run.seat_id) else { return Ok(()) };
+    let (Some(session), Some(seat)) = (run.session_id, run.seat_id) else {
+        return Ok(());
+    };
     match &finished.acp_session_id {
         Some(memory) if finished.outcome.keeps_memory() => {
-            tx.execute(sql!("seats/remember"), params![seat, memory.as_str(), now]).await?;
+            tx.execute(sql!("seats/remember"), params![seat, memory.as_str(), now])
+                .await?;
         }
         // Until a first turn has ended there is no memory, and a retry may go elsewhere.
         _ => {
@@ -205,7 +288,8 @@ async fn remember(
     }
     if let Some(title) = &finished.title {
         let title: String = title.chars().take(limits::NAME_BYTES).collect();
-        tx.execute(sql!("sessions/set_title"), params![session, title]).await?;
+        tx.execute(sql!("sessions/set_title"), params![session, title])
+            .await?;
     }
     Ok(())
 }
@@ -214,8 +298,13 @@ async fn remember(
 fn with_sequel(text: String, next: Sequel) -> String {
     match next {
         Sequel::Final => text,
-        Sequel::Retry { not_before: None, .. } => format!("{text} It will be taken up again."),
-        Sequel::Retry { not_before: Some(at), .. } => {
+        Sequel::Retry {
+            not_before: None, ..
+        } => format!("{text} It will be taken up again."),
+        Sequel::Retry {
+            not_before: Some(at),
+            ..
+        } => {
             let at = at.jiff().round(jiff::Unit::Second).unwrap_or(at.jiff());
             format!("{text} It will be tried again at {at}.")
         }
@@ -225,7 +314,7 @@ fn with_sequel(text: String, next: Sequel) -> String {
 /// Keeps the automation's count of consecutive failures, and pauses it at its limit.
 async fn count_failures(
     tx: &mut Tx,
-    automation: &model::entity::Automation,
+    automation: &Automation,
     status: RunStatus,
     now: Timestamp,
 ) -> Result<(), Error> {
@@ -234,13 +323,21 @@ async fn count_failures(
     if count == before {
         return Ok(());
     }
-    tx.execute(sql!("automations/set_failures"), params![automation.id, count, now]).await?;
+    tx.execute(
+        sql!("automations/set_failures"),
+        params![automation.id, count, now],
+    )
+    .await?;
     let limit = automation.policies.pause_after_failures;
     let enabled = automation.state == model::automation::AutomationState::Enabled;
     if limit > 0 && count >= limit && enabled {
         automations::pause(tx, automation.id, "failures", now).await?;
         let text = format!("paused itself after {count} consecutive failures");
-        tx.execute(sql!("automations/set_attention"), params![automation.id, text, now]).await?;
+        tx.execute(
+            sql!("automations/set_attention"),
+            params![automation.id, text, now],
+        )
+        .await?;
     }
     Ok(())
 }

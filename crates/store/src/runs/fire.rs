@@ -12,7 +12,7 @@ use model::{
 
 use crate::{
     Error, Scope, automations,
-    database::{Tx, params, sql, sql_by_dialect},
+    database::Tx,
     rows,
     runs::occur::{miss, occur},
     store::{Store, transact},
@@ -38,12 +38,19 @@ impl Store {
         transact!(self, scope, |tx| {
             let limit = limits::TRIGGERS_PER_FIRE;
             let due = tx
-                .fetch_all(sql_by_dialect!("triggers/due"), params![scope.tenant(), now, limit])
+                .fetch_all(
+                    sql_by_dialect!("triggers/due"),
+                    params![scope.tenant(), now, limit],
+                )
                 .await?;
-            let mut fired = Fired { more: due.len() >= limit as usize, ..Fired::default() };
+            let mut fired = Fired {
+                more: due.len() >= limit as usize,
+                ..Fired::default()
+            };
             for row in &due {
                 let trigger = rows::trigger(row)?;
-                self.fire_trigger(tx, scope, &trigger, now, &mut fired).await?;
+                self.fire_trigger(tx, scope, &trigger, now, &mut fired)
+                    .await?;
             }
             Ok(fired)
         })
@@ -67,10 +74,11 @@ impl Store {
             return Ok(());
         }
         let schedule = automations::schedule(trigger.id, &trigger.spec)?;
-        let cursor = occurrence::Due { scheduled_for, fire_at };
-        let plan =
-            occurrence::plan(trigger.id, &schedule, &automation.policies, cursor, now)
-                .map_err(|source| Error::Schedule { trigger: trigger.id, source })?;
+        let cursor = occurrence::Due {
+            scheduled_for,
+            fire_at,
+        };
+        let plan = occurrence::plan(trigger.id, &schedule, &automation.policies, cursor, now);
         let last = plan
             .occurrences
             .last()
@@ -122,12 +130,17 @@ impl Store {
             let automation = automations::lock(tx, scope, id).await?;
             automation.state.apply(AutomationEvent::Fire)?;
             let triggers = automations::triggers(tx, id).await?;
-            let manual = triggers.iter().find(|trigger| trigger.spec == Spec::Manual);
+            let manual = triggers
+                .iter()
+                .find(|trigger| trigger.spec == Spec::Manual {});
             let manual = manual.ok_or_else(|| Error::not_found("manual trigger of", id))?;
             // Two fires in one microsecond are two occurrences.
             let tick = std::time::Duration::from_micros(1);
-            let instant = manual.last_scheduled_for.map_or(now, |last| now.max(last + tick));
-            tx.execute(sql!("triggers/set_last"), params![manual.id, instant, now]).await?;
+            let instant = manual
+                .last_scheduled_for
+                .map_or(now, |last| now.max(last + tick));
+            tx.execute(sql!("triggers/set_last"), params![manual.id, instant, now])
+                .await?;
             occur(self, tx, &automation, manual.id, instant, now).await
         })
     }
@@ -135,11 +148,14 @@ impl Store {
     /// When the scheduler has something to do next: a trigger that is due or a backoff that is over.
     pub async fn next_due(&self) -> Result<Option<Timestamp>, Error> {
         let mut tx = self.db.read(Scope::System).await?;
-        let none: &[crate::database::Param] = &[];
-        let trigger: Option<Timestamp> =
-            tx.fetch_one(sql!("triggers/next_due"), none).await?.get("at")?;
-        let backoff: Option<Timestamp> =
-            tx.fetch_one(sql!("runs/next_backoff"), none).await?.get("at")?;
+        let trigger: Option<Timestamp> = tx
+            .fetch_one(sql!("triggers/next_due"), params![])
+            .await?
+            .optional("at")?;
+        let backoff: Option<Timestamp> = tx
+            .fetch_one(sql!("runs/next_backoff"), params![])
+            .await?
+            .optional("at")?;
         Ok([trigger, backoff].into_iter().flatten().min())
     }
 }

@@ -4,7 +4,6 @@ use model::{RunId, Timestamp, WorkerId, turn::Beat};
 
 use crate::{
     Error, Scope,
-    database::{params, sql},
     store::{Store, transact},
 };
 
@@ -26,8 +25,12 @@ impl Store {
                     beats.push(Beat::Lost);
                     continue;
                 };
-                tx.execute(sql!("heartbeats/renew"), params![*run, worker.as_str(), now]).await?;
-                let cancel: Option<String> = row.get("cancel_reason")?;
+                tx.execute(
+                    sql!("heartbeats/renew"),
+                    params![*run, worker.as_str(), now],
+                )
+                .await?;
+                let cancel: Option<String> = row.optional("cancel_reason")?;
                 beats.push(cancel.map_or(Beat::GoOn, Beat::Cancel));
             }
             Ok(beats)
@@ -37,7 +40,9 @@ impl Store {
     /// The oldest heartbeat of all runs under way, if there is any.
     pub async fn oldest_heartbeat(&self) -> Result<Option<Timestamp>, Error> {
         let mut tx = self.db.read(Scope::System).await?;
-        let none: &[crate::database::Param] = &[];
-        Ok(tx.fetch_one(sql!("heartbeats/oldest"), none).await?.get("at")?)
+        Ok(tx
+            .fetch_one(sql!("heartbeats/oldest"), params![])
+            .await?
+            .optional("at")?)
     }
 }

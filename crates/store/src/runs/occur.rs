@@ -5,21 +5,22 @@ use model::{
     InputId, RunId, SeatId, SessionId, Timestamp, TriggerId,
     automation::{Decision, Standing, decide},
     entity::Automation,
-    occurrence::Stretch,
     policy::{Overlap, SessionMode},
     run::{Origin, RunStatus, SkipReason},
+    schedule::{QuietHours, Stretch},
     session::{SessionKind, SessionType},
     turn::Submitted,
 };
 
 use crate::{
     Error,
-    database::{Tx, params, sql},
-    rows, sessions,
+    database::Tx,
+    rows,
     runs::{
         cancel,
         place::{Attempt, OwnRuns, insert, lock_seat},
     },
+    sessions,
     store::Store,
 };
 
@@ -37,7 +38,8 @@ pub(super) async fn occur(
         Target::Closed => Decision::Skip(SkipReason::SessionClosed),
         Target::Seat(_, seat) => {
             let standing = lock_seat(tx, seat, now).await?;
-            let standing = own_standing(tx, automation, Some(standing.state), standing.taken).await?;
+            let standing =
+                own_standing(tx, automation, Some(standing.state), standing.taken).await?;
             decide(automation.session_mode, &automation.policies, standing)
         }
         Target::New => {
@@ -58,7 +60,14 @@ pub(super) async fn occur(
         Decision::Run { cancel_others, .. } => cancel_others,
     };
     if cancel_others {
-        cancel::all_of(store, tx, automation.id, "superseded by a later occurrence", now).await?;
+        cancel::all_of(
+            store,
+            tx,
+            automation.id,
+            "superseded by a later occurrence",
+            now,
+        )
+        .await?;
     }
     let (session, seat) = match target {
         Target::Seat(session, seat) => (session, seat),
@@ -68,7 +77,7 @@ pub(super) async fn occur(
     let attempt = Attempt {
         tenant: automation.tenant_id,
         input: InputId::generate(now, store.ids()),
-        attempt: 1,
+        number: 1,
         failures: 0,
         origin: Origin::Occurrence,
         session,
@@ -83,7 +92,11 @@ pub(super) async fn occur(
         input_at: now,
     };
     let (run_id, status) = insert(store, tx, &attempt, now).await?;
-    Ok(Submitted { run_id, seat_id: Some(seat), status })
+    Ok(Submitted {
+        run_id,
+        seat_id: Some(seat),
+        status,
+    })
 }
 
 /// Where an occurrence's turn goes.
@@ -143,15 +156,18 @@ async fn quiet(
     trigger: TriggerId,
     scheduled_for: Timestamp,
 ) -> Result<bool, Error> {
-    if automation.policies.quiet_hours.is_empty() {
+    if automation.policies.quiet_hours == QuietHours::default() {
         return Ok(false);
     }
     let triggers = crate::automations::triggers(tx, automation.id).await?;
     let Some(found) = triggers.iter().find(|candidate| candidate.id == trigger) else {
         return Ok(false);
     };
-    let zone = crate::automations::schedule(trigger, &found.spec)?.zone();
-    Ok(automation.policies.quiet_hours.iter().any(|hours| hours.covers(scheduled_for, &zone)))
+    let zone = found
+        .spec
+        .zone()
+        .map_err(|source| Error::Schedule { trigger, source })?;
+    Ok(automation.policies.quiet_hours.covers(scheduled_for, &zone))
 }
 
 /// Makes the session of a fresh run, or of a continuous automation's first one.
@@ -199,15 +215,35 @@ async fn skip(
     reason: SkipReason,
     now: Timestamp,
 ) -> Result<Submitted, Error> {
-    let stretch = Stretch { first: scheduled_for, last: scheduled_for, count: 1 };
-    let run_id =
-        not_run(store, tx, automation, trigger, stretch, RunStatus::Skipped, reason.as_str(), now)
-            .await?;
+    let stretch = Stretch {
+        first: scheduled_for,
+        last: scheduled_for,
+        count: 1,
+    };
+    let run_id = not_run(
+        store,
+        tx,
+        automation,
+        trigger,
+        stretch,
+        RunStatus::Skipped,
+        reason.as_str(),
+        now,
+    )
+    .await?;
     if reason == SkipReason::SessionClosed {
         let text = "the session that it is bound to takes no more inputs";
-        tx.execute(sql!("automations/set_attention"), params![automation.id, text, now]).await?;
+        tx.execute(
+            sql!("automations/set_attention"),
+            params![automation.id, text, now],
+        )
+        .await?;
     }
-    Ok(Submitted { run_id, seat_id: None, status: RunStatus::Skipped })
+    Ok(Submitted {
+        run_id,
+        seat_id: None,
+        status: RunStatus::Skipped,
+    })
 }
 
 /// Makes the row of a stretch of instants that are over and not made up for.
@@ -220,10 +256,23 @@ pub(super) async fn miss(
     now: Timestamp,
 ) -> Result<RunId, Error> {
     let reason = "the system was down";
-    not_run(store, tx, automation, trigger, stretch, RunStatus::Missed, reason, now).await
+    not_run(
+        store,
+        tx,
+        automation,
+        trigger,
+        stretch,
+        RunStatus::Missed,
+        reason,
+        now,
+    )
+    .await
 }
 
-#[expect(clippy::too_many_arguments, reason = "one row's columns, named at both call sites")]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "one row's columns, named at both call sites"
+)]
 async fn not_run(
     store: &Store,
     tx: &mut Tx,

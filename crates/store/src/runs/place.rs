@@ -10,18 +10,13 @@ use model::{
 };
 use serde_json::json;
 
-use crate::{
-    Error,
-    database::{Tx, params, sql, sql_by_dialect},
-    journal,
-    store::Store,
-};
+use crate::{Error, database::Tx, journal, store::Store};
 
 /// An attempt to be inserted.
 pub(crate) struct Attempt<'a> {
     pub(crate) tenant: TenantId,
     pub(crate) input: InputId,
-    pub(crate) attempt: i64,
+    pub(crate) number: i64,
     pub(crate) failures: i64,
     pub(crate) origin: Origin,
     pub(crate) session: SessionId,
@@ -54,8 +49,13 @@ pub(crate) async fn lock_seat(
     tx.fetch_optional(sql_by_dialect!("seats/lock"), params![seat])
         .await?
         .ok_or_else(|| Error::not_found("seat", seat))?;
-    let row = tx.fetch_one(sql!("seats/standing"), params![seat, now]).await?;
-    Ok(SeatStanding { taken: row.get("taken")?, state: row.word("state")? })
+    let row = tx
+        .fetch_one(sql!("seats/standing"), params![seat, now])
+        .await?;
+    Ok(SeatStanding {
+        taken: row.get("taken")?,
+        state: row.parse("state")?,
+    })
 }
 
 /// An automation's own runs, by where they are.
@@ -67,7 +67,9 @@ pub(crate) struct OwnRuns {
 
 impl OwnRuns {
     pub(crate) async fn count(tx: &mut Tx, automation: AutomationId) -> Result<Self, Error> {
-        let row = tx.fetch_one(sql!("automations/standing"), params![automation]).await?;
+        let row = tx
+            .fetch_one(sql!("automations/standing"), params![automation])
+            .await?;
         Ok(Self {
             executing: row.get("executing")?,
             queued: row.get("queued")?,
@@ -95,7 +97,11 @@ pub(crate) async fn insert(
         || behind_own
         || seat.state.admission() != Admission::Start
         || attempt.not_before.is_some_and(|at| at > now);
-    let status = if waits { RunStatus::Deferred } else { RunStatus::Queued };
+    let status = if waits {
+        RunStatus::Deferred
+    } else {
+        RunStatus::Queued
+    };
     let id = RunId::generate(now, store.ids());
     tx.execute(
         sql!("runs/insert"),
@@ -103,7 +109,7 @@ pub(crate) async fn insert(
             id,
             attempt.tenant,
             attempt.input,
-            attempt.attempt,
+            attempt.number,
             attempt.failures,
             status.as_str(),
             attempt.origin.as_str(),
@@ -125,7 +131,7 @@ pub(crate) async fn insert(
     let body = json!({
         "status": status,
         "origin": attempt.origin,
-        "attempt": attempt.attempt,
+        "attempt": attempt.number,
         "automation_id": attempt.automation,
         "scheduled_for": attempt.scheduled_for,
         "not_before": attempt.not_before,
@@ -141,14 +147,19 @@ pub(crate) async fn promote_on_seat(
     seat: SeatId,
     now: Timestamp,
 ) -> Result<Option<(RunId, bool)>, Error> {
-    let Some(locked) = tx.fetch_optional(sql_by_dialect!("seats/lock"), params![seat]).await? else {
+    let Some(locked) = tx
+        .fetch_optional(sql_by_dialect!("seats/lock"), params![seat])
+        .await?
+    else {
         return Ok(None);
     };
     let session: SessionId = locked.get("session_id")?;
-    let next = tx.fetch_optional(sql!("runs/next_waiting_on_seat"), params![seat, now]).await?;
+    let next = tx
+        .fetch_optional(sql!("runs/next_waiting_on_seat"), params![seat, now])
+        .await?;
     let Some(next) = next else { return Ok(None) };
     let run: RunId = next.get("id")?;
-    let backoff: Option<Timestamp> = next.get("not_before")?;
+    let backoff: Option<Timestamp> = next.optional("not_before")?;
     if tx.execute(sql!("runs/promote"), params![run]).await? == 0 {
         return Ok(None);
     }
@@ -166,13 +177,19 @@ pub(crate) async fn promote_after(
     now: Timestamp,
 ) -> Result<(), Error> {
     promote_on_seat(tx, seat, now).await?;
-    let Some(automation) = automation else { return Ok(()) };
+    let Some(automation) = automation else {
+        return Ok(());
+    };
     let own = OwnRuns::count(tx, automation).await?;
     if own.executing + own.queued > 0 || own.deferred == 0 {
         return Ok(());
     }
-    let next =
-        tx.fetch_optional(sql!("runs/next_waiting_of_automation"), params![automation, now]).await?;
+    let next = tx
+        .fetch_optional(
+            sql!("runs/next_waiting_of_automation"),
+            params![automation, now],
+        )
+        .await?;
     if let Some(next) = next {
         promote_on_seat(tx, next.get("seat_id")?, now).await?;
     }

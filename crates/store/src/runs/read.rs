@@ -6,12 +6,7 @@ use model::{
     run::RunStatus,
 };
 
-use crate::{
-    Error, Scope,
-    database::{params, sql},
-    rows,
-    store::Store,
-};
+use crate::{Error, Scope, rows, store::Store};
 
 /// Which runs a list shows.
 #[derive(Debug, Clone, Copy, Default)]
@@ -28,7 +23,9 @@ impl Store {
     /// Reads one run.
     pub async fn run(&self, scope: Scope, id: RunId) -> Result<Run, Error> {
         let mut tx = self.db.read(scope).await?;
-        let row = tx.fetch_optional(sql!("runs/by_id"), params![scope.tenant(), id]).await?;
+        let row = tx
+            .fetch_optional(sql!("runs/by_id"), params![scope.tenant(), id])
+            .await?;
         rows::run(&row.ok_or_else(|| Error::not_found("run", id))?)
     }
 
@@ -44,7 +41,13 @@ impl Store {
         let found = tx
             .fetch_all(
                 sql!("runs/list"),
-                params![scope.tenant(), filter.session, filter.automation, status, limit],
+                params![
+                    scope.tenant(),
+                    filter.session,
+                    filter.automation,
+                    status,
+                    limit
+                ],
             )
             .await?;
         found.iter().map(rows::run).collect()
@@ -53,15 +56,18 @@ impl Store {
     /// Lists the attempts at one input, the first one first.
     pub async fn attempts(&self, scope: Scope, input: InputId) -> Result<Vec<Run>, Error> {
         let mut tx = self.db.read(scope).await?;
-        let found =
-            tx.fetch_all(sql!("runs/attempts"), params![scope.tenant(), input]).await?;
+        let found = tx
+            .fetch_all(sql!("runs/attempts"), params![scope.tenant(), input])
+            .await?;
         found.iter().map(rows::run).collect()
     }
 
     /// Reads the internal record of a run, if there is one yet.
     pub async fn run_record(&self, scope: Scope, id: RunId) -> Result<Option<RunRecord>, Error> {
         let mut tx = self.db.read(scope).await?;
-        let row = tx.fetch_optional(sql!("records/read"), params![scope.tenant(), id]).await?;
+        let row = tx
+            .fetch_optional(sql!("records/read"), params![scope.tenant(), id])
+            .await?;
         row.as_ref().map(rows::run_record).transpose()
     }
 }

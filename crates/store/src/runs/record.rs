@@ -7,7 +7,7 @@ use model::{
 
 use crate::{
     Error, Scope,
-    database::{Tx, params, sql},
+    database::Tx,
     journal::{self, Place},
     rows,
     store::{Store, transact},
@@ -24,7 +24,9 @@ impl Store {
         now: Timestamp,
     ) -> Result<Settled, Error> {
         transact!(self, Scope::System, |tx| {
-            let Some(place) = owned(tx, run, worker).await? else { return Ok(Settled::Lost) };
+            let Some(place) = owned(tx, run, worker).await? else {
+                return Ok(Settled::Lost);
+            };
             for entry in entries {
                 journal::message(tx, place, entry, now).await?;
             }
@@ -42,30 +44,27 @@ impl Store {
         now: Timestamp,
     ) -> Result<Settled, Error> {
         transact!(self, Scope::System, |tx| {
-            let Some(place) = owned(tx, run, worker).await? else { return Ok(Settled::Lost) };
-            tx.execute(sql!("live/append"), params![run, place.tenant, position, text, now]).await?;
+            let Some(place) = owned(tx, run, worker).await? else {
+                return Ok(Settled::Lost);
+            };
+            tx.execute(
+                sql!("live/append"),
+                params![run, place.tenant, position, text, now],
+            )
+            .await?;
             Ok(Settled::Written)
         })
     }
 
     /// The text that a running turn has written from a position on, with the position of its end.
-    pub async fn live(
-        &self,
-        scope: Scope,
-        run: RunId,
-        from: i64,
-    ) -> Result<(String, i64), Error> {
+    pub async fn live(&self, scope: Scope, run: RunId, from: i64) -> Result<(String, i64), Error> {
         let mut tx = self.db.read(scope).await?;
         text_from(&mut tx, run, from).await
     }
 }
 
 /// Reads a running turn's text. Pieces that overlap `from` are cut there.
-pub(super) async fn text_from(
-    tx: &mut Tx,
-    run: RunId,
-    from: i64,
-) -> Result<(String, i64), Error> {
+pub(super) async fn text_from(tx: &mut Tx, run: RunId, from: i64) -> Result<(String, i64), Error> {
     let mut text = String::new();
     let mut end = from;
     for row in tx.fetch_all(sql!("live/read"), params![run, from]).await? {
@@ -80,13 +79,17 @@ pub(super) async fn text_from(
 /// PostgreSQL the run's row stays locked, so that its end waits for this write.
 async fn owned(tx: &mut Tx, run: RunId, worker: &WorkerId) -> Result<Option<Place>, Error> {
     let row = tx
-        .fetch_optional(
-            crate::database::sql_by_dialect!("runs/own"),
-            params![run, worker.as_str()],
-        )
+        .fetch_optional(sql_by_dialect!("runs/own"), params![run, worker.as_str()])
         .await?;
     let Some(row) = row else { return Ok(None) };
     let run = rows::run(&row)?;
-    let Some(session) = run.session_id else { return Ok(None) };
-    Ok(Some(Place { tenant: run.tenant_id, session, run: Some(run.id), seat: run.seat_id }))
+    let Some(session) = run.session_id else {
+        return Ok(None);
+    };
+    Ok(Some(Place {
+        tenant: run.tenant_id,
+        session,
+        run: Some(run.id),
+        seat: run.seat_id,
+    }))
 }

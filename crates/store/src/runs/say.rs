@@ -1,16 +1,12 @@
 //! A person's words for a seat.
 
 use model::{
-    InputId, SeatId, SessionId, TenantId, Timestamp,
-    run::Origin,
-    session::Admission,
+    InputId, SeatId, SessionId, TenantId, Timestamp, run::Origin, session::Admission,
     turn::Submitted,
 };
 
 use crate::{
-    Error, Scope,
-    database::{params, sql},
-    rows,
+    Error, Scope, rows,
     runs::place::{Attempt, insert},
     store::{Store, transact},
 };
@@ -26,7 +22,9 @@ impl Store {
         now: Timestamp,
     ) -> Result<Submitted, Error> {
         transact!(self, Scope::Tenant(tenant), |tx| {
-            let row = tx.fetch_optional(sql!("sessions/by_id"), params![tenant, session]).await?;
+            let row = tx
+                .fetch_optional(sql!("sessions/by_id"), params![tenant, session])
+                .await?;
             let found = rows::session(&row.ok_or_else(|| Error::not_found("session", session))?)?;
             if found.state.admission() == Admission::Refuse {
                 return Err(Error::Refused(model::lifecycle::Refused {
@@ -40,7 +38,7 @@ impl Store {
             let attempt = Attempt {
                 tenant,
                 input: InputId::generate(now, self.ids()),
-                attempt: 1,
+                number: 1,
                 failures: 0,
                 origin: Origin::Person,
                 session,
@@ -55,7 +53,11 @@ impl Store {
                 input_at: now,
             };
             let (run_id, status) = insert(self, tx, &attempt, now).await?;
-            Ok(Submitted { run_id, seat_id: Some(seat), status })
+            Ok(Submitted {
+                run_id,
+                seat_id: Some(seat),
+                status,
+            })
         })
     }
 }

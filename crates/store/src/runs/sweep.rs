@@ -10,7 +10,6 @@ use model::{
 
 use crate::{
     Error, Scope,
-    database::{params, sql},
     runs::{
         end::{end, lock, lost_diagnostics},
         place::promote_on_seat,
@@ -41,7 +40,8 @@ impl Store {
     ) -> Result<Vec<RunId>, Error> {
         let stale = {
             let mut tx = self.db.read(Scope::System).await?;
-            tx.fetch_all(sql!("heartbeats/stale"), params![stale_before, BATCH]).await?
+            tx.fetch_all(sql!("heartbeats/stale"), params![stale_before, BATCH])
+                .await?
         };
         let mut stalled = Vec::new();
         for row in &stale {
@@ -60,9 +60,13 @@ impl Store {
         now: Timestamp,
     ) -> Result<bool, Error> {
         transact!(self, Scope::System, |tx| {
-            let Some(run) = lock(tx, run).await? else { return Ok(false) };
+            let Some(run) = lock(tx, run).await? else {
+                return Ok(false);
+            };
             // A heartbeat may have come between the look and the lock.
-            let taken = tx.execute(sql!("heartbeats/take"), params![run.id, stale_before]).await?;
+            let taken = tx
+                .execute(sql!("heartbeats/take"), params![run.id, stale_before])
+                .await?;
             if taken == 0 || !matches!(run.status, RunStatus::Delivered | RunStatus::Running) {
                 return Ok(false);
             }
@@ -85,13 +89,15 @@ impl Store {
     pub async fn promote_due(&self, now: Timestamp) -> Result<Swept, Error> {
         let waiting = {
             let mut tx = self.db.read(Scope::System).await?;
-            tx.fetch_all(sql!("runs/left_behind"), params![now, BATCH]).await?
+            tx.fetch_all(sql!("runs/left_behind"), params![now, BATCH])
+                .await?
         };
         let mut swept = Swept::default();
         for row in &waiting {
             let seat: SeatId = row.get("seat_id")?;
-            let promoted =
-                transact!(self, Scope::System, |tx| { promote_on_seat(tx, seat, now).await })?;
+            let promoted = transact!(self, Scope::System, |tx| {
+                promote_on_seat(tx, seat, now).await
+            })?;
             match promoted {
                 Some((_, true)) => swept.backoffs += 1,
                 Some((_, false)) => swept.faults += 1,

@@ -1,0 +1,113 @@
+//! Which template a turn's prompt comes from.
+
+use serde_json::json;
+
+use super::{Error, FIRE, INTERRUPTED, REMINDER, Rendered, SAY};
+use crate::{
+    ids::RunId,
+    run::Origin,
+    schedule::{Spec, Zone, describe_fire},
+    time::Timestamp,
+};
+
+/// What a prompt is made of.
+#[derive(Debug, Clone, Copy)]
+pub struct About<'a> {
+    /// Where the input came from.
+    pub origin: Origin,
+    /// The words of the input.
+    pub content: &'a str,
+    /// The name of the automation, if it is one's.
+    pub automation: Option<&'a str>,
+    /// What fired the automation.
+    pub trigger: Option<&'a Spec>,
+    /// The due instant.
+    pub scheduled_for: Option<Timestamp>,
+    /// The attempt that was interrupted before this one.
+    pub interrupted: Option<RunId>,
+}
+
+/// Renders the prompt of a turn. After an interruption it names the earlier run and repeats the
+/// request as that one put it.
+pub fn for_turn(about: &About<'_>) -> Result<Rendered, Error> {
+    let request = first(about)?;
+    match about.interrupted {
+        None => Ok(request),
+        Some(earlier) => INTERRUPTED
+            .render(json!({ "earlier_run": earlier.to_string(), "request": request.text })),
+    }
+}
+
+fn first(about: &About<'_>) -> Result<Rendered, Error> {
+    let (Origin::Occurrence, Some(name), Some(at)) =
+        (about.origin, about.automation, about.scheduled_for)
+    else {
+        return SAY.render(json!({ "message": about.content }));
+    };
+    let zone = about
+        .trigger
+        .and_then(|spec| spec.zone().ok())
+        .unwrap_or_else(Zone::utc);
+    let at = describe_fire(at, &zone);
+    match about.trigger {
+        Some(Spec::Manual {}) | None => FIRE
+            .render(json!({ "automation_name": name, "fired_at": at, "message": about.content })),
+        Some(_) => REMINDER.render(
+            json!({ "automation_name": name, "scheduled_for": at, "message": about.content }),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PERSON: About<'_> = About {
+        origin: Origin::Person,
+        content: "Hello {{ x }}",
+        automation: None,
+        trigger: None,
+        scheduled_for: None,
+        interrupted: None,
+    };
+
+    #[test]
+    fn a_person_is_quoted_and_an_automation_introduced() {
+        assert_eq!(for_turn(&PERSON).unwrap().text, "Hello {{ x }}");
+        let spec = Spec::Cron {
+            expression: "0 9 * * *".into(),
+            zone: "Europe/Prague".into(),
+        };
+        let scheduled = About {
+            origin: Origin::Occurrence,
+            automation: Some("daily monitor"),
+            trigger: Some(&spec),
+            scheduled_for: Some("2026-11-23T08:00:00Z".parse().unwrap()),
+            ..PERSON
+        };
+        let rendered = for_turn(&scheduled).unwrap();
+        assert_eq!(rendered.prompt_ref.id, "cron.agent_turn.reminder");
+        assert!(
+            rendered.text.contains("09:00:00 +01:00 Europe/Prague"),
+            "{}",
+            rendered.text
+        );
+        let manual = About {
+            trigger: Some(&Spec::Manual {}),
+            ..scheduled
+        };
+        assert_eq!(for_turn(&manual).unwrap().prompt_ref.id, "automation.fire");
+    }
+
+    #[test]
+    fn an_attempt_after_an_interruption_names_the_earlier_run() {
+        let earlier = RunId::from_uuid(uuid::Uuid::from_u128(7));
+        let rendered = for_turn(&About {
+            interrupted: Some(earlier),
+            ..PERSON
+        })
+        .unwrap();
+        assert_eq!(rendered.prompt_ref.id, "turn.interrupted");
+        assert!(rendered.text.contains(&earlier.to_string()) && rendered.text.contains("Hello"));
+    }
+}
