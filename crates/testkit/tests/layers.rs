@@ -1,0 +1,166 @@
+//! The layers of the workspace: a crate imports only crates of lower layers.
+//!
+//! Cargo itself forbids nothing but cycles, so the table stands here.
+
+use std::{collections::BTreeMap, path::Path, process::Command};
+
+use anyhow::{Context, ensure};
+use serde_json::Value;
+
+/// Who stands above whom. Crates of one layer never import each other.
+const LAYERS: [&[&str]; 5] = [
+    &["model"],
+    &["store", "agent", "delivery", "wire"],
+    &["turn", "service", "client"],
+    &["daemon", "api", "runtime"],
+    &["cli"],
+];
+
+/// Helps tests, so it may import any layer below the binary; nobody ships it.
+const TESTKIT: &str = "testkit";
+
+/// Dependencies from outside that only these crates may have.
+const KEPT_APART: [(&str, &[&str]); 3] = [
+    ("sqlx", &["store"]),
+    ("jiff-sqlx", &["store"]),
+    // `cli` for the demonstration agent, which is an agent's side of the protocol.
+    ("agent-client-protocol", &["agent", "cli", TESTKIT]),
+];
+
+/// For each crate of the workspace, what it depends on.
+type Graph = BTreeMap<String, Vec<Dependency>>;
+
+#[derive(Debug, Clone)]
+struct Dependency {
+    name: String,
+    ours: bool,
+    tests_only: bool,
+}
+
+/// The name in the table: packages are prefixed, and the binary is named after the product.
+fn short(package: &str) -> &str {
+    match package {
+        "matins" => "cli",
+        _ => package.strip_prefix("matins-").unwrap_or(package),
+    }
+}
+
+fn workspace() -> anyhow::Result<Graph> {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version=1", "--no-deps", "--offline"])
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")))
+        .output()?;
+    ensure!(
+        output.status.success(),
+        "cargo metadata failed: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let metadata: Value = serde_json::from_slice(&output.stdout)?;
+    let packages = metadata["packages"].as_array().context("no packages")?;
+    packages.iter().map(package).collect()
+}
+
+fn package(package: &Value) -> anyhow::Result<(String, Vec<Dependency>)> {
+    let name = |value: &Value| value["name"].as_str().map(short).map(str::to_owned);
+    let dependencies = package["dependencies"].as_array();
+    let dependencies: Option<Vec<Dependency>> = dependencies
+        .context("no dependencies")?
+        .iter()
+        .map(|dependency| {
+            Some(Dependency {
+                name: name(dependency)?,
+                ours: dependency["path"].is_string(),
+                tests_only: dependency["kind"] == "dev",
+            })
+        })
+        .collect();
+    Ok((
+        name(package).context("a package without a name")?,
+        dependencies.context("a dependency without a name")?,
+    ))
+}
+
+fn layer(name: &str) -> Option<usize> {
+    if name == TESTKIT {
+        return Some(LAYERS.len() - 1);
+    }
+    LAYERS.iter().position(|layer| layer.contains(&name))
+}
+
+/// Everything in the graph that breaks the table, as sentences.
+fn offences(graph: &Graph) -> Vec<String> {
+    let mut found = Vec::new();
+    for (name, dependencies) in graph {
+        let Some(own) = layer(name) else {
+            found.push(format!("{name} has no layer: add it to the table"));
+            continue;
+        };
+        for dependency in dependencies {
+            let other = dependency.name.as_str();
+            if !dependency.ours {
+                let kept = KEPT_APART.iter().find(|(outside, _)| *outside == other);
+                if kept.is_some_and(|(_, allowed)| !allowed.contains(&name.as_str())) {
+                    found.push(format!("{name} may not depend on {other}"));
+                }
+            } else if other == TESTKIT {
+                if !dependency.tests_only {
+                    found.push(format!("{name} ships {TESTKIT}"));
+                }
+            } else if layer(other).is_none_or(|below| below >= own) {
+                found.push(format!("{name} imports {other}, which is not below it"));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn every_crate_imports_only_layers_below_its_own() {
+    let graph = workspace().unwrap();
+    assert!(graph.len() > LAYERS.len(), "{graph:?}");
+    let offences = offences(&graph);
+    assert!(offences.is_empty(), "{}", offences.join("\n"));
+}
+
+#[test]
+fn each_kind_of_offence_is_found() {
+    let on = |name: &str, ours, tests_only| Dependency {
+        name: name.to_owned(),
+        ours,
+        tests_only,
+    };
+    for (name, dependency, expected) in [
+        (
+            "turn",
+            on("service", true, false),
+            "turn imports service, which is not below it",
+        ),
+        (
+            "model",
+            on("store", true, true),
+            "model imports store, which is not below it",
+        ),
+        (
+            "turn",
+            on("new", true, false),
+            "turn imports new, which is not below it",
+        ),
+        ("turn", on("testkit", true, false), "turn ships testkit"),
+        (
+            "daemon",
+            on("sqlx", false, false),
+            "daemon may not depend on sqlx",
+        ),
+        (
+            "new",
+            on("serde", false, false),
+            "new has no layer: add it to the table",
+        ),
+    ] {
+        let graph = Graph::from([(name.to_owned(), vec![dependency])]);
+        assert_eq!(offences(&graph), [expected]);
+    }
+    let fine = vec![on("store", true, false), on("testkit", true, true)];
+    let graph = Graph::from([("turn".to_owned(), fine)]);
+    assert_eq!(offences(&graph), Vec::<String>::new());
+}

@@ -1,0 +1,150 @@
+//! What the compiler does not check in the repository's own files.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::{Context, ensure};
+
+/// The longest Rust file, in lines. Most have about 120.
+const MAX_LINES: usize = 500;
+
+/// Words of unfinished work, and the attribute that silences a lint without a check that it still
+/// applies. Written in two halves, so that this file does not find itself.
+const UNWANTED: [&str; 4] = [
+    concat!("TO", "DO"),
+    concat!("FIX", "ME"),
+    concat!("#[", "allow("),
+    concat!("#![", "allow("),
+];
+
+/// Folders that exist on somebody's machine only.
+const MACHINE: [&str; 3] = [
+    concat!("/ro", "ot/"),
+    concat!("/Use", "rs/"),
+    concat!("/ho", "me/"),
+];
+
+/// The home folder inside agent pods belongs to the product.
+const POD_HOME: &str = concat!("/ho", "me/agent");
+
+/// A text file of the repository.
+struct Text {
+    name: String,
+    content: String,
+}
+
+fn repository() -> anyhow::Result<PathBuf> {
+    let above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
+    Ok(above.context("no repository above the crate")?.to_owned())
+}
+
+/// All files that are committed or would be, with those left out that are no text.
+fn texts() -> anyhow::Result<Vec<Text>> {
+    let root = repository()?;
+    let output = Command::new("git")
+        // The files may belong to another user, as in a container.
+        .args(["-c", "safe.directory=*", "ls-files", "-z"])
+        .args(["--cached", "--others", "--exclude-standard"])
+        .current_dir(&root)
+        .output()
+        .context("failed to start git")?;
+    ensure!(
+        output.status.success(),
+        "git ls-files failed: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let names = String::from_utf8(output.stdout)?;
+    let text = |name: &str| {
+        let content = fs::read_to_string(root.join(name)).ok()?;
+        let name = name.to_owned();
+        Some(Text { name, content })
+    };
+    Ok(names.split_terminator('\0').filter_map(text).collect())
+}
+
+/// The texts of one kind, by extension.
+fn with_extension(extension: &str) -> anyhow::Result<Vec<Text>> {
+    let mut texts = texts()?;
+    texts.retain(|text| Path::new(&text.name).extension() == Some(extension.as_ref()));
+    Ok(texts)
+}
+
+/// Names each line that `offends`, like `crates/model/src/lib.rs:3`.
+fn lines<'a>(texts: &'a [Text], offends: impl Fn(&str) -> bool + 'a) -> Vec<String> {
+    let numbered = |text: &'a Text| {
+        let lines = text.content.lines().enumerate();
+        lines.map(move |(index, line)| (&text.name, index + 1, line))
+    };
+    texts
+        .iter()
+        .flat_map(numbered)
+        .filter(|(_, _, line)| offends(line))
+        .map(|(name, number, _)| format!("{name}:{number}"))
+        .collect()
+}
+
+fn names_a_machine(line: &str) -> bool {
+    let line = line.replace(POD_HOME, "");
+    MACHINE.iter().any(|folder| line.contains(folder))
+}
+
+#[test]
+fn no_rust_file_is_longer_than_five_hundred_lines() {
+    let mut long = with_extension("rs").unwrap();
+    assert!(!long.is_empty(), "no file was looked at");
+    long.retain(|text| text.content.lines().count() > MAX_LINES);
+    let long: Vec<_> = long.iter().map(|text| &text.name).collect();
+    assert!(long.is_empty(), "{long:?}");
+}
+
+#[test]
+fn no_work_is_left_open_and_no_lint_is_silenced_unseen() {
+    let texts = with_extension("rs").unwrap();
+    let found = lines(&texts, |line| {
+        UNWANTED.iter().any(|word| line.contains(word))
+    });
+    assert!(found.is_empty(), "{found:?}");
+}
+
+#[test]
+fn every_statement_says_in_front_what_it_is_for() {
+    let mut texts = with_extension("sql").unwrap();
+    texts.retain(|text| !text.content.starts_with("-- "));
+    let bare: Vec<_> = texts.iter().map(|text| &text.name).collect();
+    assert!(bare.is_empty(), "{bare:?}");
+}
+
+#[test]
+fn every_crate_takes_the_lints_of_the_workspace() {
+    let mut manifests = with_extension("toml").unwrap();
+    manifests.retain(|text| text.name.ends_with("/Cargo.toml"));
+    assert!(!manifests.is_empty(), "no crate was looked at");
+    manifests.retain(|text| !text.content.contains("\n[lints]\nworkspace = true\n"));
+    let without: Vec<_> = manifests.iter().map(|text| &text.name).collect();
+    assert!(without.is_empty(), "{without:?}");
+}
+
+#[test]
+fn no_file_names_a_folder_of_somebodys_machine() {
+    let root = repository().unwrap();
+    let root = root.to_str().unwrap();
+    let texts = texts().unwrap();
+    let found = lines(&texts, |line| line.contains(root) || names_a_machine(line));
+    assert!(found.is_empty(), "{found:?}");
+}
+
+#[test]
+fn lines_are_found_by_file_and_number() {
+    let text = |content: &str| Text {
+        name: "a.rs".to_owned(),
+        content: content.to_owned(),
+    };
+    let texts = [text("fine\n"), text("fine\nsee this")];
+    assert_eq!(lines(&texts[..1], names_a_machine), Vec::<String>::new());
+    assert_eq!(lines(&texts, |line| line.contains("see")), ["a.rs:2"]);
+    assert!(!names_a_machine(POD_HOME));
+    assert!(names_a_machine(concat!("cd /ho", "me/me")));
+}
