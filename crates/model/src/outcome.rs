@@ -124,14 +124,18 @@ pub enum Sequel {
     /// Nothing: the outcome stands.
     Final,
     /// Another attempt at the same input.
-    Retry {
-        /// When it may start, at the earliest.
-        not_before: Option<Timestamp>,
-        /// Whether it must tell the agent that an earlier attempt may have been interrupted.
-        interrupted: bool,
-        /// Whether the attempt that ended counts as a failed one.
-        counts: bool,
-    },
+    Retry(NextAttempt),
+}
+
+/// Another attempt at the same input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NextAttempt {
+    /// When it may start, at the earliest.
+    pub not_before: Option<Timestamp>,
+    /// Whether it must tell the agent that an earlier attempt may have been interrupted.
+    pub interrupted: bool,
+    /// Whether the attempt that ended counts as a failed one.
+    pub counts: bool,
 }
 
 /// Decides what follows a run of `input` that ended with `outcome`, when `failed_before` attempts
@@ -171,21 +175,21 @@ pub fn sequel(
     }
     if failure.kind == FailureKind::HandedBack {
         // Stopping a server is nobody's failure: no attempt is used up and nothing waits.
-        return Sequel::Retry {
+        return Sequel::Retry(NextAttempt {
             not_before: None,
             interrupted: failure.prompted,
             counts: false,
-        };
+        });
     }
     let failures = failed_before + 1;
     if failures >= policies.retry.attempts {
         return Sequel::Final;
     }
-    Sequel::Retry {
+    Sequel::Retry(NextAttempt {
         not_before: Some(now + backoff(input, failures, &policies.retry)),
         interrupted: failure.prompted,
         counts: true,
-    }
+    })
 }
 
 /// The wait after the `failures`-th failed attempt: exponential, and spread over its upper half so

@@ -5,7 +5,10 @@ use std::time::Duration;
 use crate::{
     automation::{Decision, Standing, decide},
     ids::InputId,
-    outcome::{Failure, FailureKind, Outcome, Sequel, StopReason, consecutive_failures, sequel},
+    outcome::{
+        Failure, FailureKind, NextAttempt, Outcome, Sequel, StopReason, consecutive_failures,
+        sequel,
+    },
     policy::{OnCrash, Overlap, Policies, SessionMode},
     run::{RunStatus, SkipReason},
     session::SessionState,
@@ -216,10 +219,10 @@ fn the_wait_grows_stays_within_its_bounds_and_is_the_same_for_the_same_input() {
     policies.retry.attempts = 40;
     for failed_before in 0..30 {
         let wait = |outcome: &Outcome| match after(outcome, failed_before, &policies) {
-            Sequel::Retry {
+            Sequel::Retry(NextAttempt {
                 not_before: Some(at),
                 ..
-            } => at.since(Timestamp::UNIX_EPOCH),
+            }) => at.since(Timestamp::UNIX_EPOCH),
             other => panic!("{other:?}"),
         };
         let full =
@@ -239,11 +242,11 @@ fn a_lost_worker_says_so_to_the_next_attempt_or_fails_as_on_crash_says() {
     let retry = after(&lost, 0, &Policies::default());
     assert!(matches!(
         retry,
-        Sequel::Retry {
+        Sequel::Retry(NextAttempt {
             interrupted: true,
             counts: true,
             ..
-        }
+        })
     ));
     let policies = Policies {
         on_crash: OnCrash::Fail,
@@ -253,21 +256,21 @@ fn a_lost_worker_says_so_to_the_next_attempt_or_fails_as_on_crash_says() {
     let unsent = failed(FailureKind::WorkerLost, false);
     assert!(matches!(
         after(&unsent, 0, &policies),
-        Sequel::Retry {
+        Sequel::Retry(NextAttempt {
             interrupted: false,
             ..
-        }
+        })
     ));
 }
 
 #[test]
 fn handing_back_uses_up_no_attempt() {
     let handed_back = failed(FailureKind::HandedBack, true);
-    let expected = Sequel::Retry {
+    let expected = Sequel::Retry(NextAttempt {
         not_before: None,
         interrupted: true,
         counts: false,
-    };
+    });
     assert_eq!(after(&handed_back, 7, &Policies::default()), expected);
 }
 

@@ -6,7 +6,7 @@ use model::{
     entity::{Automation, Run},
     lifecycle::Lifecycle,
     limits,
-    outcome::{Outcome, Sequel, StopReason, consecutive_failures, sequel},
+    outcome::{NextAttempt, Outcome, Sequel, StopReason, consecutive_failures, sequel},
     policy::{Overlap, Policies},
     run::{Origin, RunEvent, RunStatus},
     transcript::{self, Source},
@@ -156,32 +156,8 @@ pub(super) async fn end(
     .await?;
 
     match next {
-        Sequel::Retry {
-            not_before,
-            interrupted,
-            counts,
-        } => {
-            let overlap = automation.as_ref().map_or(Overlap::Allow, |found| {
-                found.policies.overlap(found.session_mode)
-            });
-            let attempt = Attempt {
-                tenant: run.tenant_id,
-                input: run.input_id,
-                number: run.attempt + 1,
-                failures: run.failures + i64::from(counts),
-                origin: run.origin,
-                session,
-                seat,
-                automation: run.automation_id,
-                trigger: run.trigger_id,
-                scheduled_for: run.scheduled_for,
-                exclusive: overlap != Overlap::Allow,
-                content: &run.content,
-                not_before,
-                interrupted: interrupted.then_some(run.id).or(run.interrupted_run_id),
-                input_at: run.input_at,
-            };
-            insert(store, tx, &attempt, now).await?;
+        Sequel::Retry(next) => {
+            insert_next(store, tx, place, run, automation.as_ref(), next, now).await?;
         }
         Sequel::Final => {
             if let Some(automation) = &automation {
@@ -294,17 +270,57 @@ async fn remember(
     Ok(())
 }
 
+/// Makes the next attempt at a run's input.
+async fn insert_next(
+    store: &Store,
+    tx: &mut Tx,
+    place: Place,
+    run: &Run,
+    automation: Option<&Automation>,
+    next: NextAttempt,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let overlap = automation.map_or(Overlap::Allow, |found| {
+        found.policies.overlap(found.session_mode)
+    });
+    let Some(seat) = place.seat else {
+        return Ok(());
+    };
+    let attempt = Attempt {
+        tenant: run.tenant_id,
+        input: run.input_id,
+        number: run.attempt + 1,
+        failures: run.failures + i64::from(next.counts),
+        origin: run.origin,
+        session: place.session,
+        seat,
+        automation: run.automation_id,
+        trigger: run.trigger_id,
+        scheduled_for: run.scheduled_for,
+        exclusive: overlap != Overlap::Allow,
+        content: &run.content,
+        not_before: next.not_before,
+        interrupted: next
+            .interrupted
+            .then_some(run.id)
+            .or(run.interrupted_run_id),
+        input_at: run.input_at,
+    };
+    insert(store, tx, &attempt, now).await?;
+    Ok(())
+}
+
 /// Says in the visible end what follows it.
 fn with_sequel(text: String, next: Sequel) -> String {
     match next {
         Sequel::Final => text,
-        Sequel::Retry {
+        Sequel::Retry(NextAttempt {
             not_before: None, ..
-        } => format!("{text} It will be taken up again."),
-        Sequel::Retry {
+        }) => format!("{text} It will be taken up again."),
+        Sequel::Retry(NextAttempt {
             not_before: Some(at),
             ..
-        } => {
+        }) => {
             let at = at.jiff().round(jiff::Unit::Second).unwrap_or(at.jiff());
             format!("{text} It will be tried again at {at}.")
         }
