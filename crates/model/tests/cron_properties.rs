@@ -179,7 +179,7 @@ proptest! {
     fn fires_are_those_that_a_walk_by_the_minute_finds(
         expression in expression(Just(Field::Star)),
         (zone, change) in select(&CHANGES[..]),
-        before in 0..130_000_i64,
+        before in prop_oneof![-7200..7200_i64, 0..130_000_i64],
         length in 0..200_000_i64,
         limit in 0..20_usize,
     ) {
@@ -206,7 +206,7 @@ proptest! {
     fn from_any_instant_the_next_fire_is_the_first_that_a_walk_finds(
         expression in expression(field(1, 12)),
         (zone, change) in select(&CHANGES[..]),
-        before in 0..8_000_000_i64,
+        before in prop_oneof![-7200..7200_i64, 0..8_000_000_i64],
         micros in 0..1_000_000_i64,
     ) {
         let after = Timestamp::from_microsecond((change - before) * 1_000_000 + micros).unwrap();

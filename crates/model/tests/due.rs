@@ -91,6 +91,9 @@ fn a_stretch_counts_skipped_and_repeated_times_as_they_fire() {
     // 02:00 and 02:30 are skipped together: one fire instead of two.
     let twice = cron("0,30 2 * * *", "America/New_York");
     assert_eq!(twice.count(first, now), 2 * 365 - 1);
+    // 02:00 is skipped and 03:00 is not: they meet in one instant and fire once.
+    let meeting = cron("0 2,3 * * *", "America/New_York");
+    assert_eq!(meeting.count(first, now), 2 * 365 - 1);
     // Hourly: the skipped hour and the repeated one cancel out.
     let hourly = cron("0 * * * *", "America/New_York");
     assert_eq!(hourly.count(first, now), 24 * 365);
