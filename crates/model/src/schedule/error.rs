@@ -76,7 +76,8 @@ pub enum Error {
     },
     /// Quiet hours are not ones.
     #[error(
-        "read the quiet hours {window:?}: {problem}; accepted are up to 16 windows such as 22:00-07:00"
+        "read the quiet hours {window:?}: {problem}; accepted are up to {} windows such as 22:00-07:00",
+        super::MAX_QUIET_WINDOWS
     )]
     QuietHours {
         /// What was given, shortened.

@@ -1,0 +1,46 @@
+//! The page `docs/clock-changes.md` says what the code does.
+#![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
+
+use model::schedule::{Schedule, Spec, describe_fire};
+
+const PAGE: &str = include_str!("../../../docs/clock-changes.md");
+
+/// Rows of the table of examples, taken apart.
+fn examples() -> impl Iterator<Item = [&'static str; 4]> {
+    PAGE.split_once("## Examples")
+        .unwrap()
+        .1
+        .lines()
+        .filter(|line| line.starts_with("| `"))
+        .map(|row| {
+            let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+            cells.try_into().unwrap()
+        })
+}
+
+#[test]
+fn every_example_of_the_page_is_what_the_code_does() {
+    let mut compared = 0;
+    for [expression, zone, after, fires] in examples() {
+        let spec = Spec::Cron {
+            expression: expression.trim_matches('`').into(),
+            zone: zone.into(),
+        };
+        let schedule = Schedule::parse(&spec).unwrap();
+        let zone = spec.zone().unwrap();
+        let shown = |instant| {
+            let whole = describe_fire(instant, &zone);
+            let without_zone = whole.strip_suffix(&format!(" {zone}")).unwrap();
+            without_zone.split_once(' ').unwrap().1.to_owned()
+        };
+        let [date, time, offset] = after.split(' ').collect::<Vec<_>>().try_into().unwrap();
+        let from = format!("{date}T{time}{offset}").parse().unwrap();
+        assert_eq!(shown(from), after, "the zone shows another offset then");
+        let expected: Vec<&str> = fires.split(", ").collect();
+        let found = schedule.upcoming(from, expected.len());
+        let found: Vec<String> = found.into_iter().map(shown).collect();
+        assert_eq!(found, expected, "{expression} in {zone} after {after}");
+        compared += 1;
+    }
+    assert!(compared >= 19, "only {compared} rows were found");
+}

@@ -1,0 +1,100 @@
+//! What became due during a long sleep.
+#![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
+
+use std::time::Duration;
+
+use model::{
+    Timestamp,
+    schedule::{Due, Schedule, Spec, Stretch, due},
+};
+
+fn at(text: &str) -> Timestamp {
+    text.parse().unwrap()
+}
+
+fn cron(expression: &str, zone: &str) -> Schedule {
+    let spec = Spec::Cron {
+        expression: expression.into(),
+        zone: zone.into(),
+    };
+    Schedule::parse(&spec).unwrap()
+}
+
+fn every(period: &str, anchor: Timestamp) -> Schedule {
+    let spec = Spec::Every {
+        period: period.parse().unwrap(),
+        anchor,
+        zone: "UTC".into(),
+    };
+    Schedule::parse(&spec).unwrap()
+}
+
+#[test]
+fn nothing_is_due_before_its_time_or_without_one() {
+    let nothing = Due {
+        earlier: None,
+        instants: Vec::new(),
+    };
+    let (early, late) = (at("2026-11-21T08:00:00Z"), at("2026-11-21T09:00:00Z"));
+    assert_eq!(due(&cron("0 9 * * *", "UTC"), late, early, 10), nothing);
+    assert_eq!(due(&Schedule::Manual, early, late, 10), nothing);
+    assert_eq!(due(&Schedule::At(late), early, early, 10), nothing);
+}
+
+#[test]
+fn the_first_due_instant_and_the_present_are_both_included() {
+    let hourly = every("1h", at("2026-11-21T08:00:00Z"));
+    let (first, now) = (at("2026-11-21T08:00:00Z"), at("2026-11-21T10:00:00Z"));
+    let expected = [first, at("2026-11-21T09:00:00Z"), now];
+    assert_eq!(due(&hourly, first, now, 3).instants, expected);
+    let two = due(&hourly, first, now, 2);
+    assert_eq!(two.instants, expected[1..]);
+    let earlier = Stretch {
+        first,
+        last: first,
+        count: 1,
+    };
+    assert_eq!(two.earlier, Some(earlier));
+    assert_eq!(due(&Schedule::At(now), now, now, 1).instants, [now]);
+}
+
+/// Bounded by the test runner's patience: a walk over these 34 million instants takes minutes.
+#[test]
+fn four_hundred_days_of_seconds_are_counted_without_a_walk() {
+    const DAYS: u64 = 400;
+    let first = at("2026-01-01T00:00:00Z");
+    let now = first + Duration::from_hours(24 * DAYS) + Duration::from_micros(500);
+    for schedule in [
+        every("1s", first),
+        cron("* * * * * *", "UTC"),
+        cron("* * * * * *", "America/New_York"),
+    ] {
+        let slept = due(&schedule, first, now, 2);
+        let newest = now.saturating_sub(Duration::from_micros(500));
+        let second = Duration::from_secs(1);
+        assert_eq!(slept.instants, [newest.saturating_sub(second), newest]);
+        let earlier = Stretch {
+            first,
+            last: newest.saturating_sub(2 * second),
+            count: DAYS * 86_400 + 1 - 2,
+        };
+        assert_eq!(slept.earlier, Some(earlier));
+    }
+}
+
+#[test]
+fn a_stretch_counts_skipped_and_repeated_times_as_they_fire() {
+    let (first, now) = (at("2026-03-01T00:00:00Z"), at("2027-03-01T00:00:00Z"));
+    // Daily at 02:30: the day of the gap fires once, too.
+    let daily = cron("30 2 * * *", "America/New_York");
+    assert_eq!(daily.count(first, now), 365);
+    // 02:00 and 02:30 are skipped together: one fire instead of two.
+    let twice = cron("0,30 2 * * *", "America/New_York");
+    assert_eq!(twice.count(first, now), 2 * 365 - 1);
+    // 02:00 is skipped and 03:00 is not: they meet in one instant and fire once.
+    let meeting = cron("0 2,3 * * *", "America/New_York");
+    assert_eq!(meeting.count(first, now), 2 * 365 - 1);
+    // Hourly: the skipped hour and the repeated one cancel out.
+    let hourly = cron("0 * * * *", "America/New_York");
+    assert_eq!(hourly.count(first, now), 24 * 365);
+}
