@@ -2,5 +2,6 @@
 
 pub mod acp_lines;
 pub mod clock;
+pub mod databases;
 pub mod model_server;
 pub mod real_agents;
