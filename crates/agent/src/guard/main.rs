@@ -77,7 +77,10 @@ struct NotGuarding {
 impl<E: Into<io::Error>> From<E> for NotGuarding {
     fn from(error: E) -> Self {
         let reason = format!("guard: {}", error.into());
-        Self { code: GUARD_FAILED, reason }
+        Self {
+            code: GUARD_FAILED,
+            reason,
+        }
     }
 }
 
@@ -108,7 +111,8 @@ impl<'a> Guard<'a> {
         let bad = |what| io::Error::new(io::ErrorKind::InvalidInput, what);
         let mut args = args.into_iter();
         let millis = args.next().and_then(|arg| arg.to_str()?.parse().ok());
-        let millis = millis.ok_or_else(|| bad("the first argument is no number of milliseconds"))?;
+        let millis =
+            millis.ok_or_else(|| bad("the first argument is no number of milliseconds"))?;
         let program = args.next().ok_or_else(|| bad("no program to guard"))?;
 
         let child_ended = own_signals()?;
@@ -126,19 +130,20 @@ impl<'a> Guard<'a> {
         let mut command = Command::new(&program);
         // A group of its own: a tool that signals "its group" must not reach the guard.
         command.args(args).process_group(0);
-        command.stdin(ends.stdin).stdout(ends.stdout).stderr(ends.stderr);
+        command
+            .stdin(ends.stdin)
+            .stdout(ends.stdout)
+            .stderr(ends.stderr);
         let child = command.spawn().map_err(|error| NotGuarding {
             code: NOT_STARTED,
             reason: error.to_string(),
         })?;
-        let agent = Pid::from_child(&child);
-        say(control, &Report::Started(agent.as_raw_nonzero().get()));
         Ok(Self {
             control,
             heard: Vec::new(),
             lease,
             child_ended,
-            agent,
+            agent: Pid::from_child(&child),
             status: None,
         })
     }
@@ -165,7 +170,11 @@ impl<'a> Guard<'a> {
     fn wait(&mut self, until: Option<Instant>) -> io::Result<Fate> {
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
         let [control, lease, child] = ready(
-            [self.control.as_fd(), self.lease.as_fd(), self.child_ended.as_fd()],
+            [
+                self.control.as_fd(),
+                self.lease.as_fd(),
+                self.child_ended.as_fd(),
+            ],
             left,
         )?;
         if child {
@@ -274,8 +283,14 @@ fn signal_tree(signal: Signal) {
 /// A lease of nothing ends at once; zero would mean to the kernel that no timer runs.
 fn set_timer(timer: &OwnedFd, time: Duration) -> io::Result<()> {
     let time = time.max(Duration::from_nanos(1));
-    let never = Timespec { tv_sec: 0, tv_nsec: 0 };
-    let value = Itimerspec { it_interval: never, it_value: timespec(time) };
+    let never = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    let value = Itimerspec {
+        it_interval: never,
+        it_value: timespec(time),
+    };
     timerfd_settime(timer, TimerfdTimerFlags::empty(), &value)?;
     Ok(())
 }

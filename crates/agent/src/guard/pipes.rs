@@ -36,7 +36,12 @@ impl AgentEnds<PipeReader, PipeWriter> {
         if !control.push(SendAncillaryMessage::ScmRights(&ends)) {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        sendmsg(socket, &[IoSlice::new(&GREETING)], &mut control, SendFlags::NOSIGNAL)?;
+        sendmsg(
+            socket,
+            &[IoSlice::new(&GREETING)],
+            &mut control,
+            SendFlags::NOSIGNAL,
+        )?;
         Ok(())
     }
 }
@@ -62,7 +67,11 @@ impl AgentEnds<OwnedFd, OwnedFd> {
             .flatten();
         let mut next = || ends.next().filter(|_| received.bytes == GREETING.len());
         match (next(), next(), next()) {
-            (Some(stdin), Some(stdout), Some(stderr)) => Ok(Self { stdin, stdout, stderr }),
+            (Some(stdin), Some(stdout), Some(stderr)) => Ok(Self {
+                stdin,
+                stdout,
+                stderr,
+            }),
             _ => Err(io::Error::new(
                 io::ErrorKind::InvalidData,
                 "the worker did not hand over the agent's three streams",

@@ -87,7 +87,10 @@ impl Table {
         for row in &self.0 {
             children.entry(row.parent).or_default().push(row);
         }
-        let mut open: Vec<i32> = roots.into_iter().map(|pid| pid.as_raw_nonzero().get()).collect();
+        let mut open: Vec<i32> = roots
+            .into_iter()
+            .map(|pid| pid.as_raw_nonzero().get())
+            .collect();
         let mut seen: HashSet<i32> = open.iter().copied().collect();
         let mut found = Vec::new();
         while let Some(parent) = open.pop() {
@@ -108,7 +111,11 @@ impl Table {
     /// All live processes with `assignment` in their environment, and all their descendants, whose
     /// own environment may have been cleared. `except` is never among them.
     pub(super) fn marked(&self, assignment: &str, except: Pid) -> Vec<Process> {
-        let live = self.0.iter().filter(|row| !row.zombie).map(|row| row.process);
+        let live = self
+            .0
+            .iter()
+            .filter(|row| !row.zombie)
+            .map(|row| row.process);
         let mut marked: Vec<Process> = live
             .filter(|process| process.pid != except && process.has_variable(assignment.as_bytes()))
             .collect();
