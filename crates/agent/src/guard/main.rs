@@ -138,14 +138,12 @@ impl<'a> Guard<'a> {
             code: NOT_STARTED,
             reason: error.to_string(),
         })?;
-        let agent = Pid::from_child(&child);
-        say(control, &Report::Started(agent.as_raw_nonzero().get()));
         Ok(Self {
             control,
             heard: Vec::new(),
             lease,
             child_ended,
-            agent,
+            agent: Pid::from_child(&child),
             status: None,
         })
     }

@@ -1,0 +1,13 @@
+//! The client against the scripted agent, and the guard against processes that try to get away.
+//!
+//! Needs `matins-testkit`: `cargo build -p matins-testkit` first.
+
+mod guard;
+mod misbehaving;
+mod permissions;
+mod prompts;
+mod restore;
+mod settings;
+mod shutdown;
+mod start;
+mod support;
