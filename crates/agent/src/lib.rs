@@ -35,7 +35,7 @@ pub use limits::Limits;
 pub use offers::{AuthMethod, Offers};
 pub use open::{McpServer, OpenError, Opened, Restore};
 pub use permission::{Decision, OptionKind, PermissionOption, PermissionRequest, Permissions};
-pub use prompt::{PromptEnd, PromptError, StopReason};
+pub use prompt::{PromptEnd, PromptError};
 pub use settings::{Mode, Modes, Setting, SettingsError};
 pub use shutdown::{Exit, Grace, How};
 pub use update::{Cost, PlanEntry, ToolCall, Update, Usage};

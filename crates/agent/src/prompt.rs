@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use model::AcpSessionId;
+use model::{AcpSessionId, outcome::StopReason};
 use serde_json::Value;
 use tokio::{sync::mpsc, time::timeout};
 
@@ -11,21 +11,6 @@ use crate::{
     router::Turn,
     sdk::{AgentError, CallError},
 };
-
-/// How an agent says that its turn is over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StopReason {
-    /// It has finished. Not success by itself: agents end the turn with an apology, too.
-    EndTurn,
-    /// The model's answer was cut at its length limit.
-    MaxTokens,
-    /// The limit of model requests in one turn was reached.
-    MaxTurnRequests,
-    /// The model refused.
-    Refusal,
-    /// The prompt was cancelled.
-    Cancelled,
-}
 
 /// How a prompt ended.
 #[derive(Debug, Clone, PartialEq)]

@@ -24,6 +24,8 @@ pub use ledger::StoreLedger;
 pub use once::take_one;
 pub use pool::Stopped;
 
+use crate::{scheduler::Scheduler, watchdog::Watchdog};
+
 /// Wakes the loops after something changed in the database. Cheap to clone.
 #[derive(Clone)]
 pub struct Waker {
@@ -65,9 +67,33 @@ impl Daemon {
         let waker = Waker::new();
         let stop = CancellationToken::new();
         let hand_back = CancellationToken::new();
+        let scheduler = Scheduler {
+            host: host.clone(),
+            waker: waker.clone(),
+        };
+        let watchdog = Watchdog {
+            host: host.clone(),
+            waker: waker.clone(),
+        };
+        // Nobody wakes the watchdog: what it looks for is that nothing happens.
+        let never = Arc::new(Notify::new());
+        let (tick, period) = (host.settings.tick, host.settings.watchdog);
+        let wake = Arc::clone(&waker.scheduler);
         let loops = vec![
-            tokio::spawn(scheduler::run(host.clone(), waker.clone(), stop.clone())),
-            tokio::spawn(watchdog::run(host.clone(), waker.clone(), stop.clone())),
+            tokio::spawn(runner::run(
+                scheduler,
+                host.clone(),
+                tick,
+                wake,
+                stop.clone(),
+            )),
+            tokio::spawn(runner::run(
+                watchdog,
+                host.clone(),
+                period,
+                never,
+                stop.clone(),
+            )),
         ];
         let pool = tokio::spawn(pool::run(
             host.clone(),

@@ -29,6 +29,7 @@ pub(crate) async fn run(
     stop: CancellationToken,
     hand_back: CancellationToken,
 ) -> Stopped {
+    let (claim, beats) = (Arc::clone(&waker.pool), Arc::clone(&waker.beats));
     let mut turns = Turns {
         host,
         waker,
@@ -38,13 +39,12 @@ pub(crate) async fn run(
     };
     while !stop.is_cancelled() {
         if let Err(error) = turns.claim().await {
-            let error: &dyn std::error::Error = &error;
-            tracing::error!(error, "failed to claim runs, will try again");
+            report("claim runs, will try again", &error);
         }
         let net = turns.host.settings.tick;
         tokio::select! {
-            () = turns.waker.pool.notified() => {}
-            () = turns.waker.beats.notified() => turns.beat(),
+            () = claim.notified() => {}
+            () = beats.notified() => turns.beat(),
             _ = turns.ended() => {}
             () = sleep(net) => {}
             () = stop.cancelled() => {}
@@ -58,7 +58,7 @@ pub(crate) async fn run(
                 Some(Ended::Finished) => stopped.finished += 1,
                 _ => {}
             },
-            () = turns.waker.beats.notified() => turns.beat(),
+            () = beats.notified() => turns.beat(),
         }
     }
     stopped
@@ -109,8 +109,7 @@ impl Turns {
             match execute(&StoreLedger::new(host), &agents, run, &orders).await {
                 Ok(ended) => Some(ended),
                 Err(error) => {
-                    let error: &dyn std::error::Error = &error;
-                    tracing::error!(%run, error, "failed to take the turn of {run}");
+                    report(&format!("take the turn of {run}"), &error);
                     None
                 }
             }
@@ -141,4 +140,8 @@ impl Turns {
             beat.notify_one();
         }
     }
+}
+
+fn report(what: &str, error: &(dyn std::error::Error + 'static)) {
+    tracing::error!(error, "failed to {what}");
 }

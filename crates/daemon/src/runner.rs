@@ -11,44 +11,54 @@ use crate::{Error, Host};
 /// The shortest and the longest pause after a look that failed.
 const PAUSES: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(30)];
 
-/// Calls `tick` until the loop is stopped: when it wants to look again, when it is woken, and at the
-/// latest after `longest`. After an error it waits longer each time.
-pub(crate) async fn run<T>(
-    name: &'static str,
-    host: &Host,
+/// Something that is looked at again and again.
+pub(crate) trait Look: Send + Sync {
+    /// What errors call it.
+    const NAME: &'static str;
+
+    /// Looks once, and says when it wants to look again.
+    fn look(&self, now: Timestamp)
+    -> impl Future<Output = Result<Option<Timestamp>, Error>> + Send;
+}
+
+/// Looks until it is stopped: when the last look wanted it, when it is woken, and at the latest after
+/// `longest`. After an error it waits longer each time.
+pub(crate) async fn run<L: Look>(
+    look: L,
+    host: Host,
     longest: Duration,
-    wake: &Arc<Notify>,
-    stop: &CancellationToken,
-    mut tick: T,
-) where
-    T: AsyncFnMut(Timestamp) -> Result<Option<Timestamp>, Error>,
-{
+    wake: Arc<Notify>,
+    stop: CancellationToken,
+) {
     let mut pause = PAUSES[0];
     while !stop.is_cancelled() {
         let now = host.now();
-        let until = match tick(now).await {
+        let until = match look.look(now).await {
             Ok(next) => {
                 pause = PAUSES[0];
                 let net = now + longest;
                 next.map_or(net, |next| next.min(net))
             }
             Err(error) => {
-                let error: &dyn std::error::Error = &error;
-                tracing::error!(
-                    error,
-                    "failed to run the {name}, will try again in {pause:?}"
-                );
                 let until = now + pause;
+                report(L::NAME, &error, pause);
                 pause = (pause * 2).min(PAUSES[1]);
                 until
             }
         };
         tokio::select! {
-            () = sleep_until(host, until, longest) => {}
+            () = sleep_until(&host, until, longest) => {}
             () = wake.notified() => {}
             () = stop.cancelled() => {}
         }
     }
+}
+
+fn report(name: &str, error: &(dyn std::error::Error + 'static), pause: Duration) {
+    tracing::error!(
+        error,
+        "failed to run the {name}, will try again in {pause:?}"
+    );
 }
 
 /// Sleeps until the clock says `until`, and never longer than `longest` in all.

@@ -2,9 +2,8 @@
 
 use model::Timestamp;
 use store::Scope;
-use tokio_util::sync::CancellationToken;
 
-use crate::{Error, Host, Waker, runner};
+use crate::{Error, Host, Waker, runner::Look};
 
 /// One look. Gives when the next is wanted.
 pub(crate) async fn tick(host: &Host, now: Timestamp) -> Result<Tick, Error> {
@@ -46,22 +45,20 @@ pub(crate) struct Tick {
     pub(crate) next: Option<Timestamp>,
 }
 
-/// Looks whenever something is due, until it is stopped.
-pub(crate) async fn run(host: Host, waker: Waker, stop: CancellationToken) {
-    let longest = host.settings.tick;
-    runner::run(
-        "scheduler",
-        &host,
-        longest,
-        &waker.scheduler,
-        &stop,
-        async |now| {
-            let tick = tick(&host, now).await?;
-            if tick.started > 0 {
-                waker.pool.notify_one();
-            }
-            Ok(tick.next)
-        },
-    )
-    .await;
+/// The scheduler of one server.
+pub(crate) struct Scheduler {
+    pub(crate) host: Host,
+    pub(crate) waker: Waker,
+}
+
+impl Look for Scheduler {
+    const NAME: &'static str = "scheduler";
+
+    async fn look(&self, now: Timestamp) -> Result<Option<Timestamp>, Error> {
+        let tick = tick(&self.host, now).await?;
+        if tick.started > 0 {
+            self.waker.pool.notify_one();
+        }
+        Ok(tick.next)
+    }
 }

@@ -1,9 +1,8 @@
 //! Gives up runs whose worker is lost, so that their inputs are taken up again.
 
 use model::{RunId, Timestamp};
-use tokio_util::sync::CancellationToken;
 
-use crate::{Error, Host, Waker, process::is_gone, runner};
+use crate::{Error, Host, Waker, process::is_gone, runner::Look};
 
 /// One look: runs whose heartbeat is stale, and those whose worker was a process of this machine that
 /// is gone. Gives the runs that were given up.
@@ -21,18 +20,22 @@ pub(crate) async fn tick(host: &Host, now: Timestamp) -> Result<Vec<RunId>, Erro
     Ok(stalled)
 }
 
-/// Looks at its own period, and when the oldest heartbeat can have become stale.
-pub(crate) async fn run(host: Host, waker: Waker, stop: CancellationToken) {
-    let longest = host.settings.watchdog;
-    // Nobody wakes the watchdog: what it looks for is that nothing happens.
-    let never = std::sync::Arc::new(tokio::sync::Notify::new());
-    runner::run("watchdog", &host, longest, &never, &stop, async |now| {
-        if !tick(&host, now).await?.is_empty() {
-            waker.scheduler.notify_one();
-            waker.pool.notify_one();
+/// The watchdog of one server. It looks at its own period, and when the oldest heartbeat can have
+/// become stale.
+pub(crate) struct Watchdog {
+    pub(crate) host: Host,
+    pub(crate) waker: Waker,
+}
+
+impl Look for Watchdog {
+    const NAME: &'static str = "watchdog";
+
+    async fn look(&self, now: Timestamp) -> Result<Option<Timestamp>, Error> {
+        if !tick(&self.host, now).await?.is_empty() {
+            self.waker.scheduler.notify_one();
+            self.waker.pool.notify_one();
         }
-        let oldest = host.store.oldest_heartbeat().await?;
-        Ok(oldest.map(|at| at + host.settings.heartbeat_stale))
-    })
-    .await;
+        let oldest = self.host.store.oldest_heartbeat().await?;
+        Ok(oldest.map(|at| at + self.host.settings.heartbeat_stale))
+    }
 }

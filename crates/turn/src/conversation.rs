@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use agent::{Agent, PromptEnd, PromptError};
-use model::{RunId, policy::Policies, turn::Settled};
+use model::{RunId, outcome::StopReason, policy::Policies, turn::Settled};
 use tokio::{
     sync::{mpsc, watch},
     time::{Instant, MissedTickBehavior, interval, sleep_until},
@@ -13,6 +13,7 @@ use crate::{
     ledger::Ledger,
     pulse::{Pulse, Stop},
     recorder::Recorder,
+    warn,
 };
 
 /// How often text being written and rows of the transcript are flushed at the most.
@@ -113,13 +114,13 @@ pub(crate) async fn converse(
                 agent.cancel();
                 asked = Some((Asked::Inactive, Instant::now() + CANCEL_GRACE));
             }
-            () = sleep_until(give_up) => match asked {
-                Some((asked, _)) => return asked.end(false),
-                None => {
-                    agent.cancel();
-                    asked = Some((Asked::Timeout, Instant::now() + CANCEL_GRACE));
+            () = sleep_until(give_up) => {
+                if let Some((asked, _)) = asked {
+                    return asked.end(false);
                 }
-            },
+                agent.cancel();
+                asked = Some((Asked::Timeout, Instant::now() + CANCEL_GRACE));
+            }
         }
     }
 }
@@ -129,7 +130,7 @@ fn settle(asked: Option<(Asked, Instant)>, end: Result<PromptEnd, PromptError>) 
     match (asked, end) {
         (None, end) => End::Answered(end),
         // It was done before it heard: its own word stands.
-        (Some((Asked::Stop(_), _)), Ok(end)) if end.stop_reason == agent::StopReason::EndTurn => {
+        (Some((Asked::Stop(_), _)), Ok(end)) if end.stop_reason == StopReason::EndTurn => {
             End::Answered(Ok(end))
         }
         (Some((asked, _)), end) => asked.end(end.is_ok()),
@@ -144,7 +145,7 @@ async fn flush_out(ledger: &dyn Ledger, run: RunId, recorder: &mut Recorder) -> 
         match ledger.record(run, pending).await {
             Ok(Settled::Written) => recorder.written(count),
             Ok(Settled::Lost) => return Settled::Lost,
-            Err(error) => report(run, &error),
+            Err(error) => warn(run, &error, "record the progress"),
         }
     }
     let (position, text) = recorder.unseen();
@@ -153,14 +154,10 @@ async fn flush_out(ledger: &dyn Ledger, run: RunId, recorder: &mut Recorder) -> 
         match ledger.live(run, position, text).await {
             Ok(Settled::Written) => recorder.seen(bytes),
             Ok(Settled::Lost) => return Settled::Lost,
-            Err(error) => report(run, &error),
+            Err(error) => warn(run, &error, "record the progress"),
         }
     }
     Settled::Written
-}
-
-fn report(run: RunId, error: &dyn std::error::Error) {
-    tracing::warn!(%run, error, "failed to record what {run} has done so far");
 }
 
 /// Keeps an agent alive through a step that takes time, and gives up when the turn must stop.

@@ -28,6 +28,7 @@ use crate::{
     permissions::ByRules,
     pulse::{Pulse, Stop, beat},
     recorder::{Recorded, Recorder},
+    warn,
 };
 
 /// How agents are started, and what keeps them alive.
@@ -135,8 +136,7 @@ async fn finish(
             Ok(Settled::Lost) => return Ok(Ended::Lost),
             Err(error) if Instant::now() + pause > until => return Err(error),
             Err(error) => {
-                let error: &dyn std::error::Error = &error;
-                tracing::warn!(%run, error, "failed to write the end of {run}, will try again");
+                warn(run, &error, "write the end");
                 sleep(pause).await;
                 pause = (pause * 2).min(Duration::from_secs(5));
             }
@@ -158,14 +158,14 @@ impl Turn<'_> {
         let deadline = Instant::now() + self.assignment.policies.timeout();
         let started = match self.start(deadline).await {
             Ok(agent) => agent,
-            Err(early) => return self.give_up(early, None, json!({})),
+            Err(early) => return give_up(early, &Value::Null),
         };
         let opened = self.open(&started, deadline).await;
         let id = match opened {
             Ok(id) => id,
             Err(early) => {
                 let exit = started.shutdown(self.agents.grace).await;
-                return self.give_up(early, None, process(&exit));
+                return give_up(early, &process(&exit));
             }
         };
         let mut recorder = recorder(self.agents);
@@ -269,8 +269,7 @@ impl Turn<'_> {
                 Ok(Settled::Written) => {}
                 Ok(Settled::Lost) => return None,
                 Err(error) => {
-                    let error: &dyn std::error::Error = &error;
-                    tracing::warn!(%run, error, "failed to record the last of {run}");
+                    warn(run, &error, "record the last");
                 }
             }
         }
@@ -323,27 +322,21 @@ impl Turn<'_> {
             error,
         })
     }
+}
 
-    /// The end of a turn that never came to its prompt; `None` if the run was lost.
-    fn give_up(
-        &self,
-        early: Early,
-        acp_session_id: Option<model::AcpSessionId>,
-        process: Value,
-    ) -> Option<Finished> {
-        let outcome = match early.stopped {
-            None => Outcome::Failed(early.failure),
-            Some(Stop::Lost) => return None,
-            Some(Stop::Cancel(reason)) => Outcome::Cancelled(reason),
-            Some(Stop::HandBack) => Outcome::Failed(early.failure),
-        };
-        Some(Finished {
-            acp_session_id,
-            diagnostics: json!({ "process": process }),
-            error: early.error,
-            ..Finished::bare(outcome)
-        })
-    }
+/// The end of a turn that never came to its prompt, with what its process left behind; `None` if the
+/// run was lost.
+fn give_up(early: Early, process: &Value) -> Option<Finished> {
+    let outcome = match early.stopped {
+        Some(Stop::Lost) => return None,
+        Some(Stop::Cancel(reason)) => Outcome::Cancelled(reason),
+        Some(Stop::HandBack) | None => Outcome::Failed(early.failure),
+    };
+    Some(Finished {
+        diagnostics: json!({ "process": process }),
+        error: early.error,
+        ..Finished::bare(outcome)
+    })
 }
 
 /// Why a turn did not come to its prompt.

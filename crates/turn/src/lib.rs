@@ -15,3 +15,10 @@ mod recorder;
 
 pub use execute::{Agents, Ended, Orders, execute};
 pub use ledger::{Ledger, LedgerError};
+
+use model::RunId;
+
+/// Logs that something about a run failed that is tried again, or that the turn can do without.
+fn warn(run: RunId, error: &(dyn std::error::Error + 'static), what: &str) {
+    tracing::warn!(%run, error, "failed to {what} of {run}");
+}

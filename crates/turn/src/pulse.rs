@@ -9,7 +9,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{execute::Orders, ledger::Ledger};
+use crate::{execute::Orders, ledger::Ledger, warn};
 
 /// Why a turn is to stop before its agent has ended it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,8 +79,7 @@ pub(crate) async fn beat(
                 return std::future::pending().await;
             }
             Err(error) => {
-                let error: &dyn std::error::Error = &error;
-                tracing::warn!(%run, error, "failed to renew the heartbeat of {run}");
+                warn(run, &error, "renew the heartbeat");
                 next = asked + period / 4;
             }
         }

@@ -5,14 +5,14 @@ use agent_client_protocol::v1::schema::{
     self, ContentBlock, ContentChunk, SessionConfigKind, SessionConfigOptionValue,
     SessionConfigSelectOptions, SessionUpdate,
 };
-use model::AcpSessionId;
+use model::{AcpSessionId, outcome::StopReason};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::CallError;
 use crate::{
     AuthMethod, Cost, McpServer, Mode, Modes, Offers, Opened, OptionKind, PermissionOption,
-    PermissionRequest, PlanEntry, Setting, StopReason, ToolCall, Update, Usage,
+    PermissionRequest, PlanEntry, Setting, ToolCall, Update, Usage,
 };
 
 /// The protocol's own word for something.

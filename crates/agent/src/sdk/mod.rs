@@ -15,7 +15,7 @@ use agent_client_protocol::{
     schema::ProtocolVersion, v1::schema,
 };
 use futures::{sink, stream};
-use model::AcpSessionId;
+use model::{AcpSessionId, outcome::StopReason};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::{
@@ -27,7 +27,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{McpServer, Offers, Opened, StopReason, output::is_answer, router::Router};
+use crate::{McpServer, Offers, Opened, output::is_answer, router::Router};
 
 /// Why a request has no result.
 #[derive(Debug, Clone, PartialEq)]
