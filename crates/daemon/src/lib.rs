@@ -10,8 +10,8 @@ mod once;
 mod pool;
 mod process;
 mod runner;
-mod scheduler;
-mod watchdog;
+pub mod scheduler;
+pub mod watchdog;
 
 use std::sync::Arc;
 

@@ -6,7 +6,7 @@ use store::Scope;
 use crate::{Error, Host, Waker, runner::Look};
 
 /// One look. Gives when the next is wanted.
-pub(crate) async fn tick(host: &Host, now: Timestamp) -> Result<Tick, Error> {
+pub async fn tick(host: &Host, now: Timestamp) -> Result<Tick, Error> {
     let mut started = 0;
     loop {
         let fired = host.store.fire_due(Scope::System, now).await?;
@@ -38,11 +38,12 @@ pub(crate) async fn tick(host: &Host, now: Timestamp) -> Result<Tick, Error> {
 }
 
 /// What a look did.
-pub(crate) struct Tick {
+#[derive(Debug, Clone, Copy)]
+pub struct Tick {
     /// Inputs that a worker may take up now.
-    pub(crate) started: u32,
+    pub started: u32,
     /// When something is due next.
-    pub(crate) next: Option<Timestamp>,
+    pub next: Option<Timestamp>,
 }
 
 /// The scheduler of one server.

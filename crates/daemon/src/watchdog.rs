@@ -6,7 +6,7 @@ use crate::{Error, Host, Waker, process::is_gone, runner::Look};
 
 /// One look: runs whose heartbeat is stale, and those whose worker was a process of this machine that
 /// is gone. Gives the runs that were given up.
-pub(crate) async fn tick(host: &Host, now: Timestamp) -> Result<Vec<RunId>, Error> {
+pub async fn tick(host: &Host, now: Timestamp) -> Result<Vec<RunId>, Error> {
     let stale_before = now.saturating_sub(host.settings.heartbeat_stale);
     let mut stalled = host.store.stall(stale_before, now).await?;
     for (run, worker) in host.store.executing_on(host.instance).await? {
