@@ -7,7 +7,7 @@ use serde_json::json;
 use testkit::scripted::{Crash, Event, Step};
 use tokio::sync::mpsc;
 
-use crate::support::{World, gather, patient, say, start, text, within};
+use crate::support::{World, events, gather, ledger, patient, say, start, text, within};
 
 #[tokio::test]
 async fn every_stop_reason_is_told_apart() {
@@ -154,9 +154,9 @@ async fn updates_that_come_late_are_taken() {
         Step::Touch(world.path("said")),
     ]);
     let mut launch = world.launch(&script);
-    // Long enough for a slow machine; the test does not wait it out where the agent is quick.
+    // Long enough for a slow machine to write one line.
     launch.limits = Limits {
-        late_updates: std::time::Duration::from_secs(2),
+        late_updates: std::time::Duration::from_millis(500),
         ..launch.limits
     };
     let agent = start(launch).await.unwrap();
@@ -187,9 +187,9 @@ async fn prompts_of_one_session_never_overlap() {
     let (end, ()) = tokio::join!(first, meanwhile);
     end.unwrap();
     drop(unread);
-    assert_eq!(world.ledger(&script).prompts(), ["one"]);
+    assert_eq!(ledger(&script).prompts(), ["one"]);
     world.end(agent).await;
-    world.ledger(&script).check_disjoint().unwrap();
+    ledger(&script).check_disjoint().unwrap();
 }
 
 #[tokio::test]
@@ -232,7 +232,7 @@ async fn a_prompt_that_nobody_waits_for_is_cancelled_and_takes_no_other() {
         _ = agent.prompt("go", updates) => panic!("it never ends"),
         update = received.recv() => assert!(update.is_some()),
     }
-    crate::support::eventually(|| world.events(&script).contains(&Event::Cancel)).await;
+    crate::support::eventually(|| events(&script).contains(&Event::Cancel)).await;
     assert_eq!(
         say(&agent, "more").await.0.unwrap_err(),
         PromptError::Overlap
