@@ -307,3 +307,34 @@ async fn the_death_of_one_agent_does_not_touch_another() {
     world.end(dying).await;
     other.end(living).await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_whole_life_can_be_lived_in_a_spawned_task() {
+    let world = World::new();
+    let script = world.script();
+    let launch = world.launch(&script);
+    let cwd = world.cwd().to_owned();
+    let life = tokio::spawn(async move {
+        let agent = start(launch).await.unwrap();
+        let opened = agent.new_session(&cwd, &[]).await.unwrap();
+        let restored = agent
+            .restore(&opened.id, &cwd, &[], agent::Restore::Auto)
+            .await;
+        agent
+            .apply_settings(None, &std::collections::BTreeMap::new())
+            .await
+            .unwrap();
+        let told = say(&agent, "go").await.1;
+        (
+            agent.shutdown(patient()).await,
+            restored.is_ok(),
+            text(&told),
+        )
+    });
+    let (exit, restored, told) = within(life).await.unwrap();
+    assert_eq!(
+        (exit.status, restored, told.as_str()),
+        (Status::Code(0), true, "go")
+    );
+    assert!(world.alive().is_empty());
+}
