@@ -88,15 +88,14 @@ impl Agent {
         connection.close_input(FLUSH_LIMIT.min(grace.eof)).await;
         let mut how = How::Exit;
         if !clear_by(&mut life, until).await {
-            if life.borrow().exited.is_none() {
+            let lives = |life: &watch::Receiver<Life>| life.borrow().exited.is_none();
+            if lives(&life) {
                 how = How::Term;
             }
             // Fails only if the guard is gone, and then its tree is being swept.
             control.term().ok();
-            if !clear_by(&mut life, Instant::now() + grace.term).await {
-                if life.borrow().exited.is_none() {
-                    how = How::Kill;
-                }
+            if !clear_by(&mut life, Instant::now() + grace.term).await && lives(&life) {
+                how = How::Kill;
             }
         }
         drop(control);

@@ -236,7 +236,7 @@ impl<'a> Guard<'a> {
     fn reap(&mut self) -> bool {
         loop {
             match wait(WaitOptions::NOHANG) {
-                Ok(Some((pid, status))) if pid == self.agent => {
+                Ok(Some((pid, status))) if pid == self.agent && self.status.is_none() => {
                     let status = read_status(status);
                     self.status = Some(status);
                     say(self.control, &Report::Exited(status));

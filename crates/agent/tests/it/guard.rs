@@ -9,7 +9,7 @@ use agent::{How, PromptError, Status, guard::sweep};
 use rustix::process::{Pid, Signal, kill_process};
 use testkit::scripted::{Script, Step, program};
 
-use crate::support::{LONG, World, eventually, file_made, is_alive, pid_of, say, start, within};
+use crate::support::{LONG, World, eventually, file_made, is_alive, pid_of, say, within};
 
 /// A worker in a process of its own, with an agent that is ready.
 async fn worker(world: &World, script: &Script, lease: Duration) -> Child {
@@ -74,19 +74,16 @@ async fn a_lease_that_is_over_is_told_as_the_reason() {
 
 #[tokio::test]
 async fn a_lease_that_is_renewed_in_time_keeps_the_agent() {
-    let world = World::new();
-    let mut launch = world.launch(&world.script());
-    launch.lease = Duration::from_secs(3);
-    let agent = start(launch).await.unwrap();
+    let (world, other) = (World::new(), World::new());
+    let (agent, _) = world.open(&world.script()).await;
+    agent.renew_lease(Duration::from_millis(100)).unwrap();
     agent.renew_lease(LONG * 10).unwrap();
-    agent.new_session(world.cwd(), &[]).await.unwrap();
-    // The first lease is over when this has been waited out.
-    tokio::time::timeout(Duration::from_millis(3200), std::future::pending::<()>())
-        .await
-        .ok();
+    // The death of this one shows that the time of the first lease has passed.
+    let witness = other.start(&other.script()).await;
+    witness.renew_lease(Duration::from_millis(200)).unwrap();
+    other.wait_until_nothing_is_alive().await;
     say(&agent, "go").await.0.unwrap();
-    let exit = world.end(agent).await;
-    assert!(!exit.lease_over);
+    assert!(!world.end(agent).await.lease_over);
 }
 
 #[tokio::test]

@@ -2,6 +2,12 @@
 //!
 //! Needs `matins-testkit`: `cargo build -p matins-testkit` first.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "the helpers of tests may fail loudly, as tests do"
+)]
+
 mod guard;
 mod misbehaving;
 mod permissions;

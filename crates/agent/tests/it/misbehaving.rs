@@ -4,7 +4,7 @@ use agent::{Limits, PromptError, StopReason, Update};
 use testkit::scripted::{Crash, Step};
 use tokio::sync::mpsc;
 
-use crate::support::{World, say, start, text, within};
+use crate::support::{World, eventually, pid_of, say, start, text, within};
 
 #[tokio::test]
 async fn lines_that_are_no_messages_are_dropped_counted_and_kept_to_explain() {
@@ -114,6 +114,45 @@ async fn a_flood_waits_for_its_reader_and_loses_nothing() {
     end.unwrap();
     assert_eq!(bytes, 20_000 * 100 + 3);
     world.end(agent).await;
+}
+
+/// How much a process has written so far, in bytes.
+fn written(pid: rustix::process::Pid) -> u64 {
+    let io = std::fs::read_to_string(format!("/proc/{}/io", pid.as_raw_nonzero())).unwrap();
+    let line = io.lines().find_map(|line| line.strip_prefix("wchar: "));
+    line.unwrap().parse().unwrap()
+}
+
+#[tokio::test]
+async fn a_flood_fills_its_pipe_and_not_our_memory() {
+    let world = World::new();
+    let flood = Step::Flood {
+        count: 1_000_000,
+        bytes: 1000,
+    };
+    let (agent, _) = world.open(&world.script().prompt([flood])).await;
+    let (updates, mut received) = mpsc::channel(1);
+    let pid = pid_of(&world.marker(), "agent");
+    let stuck = async {
+        within(received.recv()).await.unwrap();
+        // It writes no more once nobody reads: the same for many looks.
+        let (mut before, mut same) = (0, 0);
+        eventually(|| {
+            let now = written(pid);
+            same = if now == before { same + 1 } else { 0 };
+            before = now;
+            same == 40
+        })
+        .await;
+        before
+    };
+    let bytes = tokio::select! {
+        _ = agent.prompt("go", updates) => panic!("nobody reads"),
+        bytes = stuck => bytes,
+    };
+    assert!(bytes < 1_000_000, "{bytes} of a billion bytes were taken");
+    drop(agent);
+    world.wait_until_nothing_is_alive().await;
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use serde_json::json;
 use testkit::scripted::{Event, Step};
 use tokio::sync::mpsc;
 
-use crate::support::{Always, World, gather, say, text, within};
+use crate::support::{Always, World, events, gather, say, text, within};
 
 async fn open_with(
     world: &World,
@@ -145,7 +145,7 @@ async fn all_that_waits_is_answered_cancelled_when_the_prompt_is() {
             .iter()
             .all(|(_, _, decision)| *decision == Decision::Cancelled)
     );
-    let events = world.events(&world.script());
+    let events = events(&world.script());
     let cancelled = events
         .iter()
         .filter(|event| **event == Event::Answered("cancelled".into()));

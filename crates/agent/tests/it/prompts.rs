@@ -7,7 +7,7 @@ use serde_json::json;
 use testkit::scripted::{Crash, Event, Step};
 use tokio::sync::mpsc;
 
-use crate::support::{World, gather, patient, say, start, text, within};
+use crate::support::{World, events, gather, ledger, patient, say, start, text, within};
 
 #[tokio::test]
 async fn every_stop_reason_is_told_apart() {
@@ -154,9 +154,9 @@ async fn updates_that_come_late_are_taken() {
         Step::Touch(world.path("said")),
     ]);
     let mut launch = world.launch(&script);
-    // Long enough for a slow machine; the test does not wait it out where the agent is quick.
+    // Long enough for a slow machine to write one line.
     launch.limits = Limits {
-        late_updates: std::time::Duration::from_secs(2),
+        late_updates: std::time::Duration::from_millis(500),
         ..launch.limits
     };
     let agent = start(launch).await.unwrap();
@@ -187,9 +187,9 @@ async fn prompts_of_one_session_never_overlap() {
     let (end, ()) = tokio::join!(first, meanwhile);
     end.unwrap();
     drop(unread);
-    assert_eq!(world.ledger(&script).prompts(), ["one"]);
+    assert_eq!(ledger(&script).prompts(), ["one"]);
     world.end(agent).await;
-    world.ledger(&script).check_disjoint().unwrap();
+    ledger(&script).check_disjoint().unwrap();
 }
 
 #[tokio::test]
@@ -232,7 +232,7 @@ async fn a_prompt_that_nobody_waits_for_is_cancelled_and_takes_no_other() {
         _ = agent.prompt("go", updates) => panic!("it never ends"),
         update = received.recv() => assert!(update.is_some()),
     }
-    crate::support::eventually(|| world.events(&script).contains(&Event::Cancel)).await;
+    crate::support::eventually(|| events(&script).contains(&Event::Cancel)).await;
     assert_eq!(
         say(&agent, "more").await.0.unwrap_err(),
         PromptError::Overlap
@@ -306,4 +306,35 @@ async fn the_death_of_one_agent_does_not_touch_another() {
     assert_eq!(text(&told), "live");
     world.end(dying).await;
     other.end(living).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_whole_life_can_be_lived_in_a_spawned_task() {
+    let world = World::new();
+    let script = world.script();
+    let launch = world.launch(&script);
+    let cwd = world.cwd().to_owned();
+    let life = tokio::spawn(async move {
+        let agent = start(launch).await.unwrap();
+        let opened = agent.new_session(&cwd, &[]).await.unwrap();
+        let restored = agent
+            .restore(&opened.id, &cwd, &[], agent::Restore::Auto)
+            .await;
+        agent
+            .apply_settings(None, &std::collections::BTreeMap::new())
+            .await
+            .unwrap();
+        let told = say(&agent, "go").await.1;
+        (
+            agent.shutdown(patient()).await,
+            restored.is_ok(),
+            text(&told),
+        )
+    });
+    let (exit, restored, told) = within(life).await.unwrap();
+    assert_eq!(
+        (exit.status, restored, told.as_str()),
+        (Status::Code(0), true, "go")
+    );
+    assert!(world.alive().is_empty());
 }

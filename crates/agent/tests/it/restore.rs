@@ -6,7 +6,7 @@ use agent::{Limits, McpServer, OpenError, Restore};
 use model::AcpSessionId;
 use testkit::scripted::{Event, Offers, OnRestore, Script, Step};
 
-use crate::support::{World, say, start, text};
+use crate::support::{World, events, ledger, say, start, text};
 
 fn server() -> McpServer {
     McpServer {
@@ -37,15 +37,12 @@ fn offering(world: &World, resume: bool, load: bool) -> Script {
     script
 }
 
-fn restored_by(world: &World, script: &Script) -> Vec<&'static str> {
-    let ways = world
-        .events(script)
-        .into_iter()
-        .filter_map(|event| match event {
-            Event::Resume(..) => Some("resume"),
-            Event::Load(..) => Some("load"),
-            _ => None,
-        });
+fn restored_by(script: &Script) -> Vec<&'static str> {
+    let ways = events(script).into_iter().filter_map(|event| match event {
+        Event::Resume(..) => Some("resume"),
+        Event::Load(..) => Some("load"),
+        _ => None,
+    });
     ways.collect()
 }
 
@@ -61,11 +58,7 @@ async fn resume_is_used_if_offered_else_load_unless_the_harness_says_which() {
         let world = World::new();
         let script = offering(&world, resume, load);
         restore(&world, &script, how).await.unwrap();
-        assert_eq!(
-            restored_by(&world, &script),
-            [expected],
-            "{resume} {load} {how:?}"
-        );
+        assert_eq!(restored_by(&script), [expected], "{resume} {load} {how:?}");
     }
 }
 
@@ -80,8 +73,7 @@ async fn what_is_not_offered_is_a_clear_failure_and_never_a_new_session() {
         let script = offering(&world, resume, load);
         let error = restore(&world, &script, how).await.unwrap_err();
         assert!(matches!(error, OpenError::Unsupported { .. }), "{error:?}");
-        let made = world
-            .events(&script)
+        let made = events(&script)
             .iter()
             .filter(|e| matches!(e, Event::New(..)))
             .count();
@@ -209,7 +201,7 @@ async fn a_second_process_on_an_open_session_is_told_busy() {
         .unwrap_err();
     assert!(matches!(error, OpenError::Busy { .. }), "{error:?}");
     assert!(
-        world.ledger(&script).check_disjoint().is_err(),
+        ledger(&script).check_disjoint().is_err(),
         "the ledger saw it, too"
     );
     drop(second);
@@ -258,15 +250,12 @@ async fn folder_and_mcp_servers_are_sent_again() {
         world.end(agent).await;
     }
     let place = (world.marker(), vec!["tools".to_owned()]);
-    let places = world
-        .events(&script)
-        .into_iter()
-        .filter_map(|event| match event {
-            Event::New(cwd, servers) | Event::Resume(cwd, servers) | Event::Load(cwd, servers) => {
-                Some((cwd, servers))
-            }
-            _ => None,
-        });
+    let places = events(&script).into_iter().filter_map(|event| match event {
+        Event::New(cwd, servers) | Event::Resume(cwd, servers) | Event::Load(cwd, servers) => {
+            Some((cwd, servers))
+        }
+        _ => None,
+    });
     assert_eq!(
         places.collect::<Vec<_>>(),
         [place.clone(), place.clone(), place]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use agent::{Restore, SettingsError};
 use testkit::scripted::{Event, Script, Setting};
 
-use crate::support::World;
+use crate::support::{World, events};
 
 fn script(world: &World) -> Script {
     let mut script = world.script();
@@ -33,16 +33,13 @@ fn wanted(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
         .collect()
 }
 
-fn applied(world: &World, script: &Script) -> Vec<String> {
-    let applied = world
-        .events(script)
-        .into_iter()
-        .filter_map(|event| match event {
-            Event::Mode(mode) => Some(mode),
-            Event::Setting(id, value) => Some(format!("{id}={value}")),
-            Event::Resume(..) => Some("resume".into()),
-            _ => None,
-        });
+fn applied(script: &Script) -> Vec<String> {
+    let applied = events(script).into_iter().filter_map(|event| match event {
+        Event::Mode(mode) => Some(mode),
+        Event::Setting(id, value) => Some(format!("{id}={value}")),
+        Event::Resume(..) => Some("resume".into()),
+        _ => None,
+    });
     applied.collect()
 }
 
@@ -64,7 +61,7 @@ async fn mode_and_settings_are_applied_again_after_a_restore() {
     agent.apply_settings(Some("code"), &settings).await.unwrap();
     world.end(agent).await;
     let expected = ["code", "model=large", "resume", "code", "model=large"];
-    assert_eq!(applied(&world, &script), expected);
+    assert_eq!(applied(&script), expected);
 }
 
 #[tokio::test]
@@ -75,7 +72,7 @@ async fn what_another_setting_resets_is_set_again() {
     let settings = wanted(&[("effort", "high"), ("model", "large")]);
     agent.apply_settings(None, &settings).await.unwrap();
     assert_eq!(
-        applied(&world, &script),
+        applied(&script),
         ["effort=high", "model=large", "effort=high"]
     );
     world.end(agent).await;

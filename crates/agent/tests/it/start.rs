@@ -6,7 +6,7 @@ use agent::{Agent, Decision, Limits, OpenError, StartError, Status};
 use serde_json::json;
 use testkit::scripted::{Crash, Event, Offers, Step};
 
-use crate::support::{Always, LONG, World, file_made, start};
+use crate::support::{Always, LONG, World, events, file_made, start};
 
 #[tokio::test]
 async fn what_the_agent_offers_is_told() {
@@ -180,7 +180,7 @@ async fn the_sign_in_that_the_harness_names_is_used() {
     launch.authenticate = Some("api-key".into());
     let agent = start(launch).await.unwrap();
     agent.new_session(world.cwd(), &[]).await.unwrap();
-    assert_eq!(world.events(&script)[0], Event::SignedIn("api-key".into()));
+    assert_eq!(events(&script)[0], Event::SignedIn("api-key".into()));
     world.end(agent).await;
 }
 

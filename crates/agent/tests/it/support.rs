@@ -104,14 +104,14 @@ impl World {
     pub(crate) async fn wait_until_nothing_is_alive(&self) {
         eventually(|| self.alive().is_empty()).await;
     }
+}
 
-    pub(crate) fn ledger(&self, script: &Script) -> Ledger {
-        Ledger::read(&script.ledger()).unwrap()
-    }
+pub(crate) fn ledger(script: &Script) -> Ledger {
+    Ledger::read(&script.ledger()).unwrap()
+}
 
-    pub(crate) fn events(&self, script: &Script) -> Vec<Event> {
-        self.ledger(script).events().cloned().collect()
-    }
+pub(crate) fn events(script: &Script) -> Vec<Event> {
+    ledger(script).events().cloned().collect()
 }
 
 pub(crate) fn guard_program() -> GuardProgram {

@@ -1,11 +1,12 @@
 //! The scripted agent's main loop: one request after the other.
 
-use std::{fs, io, path::Path, process::ExitCode, sync::mpsc::Receiver, thread};
+use std::{fs, io, path::Path, process::ExitCode, sync::mpsc::Receiver};
 
 use serde_json::{Value, json};
 
 use super::{
     ledger::{Event, Writer},
+    process::sleep_for_good,
     script::{OnRestore, Script, Step},
     sessions::{Open, Sessions},
     wire::{answer, chunk, read_input, refuse, update},
@@ -67,8 +68,8 @@ impl ScriptedAgent {
     /// Notes the end of the input; comes back only if the script lets it.
     pub(super) fn end_of_input(&mut self) -> io::Result<()> {
         self.note(Event::EndOfInput)?;
-        while self.script.ignores_end_of_input {
-            thread::park();
+        if self.script.ignores_end_of_input {
+            sleep_for_good();
         }
         Ok(())
     }

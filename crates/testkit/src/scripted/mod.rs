@@ -39,8 +39,10 @@ pub fn program() -> io::Result<PathBuf> {
         .into_iter()
         .find(|path| path.is_file())
         .ok_or_else(|| {
-            let message =
-                format!("no {PROGRAM} near {test:?}: run `cargo build -p matins-testkit` first");
+            let message = format!(
+                "no {PROGRAM} near {}: run `cargo build -p matins-testkit` first",
+                test.display()
+            );
             io::Error::new(io::ErrorKind::NotFound, message)
         })
 }

@@ -40,6 +40,11 @@ pub fn sleeper(pid_file: &Path) -> io::Result<()> {
     let fresh = pid_file.with_extension("new");
     fs::write(&fresh, std::process::id().to_string())?;
     fs::rename(fresh, pid_file)?;
+    sleep_for_good()
+}
+
+/// Sleeps until killed.
+pub(super) fn sleep_for_good() -> ! {
     loop {
         thread::park();
     }

@@ -7,6 +7,10 @@ use serde_json::{Value, json};
 
 /// A whole script. [`Script::new`] is a well-behaved agent that can do everything.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is one way to misbehave"
+)]
 pub struct Script {
     /// Where sessions, locks and the ledger are; made if it is not there.
     pub home: PathBuf,
