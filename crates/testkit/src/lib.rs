@@ -2,5 +2,7 @@
 
 pub mod acp_lines;
 pub mod clock;
+pub mod databases;
 pub mod model_server;
 pub mod real_agents;
+pub mod scripted;

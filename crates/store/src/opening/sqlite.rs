@@ -60,6 +60,9 @@ fn options() -> SqliteConnectOptions {
 }
 
 /// Connections stay open: one in memory is the database, and others are cheap.
+///
+/// One goes only if its transaction did not end as the driver believes: on a full disk SQLite rolls
+/// back by itself, the driver's own rollback then fails, and it would begin no other ever after.
 fn pool(connections: u32) -> SqlitePoolOptions {
     SqlitePoolOptions::new()
         .max_connections(connections)
@@ -68,6 +71,13 @@ fn pool(connections: u32) -> SqlitePoolOptions {
         .max_lifetime(None)
         .acquire_timeout(PATIENCE)
         .test_before_acquire(false)
+        .after_release(|connection, _| {
+            Box::pin(async move {
+                // Flushes the rollback that a dropped transaction leaves behind.
+                connection.ping().await?;
+                Ok(!connection.is_in_transaction())
+            })
+        })
 }
 
 /// Creates the file for its owner alone; SQLite gives its side files the same rights.

@@ -1,0 +1,372 @@
+//! A store to test, and a row for every table.
+
+use std::{
+    collections::BTreeMap,
+    sync::atomic::{AtomicU32, Ordering},
+    time::Duration,
+};
+
+use model::Timestamp;
+use serde_json::json;
+use store::{
+    Database, Location, Scope,
+    database::{Dialect, Error, Param, Row, Statement},
+};
+use testkit::databases::TestDatabase;
+use uuid::Uuid;
+
+/// A store of one test. The store is dropped before its database is.
+pub(crate) struct TestStore {
+    pub(crate) database: Database,
+    pub(crate) home: TestDatabase,
+}
+
+impl TestStore {
+    pub(crate) async fn open(dialect: Dialect) -> Self {
+        let home = match dialect {
+            Dialect::Sqlite => TestDatabase::sqlite().unwrap(),
+            Dialect::Postgres => TestDatabase::postgres(async |url: &str| {
+                store::open(&url.parse()?).await?.close().await;
+                Ok(())
+            })
+            .await
+            .unwrap(),
+        };
+        let database = store::open(&home.url().parse().unwrap()).await.unwrap();
+        Self { database, home }
+    }
+
+    pub(crate) fn dialect(&self) -> Dialect {
+        self.database.dialect()
+    }
+
+    pub(crate) fn location(&self) -> Location {
+        self.home.url().parse().unwrap()
+    }
+
+    /// A place of the same kind where nothing is yet.
+    pub(crate) fn fresh_place(&self) -> TestDatabase {
+        match self.dialect() {
+            Dialect::Sqlite => TestDatabase::sqlite().unwrap(),
+            Dialect::Postgres => TestDatabase::empty_postgres().unwrap(),
+        }
+    }
+
+    /// Inserts a row in a transaction of its own.
+    pub(crate) async fn insert(&self, table: &str, values: &Values) -> Result<(), Error> {
+        self.run(Scope::System, &values.insert_into(table), values.params())
+            .await?;
+        Ok(())
+    }
+
+    /// Runs one statement in a transaction of its own, and reads its rows.
+    pub(crate) async fn run(
+        &self,
+        scope: Scope,
+        sql: &str,
+        params: Vec<Param>,
+    ) -> Result<Vec<Row>, Error> {
+        let mut tx = self.database.begin(scope).await?;
+        let rows = tx.fetch_all(statement(sql), params).await?;
+        tx.commit().await?;
+        Ok(rows)
+    }
+
+    /// Counts a table's rows as a scope sees them.
+    pub(crate) async fn count(&self, scope: Scope, table: &str) -> i64 {
+        let sql = format!("select count(*) as n from {table}");
+        let rows = self.run(scope, &sql, vec![]).await.unwrap();
+        rows[0].get("n").unwrap()
+    }
+}
+
+/// Makes a statement of a text that only a test has.
+pub(crate) fn statement(sql: &str) -> &'static Statement {
+    let sql: &'static str = sql.to_owned().leak();
+    Box::leak(Box::new(Statement::new("a test's statement", sql, sql)))
+}
+
+/// A row to be inserted.
+#[derive(Debug, Clone)]
+pub(crate) struct Values(BTreeMap<&'static str, Param>);
+
+impl Values {
+    pub(crate) fn with(mut self, column: &'static str, value: impl Into<Param>) -> Self {
+        self.0.insert(column, value.into());
+        self
+    }
+
+    pub(crate) fn without(mut self, columns: &[&str]) -> Self {
+        self.0.retain(|column, _| !columns.contains(column));
+        self
+    }
+
+    /// A row with one value of another.
+    pub(crate) fn of(column: &str, value: Option<&Param>) -> Self {
+        let column: &'static str = column.to_owned().leak();
+        Self(BTreeMap::from([(column, value.unwrap().clone())]))
+    }
+
+    pub(crate) fn get(&self, column: &str) -> Option<&Param> {
+        self.0.get(column)
+    }
+
+    /// Takes a column's value from another row.
+    pub(crate) fn taking(mut self, column: &str, from: &Self) -> Self {
+        self.0
+            .insert(column.to_owned().leak(), from.0[column].clone());
+        self
+    }
+
+    pub(crate) fn insert_into(&self, table: &str) -> String {
+        let columns: Vec<&str> = self.0.keys().copied().collect();
+        let values: Vec<String> = (1..=columns.len()).map(|n| format!("${n}")).collect();
+        let (columns, values) = (columns.join(", "), values.join(", "));
+        format!("insert into {table} ({columns}) values ({values})")
+    }
+
+    pub(crate) fn params(&self) -> Vec<Param> {
+        self.0.values().cloned().collect()
+    }
+}
+
+/// Writes a row down.
+macro_rules! values {
+    ($($column:ident: $value:expr),* $(,)?) => {
+        Values(BTreeMap::from([$((stringify!($column), Param::from($value))),*]))
+    };
+}
+
+fn next() -> u32 {
+    static NEXT: AtomicU32 = AtomicU32::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// An id that no other row has.
+pub(crate) fn id() -> Uuid {
+    Uuid::from_u128(u128::from(next()))
+}
+
+/// An instant that no other row has.
+pub(crate) fn instant() -> Timestamp {
+    Timestamp::UNIX_EPOCH + Duration::from_secs(u64::from(next()))
+}
+
+fn name(of: &str) -> String {
+    format!("{of} {}", next())
+}
+
+/// A tenant with one row in every table.
+pub(crate) struct World {
+    pub(crate) tenant: Uuid,
+    /// A second task of the session, for the first to depend on.
+    other_task: Uuid,
+    rows: BTreeMap<&'static str, Values>,
+}
+
+/// Every table, what is referred to before what refers to it.
+pub(crate) const TABLES: &[&str] = &[
+    "tenants",
+    "harnesses",
+    "instances",
+    "automations",
+    "agent_sessions",
+    "agent_definitions",
+    "automation_triggers",
+    "agent_tasks",
+    "task_dependencies",
+    "agent_runs",
+    "agent_messages",
+    "session_events",
+    "run_records",
+    "run_heartbeats",
+    "run_live",
+    "approvals",
+    "agent_artifacts",
+    "agent_memory_entries",
+    "agent_credentials",
+    "api_tokens",
+    "idempotency_keys",
+    "webhook_receipts",
+    "webhook_deliveries",
+];
+
+impl World {
+    pub(crate) async fn create(db: &TestStore) -> Self {
+        let mut world = Self {
+            tenant: id(),
+            other_task: id(),
+            rows: BTreeMap::new(),
+        };
+        for table in TABLES {
+            if *table == "task_dependencies" {
+                let other = world.row("agent_tasks").with("id", world.other_task);
+                db.insert("agent_tasks", &other).await.unwrap();
+            }
+            let mut row = world.row(table);
+            if *table == "tenants" {
+                row = row.with("id", world.tenant);
+            }
+            db.insert(table, &row).await.unwrap();
+            world.rows.insert(table, row);
+        }
+        world
+    }
+
+    /// The row that is stored.
+    pub(crate) fn stored(&self, table: &str) -> &Values {
+        &self.rows[table]
+    }
+
+    /// The id of the row that is stored.
+    pub(crate) fn id(&self, table: &str) -> Uuid {
+        match self.rows[table].get("id") {
+            Some(Param::Uuid(Some(id))) => *id,
+            other => panic!("{table} has the id {other:?}"),
+        }
+    }
+
+    /// Another row that could be stored, with every column that may refer to something.
+    pub(crate) fn row(&self, table: &str) -> Values {
+        let tenant_id = self.tenant;
+        let at = instant();
+        match table {
+            "tenants" => values! { id: id(), name: name("tenant"), created_at: at },
+            "harnesses" => values! {
+                id: id(), tenant_id: tenant_id, name: name("harness"), config: json!({}),
+                created_at: at, updated_at: at,
+            },
+            "instances" => values! {
+                id: id(), tenant_id: tenant_id, name: name("instance"), kind: "host",
+                state: "online", config: json!({}), created_at: at,
+            },
+            "automations" => values! {
+                id: id(), tenant_id: tenant_id, name: name("automation"), kind: "user",
+                prompt: "check", harness_id: self.id("harnesses"), session_mode: "fresh",
+                policies: json!({}), settings: json!({}), permissions: json!([]),
+                created_at: at, updated_at: at,
+            },
+            "agent_sessions" => values! {
+                id: id(), tenant_id: tenant_id, kind: "interactive", type: "regular",
+                state: "active", session_key: name("web:"), cwd: "/work",
+                instance_id: self.id("instances"), schedule_id: self.id("automations"),
+                created_at: at, updated_at: at,
+            },
+            "agent_definitions" => values! {
+                id: id(), tenant_id: tenant_id, session_id: self.id("agent_sessions"),
+                role: "worker", name: "worker", harness_id: self.id("harnesses"),
+                is_entry: false, instance_id: self.id("instances"), settings: json!({}),
+                created_at: at, updated_at: at,
+            },
+            "automation_triggers" => values! {
+                id: id(), tenant_id: tenant_id, automation_id: self.id("automations"),
+                kind: "cron", spec: json!({}), next_scheduled_for: at, next_fire_at: at,
+                created_at: at, updated_at: at,
+            },
+            "agent_tasks" => values! {
+                id: id(), tenant_id: tenant_id, session_id: self.id("agent_sessions"),
+                role: "worker", title: "task", description: "do it", status: "PENDING",
+                created_at: at, updated_at: at,
+            },
+            "task_dependencies" => values! {
+                tenant_id: tenant_id, session_id: self.id("agent_sessions"),
+                task_id: self.id("agent_tasks"), depends_on_id: self.other_task,
+            },
+            _ => self.row_of_work(table),
+        }
+    }
+
+    /// Rows of what runs, and of what is left by it.
+    fn row_of_work(&self, table: &str) -> Values {
+        let tenant_id = self.tenant;
+        let at = instant();
+        match table {
+            "agent_runs" => self.ended_run(),
+            "agent_messages" => values! {
+                id: id(), tenant_id: tenant_id, session_id: self.id("agent_sessions"),
+                seq: i64::from(next()), run_id: self.id("agent_runs"),
+                from_seat_id: self.id("agent_definitions"),
+                to_seat_id: self.id("agent_definitions"), role: "user", kind: "message",
+                content: "hello", metadata: json!({}), created_at: at,
+            },
+            "session_events" => values! {
+                session_id: self.id("agent_sessions"), seq: i64::from(next()),
+                tenant_id: tenant_id, kind: "run", ref_id: id(), body: json!({}), created_at: at,
+            },
+            "run_records" => values! {
+                run_id: self.id("agent_runs"), tenant_id: tenant_id, created_at: at,
+                updated_at: at,
+            },
+            "run_heartbeats" => values! {
+                run_id: self.id("agent_runs"), tenant_id: tenant_id, worker_id: "w", beat_at: at,
+            },
+            "run_live" => values! {
+                run_id: self.id("agent_runs"), position: i64::from(next()),
+                tenant_id: tenant_id, text: "wor", written_at: at,
+            },
+            "approvals" => values! {
+                id: id(), tenant_id: tenant_id, session_id: self.id("agent_sessions"),
+                run_id: self.id("agent_runs"), tool_kind: "execute", title: "rm",
+                request: json!({}), state: "pending", deadline_at: at, created_at: at,
+            },
+            "agent_artifacts" => values! {
+                id: id(), tenant_id: tenant_id, session_id: self.id("agent_sessions"),
+                run_id: self.id("agent_runs"), name: "report", uri: "file:///report",
+                media_type: "text/plain", sha256: "0".repeat(64), size_bytes: 1_i64,
+                created_at: at,
+            },
+            "agent_memory_entries" => values! {
+                id: id(), tenant_id: tenant_id, automation_id: self.id("automations"),
+                key: name("key"), value: "value", confidence: 1.0, created_at: at,
+                updated_at: at,
+            },
+            "agent_credentials" => values! {
+                id: id(), tenant_id: tenant_id, name: name("key"), kind: "api_key",
+                version: 1_i64, sealed: "gAAAA", created_at: at, updated_at: at,
+            },
+            "api_tokens" => values! {
+                id: id(), tenant_id: tenant_id, role: "runtime", name: "laptop",
+                hash: name("hash").into_bytes(), instance_id: self.id("instances"),
+                created_at: at,
+            },
+            "idempotency_keys" => values! {
+                tenant_id: tenant_id, key: name("key"), request_sha256: vec![0_u8],
+                status: 200_i64, response: json!({}), created_at: at,
+            },
+            "webhook_receipts" => values! {
+                trigger_id: self.id("automation_triggers"), webhook_id: name("msg"),
+                tenant_id: tenant_id, received_at: at,
+            },
+            "webhook_deliveries" => values! {
+                id: id(), tenant_id: tenant_id, session_id: self.id("agent_sessions"),
+                seq: i64::from(next()), endpoint: "https://example.org", payload: json!({}),
+                state: "pending", next_attempt_at: at, created_at: at,
+            },
+            other => panic!("there is no row for {other}"),
+        }
+    }
+
+    /// A run of an occurrence that succeeded.
+    fn ended_run(&self) -> Values {
+        let at = instant();
+        values! {
+            id: id(), tenant_id: self.tenant, input_id: id(), attempt: 1_i64,
+            status: "succeeded", origin: "occurrence", priority: 10_i64,
+            session_id: self.id("agent_sessions"), seat_id: self.id("agent_definitions"),
+            automation_id: self.id("automations"), trigger_id: self.id("automation_triggers"),
+            task_id: self.id("agent_tasks"), scheduled_for: at, exclusive: false,
+            content: "check", instance_id: self.id("instances"), worker_id: "w",
+            claimed_at: at, started_at: at, ended_at: at, input_at: at, created_at: at,
+        }
+    }
+
+    /// A run that waits to be claimed.
+    pub(crate) fn queued_run(&self) -> Values {
+        self.ended_run().with("status", "queued").without(&[
+            "worker_id",
+            "claimed_at",
+            "started_at",
+            "ended_at",
+        ])
+    }
+}

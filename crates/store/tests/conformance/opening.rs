@@ -1,0 +1,226 @@
+//! Opening: what is ours is brought to this version, what is not is left as it was.
+
+use std::{
+    fs, future::poll_fn, os::unix::fs::PermissionsExt as _, path::Path, pin::pin, task::Poll,
+};
+
+use futures::future::join_all;
+use sqlx::{
+    AssertSqlSafe, ConnectOptions as _, Connection as _, PgConnection, sqlite::SqliteConnectOptions,
+};
+use store::{Location, OpenError, Scope, database::Dialect, params};
+use testkit::databases::TestDatabase;
+
+use crate::{
+    catalog,
+    fixtures::{TABLES, TestStore, World},
+};
+
+fn location(place: &TestDatabase) -> Location {
+    place.url().parse().unwrap()
+}
+
+/// Changes a database behind the store's back.
+async fn change(place: &TestDatabase, sql: &str) {
+    let sql = sqlx::raw_sql(AssertSqlSafe(sql.to_owned()));
+    if let Some(file) = place.file() {
+        let options = SqliteConnectOptions::new().filename(file);
+        let mut file = options.create_if_missing(true).connect().await.unwrap();
+        sql.execute(&mut file).await.unwrap();
+        file.close().await.unwrap();
+    } else {
+        let mut server = PgConnection::connect(place.url()).await.unwrap();
+        sql.execute(&mut server).await.unwrap();
+        server.close().await.unwrap();
+    }
+}
+
+/// All that could have been changed: the file's bytes, or the catalog with the version's rows.
+async fn contents(place: &TestDatabase) -> Vec<u8> {
+    if let Some(file) = place.file() {
+        return fs::read(file).unwrap();
+    }
+    let url = place.superuser_url().unwrap();
+    let mut server = PgConnection::connect(&url).await.unwrap();
+    let sql = "select string_agg(oid || ':' || xmin || ':' || relname, ',' order by oid) \
+        from pg_class where oid >= 16384";
+    let catalog: Option<String> = sqlx::query_scalar(sql)
+        .fetch_one(&mut server)
+        .await
+        .unwrap();
+    catalog.unwrap_or_default().into_bytes()
+}
+
+/// Opens what must be refused, and shows that nothing changed.
+async fn refusal(place: &TestDatabase) -> OpenError {
+    let before = contents(place).await;
+    let refused = store::open(&location(place)).await.unwrap_err();
+    assert!(contents(place).await == before, "{refused:?}");
+    assert!(refused.hint().is_some(), "{refused:?}");
+    refused
+}
+
+pub(crate) async fn opening_again_changes_nothing(db: &TestStore) {
+    World::create(db).await;
+    let again = store::open(&db.location()).await.unwrap();
+    again.close().await;
+    for table in ["tenants", "agent_runs", "agent_messages"] {
+        assert_eq!(db.count(Scope::System, table).await, 1, "{table}");
+    }
+}
+
+pub(crate) async fn many_may_open_at_once(db: &TestStore) {
+    let place = db.fresh_place();
+    let location = location(&place);
+    let opened = join_all((0..6).map(|_| store::open(&location))).await;
+    for database in opened {
+        database.unwrap().close().await;
+    }
+    let database = store::open(&location).await.unwrap();
+    let store = TestStore {
+        database,
+        home: place,
+    };
+    World::create(&store).await;
+}
+
+/// Polls a future so many times at the most, then drops it.
+async fn interrupted<T>(future: impl Future<Output = T>, mut polls: u32) -> Option<T> {
+    let mut future = pin!(future);
+    poll_fn(|context| {
+        if polls == 0 {
+            return Poll::Ready(None);
+        }
+        polls -= 1;
+        future.as_mut().poll(context).map(Some)
+    })
+    .await
+}
+
+pub(crate) async fn an_interrupted_opening_can_be_repeated(db: &TestStore) {
+    let mut polls = 1;
+    loop {
+        let place = db.fresh_place();
+        let location = location(&place);
+        let finished = interrupted(store::open(&location), polls).await.is_some();
+        let database = store::open(&location).await.unwrap();
+        let store = TestStore {
+            database,
+            home: place,
+        };
+        assert_eq!(catalog::tables(&store).await.len(), TABLES.len());
+        store.database.close().await;
+        if finished {
+            break;
+        }
+        polls += polls / 3 + 1;
+    }
+    assert!(polls > 1, "nothing was ever interrupted");
+}
+
+pub(crate) async fn a_newer_database_is_refused_and_left_alone(db: &TestStore) {
+    let sql = match db.dialect() {
+        Dialect::Sqlite => "pragma user_version = 999",
+        Dialect::Postgres => "insert into schema_versions (version, name) values (999, 'later')",
+    };
+    db.run(Scope::System, sql, params![]).await.unwrap();
+    db.database.close().await;
+    let refused = refusal(&db.home).await;
+    assert!(
+        matches!(refused, OpenError::Newer { found: 999, .. }),
+        "{refused:?}"
+    );
+}
+
+pub(crate) async fn the_database_of_another_application_is_refused_and_left_alone(db: &TestStore) {
+    let others: &[&str] = match db.dialect() {
+        Dialect::Sqlite => &[
+            "pragma application_id = 1196444487; create table tiles (z integer)",
+            "create table bookmarks (url text)",
+            "pragma journal_mode = wal; create table bookmarks (url text)",
+            "pragma user_version = 1",
+        ],
+        Dialect::Postgres => &["create schema automation; create table automation.jobs (id int)"],
+    };
+    for sql in others {
+        let place = db.fresh_place();
+        change(&place, sql).await;
+        let refused = refusal(&place).await;
+        assert!(matches!(refused, OpenError::Foreign { .. }), "{refused:?}");
+    }
+}
+
+pub(crate) async fn a_file_that_is_no_database_is_refused_and_left_alone(db: &TestStore) {
+    let place = db.fresh_place();
+    let file = place.file().unwrap();
+    fs::write(file, "Dear diary, ".repeat(1000)).unwrap();
+    let refused = refusal(&place).await;
+    assert!(
+        matches!(&refused, OpenError::NotADatabase { path } if path == file),
+        "{refused:?}"
+    );
+}
+
+pub(crate) async fn a_damaged_file_is_refused_and_left_alone(db: &TestStore) {
+    World::create(db).await;
+    db.database.close().await;
+    let file = db.home.file().unwrap();
+    let whole = fs::read(file).unwrap();
+    let schema_lost = [&whole[..100], &[0xff; 4000], &whole[4100..]].concat();
+    let page_lost = [&whole[..20 * 4096], &[0xff; 4096], &whole[21 * 4096..]].concat();
+    let cut_short = whole[..whole.len() / 2].to_vec();
+    for damaged in [schema_lost, page_lost, cut_short] {
+        fs::write(file, damaged).unwrap();
+        let refused = refusal(&db.home).await;
+        assert!(matches!(refused, OpenError::Damaged { .. }), "{refused:?}");
+    }
+}
+
+pub(crate) async fn an_empty_file_is_a_new_database(db: &TestStore) {
+    let place = db.fresh_place();
+    fs::write(place.file().unwrap(), "").unwrap();
+    store::open(&location(&place)).await.unwrap().close().await;
+    assert!(!contents(&place).await.is_empty());
+}
+
+pub(crate) async fn a_missing_folder_is_named(db: &TestStore) {
+    let file = db.home.file().unwrap().with_file_name("nowhere/matins.db");
+    let refused = store::open(&Location::SqliteFile(file.clone()))
+        .await
+        .unwrap_err();
+    assert!(refused.to_string().contains(file.to_str().unwrap()));
+    assert!(refused.hint().is_some());
+}
+
+pub(crate) async fn the_file_is_for_its_owner_alone(db: &TestStore) {
+    World::create(db).await;
+    let file = db.home.file().unwrap();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(file), 0o600);
+    assert_eq!(mode(&file.with_extension("db-wal")), 0o600);
+}
+
+pub(crate) async fn a_database_in_memory_keeps_what_it_is_given(db: &TestStore) {
+    let database = store::open(&Location::SqliteMemory).await.unwrap();
+    let store = TestStore {
+        database,
+        home: db.fresh_place(),
+    };
+    World::create(&store).await;
+    assert_eq!(store.count(Scope::System, "agent_runs").await, 1);
+    let other = store::open(&Location::SqliteMemory).await.unwrap();
+    let other = TestStore {
+        database: other,
+        home: db.fresh_place(),
+    };
+    assert_eq!(other.count(Scope::System, "agent_runs").await, 0);
+}
+
+pub(crate) async fn a_role_above_row_security_is_refused(db: &TestStore) {
+    let url = db.home.superuser_url().unwrap();
+    let refused = store::open(&url.parse().unwrap()).await.unwrap_err();
+    assert!(
+        matches!(&refused, OpenError::RoleAboveSecurity { role } if role == "postgres"),
+        "{refused:?}"
+    );
+}

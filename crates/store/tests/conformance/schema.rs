@@ -1,0 +1,261 @@
+//! The guarantees that are constraints: each refuses what it must, by its name.
+
+use std::collections::BTreeSet;
+
+use store::{
+    Scope,
+    database::{Dialect, Error},
+    params,
+};
+
+use crate::{
+    broken, catalog,
+    fixtures::{TABLES, TestStore, Values, World, id, instant, statement},
+};
+
+/// Inserts rows one after another in a transaction that never happened; the answer is the last's.
+async fn try_all(db: &TestStore, table: &str, rows: &[&Values]) -> Result<(), Error> {
+    let mut tx = db.database.begin(Scope::System).await.unwrap();
+    let mut last = Ok(());
+    for row in rows {
+        last.unwrap();
+        last = tx
+            .execute(statement(&row.insert_into(table)), row.params())
+            .await
+            .map(|_| ());
+    }
+    last
+}
+
+/// A row that counts for a unique index.
+fn counted(world: &World, index: &str, table: &str) -> Values {
+    let row = world.row(table);
+    match index {
+        "agent_runs_one_active_per_seat" => world.queued_run(),
+        "agent_runs_one_active_per_automation" => world.queued_run().with("exclusive", true),
+        "agent_definitions_one_entry_per_session" => row.with("is_entry", true),
+        "automation_triggers_one_manual_per_automation" => row
+            .with("kind", "manual")
+            .without(&["next_scheduled_for", "next_fire_at"]),
+        _ => row,
+    }
+}
+
+pub(crate) async fn what_is_unique_is_refused_twice_by_name(db: &TestStore) {
+    let world = World::create(db).await;
+    let seat = world.row("agent_definitions");
+    db.insert("agent_definitions", &seat).await.unwrap();
+    for (index, place) in catalog::unique_indexes(db).await {
+        let (table, columns) = place.split_once(' ').unwrap();
+        if columns.starts_with("tenant_id") && columns.ends_with(",id") {
+            // There for foreign keys; the primary key refuses as well.
+            continue;
+        }
+        let first = counted(&world, &index, table);
+        let mut second = counted(&world, &index, table);
+        if index == "agent_runs_one_active_per_automation" {
+            second = second.taking("seat_id", &Values::of("seat_id", seat.get("id")));
+        }
+        let second = columns
+            .split(',')
+            .fold(second, |row, column| row.taking(column, &first));
+        let refused = try_all(db, table, &[&first, &second]).await.unwrap_err();
+        assert_eq!(refused.conflict(), Some(index.as_str()), "{refused:?}");
+    }
+    let again = world.stored("agent_runs");
+    let refused = db.insert("agent_runs", again).await.unwrap_err();
+    assert!(refused.conflict().is_some(), "{refused:?}");
+}
+
+pub(crate) async fn what_is_over_or_deleted_makes_room(db: &TestStore) {
+    let world = World::create(db).await;
+    let run = world.queued_run().with("exclusive", true);
+    let manual = || {
+        world
+            .row("automation_triggers")
+            .with("kind", "manual")
+            .without(&["next_scheduled_for", "next_fire_at"])
+    };
+    let retry = world.stored("agent_runs").clone().with("id", id());
+    let rooms = [
+        (
+            "agent_runs",
+            run.clone(),
+            world.queued_run().with("status", "deferred"),
+        ),
+        (
+            "agent_runs",
+            run,
+            world.row("agent_runs").with("exclusive", true),
+        ),
+        (
+            "agent_runs",
+            world.row("agent_runs"),
+            retry.with("attempt", 2_u32),
+        ),
+        (
+            "agent_definitions",
+            world.row("agent_definitions"),
+            world.row("agent_definitions"),
+        ),
+        (
+            "automation_triggers",
+            manual().with("deleted_at", instant()),
+            manual(),
+        ),
+        (
+            "automations",
+            world
+                .row("automations")
+                .with("name", "same")
+                .with("deleted_at", instant()),
+            world.row("automations").with("name", "same"),
+        ),
+        (
+            "instances",
+            world
+                .row("instances")
+                .with("name", "same")
+                .with("state", "gone"),
+            world.row("instances").with("name", "same"),
+        ),
+    ];
+    for (table, first, second) in rooms {
+        try_all(db, table, &[&first, &second]).await.unwrap();
+    }
+}
+
+pub(crate) async fn what_does_not_fit_together_is_refused_by_name(db: &TestStore) {
+    let world = World::create(db).await;
+    let mut unbroken = catalog::checks(db).await;
+    for (check, row) in broken::rows(&world) {
+        let of_check = |table: &&&str| check.starts_with(**table);
+        let table = TABLES
+            .iter()
+            .filter(of_check)
+            .max_by_key(|t| t.len())
+            .unwrap();
+        match try_all(db, table, &[&row]).await {
+            Err(Error::CheckFailed { constraint, .. }) => assert_eq!(constraint, check),
+            other => panic!("{check} lets {row:?} pass: {other:?}"),
+        }
+        assert!(unbroken.remove(check), "{check} is not in the schema");
+    }
+    assert!(unbroken.is_empty(), "no row breaks {unbroken:?}");
+}
+
+/// SQLite names the columns of what is refused, not the index: see `UniqueIndexes`.
+pub(crate) async fn no_two_unique_indexes_of_a_table_have_the_same_columns(db: &TestStore) {
+    let mut seen = BTreeSet::new();
+    for (index, columns) in catalog::unique_indexes(db).await {
+        assert!(seen.insert(columns), "{index}");
+    }
+}
+
+pub(crate) async fn every_foreign_key_between_tenants_rows_holds_the_tenant(db: &TestStore) {
+    let keys = catalog::foreign_keys(db).await;
+    assert!(!keys.is_empty());
+    for key in keys {
+        assert_eq!(key.columns[0], "tenant_id", "{key:?}");
+        let owner = if key.parent == "tenants" {
+            "id"
+        } else {
+            "tenant_id"
+        };
+        assert_eq!(key.parent_columns[0], owner, "{key:?}");
+    }
+}
+
+pub(crate) async fn no_row_can_refer_to_another_tenants(db: &TestStore) {
+    let (ours, theirs) = (World::create(db).await, World::create(db).await);
+    for key in catalog::foreign_keys(db).await {
+        if key.parent == "tenants" {
+            continue;
+        }
+        let parent = theirs.row(&key.parent);
+        let last = key.columns.last().unwrap();
+        assert_eq!(key.parent_columns.last().unwrap(), "id", "{key:?}");
+        let mut child = ours.row(&key.table);
+        if (key.table.as_str(), last.as_str()) == ("api_tokens", "run_id") {
+            child = child.with("role", "run").without(&["instance_id"]);
+        }
+        let child = child.taking(last, &Values::of(last, parent.get("id")));
+        let mut tx = db.database.begin(Scope::System).await.unwrap();
+        tx.execute(statement(&parent.insert_into(&key.parent)), parent.params())
+            .await
+            .unwrap();
+        let stored = tx
+            .execute(statement(&child.insert_into(&key.table)), child.params())
+            .await;
+        assert!(
+            matches!(stored, Err(Error::MissingReference { .. })),
+            "{key:?}: {stored:?}"
+        );
+    }
+}
+
+pub(crate) async fn a_session_takes_all_that_is_its_own_with_it(db: &TestStore) {
+    let world = World::create(db).await;
+    db.run(Scope::System, "delete from agent_sessions", params![])
+        .await
+        .unwrap();
+    for table in TABLES {
+        let stays = [
+            "tenants",
+            "harnesses",
+            "instances",
+            "automations",
+            "automation_triggers",
+            "agent_memory_entries",
+            "agent_credentials",
+            "api_tokens",
+            "idempotency_keys",
+            "webhook_receipts",
+        ]
+        .contains(table);
+        assert_eq!(
+            db.count(Scope::System, table).await,
+            i64::from(stays),
+            "{table}"
+        );
+    }
+    let session = world.row("agent_sessions");
+    db.insert("agent_sessions", &session).await.unwrap();
+    let sql = "update automations set current_session_id = $1";
+    let link = vec![session.get("id").unwrap().clone()];
+    db.run(Scope::System, sql, link).await.unwrap();
+    let refused = db
+        .run(Scope::System, "delete from agent_sessions", params![])
+        .await;
+    assert!(
+        matches!(refused, Err(Error::MissingReference { .. })),
+        "{refused:?}"
+    );
+}
+
+#[tokio::test]
+async fn both_schemas_have_the_same_tables_columns_and_constraints() {
+    let sqlite = TestStore::open(Dialect::Sqlite).await;
+    let postgres = TestStore::open(Dialect::Postgres).await;
+    let mut fixtures: Vec<&str> = TABLES.to_vec();
+    fixtures.sort_unstable();
+    assert_eq!(catalog::tables(&sqlite).await, fixtures);
+    assert_eq!(catalog::tables(&postgres).await, fixtures);
+    assert_eq!(
+        catalog::columns(&sqlite).await,
+        catalog::columns(&postgres).await
+    );
+    assert_eq!(
+        catalog::unique_indexes(&sqlite).await,
+        catalog::unique_indexes(&postgres).await
+    );
+    assert_eq!(
+        catalog::checks(&sqlite).await,
+        catalog::checks(&postgres).await
+    );
+    let keys = async |db| -> BTreeSet<String> {
+        let keys = catalog::foreign_keys(db).await;
+        keys.iter().map(|key| format!("{key:?}")).collect()
+    };
+    assert_eq!(keys(&sqlite).await, keys(&postgres).await);
+}

@@ -1,0 +1,51 @@
+//! The suite runs every statement that the store has.
+
+use std::{collections::BTreeSet, fs, path::Path};
+
+use store::database::{Dialect, executed};
+
+use crate::{TestStore, behaviours};
+
+/// Lists the `.sql` files below a folder, without the ending.
+fn files(folder: &Path, below: &str, found: &mut BTreeSet<String>) {
+    for entry in fs::read_dir(folder.join(below)).unwrap() {
+        let entry = entry.unwrap();
+        let name = entry.file_name().into_string().unwrap();
+        let path = format!("{below}{name}");
+        if entry.file_type().unwrap().is_dir() {
+            files(folder, &format!("{path}/"), found);
+        } else if let Some(name) = path.strip_suffix(".sql") {
+            found.insert(name.to_owned());
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_statement_is_executed_by_the_suite() {
+    let mut expected = BTreeSet::new();
+    let mut listed = BTreeSet::new();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/sql");
+    files(&folder, "", &mut listed);
+    for file in &listed {
+        if let Some(name) = file.strip_prefix("postgres/") {
+            expected.insert((name, Dialect::Postgres));
+        } else if let Some(name) = file.strip_prefix("sqlite/") {
+            expected.insert((name, Dialect::Sqlite));
+        } else {
+            expected.insert((file.as_str(), Dialect::Postgres));
+            expected.insert((file.as_str(), Dialect::Sqlite));
+        }
+    }
+    for dialect in [Dialect::Sqlite, Dialect::Postgres] {
+        for behaviour in behaviours(dialect) {
+            println!("{} on {dialect:?}", behaviour.name);
+            (behaviour.run)(&TestStore::open(dialect).await).await;
+        }
+    }
+    let executed = executed();
+    let never: Vec<_> = expected
+        .into_iter()
+        .filter(|statement| !executed.contains(statement))
+        .collect();
+    assert!(never.is_empty(), "the suite never ran {never:?}");
+}

@@ -1,0 +1,137 @@
+//! Transactions: all or nothing, one state, and faults that are told apart.
+
+use std::collections::BTreeSet;
+
+use futures::future::join_all;
+use sqlx::{Connection as _, Executor as _, PgConnection, postgres::PgListener};
+use store::{Scope, database::Error, params};
+
+use crate::fixtures::{TestStore, Values, World, statement};
+
+pub(crate) async fn what_was_not_committed_never_was(db: &TestStore) {
+    let world = World::create(db).await;
+    let row = world.row("harnesses");
+    let mut tx = db.database.begin(Scope::System).await.unwrap();
+    let insert = statement(&row.insert_into("harnesses"));
+    assert_eq!(tx.execute(insert, row.params()).await.unwrap(), 1);
+    drop(tx);
+    assert_eq!(db.count(Scope::System, "harnesses").await, 1);
+}
+
+pub(crate) async fn a_reader_sees_one_state_throughout(db: &TestStore) {
+    let world = World::create(db).await;
+    let count = statement("select count(*) as n from harnesses");
+    let mut reader = db.database.read(Scope::System).await.unwrap();
+    let before = reader.fetch_one(count, params![]).await.unwrap();
+    db.insert("harnesses", &world.row("harnesses"))
+        .await
+        .unwrap();
+    let after = reader.fetch_one(count, params![]).await.unwrap();
+    assert_eq!(before.get::<i64>("n").unwrap(), 1);
+    assert_eq!(after.get::<i64>("n").unwrap(), 1);
+    assert_eq!(db.count(Scope::System, "harnesses").await, 2);
+}
+
+pub(crate) async fn a_reader_cannot_write(db: &TestStore) {
+    let world = World::create(db).await;
+    let row = world.row("harnesses");
+    let mut reader = db.database.read(Scope::System).await.unwrap();
+    let written = reader
+        .execute(statement(&row.insert_into("harnesses")), row.params())
+        .await;
+    assert!(
+        matches!(written, Err(Error::ReadOnly { .. })),
+        "{written:?}"
+    );
+}
+
+pub(crate) async fn writers_wait_for_each_other(db: &TestStore) {
+    World::create(db).await;
+    let read = statement("select last_seq from agent_sessions");
+    let lock = statement("update agent_sessions set title = 'locked'");
+    let write = statement("update agent_sessions set last_seq = $1");
+    let writers = (0..16).map(|_| async {
+        let mut tx = db.database.begin(Scope::System).await.unwrap();
+        tx.execute(lock, params![]).await.unwrap();
+        let row = tx.fetch_one(read, params![]).await.unwrap();
+        let last = row.get::<i64>("last_seq").unwrap();
+        tx.execute(write, params![last + 1]).await.unwrap();
+        tx.commit().await.unwrap();
+    });
+    join_all(writers).await;
+    let sql = "select last_seq from agent_sessions";
+    let rows = db.run(Scope::System, sql, params![]).await.unwrap();
+    assert_eq!(rows[0].get::<i64>("last_seq").unwrap(), 16);
+}
+
+pub(crate) async fn one_row_means_exactly_one(db: &TestStore) {
+    let world = World::create(db).await;
+    let mut tx = db.database.read(Scope::System).await.unwrap();
+    let none = statement("select id from harnesses where name = 'nobody'");
+    assert!(tx.fetch_optional(none, params![]).await.unwrap().is_none());
+    let missing = tx.fetch_one(none, params![]).await.unwrap_err();
+    assert!(matches!(missing, Error::NoRow { .. }), "{missing:?}");
+    drop(tx);
+    db.insert("harnesses", &world.row("harnesses"))
+        .await
+        .unwrap();
+    let mut tx = db.database.read(Scope::System).await.unwrap();
+    let both = statement("select id from harnesses");
+    let many = tx.fetch_optional(both, params![]).await.unwrap_err();
+    assert!(matches!(many, Error::TooManyRows { .. }), "{many:?}");
+}
+
+pub(crate) async fn a_full_disk_is_told_apart(db: &TestStore) {
+    let world = World::create(db).await;
+    let sql = "pragma max_page_count = 1";
+    db.run(Scope::System, sql, params![]).await.unwrap();
+    let row = world.row("harnesses").with("name", "x".repeat(1 << 20));
+    let full = db.insert("harnesses", &row).await.unwrap_err();
+    assert!(matches!(full, Error::DiskFull { .. }), "{full:?}");
+    assert!(full.hint().is_some());
+    assert_eq!(db.count(Scope::System, "harnesses").await, 1);
+}
+
+pub(crate) async fn a_connection_that_died_while_idle_is_replaced(db: &TestStore) {
+    // Several, so that the first one that is tried instead is dead as well.
+    let open = join_all((0..3).map(|_| db.database.begin(Scope::System))).await;
+    for tx in open {
+        tx.unwrap().commit().await.unwrap();
+    }
+    let superuser = db.home.superuser_url().unwrap();
+    let mut superuser = PgConnection::connect(&superuser).await.unwrap();
+    let kill = "select pg_terminate_backend(pid) from pg_stat_activity \
+        where datname = current_database() and pid <> pg_backend_pid()";
+    superuser.execute(kill).await.unwrap();
+    assert_eq!(db.count(Scope::System, "tenants").await, 0);
+}
+
+pub(crate) async fn a_change_of_a_session_wakes_its_readers_once(db: &TestStore) {
+    let world = World::create(db).await;
+    let other = world.row("agent_sessions");
+    db.insert("agent_sessions", &other).await.unwrap();
+    let mut listener = PgListener::connect(db.home.url()).await.unwrap();
+    listener.listen("matins_wake").await.unwrap();
+    let sql = "insert into session_events \
+        (session_id, seq, tenant_id, kind, ref_id, body, created_at) \
+        select s.id, 1000 + n, s.tenant_id, 'run', s.id, '{}', s.created_at \
+        from agent_sessions s, generate_series(1, 3) n";
+    db.run(Scope::System, sql, params![]).await.unwrap();
+    let sql = "select pg_notify('matins_wake', 'the end')";
+    let _ = db.run(Scope::System, sql, params![]).await;
+    let mut woken = Vec::new();
+    loop {
+        let notification = listener.recv().await.unwrap();
+        if notification.payload() == "the end" {
+            break;
+        }
+        woken.push(notification.payload().to_owned());
+    }
+    let other = Values::of("id", other.get("id"));
+    let [store::database::Param::Uuid(Some(other))] = other.params()[..] else {
+        panic!("a session has an id");
+    };
+    let expected = BTreeSet::from([world.id("agent_sessions").to_string(), other.to_string()]);
+    assert_eq!(woken.len(), 2, "{woken:?}");
+    assert_eq!(woken.into_iter().collect::<BTreeSet<_>>(), expected);
+}

@@ -1,0 +1,83 @@
+//! A fresh database for each test, on SQLite and on a PostgreSQL server of its own.
+
+mod postgres;
+mod server;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use tempfile::TempDir;
+
+/// A database for one test, gone with the value.
+#[derive(Debug)]
+pub struct TestDatabase {
+    url: String,
+    home: Home,
+}
+
+#[derive(Debug)]
+enum Home {
+    Sqlite { _folder: TempDir, file: PathBuf },
+    Postgres(postgres::Lease),
+}
+
+impl TestDatabase {
+    /// Names a SQLite file that does not exist yet, in a folder of its own.
+    pub fn sqlite() -> anyhow::Result<Self> {
+        let folder = tempfile::tempdir().context("create a folder for a database")?;
+        let file = folder.path().join("matins.db");
+        Ok(Self {
+            url: format!("sqlite://{}", file.display()),
+            home: Home::Sqlite {
+                _folder: folder,
+                file,
+            },
+        })
+    }
+
+    /// Makes an empty PostgreSQL database, owned by a role without any privilege beyond it.
+    ///
+    /// The server is private to this user of the machine, started by the first process that needs
+    /// it, shared by all, and stops by itself some seconds after the last of them has gone.
+    pub fn empty_postgres() -> anyhow::Result<Self> {
+        Ok(Self::leased(postgres::Lease::empty()?))
+    }
+
+    /// Makes a PostgreSQL database that `migrate` has prepared.
+    ///
+    /// `migrate` gets an address, and must have closed its connections when it returns. It runs
+    /// once for each build of a test binary; the tests get copies of what it made.
+    pub async fn postgres(
+        migrate: impl AsyncFnOnce(&str) -> anyhow::Result<()>,
+    ) -> anyhow::Result<Self> {
+        Ok(Self::leased(postgres::Lease::migrated(migrate).await?))
+    }
+
+    fn leased(lease: postgres::Lease) -> Self {
+        Self {
+            url: lease.url(),
+            home: Home::Postgres(lease),
+        }
+    }
+
+    /// The address to open it with.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The address for the server's superuser, who stands above row-level security.
+    pub fn superuser_url(&self) -> Option<String> {
+        match &self.home {
+            Home::Sqlite { .. } => None,
+            Home::Postgres(lease) => Some(lease.superuser_url()),
+        }
+    }
+
+    /// The file, on SQLite.
+    pub fn file(&self) -> Option<&Path> {
+        match &self.home {
+            Home::Sqlite { file, .. } => Some(file),
+            Home::Postgres(_) => None,
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Databases on the shared test server: one for each test, copied from a template.
+
+use std::{
+    fs::{self, File},
+    hash::{BuildHasher as _, DefaultHasher, Hash as _, Hasher as _, RandomState},
+    sync::OnceLock,
+    time::UNIX_EPOCH,
+};
+
+use anyhow::{Context as _, anyhow};
+
+use super::server::{ROLE, SUPERUSER, Server};
+
+/// The server that this process uses, until it ends.
+fn server() -> anyhow::Result<&'static Server> {
+    static SERVER: OnceLock<Result<Server, String>> = OnceLock::new();
+    SERVER
+        .get_or_init(|| Server::join().map_err(|error| format!("{error:#}")))
+        .as_ref()
+        .map_err(|error| anyhow!("{error}"))
+}
+
+/// One database, dropped with the value.
+#[derive(Debug)]
+pub(super) struct Lease {
+    server: &'static Server,
+    name: String,
+}
+
+impl Lease {
+    pub(super) fn empty() -> anyhow::Result<Self> {
+        Self::copy_of("template0")
+    }
+
+    pub(super) async fn migrated(
+        migrate: impl AsyncFnOnce(&str) -> anyhow::Result<()>,
+    ) -> anyhow::Result<Self> {
+        let server = server()?;
+        let template = format!("template_{:016x}", build()?);
+        let lock = File::create(server.folder().join(format!("{template}.lock")))
+            .context("create a template's lock file")?;
+        // Held until the template is there; a process that dies lets go of it.
+        lock.lock().context("lock a template")?;
+        if !server.noted(&template) {
+            server.drop_database(&template)?;
+            server.create_database(&template, "template0")?;
+            migrate(&url(server, ROLE, &template)).await?;
+            server.note(&template)?;
+        }
+        drop(lock);
+        Self::copy_of(&template)
+    }
+
+    fn copy_of(template: &str) -> anyhow::Result<Self> {
+        let server = server()?;
+        let name = format!("test_{:016x}", RandomState::new().build_hasher().finish());
+        server.create_database(&name, template)?;
+        Ok(Self { server, name })
+    }
+
+    pub(super) fn url(&self) -> String {
+        url(self.server, ROLE, &self.name)
+    }
+
+    pub(super) fn superuser_url(&self) -> String {
+        url(self.server, SUPERUSER, &self.name)
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        // A failure leaves a database behind until the server stops; the test's result counts.
+        let _ = self.server.drop_database(&self.name);
+    }
+}
+
+fn url(server: &Server, role: &str, database: &str) -> String {
+    let socket = server.socket();
+    format!(
+        "postgres://{role}@localhost/{database}?host={}",
+        socket.display()
+    )
+}
+
+/// Tells one build of a test binary from another, so that each makes its own template.
+fn build() -> anyhow::Result<u64> {
+    let binary = std::env::current_exe().context("find this test binary")?;
+    let facts = fs::metadata(&binary).context("look at this test binary")?;
+    let written = facts.modified().context("look at this test binary")?;
+    let mut hasher = DefaultHasher::new();
+    binary.hash(&mut hasher);
+    facts.len().hash(&mut hasher);
+    written
+        .duration_since(UNIX_EPOCH)
+        .context("look at this test binary")?
+        .hash(&mut hasher);
+    Ok(hasher.finish())
+}
