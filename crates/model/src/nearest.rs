@@ -18,19 +18,25 @@ pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Opt
         .map(|(_, name)| name)
 }
 
-/// How many bytes must be put in, left out or replaced to make one text into the other
-/// (Levenshtein).
+/// How many bytes must be put in, left out or replaced, or neighbours swapped, to make one text into
+/// the other (optimal string alignment).
 pub(crate) fn distance(one: &str, other: &str) -> usize {
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (above, a) in one.bytes().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], above + 1);
-        for (left, b) in other.bytes().enumerate() {
-            let replaced = diagonal + usize::from(a != b);
-            diagonal = row[left + 1];
-            row[left + 1] = replaced.min(row[left] + 1).min(diagonal + 1);
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    let mut before = Vec::new();
+    let mut above: Vec<usize> = (0..=other.len()).collect();
+    for (y, a) in one.iter().enumerate() {
+        let mut row = vec![y + 1];
+        for (x, b) in other.iter().enumerate() {
+            let replaced = above[x] + usize::from(a != b);
+            let mut least = replaced.min(above[x + 1] + 1).min(row[x] + 1);
+            if x > 0 && y > 0 && *a == other[x - 1] && one[y - 1] == *b {
+                least = least.min(before[x - 1] + 1);
+            }
+            row.push(least);
         }
+        before = std::mem::replace(&mut above, row);
     }
-    row[other.len()]
+    above[other.len()]
 }
 
 #[cfg(test)]
@@ -39,11 +45,12 @@ mod tests {
 
     #[test]
     fn the_nearest_name_is_offered_only_where_it_is_near() {
-        let known = ["claude", "codex", "goose", "daily news"];
+        let known = ["claude", "codex", "good", "daily news"];
         for (given, offered) in [
             ("cluade", Some("claude")),
             ("Claude", Some("claude")),
             ("codx", Some("codex")),
+            ("godo", Some("good")),
             ("daily-news", Some("daily news")),
             ("gemini", None),
             ("", None),

@@ -1,5 +1,7 @@
 //! Sessions of people, and the runs in them.
 
+use std::time::Duration;
+
 use model::{
     run::{Origin, RunStatus},
     session::{SessionEvent, SessionState, SessionType},
@@ -71,6 +73,7 @@ async fn a_second_input_says_which_run_it_waits_for() {
     let world = World::new().await;
     let id = world.conversation().await.id.to_string();
     let first = world.service.say(&id, "one").await.unwrap();
+    world.clock.advance(Duration::from_millis(1));
     let second = world.service.say(&id, "two").await.unwrap();
     let waits = |run| world.service.waits_for(run);
     assert_eq!(waits(&first).await.unwrap(), Some(Waiting::Worker));
