@@ -79,6 +79,12 @@ impl Service {
         Ok(attempts.into_iter().last().unwrap_or_else(|| run.clone()))
     }
 
+    /// The answer that a running turn has written from a position on, in bytes, with the position of
+    /// its end. Nothing once the turn has ended: the transcript has it then.
+    pub async fn live_text(&self, id: RunId, from: i64) -> Result<(String, i64), Error> {
+        Ok(self.store.live(self.scope(), id, from).await?)
+    }
+
     /// Calls a run off: at once where it waits, else as soon as its agent has stopped.
     pub async fn cancel_run(&self, id: RunId, reason: &str) -> Result<RunStatus, Error> {
         let cancelled = self
