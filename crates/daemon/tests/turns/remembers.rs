@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::{policy::SessionMode, run::RunStatus};
+use model::{Clock as _, policy::SessionMode, run::RunStatus};
 use store::RunFilter;
 use testkit::scripted::Event;
 
