@@ -79,10 +79,12 @@ impl Store {
             Ok(id)
         });
         match made {
-            Err(Error::Database(error)) if error.conflict().is_some() => Err(Error::Exists {
-                what: "an automation",
-                name: new.name.clone(),
-            }),
+            Err(Error::Database(error)) if error.conflict() == Some("automations_one_per_name") => {
+                Err(Error::Exists {
+                    what: "an automation",
+                    name: new.name.clone(),
+                })
+            }
             made => made,
         }
     }
@@ -172,7 +174,7 @@ impl Store {
         now: Timestamp,
     ) -> Result<(), Error> {
         transact!(self, scope, |tx| {
-            let automation = lock(tx, scope, id).await?;
+            let automation = lock_with_triggers(tx, scope, id).await?;
             automation.state.apply(AutomationEvent::Pause)?;
             pause(tx, id, reason, now).await
         })
@@ -187,7 +189,7 @@ impl Store {
         now: Timestamp,
     ) -> Result<(), Error> {
         transact!(self, scope, |tx| {
-            let automation = lock(tx, scope, id).await?;
+            let automation = lock_with_triggers(tx, scope, id).await?;
             automation.state.apply(AutomationEvent::Resume)?;
             let none: Option<&str> = None;
             let never: Option<Timestamp> = None;
@@ -196,8 +198,7 @@ impl Store {
                 params![id, never, none, now],
             )
             .await?;
-            tx.execute(sql!("automations/set_attention"), params![id, none, now])
-                .await?;
+            set_attention(tx, id, None, now).await?;
             tx.execute(sql!("automations/set_failures"), params![id, 0_i64, now])
                 .await?;
             for trigger in triggers(tx, id).await? {
@@ -247,7 +248,7 @@ impl Store {
         now: Timestamp,
     ) -> Result<(), Error> {
         transact!(self, scope, |tx| {
-            let automation = lock(tx, scope, id).await?;
+            let automation = lock_with_triggers(tx, scope, id).await?;
             automation.state.apply(AutomationEvent::Delete)?;
             delete(tx, id, now).await?;
             crate::runs::cancel::waiting_of(self, tx, id, "automation deleted", now).await
@@ -270,6 +271,27 @@ async fn read(tx: &mut Tx, scope: Scope, id: AutomationId) -> Result<Automation,
 pub(crate) async fn lock(tx: &mut Tx, scope: Scope, id: AutomationId) -> Result<Automation, Error> {
     // The tenant is checked by the first read; the second one locks what it found.
     read(tx, scope, id).await?;
+    let locked = lock_any(tx, id).await?;
+    if locked.state == AutomationState::Deleted {
+        return Err(Error::not_found("automation", id));
+    }
+    Ok(locked)
+}
+
+/// Locks an automation that is not removed, and its triggers before it: for what moves both.
+pub(crate) async fn lock_with_triggers(
+    tx: &mut Tx,
+    scope: Scope,
+    id: AutomationId,
+) -> Result<Automation, Error> {
+    read(tx, scope, id).await?;
+    tx.fetch_all(sql_by_dialect!("triggers/lock_of_automation"), params![id])
+        .await?;
+    lock(tx, scope, id).await
+}
+
+/// Locks an automation that a stored row names, removed or not.
+pub(crate) async fn lock_any(tx: &mut Tx, id: AutomationId) -> Result<Automation, Error> {
     let row = tx
         .fetch_one(sql_by_dialect!("automations/lock"), params![id])
         .await?;
@@ -298,6 +320,18 @@ pub(crate) async fn pause(
     stop_triggers(tx, id, now).await
 }
 
+/// Says what a person should look at, or with `None` that it was seen.
+pub(crate) async fn set_attention(
+    tx: &mut Tx,
+    id: AutomationId,
+    text: Option<&str>,
+    now: Timestamp,
+) -> Result<(), Error> {
+    tx.execute(sql!("automations/set_attention"), params![id, text, now])
+        .await?;
+    Ok(())
+}
+
 /// Marks an automation as removed and stops its triggers.
 pub(crate) async fn delete(tx: &mut Tx, id: AutomationId, now: Timestamp) -> Result<(), Error> {
     tx.execute(sql!("automations/delete"), params![id, now])
@@ -305,7 +339,12 @@ pub(crate) async fn delete(tx: &mut Tx, id: AutomationId, now: Timestamp) -> Res
     stop_triggers(tx, id, now).await
 }
 
-async fn stop_triggers(tx: &mut Tx, id: AutomationId, now: Timestamp) -> Result<(), Error> {
+/// Makes an automation's triggers due no more.
+pub(crate) async fn stop_triggers(
+    tx: &mut Tx,
+    id: AutomationId,
+    now: Timestamp,
+) -> Result<(), Error> {
     let never: Option<Timestamp> = None;
     for trigger in triggers(tx, id).await? {
         tx.execute(

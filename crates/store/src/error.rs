@@ -69,6 +69,13 @@ impl Error {
         }
     }
 
+    /// The error with its sources in one line, to be kept where a person looks.
+    pub(crate) fn chain(&self) -> String {
+        let sources =
+            std::iter::successors(std::error::Error::source(self), |error| error.source());
+        sources.fold(self.to_string(), |text, source| format!("{text}: {source}"))
+    }
+
     /// What a person can do about it.
     pub fn hint(&self) -> Option<&'static str> {
         match self {

@@ -70,23 +70,30 @@ pub(crate) async fn message(
         Role::Assistant | Role::Tool => place.seat,
         Role::User | Role::System => None,
     };
-    tx.execute(
-        sql!("messages/put"),
-        params![
-            entry.id,
-            place.tenant,
-            place.session,
-            seq,
-            place.run,
-            from,
-            entry.role.as_str(),
-            entry.kind.as_str(),
-            entry.content.as_str(),
-            &entry.metadata,
-            now
-        ],
-    )
-    .await?;
+    let written = tx
+        .execute(
+            sql!("messages/put"),
+            params![
+                entry.id,
+                place.tenant,
+                place.session,
+                seq,
+                place.run,
+                from,
+                entry.role.as_str(),
+                entry.kind.as_str(),
+                entry.content.as_str(),
+                &entry.metadata,
+                now
+            ],
+        )
+        .await?;
+    if written == 0 {
+        return Err(Error::Exists {
+            what: "a message",
+            name: entry.id.to_string(),
+        });
+    }
     Ok(())
 }
 

@@ -6,6 +6,7 @@ use model::{
     harness::{Harness, HarnessConfig, Offers},
 };
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::{Error, database::Row};
 
@@ -127,7 +128,10 @@ pub(crate) fn run(row: &Row) -> Result<Run, Error> {
         message: row.optional("message")?,
         stop_reason: row.optional("stop_reason")?,
         flags: row.json_optional("flags")?.unwrap_or_default(),
-        usage: row.optional("usage")?,
+        // An agent that reports nothing leaves the column at its default.
+        usage: row
+            .optional("usage")?
+            .filter(|usage: &Value| usage.as_object().is_none_or(|fields| !fields.is_empty())),
         interrupted_run_id: row.optional("interrupted_run_id")?,
         prompt_ref: row.json_optional("prompt_ref")?,
         input_at: row.get("input_at")?,

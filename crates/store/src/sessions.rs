@@ -1,10 +1,13 @@
 //! Sessions, their seats, and what people read in them.
 
+use std::collections::BTreeSet;
+
 use model::{
     AutomationId, HarnessId, SeatId, SessionId, TenantId, Timestamp,
     entity::{Automation, Event, Message, Seat, SeatSettings, Session},
-    lifecycle::Lifecycle,
-    session::{SessionEvent, SessionKind, SessionState, SessionType},
+    lifecycle::{Lifecycle, Refused},
+    run::RunStatus,
+    session::{Admission, SessionEvent, SessionKind, SessionState, SessionType},
 };
 use serde_json::json;
 
@@ -12,7 +15,10 @@ use crate::{
     Error, Scope,
     database::Tx,
     journal, rows,
-    runs::place::promote_on_seat,
+    runs::{
+        cancel,
+        place::{hold, promote_on_seat, promote_own},
+    },
     store::{Store, transact},
 };
 
@@ -60,9 +66,11 @@ impl Store {
             insert(self, tx, tenant, new, now).await
         });
         match (made, &new.key) {
-            (Err(Error::Database(error)), Some(key)) if error.conflict().is_some() => {
+            (Err(Error::Database(error)), Some(key))
+                if error.conflict() == Some("agent_sessions_one_per_key") =>
+            {
                 Err(Error::Exists {
-                    what: "session",
+                    what: "a session",
                     name: key.clone(),
                 })
             }
@@ -157,7 +165,8 @@ impl Store {
     }
 
     /// Moves a session on in its life. Pausing lets turns that run go on and holds back the rest;
-    /// resuming and enabling let what waited start.
+    /// resuming and enabling let what waited start; closing calls off what waits and lets turns that
+    /// run go on to their end.
     pub async fn move_session(
         &self,
         scope: Scope,
@@ -167,23 +176,13 @@ impl Store {
         now: Timestamp,
     ) -> Result<SessionState, Error> {
         transact!(self, scope, |tx| {
-            let seats = tx
-                .fetch_all(sql!("seats/of_session"), params![scope.tenant(), id])
-                .await?;
-            let seats: Vec<SeatId> = seats
-                .iter()
-                .map(|row| row.get("id"))
-                .collect::<Result<_, _>>()?;
-            for seat in &seats {
-                tx.fetch_one(sql_by_dialect!("seats/lock"), params![*seat])
-                    .await?;
-            }
+            let seats = lock_seats(tx, scope, id).await?;
             let row = tx
                 .fetch_optional(sql!("sessions/by_id"), params![scope.tenant(), id])
                 .await?;
             let session = rows::session(&row.ok_or_else(|| Error::not_found("session", id))?)?;
             let state = session.state.apply(event)?;
-            let ended = matches!(state, SessionState::Done | SessionState::Failed).then_some(now);
+            let ended = (state.admission() == Admission::Refuse).then_some(now);
             let moved = tx
                 .execute(
                     sql!("sessions/set_state"),
@@ -198,25 +197,26 @@ impl Store {
                 )
                 .await?;
             if moved == 0 {
-                // Somebody moved it between the read and the write; say what is true by now.
-                return Err(Error::Refused(session.state.apply(event).err().unwrap_or(
-                    model::lifecycle::Refused {
-                        what: SessionState::WHAT,
-                        state: "being changed".into(),
-                        event: event.to_string(),
-                    },
-                )));
+                return Err(Error::Refused(Refused {
+                    what: SessionState::WHAT,
+                    state: "being moved by somebody else".into(),
+                    event: event.to_string(),
+                }));
             }
             let body = json!({ "state": state, "reason": reason });
             journal::event(tx, id, "session", id.uuid(), &body, now).await?;
-            match state {
-                SessionState::Active => {
+            match state.admission() {
+                Admission::Start => {
                     for seat in &seats {
                         promote_on_seat(tx, *seat, now).await?;
                     }
                 }
-                SessionState::Paused => hold_queued(tx, id, now).await?,
-                _ => {}
+                Admission::Wait => hold_queued(tx, id, now).await?,
+                Admission::Refuse => {
+                    let reason = format!("the session is {state}");
+                    cancel::open_of(self, tx, id, &[RunStatus::Deferred], &reason, now).await?;
+                    cancel::open_of(self, tx, id, &[RunStatus::Queued], &reason, now).await?;
+                }
             }
             Ok(state)
         })
@@ -234,6 +234,7 @@ impl Store {
     ) -> Result<Deletion, Error> {
         let scope = Scope::Tenant(tenant);
         transact!(self, scope, |tx| {
+            lock_seats(tx, scope, id).await?;
             let row = tx
                 .fetch_optional(sql!("sessions/by_id"), params![tenant, id])
                 .await?;
@@ -257,7 +258,11 @@ impl Store {
             }
             tx.execute(sql!("automations/leave_session"), params![id, now])
                 .await?;
+            let owners = owners_of_open(tx, id).await?;
             tx.execute(sql!("sessions/delete"), params![id]).await?;
+            for owner in owners {
+                promote_own(tx, owner, now).await?;
+            }
             Ok(Deletion::Done)
         })
     }
@@ -317,18 +322,48 @@ pub(crate) async fn insert(
     Ok((new.id, seat))
 }
 
-/// Puts the runs of a session that have not been claimed back to wait.
+/// Locks a session's seats, by id.
+async fn lock_seats(tx: &mut Tx, scope: Scope, session: SessionId) -> Result<Vec<SeatId>, Error> {
+    let found = tx
+        .fetch_all(sql!("seats/of_session"), params![scope.tenant(), session])
+        .await?;
+    let mut seats = Vec::with_capacity(found.len());
+    for row in &found {
+        let seat: SeatId = row.get("id")?;
+        tx.fetch_optional(sql_by_dialect!("seats/lock"), params![seat])
+            .await?;
+        seats.push(seat);
+    }
+    Ok(seats)
+}
+
+/// Puts the runs of a session that have not been claimed back to wait. Those of an automation whose
+/// runs exclude each other make room for the next one on another seat.
 async fn hold_queued(tx: &mut Tx, session: SessionId, now: Timestamp) -> Result<(), Error> {
-    for row in tx
+    let open = tx
         .fetch_all(sql!("runs/open_of_session"), params![session])
-        .await?
-    {
-        if row.get::<String>("status")? == "queued" {
-            let run: model::RunId = row.get("id")?;
-            if tx.execute(sql!("runs/hold"), params![run]).await? == 1 {
-                journal::run_event(tx, session, run, json!({ "status": "deferred" }), now).await?;
-            }
+        .await?;
+    for row in &open {
+        if row.parse::<RunStatus>("status")? == RunStatus::Queued {
+            hold(
+                tx,
+                session,
+                row.get("id")?,
+                row.optional("automation_id")?,
+                now,
+            )
+            .await?;
         }
     }
     Ok(())
+}
+
+/// The automations of a session's runs that are not over.
+async fn owners_of_open(tx: &mut Tx, session: SessionId) -> Result<BTreeSet<AutomationId>, Error> {
+    let open = tx
+        .fetch_all(sql!("runs/open_of_session"), params![session])
+        .await?;
+    let owners = open.iter().map(|row| row.optional("automation_id"));
+    let owners = owners.collect::<Result<Vec<_>, _>>()?;
+    Ok(owners.into_iter().flatten().collect())
 }

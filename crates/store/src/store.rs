@@ -55,7 +55,7 @@ impl Store {
 /// is true by then.
 macro_rules! transact {
     ($store:expr, $scope:expr, |$tx:ident| $body:block) => {{
-        let mut lost = 0;
+        let mut lost = 0_u32;
         loop {
             let mut transaction = $store.db.begin($scope).await?;
             let done: Result<_, $crate::Error> = async {
@@ -71,7 +71,7 @@ macro_rules! transact {
                 // Dropped without a commit, the transaction is as if it had never been.
                 Err(error) => error,
             };
-            lost += error.weight();
+            lost = lost.saturating_add(error.weight());
             if lost > $crate::store::RACES {
                 break Err(error);
             }

@@ -19,7 +19,7 @@ use crate::{
     database::Tx,
     journal::{self, Place},
     rows,
-    runs::end,
+    runs::{end, place::hold},
     store::{Store, transact},
 };
 
@@ -35,48 +35,40 @@ impl Store {
     ) -> Result<Begin, Error> {
         let scope = Scope::System;
         transact!(self, scope, |tx| {
-            let claimed = tx
-                .fetch_optional(sql!("runs/claimed"), params![run, worker.as_str()])
-                .await?;
-            let Some(claimed) = claimed else {
+            let Some(claimed) = end::lock(tx, run).await? else {
                 return Ok(Begin::Lost);
             };
-            let Run {
-                session_id: Some(session),
-                seat_id: Some(seat),
-                ..
-            } = rows::run(&claimed)?
+            let (RunStatus::Delivered, Some(session), Some(seat)) =
+                (claimed.status, claimed.session_id, claimed.seat_id)
             else {
                 return Ok(Begin::Lost);
             };
-            let seat = rows::seat(
-                &tx.fetch_one(sql_by_dialect!("seats/lock"), params![seat])
-                    .await?,
-            )?;
-            // Read again under the seat's lock: a pause or a cancellation may have come before it.
-            let claimed = tx
-                .fetch_optional(sql!("runs/claimed"), params![run, worker.as_str()])
-                .await?;
-            let Some(claimed) = claimed else {
+            if claimed.worker_id.as_ref() != Some(worker) {
                 return Ok(Begin::Lost);
-            };
-            let cancel: Option<String> = claimed.optional("cancel_reason")?;
-            let claimed = rows::run(&claimed)?;
+            }
             let row = tx
                 .fetch_one(sql!("sessions/by_id"), params![scope.tenant(), session])
                 .await?;
             let session = rows::session(&row)?;
+            let seat = rows::seat(
+                &tx.fetch_one(sql_by_dialect!("seats/lock"), params![seat])
+                    .await?,
+            )?;
 
-            if let Some(reason) = cancel {
+            let admission = session.state.admission();
+            let called_off = match end::cancel_reason(tx, &claimed).await? {
+                None if admission == Admission::Refuse => {
+                    Some(format!("the session is {}", session.state))
+                }
+                reason => reason,
+            };
+            if let Some(reason) = called_off {
                 let finished = Finished::bare(Outcome::Cancelled(reason));
                 let _ = end::end(self, tx, &claimed, &finished, now).await?;
                 return Ok(Begin::Cancelled);
             }
-            if session.state.admission() != Admission::Start {
-                tx.execute(sql!("runs/hold"), params![run]).await?;
-                tx.execute(sql!("heartbeats/delete"), params![run]).await?;
-                let body = json!({ "status": RunStatus::Deferred });
-                journal::run_event(tx, session.id, run, body, now).await?;
+            if admission == Admission::Wait {
+                hold(tx, session.id, run, claimed.automation_id, now).await?;
                 return Ok(Begin::Held);
             }
             if seat.instance_id.is_some_and(|pinned| pinned != instance) {

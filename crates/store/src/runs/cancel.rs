@@ -1,13 +1,17 @@
 //! Calling runs off.
 
 use model::{
-    AutomationId, RunId, SessionId, Timestamp, lifecycle::Refused, outcome::Outcome,
-    run::RunStatus, turn::Finished,
+    AutomationId, RunId, SessionId, Timestamp,
+    lifecycle::{Lifecycle, Refused},
+    outcome::Outcome,
+    run::{RunEvent, RunStatus},
+    turn::Finished,
 };
 
 use crate::{
     Error, Scope,
     database::Tx,
+    rows,
     runs::end::{end, lock},
     store::{Store, transact},
 };
@@ -26,20 +30,14 @@ impl Store {
             let row = tx
                 .fetch_optional(sql!("runs/by_id"), params![scope.tenant(), run])
                 .await?;
-            row.ok_or_else(|| Error::not_found("run", run))?;
-            let refused = |status: RunStatus| {
-                let event = "be cancelled".into();
-                Error::Refused(Refused {
-                    what: "run",
-                    state: status.to_string(),
-                    event,
-                })
-            };
-            let before = lock(tx, run)
-                .await?
-                .ok_or_else(|| refused(RunStatus::Skipped))?;
+            let found = rows::run(&row.ok_or_else(|| Error::not_found("run", run))?)?;
+            let before = lock(tx, run).await?.unwrap_or(found);
             if before.status.is_over() {
-                return Err(refused(before.status));
+                return Err(Error::Refused(Refused {
+                    what: RunStatus::WHAT,
+                    state: before.status.to_string(),
+                    event: RunEvent::Cancel.to_string(),
+                }));
             }
             one(self, tx, run, reason, now).await?;
             let after = lock(tx, run).await?.map_or(before.status, |run| run.status);
@@ -60,22 +58,36 @@ impl Store {
                 .fetch_optional(sql!("sessions/by_id"), params![scope.tenant(), session])
                 .await?;
             row.ok_or_else(|| Error::not_found("session", session))?;
-            let open = tx
-                .fetch_all(sql!("runs/open_of_session"), params![session])
-                .await?;
-            let mut count = 0;
             // What waits goes first, so that nothing of it is promoted by the end of the active one.
-            for waiting in [true, false] {
-                for row in &open {
-                    if (row.get::<String>("status")? == "deferred") == waiting {
-                        one(self, tx, row.get("id")?, reason, now).await?;
-                        count += 1;
-                    }
-                }
-            }
+            let waiting = [RunStatus::Deferred];
+            let active = [RunStatus::Queued, RunStatus::Delivered, RunStatus::Running];
+            let mut count = open_of(self, tx, session, &waiting, reason, now).await?;
+            count += open_of(self, tx, session, &active, reason, now).await?;
             Ok(count)
         })
     }
+}
+
+/// Calls off the runs of a session that are in one of `statuses`. Gives how many there were.
+pub(crate) async fn open_of(
+    store: &Store,
+    tx: &mut Tx,
+    session: SessionId,
+    statuses: &[RunStatus],
+    reason: &str,
+    now: Timestamp,
+) -> Result<u32, Error> {
+    let mut count = 0;
+    for row in tx
+        .fetch_all(sql!("runs/open_of_session"), params![session])
+        .await?
+    {
+        if statuses.contains(&row.parse("status")?) {
+            one(store, tx, row.get("id")?, reason, now).await?;
+            count += 1;
+        }
+    }
+    Ok(count)
 }
 
 /// Calls off all of an automation's runs that are not over.

@@ -1,14 +1,18 @@
 //! The end of a run, whoever brings it about: its outcome, the visible end in the transcript, the next
 //! attempt, and what waited for it, in one transaction.
 
+use std::borrow::Cow;
+
 use model::{
-    RunId, Timestamp, WorkerId,
+    RunId, SeatId, Timestamp, WorkerId,
+    automation::AutomationState,
     entity::{Automation, Run},
     lifecycle::Lifecycle,
     limits,
     outcome::{NextAttempt, Outcome, Sequel, StopReason, consecutive_failures, sequel},
     policy::{Overlap, Policies},
     run::{Origin, RunEvent, RunStatus},
+    session::Admission,
     transcript::{self, Source},
     turn::{EntryKind, Finished, Role, Settled},
 };
@@ -19,7 +23,7 @@ use crate::{
     database::Tx,
     journal::{self, Place},
     rows,
-    runs::place::{Attempt, insert, promote_after},
+    runs::place::{Attempt, insert, lock_seat, promote_after},
     store::{Store, transact},
 };
 
@@ -39,9 +43,43 @@ impl Store {
             if run.status != RunStatus::Running || run.worker_id.as_ref() != Some(worker) {
                 return Ok(Settled::Lost);
             }
-            end(self, tx, &run, finished, now).await
+            let finished = called_off(tx, &run, finished).await?;
+            end(self, tx, &run, &finished, now).await
         })
     }
+}
+
+/// A run that was to be called off and ended by a failure has been called off: its agent was killed
+/// for it, or its worker was lost before it could obey.
+pub(super) async fn called_off<'a>(
+    tx: &mut Tx,
+    run: &Run,
+    finished: &'a Finished,
+) -> Result<Cow<'a, Finished>, Error> {
+    if !matches!(finished.outcome, Outcome::Failed(_)) {
+        return Ok(Cow::Borrowed(finished));
+    }
+    Ok(match cancel_reason(tx, run).await? {
+        None => Cow::Borrowed(finished),
+        Some(reason) => Cow::Owned(Finished {
+            outcome: Outcome::Cancelled(reason),
+            ..finished.clone()
+        }),
+    })
+}
+
+/// Why a run that a worker has is to be called off, if it is.
+pub(super) async fn cancel_reason(tx: &mut Tx, run: &Run) -> Result<Option<String>, Error> {
+    let (Some(_), Some(worker)) = (run.cancel_requested_at, &run.worker_id) else {
+        return Ok(None);
+    };
+    let row = tx
+        .fetch_optional(sql!("runs/executing"), params![run.id, worker])
+        .await?;
+    Ok(row
+        .map(|row| row.optional("cancel_reason"))
+        .transpose()?
+        .flatten())
 }
 
 /// Locks a run's automation and its seat, in that order, and reads the run; `None` where there is no
@@ -59,8 +97,7 @@ pub(super) async fn lock(tx: &mut Tx, run: RunId) -> Result<Option<Run>, Error> 
         return Ok(None);
     };
     if let Some(automation) = found.automation_id {
-        tx.fetch_optional(sql_by_dialect!("automations/lock"), params![automation])
-            .await?;
+        automations::lock_any(tx, automation).await?;
     }
     tx.fetch_optional(sql_by_dialect!("seats/lock"), params![seat])
         .await?;
@@ -103,7 +140,7 @@ pub(super) async fn end(
                 closure.as_deref(),
                 stop_reason,
                 &json!(finished.flags),
-                finished.usage.clone(),
+                finished.usage.clone().unwrap_or_else(|| json!({})),
                 finished
                     .acp_session_id
                     .as_ref()
@@ -118,19 +155,20 @@ pub(super) async fn end(
 
     let automation = match run.automation_id {
         None => None,
-        Some(id) => {
-            let row = tx
-                .fetch_one(sql_by_dialect!("automations/lock"), params![id])
-                .await?;
-            Some(rows::automation(&row)?)
-        }
+        Some(id) => Some(automations::lock_any(tx, id).await?),
     };
     let defaults = Policies::default();
     let policies = automation
         .as_ref()
         .map_or(&defaults, |automation| &automation.policies);
     let failed_before = u32::try_from(run.failures).unwrap_or(u32::MAX);
-    let next = sequel(outcome, run.input_id, failed_before, policies, now);
+    let next = match sequel(outcome, run.input_id, failed_before, policies, now) {
+        // Who closed the session or removed the automation meanwhile wants no other attempt.
+        Sequel::Retry(_) if !takes_inputs(tx, seat, automation.as_ref(), now).await? => {
+            Sequel::Final
+        }
+        next => next,
+    };
 
     let place = Place {
         tenant: run.tenant_id,
@@ -167,6 +205,19 @@ pub(super) async fn end(
     }
     promote_after(tx, seat, run.automation_id, now).await?;
     Ok(Settled::Written)
+}
+
+/// Whether another attempt may be made at an input of the seat.
+async fn takes_inputs(
+    tx: &mut Tx,
+    seat: SeatId,
+    automation: Option<&Automation>,
+    now: Timestamp,
+) -> Result<bool, Error> {
+    let removed = automation.is_some_and(|found| found.state == AutomationState::Deleted);
+    let seat = lock_seat(tx, seat, now).await?;
+    let closed = seat.is_none_or(|seat| seat.state.admission() == Admission::Refuse);
+    Ok(!removed && !closed)
 }
 
 /// What people are to see of an end.
@@ -345,15 +396,11 @@ async fn count_failures(
     )
     .await?;
     let limit = automation.policies.pause_after_failures;
-    let enabled = automation.state == model::automation::AutomationState::Enabled;
+    let enabled = automation.state == AutomationState::Enabled;
     if limit > 0 && count >= limit && enabled {
         automations::pause(tx, automation.id, "failures", now).await?;
         let text = format!("paused itself after {count} consecutive failures");
-        tx.execute(
-            sql!("automations/set_attention"),
-            params![automation.id, text, now],
-        )
-        .await?;
+        automations::set_attention(tx, automation.id, Some(&text), now).await?;
     }
     Ok(())
 }

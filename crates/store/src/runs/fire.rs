@@ -1,5 +1,7 @@
 //! Firing triggers: what is due, and on demand.
 
+use std::collections::BTreeSet;
+
 use model::{
     AutomationId, TenantId, Timestamp,
     automation::{AutomationEvent, AutomationState},
@@ -47,10 +49,14 @@ impl Store {
                 more: due.len() >= limit as usize,
                 ..Fired::default()
             };
-            for row in &due {
-                let trigger = rows::trigger(row)?;
-                self.fire_trigger(tx, scope, &trigger, now, &mut fired)
-                    .await?;
+            let due: Vec<Trigger> = due.iter().map(rows::trigger).collect::<Result<_, _>>()?;
+            let owners: BTreeSet<AutomationId> =
+                due.iter().map(|trigger| trigger.automation_id).collect();
+            for owner in owners {
+                automations::lock_any(tx, owner).await?;
+            }
+            for trigger in &due {
+                self.fire_trigger(tx, trigger, now, &mut fired).await?;
             }
             Ok(fired)
         })
@@ -59,7 +65,6 @@ impl Store {
     async fn fire_trigger(
         &self,
         tx: &mut Tx,
-        scope: Scope,
         trigger: &Trigger,
         now: Timestamp,
         fired: &mut Fired,
@@ -69,11 +74,19 @@ impl Store {
         else {
             return Ok(());
         };
-        let automation = automations::lock(tx, scope, trigger.automation_id).await?;
+        let automation = automations::lock_any(tx, trigger.automation_id).await?;
         if automation.state != AutomationState::Enabled {
-            return Ok(());
+            return automations::stop_triggers(tx, automation.id, now).await;
         }
-        let schedule = automations::schedule(trigger.id, &trigger.spec)?;
+        let schedule = match automations::schedule(trigger.id, &trigger.spec) {
+            Ok(schedule) => schedule,
+            // One that cannot be worked out must not hold up the others.
+            Err(error) => {
+                let text = format!("paused itself: {}", error.chain());
+                automations::pause(tx, automation.id, "schedule", now).await?;
+                return automations::set_attention(tx, automation.id, Some(&text), now).await;
+            }
+        };
         let cursor = occurrence::Due {
             scheduled_for,
             fire_at,
@@ -110,7 +123,7 @@ impl Store {
         }
         for scheduled_for in plan.occurrences {
             // A continuous automation's first occurrence makes the session of the second.
-            let automation = automations::lock(tx, scope, automation.id).await?;
+            let automation = automations::lock_any(tx, automation.id).await?;
             occur(self, tx, &automation, trigger.id, scheduled_for, now).await?;
             fired.occurrences += 1;
         }
@@ -127,7 +140,7 @@ impl Store {
     ) -> Result<Submitted, Error> {
         let scope = Scope::Tenant(tenant);
         transact!(self, scope, |tx| {
-            let automation = automations::lock(tx, scope, id).await?;
+            let automation = automations::lock_with_triggers(tx, scope, id).await?;
             automation.state.apply(AutomationEvent::Fire)?;
             let triggers = automations::triggers(tx, id).await?;
             let manual = triggers
@@ -145,15 +158,16 @@ impl Store {
         })
     }
 
-    /// When the scheduler has something to do next: a trigger that is due or a backoff that is over.
-    pub async fn next_due(&self) -> Result<Option<Timestamp>, Error> {
+    /// When the scheduler has something to do next: when a trigger is due, which may be past, or when
+    /// a backoff that is under way at `now` is over.
+    pub async fn next_due(&self, now: Timestamp) -> Result<Option<Timestamp>, Error> {
         let mut tx = self.db.read(Scope::System).await?;
         let trigger: Option<Timestamp> = tx
             .fetch_one(sql!("triggers/next_due"), params![])
             .await?
             .optional("at")?;
         let backoff: Option<Timestamp> = tx
-            .fetch_one(sql!("runs/next_backoff"), params![])
+            .fetch_one(sql!("runs/next_backoff"), params![now])
             .await?
             .optional("at")?;
         Ok([trigger, backoff].into_iter().flatten().min())

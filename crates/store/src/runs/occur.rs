@@ -7,18 +7,18 @@ use model::{
     entity::Automation,
     policy::{Overlap, SessionMode},
     run::{Origin, RunStatus, SkipReason},
-    schedule::{QuietHours, Stretch},
+    schedule::{QuietHours, Spec, Stretch},
     session::{SessionKind, SessionType},
     turn::Submitted,
 };
 
 use crate::{
-    Error,
+    Error, automations,
     database::Tx,
     rows,
     runs::{
         cancel,
-        place::{Attempt, OwnRuns, insert, lock_seat},
+        place::{Attempt, OwnRuns, SeatStanding, insert, lock_seat},
     },
     sessions,
     store::Store,
@@ -34,16 +34,15 @@ pub(super) async fn occur(
     now: Timestamp,
 ) -> Result<Submitted, Error> {
     let target = Target::find(tx, automation).await?;
-    let decision = match target {
-        Target::Closed => Decision::Skip(SkipReason::SessionClosed),
-        Target::Seat(_, seat) => {
-            let standing = lock_seat(tx, seat, now).await?;
-            let standing =
-                own_standing(tx, automation, Some(standing.state), standing.taken).await?;
-            decide(automation.session_mode, &automation.policies, standing)
-        }
-        Target::New => {
-            let standing = own_standing(tx, automation, None, false).await?;
+    let seat = match target {
+        Target::Seat(_, seat) => lock_seat(tx, seat, now).await?,
+        _ => None,
+    };
+    let decision = match (&target, seat) {
+        // The session may have been deleted before its seat was locked.
+        (Target::Closed, _) | (Target::Seat(..), None) => Decision::Skip(SkipReason::SessionClosed),
+        (_, seat) => {
+            let standing = own_standing(tx, automation, seat.as_ref()).await?;
             decide(automation.session_mode, &automation.policies, standing)
         }
     };
@@ -136,20 +135,20 @@ impl Target {
 async fn own_standing(
     tx: &mut Tx,
     automation: &Automation,
-    session: Option<model::session::SessionState>,
-    seat_taken: bool,
+    seat: Option<&SeatStanding>,
 ) -> Result<Standing, Error> {
     let own = OwnRuns::count(tx, automation.id).await?;
     let count = |rows: i64| u64::try_from(rows).unwrap_or(0);
     Ok(Standing {
         active: count(own.executing),
-        waiting: count(own.queued + own.deferred),
-        session,
-        seat_taken,
+        waiting: count(own.waiting),
+        session: seat.map(|seat| seat.state),
+        seat_taken: seat.is_some_and(|seat| seat.held || seat.waited_for),
     })
 }
 
-/// Whether the instant falls into the automation's quiet hours, in the trigger's zone.
+/// Whether the instant falls into the automation's quiet hours, in the trigger's zone. What a person
+/// fires on demand is not due, and is never quiet.
 async fn quiet(
     tx: &mut Tx,
     automation: &Automation,
@@ -159,10 +158,13 @@ async fn quiet(
     if automation.policies.quiet_hours == QuietHours::default() {
         return Ok(false);
     }
-    let triggers = crate::automations::triggers(tx, automation.id).await?;
+    let triggers = automations::triggers(tx, automation.id).await?;
     let Some(found) = triggers.iter().find(|candidate| candidate.id == trigger) else {
         return Ok(false);
     };
+    if found.spec == (Spec::Manual {}) {
+        return Ok(false);
+    }
     let zone = found
         .spec
         .zone()
@@ -232,12 +234,8 @@ async fn skip(
     )
     .await?;
     if reason == SkipReason::SessionClosed {
-        let text = "the session that it is bound to takes no more inputs";
-        tx.execute(
-            sql!("automations/set_attention"),
-            params![automation.id, text, now],
-        )
-        .await?;
+        let text = "its session is closed or gone and takes no more inputs";
+        automations::set_attention(tx, automation.id, Some(text), now).await?;
     }
     Ok(Submitted {
         run_id,

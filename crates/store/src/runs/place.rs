@@ -5,6 +5,7 @@
 
 use model::{
     AutomationId, InputId, RunId, SeatId, SessionId, TenantId, Timestamp, TriggerId,
+    lifecycle::{Lifecycle, Refused},
     run::{Origin, RunStatus},
     session::{Admission, SessionState},
 };
@@ -34,35 +35,44 @@ pub(crate) struct Attempt<'a> {
 
 /// How a seat stands.
 pub(crate) struct SeatStanding {
-    /// Whether anything holds it or waits for it.
-    pub(crate) taken: bool,
+    /// Whether a run holds it.
+    pub(crate) held: bool,
+    /// Whether a run waits for it, attempts in their backoff left out.
+    pub(crate) waited_for: bool,
     /// The state of its session.
     pub(crate) state: SessionState,
 }
 
-/// Locks a seat and says how it stands.
+/// Locks a seat and says how it stands; `None` where there is no such seat any more.
 pub(crate) async fn lock_seat(
     tx: &mut Tx,
     seat: SeatId,
     now: Timestamp,
-) -> Result<SeatStanding, Error> {
-    tx.fetch_optional(sql_by_dialect!("seats/lock"), params![seat])
-        .await?
-        .ok_or_else(|| Error::not_found("seat", seat))?;
+) -> Result<Option<SeatStanding>, Error> {
+    let locked = tx
+        .fetch_optional(sql_by_dialect!("seats/lock"), params![seat])
+        .await?;
+    if locked.is_none() {
+        return Ok(None);
+    }
     let row = tx
         .fetch_one(sql!("seats/standing"), params![seat, now])
         .await?;
-    Ok(SeatStanding {
-        taken: row.get("taken")?,
+    Ok(Some(SeatStanding {
+        held: row.get("held")?,
+        waited_for: row.get("waited_for")?,
         state: row.parse("state")?,
-    })
+    }))
 }
 
 /// An automation's own runs, by where they are.
 pub(crate) struct OwnRuns {
+    /// Those that are executed.
     pub(crate) executing: i64,
-    pub(crate) queued: i64,
-    pub(crate) deferred: i64,
+    /// Those that wait, queued or deferred.
+    pub(crate) waiting: i64,
+    /// Those that hold a seat and exclude each other: one at the most.
+    pub(crate) holding: i64,
 }
 
 impl OwnRuns {
@@ -72,35 +82,42 @@ impl OwnRuns {
             .await?;
         Ok(Self {
             executing: row.get("executing")?,
-            queued: row.get("queued")?,
-            deferred: row.get("deferred")?,
+            waiting: row.get("waiting")?,
+            holding: row.get("holding")?,
         })
     }
 }
 
-/// Inserts an attempt: queued if its seat is free and nothing else holds it back, else deferred.
+/// Inserts an attempt: queued if nothing holds it back, else deferred. A closed session refuses it.
 pub(crate) async fn insert(
     store: &Store,
     tx: &mut Tx,
     attempt: &Attempt<'_>,
     now: Timestamp,
 ) -> Result<(RunId, RunStatus), Error> {
-    let seat = lock_seat(tx, attempt.seat, now).await?;
+    let seat = lock_seat(tx, attempt.seat, now)
+        .await?
+        .ok_or_else(|| Error::not_found("seat", attempt.seat))?;
+    let admission = seat.state.admission();
+    if admission == Admission::Refuse {
+        return Err(Error::Refused(Refused {
+            what: SessionState::WHAT,
+            state: seat.state.to_string(),
+            event: "take an input".into(),
+        }));
+    }
+    let free = !seat.held && admission == Admission::Start;
     let behind_own = match attempt.automation {
-        Some(automation) if attempt.exclusive => {
-            let own = OwnRuns::count(tx, automation).await?;
-            own.executing + own.queued + own.deferred > 0
+        Some(automation) if free && attempt.exclusive => {
+            OwnRuns::count(tx, automation).await?.holding > 0
         }
         _ => false,
     };
-    let waits = seat.taken
-        || behind_own
-        || seat.state.admission() != Admission::Start
-        || attempt.not_before.is_some_and(|at| at > now);
-    let status = if waits {
-        RunStatus::Deferred
-    } else {
+    let in_backoff = attempt.not_before.is_some_and(|at| at > now);
+    let status = if free && !seat.waited_for && !behind_own && !in_backoff {
         RunStatus::Queued
+    } else {
+        RunStatus::Deferred
     };
     let id = RunId::generate(now, store.ids());
     tx.execute(
@@ -137,6 +154,13 @@ pub(crate) async fn insert(
         "not_before": attempt.not_before,
     });
     journal::run_event(tx, attempt.session, id, body, now).await?;
+    if free && seat.waited_for {
+        // A backoff is over that no sweep has seen yet; whoever is next has the seat at once.
+        let next = promote_on_seat(tx, attempt.seat, now).await?;
+        if next.is_some_and(|(next, _)| next == id) {
+            return Ok((id, RunStatus::Queued));
+        }
+    }
     Ok((id, status))
 }
 
@@ -168,8 +192,8 @@ pub(crate) async fn promote_on_seat(
     Ok(Some((run, backoff.is_some())))
 }
 
-/// Lets what waited for a run that is over start: on its seat, and, where the automation's runs
-/// exclude each other, on another one.
+/// Lets what waited for a run start that has left its seat: on that seat, and, where the automation's
+/// runs exclude each other, on another one.
 pub(crate) async fn promote_after(
     tx: &mut Tx,
     seat: SeatId,
@@ -177,13 +201,18 @@ pub(crate) async fn promote_after(
     now: Timestamp,
 ) -> Result<(), Error> {
     promote_on_seat(tx, seat, now).await?;
-    let Some(automation) = automation else {
-        return Ok(());
-    };
-    let own = OwnRuns::count(tx, automation).await?;
-    if own.executing + own.queued > 0 || own.deferred == 0 {
-        return Ok(());
+    match automation {
+        Some(automation) => promote_own(tx, automation, now).await,
+        None => Ok(()),
     }
+}
+
+/// Lets the next waiting one of an automation's runs start that exclude each other.
+pub(crate) async fn promote_own(
+    tx: &mut Tx,
+    automation: AutomationId,
+    now: Timestamp,
+) -> Result<(), Error> {
     let next = tx
         .fetch_optional(
             sql!("runs/next_waiting_of_automation"),
@@ -194,4 +223,26 @@ pub(crate) async fn promote_after(
         promote_on_seat(tx, next.get("seat_id")?, now).await?;
     }
     Ok(())
+}
+
+/// Puts a run that has not begun back to wait, because its session is held. Another one of an
+/// automation whose runs exclude each other may start instead.
+pub(crate) async fn hold(
+    tx: &mut Tx,
+    session: SessionId,
+    run: RunId,
+    automation: Option<AutomationId>,
+    now: Timestamp,
+) -> Result<(), Error> {
+    if tx.execute(sql!("runs/hold"), params![run]).await? == 0 {
+        return Ok(());
+    }
+    // It may have been claimed meanwhile.
+    tx.execute(sql!("heartbeats/delete"), params![run]).await?;
+    let body = json!({ "status": RunStatus::Deferred });
+    journal::run_event(tx, session, run, body, now).await?;
+    match automation {
+        Some(automation) => promote_own(tx, automation, now).await,
+        None => Ok(()),
+    }
 }

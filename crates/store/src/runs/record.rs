@@ -59,18 +59,29 @@ impl Store {
     /// The text that a running turn has written from a position on, with the position of its end.
     pub async fn live(&self, scope: Scope, run: RunId, from: i64) -> Result<(String, i64), Error> {
         let mut tx = self.db.read(scope).await?;
-        text_from(&mut tx, run, from).await
+        text_from(&mut tx, scope, run, from).await
     }
 }
 
-/// Reads a running turn's text. Pieces that overlap `from` are cut there.
-pub(super) async fn text_from(tx: &mut Tx, run: RunId, from: i64) -> Result<(String, i64), Error> {
+/// Reads a running turn's text. A piece that begins before `from` is cut there.
+pub(super) async fn text_from(
+    tx: &mut Tx,
+    scope: Scope,
+    run: RunId,
+    from: i64,
+) -> Result<(String, i64), Error> {
     let mut text = String::new();
     let mut end = from;
-    for row in tx.fetch_all(sql!("live/read"), params![run, from]).await? {
+    let pieces = tx
+        .fetch_all(sql!("live/read"), params![scope.tenant(), run, from])
+        .await?;
+    for row in pieces {
         let piece: String = row.get("text")?;
-        end = row.get::<i64>("position")? + i64::try_from(piece.len()).unwrap_or(0);
-        text.push_str(&piece);
+        let position: i64 = row.get("position")?;
+        let seen = usize::try_from(end.saturating_sub(position)).unwrap_or(0);
+        let seen = (seen..=piece.len()).find(|at| piece.is_char_boundary(*at));
+        text.push_str(&piece[seen.unwrap_or(piece.len())..]);
+        end = position + i64::try_from(piece.len()).unwrap_or(0);
     }
     Ok((text, end))
 }

@@ -1,12 +1,9 @@
 //! A person's words for a seat.
 
-use model::{
-    InputId, SeatId, SessionId, TenantId, Timestamp, run::Origin, session::Admission,
-    turn::Submitted,
-};
+use model::{InputId, SeatId, SessionId, TenantId, Timestamp, run::Origin, turn::Submitted};
 
 use crate::{
-    Error, Scope, rows,
+    Error, Scope,
     runs::place::{Attempt, insert},
     store::{Store, transact},
 };
@@ -25,14 +22,7 @@ impl Store {
             let row = tx
                 .fetch_optional(sql!("sessions/by_id"), params![tenant, session])
                 .await?;
-            let found = rows::session(&row.ok_or_else(|| Error::not_found("session", session))?)?;
-            if found.state.admission() == Admission::Refuse {
-                return Err(Error::Refused(model::lifecycle::Refused {
-                    what: "session",
-                    state: found.state.to_string(),
-                    event: "take an input".into(),
-                }));
-            }
+            row.ok_or_else(|| Error::not_found("session", session))?;
             let seat = tx.fetch_one(sql!("seats/entry"), params![session]).await?;
             let seat: SeatId = seat.get("id")?;
             let attempt = Attempt {

@@ -5,20 +5,20 @@ use model::{
     InstanceId, RunId, SeatId, Timestamp, WorkerId,
     outcome::{Failure, FailureKind, Outcome},
     run::RunStatus,
-    turn::Finished,
+    turn::{Finished, Settled},
 };
 
 use crate::{
     Error, Scope,
     runs::{
-        end::{end, lock, lost_diagnostics},
+        end::{called_off, end, lock, lost_diagnostics},
         place::promote_on_seat,
         record::text_from,
     },
     store::{Store, transact},
 };
 
-/// How many rows one sweep takes at the most.
+/// How many rows one look takes at the most.
 const BATCH: u32 = 200;
 
 /// What a sweep did.
@@ -110,33 +110,41 @@ impl Store {
                 prompted: run.status == RunStatus::Running,
                 message: "the worker that executed it was lost".into(),
             };
-            let (answer, _) = text_from(tx, run.id, 0).await?;
+            let (answer, _) = text_from(tx, Scope::System, run.id, 0).await?;
             let finished = Finished {
                 answer,
                 diagnostics: lost_diagnostics(&run),
                 ..Finished::bare(Outcome::Failed(failure))
             };
-            Ok(end(self, tx, &run, &finished, now).await? == model::turn::Settled::Written)
+            let finished = called_off(tx, &run, &finished).await?;
+            Ok(end(self, tx, &run, &finished, now).await? == Settled::Written)
         })
     }
 
     /// Lets runs start whose backoff is over, and whatever a promotion left behind.
     pub async fn promote_due(&self, now: Timestamp) -> Result<Swept, Error> {
-        let waiting = {
-            let mut tx = self.db.read(Scope::System).await?;
-            tx.fetch_all(sql!("runs/left_behind"), params![now, BATCH])
-                .await?
-        };
         let mut swept = Swept::default();
-        for row in &waiting {
-            let seat: SeatId = row.get("seat_id")?;
-            let promoted = transact!(self, Scope::System, |tx| {
-                promote_on_seat(tx, seat, now).await
-            })?;
-            match promoted {
-                Some((_, true)) => swept.backoffs += 1,
-                Some((_, false)) => swept.faults += 1,
-                None => {}
+        loop {
+            let waiting = {
+                let mut tx = self.db.read(Scope::System).await?;
+                tx.fetch_all(sql!("runs/left_behind"), params![now, BATCH])
+                    .await?
+            };
+            let before = swept;
+            for row in &waiting {
+                let seat: SeatId = row.get("seat_id")?;
+                let promoted = transact!(self, Scope::System, |tx| {
+                    promote_on_seat(tx, seat, now).await
+                })?;
+                match promoted {
+                    Some((_, true)) => swept.backoffs += 1,
+                    Some((_, false)) => swept.faults += 1,
+                    None => {}
+                }
+            }
+            // What is in the way of a whole batch is in the way of the next look as well.
+            if waiting.len() < BATCH as usize || swept == before {
+                break;
             }
         }
         Ok(swept)

@@ -1,3 +1,5 @@
--- Reads the text that a running turn has written, from a position on.
--- $1 run, $2 position
-select position, text from run_live where run_id = $1 and position >= $2 order by position
+-- Reads the text that a running turn has written: the pieces that reach beyond a position.
+-- $1 tenant or null, $2 run, $3 position in bytes
+select position, text from run_live
+where run_id = $2 and position + octet_length(text) > $3 and ($1 is null or tenant_id = $1)
+order by position

@@ -1,7 +1,7 @@
 -- Finds seats that are free although something could start on them: backoffs that are over, and
--- what a promotion left behind.
+-- what a promotion left behind. Those that have waited longest come first, people's before others'.
 -- $1 now, $2 limit
-select distinct r.seat_id
+select r.seat_id
 from agent_runs r
 join agent_sessions s on s.id = r.session_id and s.state = 'active'
 where r.status = 'deferred'
@@ -15,4 +15,6 @@ where r.status = 'deferred'
       where a.automation_id = r.automation_id and a.exclusive
         and a.status in ('queued', 'delivered', 'running')
   ))
+group by r.seat_id
+order by min(r.priority), min(r.input_at), r.seat_id
 limit $2

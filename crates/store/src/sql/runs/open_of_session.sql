@@ -1,5 +1,5 @@
 -- Lists the runs of a session that are not over, by id.
 -- $1 session
-select id, seat_id, status from agent_runs
+select id, automation_id, status from agent_runs
 where session_id = $1 and status in ('queued', 'deferred', 'delivered', 'running')
 order by id

@@ -1,5 +1,0 @@
--- Reads a run that its worker has claimed and not begun.
--- $1 id, $2 worker
-select id, tenant_id, input_id, attempt, failures, status, origin, session_id, seat_id, automation_id, trigger_id, scheduled_for, missed_until, occurrences, exclusive, content, not_before, worker_id, started_at, ended_at, cancel_requested_at, cancel_reason, reason, message, stop_reason, flags, usage, interrupted_run_id, prompt_ref, input_at, created_at
-from agent_runs
-where id = $1 and status = 'delivered' and worker_id = $2
