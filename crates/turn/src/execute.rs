@@ -112,7 +112,7 @@ pub async fn execute(
     }
 }
 
-/// Writes the end of a run. A ledger that fails is tried again for as long as the run is this
+/// Writes the end of a run. A ledger that is away is tried again for as long as the run is this
 /// worker's: a turn that was taken must not be taken for lost.
 async fn finish(
     ledger: &dyn Ledger,
@@ -134,7 +134,7 @@ async fn finish(
             Ok(Settled::Written) if handed_back => return Ok(Ended::HandedBack),
             Ok(Settled::Written) => return Ok(Ended::Finished),
             Ok(Settled::Lost) => return Ok(Ended::Lost),
-            Err(error) if Instant::now() + pause > until => return Err(error),
+            Err(error) if !error.transient || Instant::now() + pause > until => return Err(error),
             Err(error) => {
                 warn(run, &error, "write the end");
                 sleep(pause).await;
