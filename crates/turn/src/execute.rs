@@ -31,6 +31,13 @@ use crate::{
     warn,
 };
 
+/// For a run that somebody else may take any moment: no time for gentleness.
+const AT_ONCE: Grace = Grace {
+    close: Duration::ZERO,
+    eof: Duration::ZERO,
+    term: Duration::ZERO,
+};
+
 /// How agents are started, and what keeps them alive.
 #[derive(Clone)]
 pub struct Agents {
@@ -164,7 +171,11 @@ impl Turn<'_> {
         let id = match opened {
             Ok(id) => id,
             Err(early) => {
-                let exit = started.shutdown(self.agents.grace).await;
+                let grace = match early.stopped {
+                    Some(Stop::Lost) => AT_ONCE,
+                    _ => self.agents.grace,
+                };
+                let exit = started.shutdown(grace).await;
                 return give_up(early, &process(&exit));
             }
         };
@@ -179,8 +190,7 @@ impl Turn<'_> {
         let prompt = &self.assignment.prompt.text;
         let end = converse(&started, prompt, &mut recorder, setting).await;
         if matches!(end, End::Stopped(Stop::Lost, _)) {
-            // Somebody else may take the run any moment: no time for gentleness.
-            drop(started);
+            started.shutdown(AT_ONCE).await;
             return None;
         }
         let exit = self.shutdown(started).await;
