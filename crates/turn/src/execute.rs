@@ -7,10 +7,9 @@ use std::{
     time::Duration,
 };
 
-use agent::{Agent, Exit, Grace, GuardProgram, Launch, Limits, Restore};
+use agent::{Agent, Exit, Grace, GuardProgram, Launch, Limits};
 use model::{
     Clock, Entropy, RunId,
-    harness::RestoreBy,
     outcome::{Failure, FailureKind, Outcome},
     turn::{Assignment, Begin, Finished, Settled},
 };
@@ -253,14 +252,7 @@ impl Turn<'_> {
         let open = async {
             match &assignment.seat.acp_session_id {
                 None => agent.new_session(cwd, &[]).await,
-                Some(memory) => {
-                    let by = match config.restore {
-                        RestoreBy::Auto => Restore::Auto,
-                        RestoreBy::Resume => Restore::Resume,
-                        RestoreBy::Load => Restore::Load,
-                    };
-                    agent.restore(memory, cwd, &[], by).await
-                }
+                Some(memory) => agent.restore(memory, cwd, &[], config.restore).await,
             }
         };
         let opened = attended(Some(agent), &mut self.pulse, deadline, open).await?;
