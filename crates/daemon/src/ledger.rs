@@ -22,7 +22,11 @@ impl StoreLedger {
 }
 
 fn failed(error: store::Error) -> LedgerError {
-    LedgerError(Box::new(error))
+    let transient = error.is_transient();
+    LedgerError {
+        source: Box::new(error),
+        transient,
+    }
 }
 
 impl Ledger for StoreLedger {

@@ -1,6 +1,6 @@
 //! Workers: as many turns at once as there are slots.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use model::turn::Claimed;
 use tokio::{
@@ -12,6 +12,9 @@ use tokio_util::sync::CancellationToken;
 use turn::{Ended, Orders, execute};
 
 use crate::{Error, Host, StoreLedger, Waker};
+
+/// How long to wait after a claim that failed.
+const AFTER_ERROR: Duration = Duration::from_secs(1);
 
 /// What became of the turns that ran when the server stopped.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -38,10 +41,13 @@ pub(crate) async fn run(
         beats: HashMap::new(),
     };
     while !stop.is_cancelled() {
-        if let Err(error) = turns.claim().await {
-            report("claim runs, will try again", &error);
-        }
-        let net = turns.host.settings.tick;
+        let net = match turns.claim().await {
+            Ok(()) => turns.host.settings.tick,
+            Err(error) => {
+                report("claim runs, will try again", &error);
+                AFTER_ERROR
+            }
+        };
         tokio::select! {
             () = claim.notified() => {}
             () = beats.notified() => turns.beat(),

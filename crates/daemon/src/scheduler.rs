@@ -30,7 +30,7 @@ pub async fn tick(host: &Host, now: Timestamp) -> Result<Tick, Error> {
             swept.faults
         );
     }
-    let next = host.store.next_due().await?;
+    let next = host.store.next_due(now).await?;
     Ok(Tick {
         started: started + swept.backoffs + swept.faults,
         next,

@@ -7,10 +7,9 @@ use std::{
     time::Duration,
 };
 
-use agent::{Agent, Exit, Grace, GuardProgram, Launch, Limits, Restore};
+use agent::{Agent, Exit, Grace, GuardProgram, Launch, Limits};
 use model::{
     Clock, Entropy, RunId,
-    harness::RestoreBy,
     outcome::{Failure, FailureKind, Outcome},
     turn::{Assignment, Begin, Finished, Settled},
 };
@@ -30,6 +29,16 @@ use crate::{
     recorder::{Recorded, Recorder},
     warn,
 };
+
+/// For a run that somebody else may take any moment: no time for gentleness.
+const AT_ONCE: Grace = Grace {
+    close: Duration::ZERO,
+    eof: Duration::ZERO,
+    term: Duration::ZERO,
+};
+
+/// How often the clock is asked while a session settles: clocks are set.
+const SETTLE_LOOK: Duration = Duration::from_millis(200);
 
 /// How agents are started, and what keeps them alive.
 #[derive(Clone)]
@@ -112,7 +121,7 @@ pub async fn execute(
     }
 }
 
-/// Writes the end of a run. A ledger that fails is tried again for as long as the run is this
+/// Writes the end of a run. A ledger that is away is tried again for as long as the run is this
 /// worker's: a turn that was taken must not be taken for lost.
 async fn finish(
     ledger: &dyn Ledger,
@@ -134,7 +143,7 @@ async fn finish(
             Ok(Settled::Written) if handed_back => return Ok(Ended::HandedBack),
             Ok(Settled::Written) => return Ok(Ended::Finished),
             Ok(Settled::Lost) => return Ok(Ended::Lost),
-            Err(error) if Instant::now() + pause > until => return Err(error),
+            Err(error) if !error.transient || Instant::now() + pause > until => return Err(error),
             Err(error) => {
                 warn(run, &error, "write the end");
                 sleep(pause).await;
@@ -164,7 +173,11 @@ impl Turn<'_> {
         let id = match opened {
             Ok(id) => id,
             Err(early) => {
-                let exit = started.shutdown(self.agents.grace).await;
+                let grace = match early.stopped {
+                    Some(Stop::Lost) => AT_ONCE,
+                    _ => self.agents.grace,
+                };
+                let exit = started.shutdown(grace).await;
                 return give_up(early, &process(&exit));
             }
         };
@@ -179,8 +192,7 @@ impl Turn<'_> {
         let prompt = &self.assignment.prompt.text;
         let end = converse(&started, prompt, &mut recorder, setting).await;
         if matches!(end, End::Stopped(Stop::Lost, _)) {
-            // Somebody else may take the run any moment: no time for gentleness.
-            drop(started);
+            started.shutdown(AT_ONCE).await;
             return None;
         }
         let exit = self.shutdown(started).await;
@@ -190,6 +202,8 @@ impl Turn<'_> {
     async fn start(&mut self, deadline: Instant) -> Result<Agent, Early> {
         let assignment = self.assignment;
         let config = &assignment.harness.config;
+        let settled = self.settled();
+        attended(None, &mut self.pulse, deadline, settled).await?;
         let cwd = PathBuf::from(&assignment.session.cwd);
         make_own_folder(&cwd, &assignment.session.id.to_string());
         let launch = Launch {
@@ -212,6 +226,20 @@ impl Turn<'_> {
         started.map_err(|error| Early::failed(&error))
     }
 
+    /// Waits until a session that has had one turn is old enough to be restored, where the harness
+    /// asks for that.
+    fn settled(&self) -> impl Future<Output = ()> + use<> {
+        let (seat, clock) = (&self.assignment.seat, Arc::clone(&self.agents.clock));
+        let age = self.assignment.harness.config.restore_after_seconds;
+        let waits = seat.acp_session_id.is_some() && seat.turns == 1;
+        let from = seat.updated_at + Duration::from_secs(age.into());
+        async move {
+            while waits && clock.now() < from {
+                sleep(from.since(clock.now()).min(SETTLE_LOOK)).await;
+            }
+        }
+    }
+
     /// Opens the seat's session: the agent's memory where there is one, else a new one.
     async fn open(
         &mut self,
@@ -224,14 +252,7 @@ impl Turn<'_> {
         let open = async {
             match &assignment.seat.acp_session_id {
                 None => agent.new_session(cwd, &[]).await,
-                Some(memory) => {
-                    let by = match config.restore {
-                        RestoreBy::Auto => Restore::Auto,
-                        RestoreBy::Resume => Restore::Resume,
-                        RestoreBy::Load => Restore::Load,
-                    };
-                    agent.restore(memory, cwd, &[], by).await
-                }
+                Some(memory) => agent.restore(memory, cwd, &[], config.restore).await,
             }
         };
         let opened = attended(Some(agent), &mut self.pulse, deadline, open).await?;

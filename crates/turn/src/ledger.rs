@@ -10,7 +10,12 @@ use model::{
 /// can be made again.
 #[derive(Debug, thiserror::Error)]
 #[error("write the ledger")]
-pub struct LedgerError(#[source] pub Box<dyn std::error::Error + Send + Sync>);
+pub struct LedgerError {
+    /// What failed.
+    pub source: Box<dyn std::error::Error + Send + Sync>,
+    /// Whether the same write may succeed later: a database that is away, or busy.
+    pub transient: bool,
+}
 
 /// Keeps what a turn does. A worker's ledger writes to the store; a runtime's will call the API.
 pub trait Ledger: Send + Sync {

@@ -11,7 +11,10 @@ mod catalog;
 mod fixtures;
 mod opening;
 mod row_security;
+mod say;
 mod schema;
+mod sessions;
+mod stage;
 mod statements;
 mod transactions;
 mod values;
@@ -104,6 +107,34 @@ behaviours! {
             an_interrupted_opening_can_be_repeated,
             a_newer_database_is_refused_and_left_alone,
             the_database_of_another_application_is_refused_and_left_alone,
+        ]
+        sessions: [
+            a_move_that_its_state_does_not_allow_names_the_state,
+            another_tenants_session_is_as_if_it_were_not_there,
+            a_key_names_one_session_of_a_tenant,
+            a_session_without_a_folder_gets_one_of_its_own,
+            pausing_holds_what_is_queued_and_lets_a_turn_go_on,
+            a_claimed_run_whose_session_is_paused_waits_again,
+            resuming_starts_what_waited_in_its_order,
+            a_draft_holds_its_inputs_until_it_is_enabled,
+            closing_a_session_calls_off_what_waits_and_lets_a_turn_end,
+            a_claimed_run_whose_session_is_closed_is_called_off,
+            a_closed_session_gets_no_further_attempt,
+            holding_a_run_lets_the_automations_next_one_start,
+            bound_automations_of_people_block_deleting,
+            system_jobs_and_other_threads_never_block_deleting,
+            a_continuous_automation_lets_go_of_a_deleted_session,
+            deleting_a_session_lets_the_automations_next_run_start,
+            a_seat_and_its_memory_go_with_the_session,
+        ]
+        say: [
+            a_closed_session_refuses_words,
+            words_to_a_free_seat_are_queued_at_once,
+            words_to_a_busy_seat_wait_and_the_end_of_its_turn_starts_them,
+            people_go_before_automations_and_each_in_their_order,
+            an_occurrence_is_never_seen_by_the_turn_that_runs,
+            many_who_speak_at_once_get_one_seat_in_turn,
+            the_same_session_key_in_two_tenants_is_two_sessions,
         ]
     }
     sqlite {

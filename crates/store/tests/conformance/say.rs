@@ -1,0 +1,131 @@
+//! A person's words: at once, or waiting in their order.
+
+use futures::future::join_all;
+use model::{
+    policy::SessionMode,
+    run::RunStatus::{Deferred, Queued, Succeeded},
+    session::SessionEvent,
+};
+use store::{Error, RunFilter};
+
+use crate::{fixtures::TestStore, stage::Stage};
+
+pub(crate) async fn a_closed_session_refuses_words(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    for (moves, state) in [
+        (&[SessionEvent::Complete][..], "done"),
+        (&[SessionEvent::Fail], "failed"),
+        (&[SessionEvent::Complete, SessionEvent::Archive], "archived"),
+    ] {
+        let session = stage.session().await;
+        for event in moves {
+            let moved = stage
+                .store
+                .move_session(stage.scope(), session, *event, None, stage.now());
+            moved.await.unwrap();
+        }
+        let said = stage.store.say(stage.tenant, session, "hi", stage.now());
+        match said.await {
+            Err(Error::Refused(refused)) => assert_eq!(refused.state, state),
+            other => panic!("{state}: {other:?}"),
+        }
+        assert!(stage.transcript(session).await.is_empty());
+    }
+}
+
+pub(crate) async fn words_to_a_free_seat_are_queued_at_once(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let said = stage.say(session, "hello").await;
+    assert_eq!(said.status, Queued);
+    assert_eq!(said.seat_id, Some(stage.seat(session).await));
+    let run = stage.run(said.run_id).await;
+    assert_eq!((run.attempt, run.content.as_str()), (1, "hello"));
+    assert_eq!(run.usage, None);
+}
+
+pub(crate) async fn words_to_a_busy_seat_wait_and_the_end_of_its_turn_starts_them(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let first = stage.say(session, "one").await.run_id;
+    let second = stage.say(session, "two").await;
+    assert_eq!(second.status, Deferred);
+    let assignment = stage.start(first).await;
+    assert!(!assignment.prompt.text.contains("two"));
+    stage.succeed(first).await;
+    let statuses = stage.statuses([first, second.run_id]).await;
+    assert_eq!(statuses, [Succeeded, Queued]);
+}
+
+pub(crate) async fn people_go_before_automations_and_each_in_their_order(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.keyed_session(Some("web:1")).await;
+    let automation = stage.bound("report", "web:1").await;
+    let running = stage.say(session, "zero").await.run_id;
+    let (fire_1, say_1) = (
+        stage.fire(automation).await.run_id,
+        stage.say(session, "one").await.run_id,
+    );
+    let (fire_2, say_2) = (
+        stage.fire(automation).await.run_id,
+        stage.say(session, "two").await.run_id,
+    );
+    let mut order = Vec::new();
+    while let Some(run) = stage.claim().await {
+        stage.begin(run).await;
+        stage.succeed(run).await;
+        order.push(run);
+    }
+    assert_eq!(order, [running, say_1, say_2, fire_1, fire_2]);
+}
+
+pub(crate) async fn an_occurrence_is_never_seen_by_the_turn_that_runs(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.keyed_session(Some("web:1")).await;
+    let automation = stage.bound("report", "web:1").await;
+    let run = stage.say(session, "hello").await.run_id;
+    stage.start(run).await;
+    let fired = stage.fire(automation).await;
+    assert_eq!(fired.status, Deferred);
+    assert_eq!(stage.transcript(session).await, ["user: hello"]);
+    stage.succeed(run).await;
+    stage.start(fired.run_id).await;
+    let shown = stage.transcript(session).await;
+    let last = "user: Scheduled automation triggered: report\n\nDo the report.";
+    assert_eq!(shown.last().unwrap(), last);
+}
+
+pub(crate) async fn many_who_speak_at_once_get_one_seat_in_turn(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let said = join_all((0..12).map(|_| stage.say(session, "me first"))).await;
+    let queued = said.iter().filter(|said| said.status == Queued).count();
+    assert_eq!(queued, 1);
+    let mut ended = 0;
+    while let Some(run) = stage.claim().await {
+        assert_eq!(stage.claim().await, None, "two runs hold one seat");
+        stage.begin(run).await;
+        stage.succeed(run).await;
+        ended += 1;
+    }
+    assert_eq!(ended, 12);
+    let filter = RunFilter {
+        status: Some(Succeeded),
+        ..RunFilter::default()
+    };
+    let runs = stage.store.runs(stage.scope(), filter, 100).await.unwrap();
+    assert_eq!(runs.len(), 12);
+}
+
+pub(crate) async fn the_same_session_key_in_two_tenants_is_two_sessions(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let ours = stage.keyed_session(Some("unified:default")).await;
+    let other = stage.store.ensure_tenant("other", stage.now());
+    let other = other.await.unwrap();
+    let found = stage.store.session_by_key(other, "unified:default");
+    assert_eq!(found.await.unwrap(), None);
+    let automation = stage.automation("any", SessionMode::Fresh).await;
+    let fired = stage.store.fire(other, automation, stage.now()).await;
+    assert!(matches!(fired, Err(Error::NotFound { .. })), "{fired:?}");
+    stage.say(ours, "hello").await;
+}

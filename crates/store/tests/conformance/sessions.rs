@@ -1,0 +1,340 @@
+//! Sessions: their life, what pausing and closing do to what waits, and deleting them.
+
+use model::{
+    lifecycle::Lifecycle as _,
+    outcome::FailureKind,
+    policy::{Overlap, SessionMode},
+    run::RunStatus::{Cancelled, Deferred, Queued, Running, Skipped, Succeeded},
+    session::{SessionEvent, SessionState},
+    turn::Begin,
+};
+use store::{Deletion, Error, Scope, params};
+
+use crate::{
+    fixtures::TestStore,
+    stage::{Stage, failed, instance},
+};
+
+async fn force(db: &TestStore, state: SessionState, session: model::SessionId) {
+    let ended = state.admission() == model::session::Admission::Refuse;
+    let ended = ended.then(crate::fixtures::instant);
+    let sql = "update agent_sessions set state = $1, ended_at = $2 where id = $3";
+    let params = params![state.as_str(), ended, session];
+    db.run(Scope::System, sql, params).await.unwrap();
+}
+
+impl Stage {
+    async fn move_on(&self, session: model::SessionId, event: SessionEvent) -> SessionState {
+        let moved = self
+            .store
+            .move_session(self.scope(), session, event, None, self.now());
+        moved.await.unwrap()
+    }
+}
+
+pub(crate) async fn a_move_that_its_state_does_not_allow_names_the_state(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    for state in SessionState::ALL {
+        for event in SessionEvent::ALL {
+            force(db, *state, session).await;
+            let moved = stage
+                .store
+                .move_session(stage.scope(), session, *event, None, stage.now());
+            match (moved.await, state.after(*event)) {
+                (Ok(now), Some(expected)) => assert_eq!(now, expected),
+                (Err(Error::Refused(refused)), None) => {
+                    assert_eq!(refused.state, state.as_str());
+                    let session = stage.store.session(stage.scope(), session);
+                    assert_eq!(session.await.unwrap().state, *state);
+                }
+                (other, _) => panic!("{state} {event}: {other:?}"),
+            }
+        }
+    }
+}
+
+pub(crate) async fn another_tenants_session_is_as_if_it_were_not_there(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let other = stage.store.ensure_tenant("other", stage.now());
+    let other = other.await.unwrap();
+    let scope = Scope::Tenant(other);
+    let missing =
+        |result: Result<(), Error>| assert!(matches!(result, Err(Error::NotFound { .. })));
+    missing(stage.store.session(scope, session).await.map(drop));
+    let pause = SessionEvent::Pause;
+    let moved = stage
+        .store
+        .move_session(scope, session, pause, None, stage.now());
+    missing(moved.await.map(drop));
+    let deleted = stage
+        .store
+        .delete_session(other, session, true, stage.now());
+    missing(deleted.await.map(drop));
+    let said = stage.store.say(other, session, "hello", stage.now());
+    missing(said.await.map(drop));
+    let cancelled = stage
+        .store
+        .cancel_session_runs(scope, session, "x", stage.now());
+    missing(cancelled.await.map(drop));
+    assert!(stage.store.seats(scope, session).await.unwrap().is_empty());
+    let messages = stage.store.messages(scope, session, 0, 10);
+    assert!(messages.await.unwrap().is_empty());
+    let events = stage.store.events(scope, session, 0, 10);
+    assert!(events.await.unwrap().is_empty());
+}
+
+pub(crate) async fn a_key_names_one_session_of_a_tenant(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let first = stage.keyed_session(Some("slack:C1:42")).await;
+    let again = stage.new_session(Some("slack:C1:42"));
+    let again = stage
+        .store
+        .create_session(stage.tenant, &again, stage.now());
+    let again = again.await.unwrap_err();
+    assert!(matches!(again, Error::Exists { .. }), "{again:?}");
+    let found = stage.store.session_by_key(stage.tenant, "slack:C1:42");
+    assert_eq!(found.await.unwrap().unwrap().id, first);
+    let nobody = stage.store.session_by_key(stage.tenant, "slack:C1:43");
+    assert_eq!(nobody.await.unwrap(), None);
+}
+
+pub(crate) async fn a_session_without_a_folder_gets_one_of_its_own(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let found = stage.store.session(stage.scope(), session).await.unwrap();
+    assert_eq!(found.cwd, format!("/data/sessions/{session}"));
+    assert_eq!(
+        stage.store.working_directory(Some("/work"), session),
+        "/work"
+    );
+}
+
+pub(crate) async fn pausing_holds_what_is_queued_and_lets_a_turn_go_on(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let waits = stage.say(session, "hello").await.run_id;
+    stage.move_on(session, SessionEvent::Pause).await;
+    assert_eq!(stage.status(waits).await, Deferred);
+    assert_eq!(stage.claim().await, None);
+
+    let other = stage.session().await;
+    let runs = stage.say(other, "hello").await.run_id;
+    let next = stage.say(other, "and then?").await.run_id;
+    stage.start(runs).await;
+    stage.move_on(other, SessionEvent::Pause).await;
+    assert_eq!(stage.status(runs).await, Running);
+    stage.succeed(runs).await;
+    assert_eq!(stage.statuses([runs, next]).await, [Succeeded, Deferred]);
+    stage.nothing_is_left_behind().await;
+}
+
+pub(crate) async fn a_claimed_run_whose_session_is_paused_waits_again(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let run = stage.say(session, "hello").await.run_id;
+    assert_eq!(stage.claim().await, Some(run));
+    stage.move_on(session, SessionEvent::Pause).await;
+    assert!(matches!(stage.begin(run).await, Begin::Held));
+    assert_eq!(stage.status(run).await, Deferred);
+    assert_eq!(db.count(Scope::System, "run_heartbeats").await, 0);
+    assert!(matches!(stage.begin(run).await, Begin::Lost));
+    stage.move_on(session, SessionEvent::Resume).await;
+    stage.start(run).await;
+}
+
+pub(crate) async fn resuming_starts_what_waited_in_its_order(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let first = stage.say(session, "one").await.run_id;
+    let second = stage.say(session, "two").await.run_id;
+    stage.move_on(session, SessionEvent::Pause).await;
+    assert_eq!(stage.statuses([first, second]).await, [Deferred, Deferred]);
+    stage.move_on(session, SessionEvent::Resume).await;
+    assert_eq!(stage.statuses([first, second]).await, [Queued, Deferred]);
+}
+
+pub(crate) async fn a_draft_holds_its_inputs_until_it_is_enabled(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    force(db, SessionState::Draft, session).await;
+    let run = stage.say(session, "hello").await.run_id;
+    assert_eq!(stage.status(run).await, Deferred);
+    stage.nothing_is_left_behind().await;
+    stage.move_on(session, SessionEvent::Enable).await;
+    assert_eq!(stage.status(run).await, Queued);
+}
+
+pub(crate) async fn closing_a_session_calls_off_what_waits_and_lets_a_turn_end(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let runs = stage.say(session, "one").await.run_id;
+    let waits = stage.say(session, "two").await.run_id;
+    stage.start(runs).await;
+    stage.move_on(session, SessionEvent::Complete).await;
+    assert_eq!(stage.statuses([runs, waits]).await, [Running, Cancelled]);
+    assert_eq!(
+        stage.run(waits).await.reason.as_deref(),
+        Some("the session is done")
+    );
+    stage.succeed(runs).await;
+    assert_eq!(stage.status(runs).await, Succeeded);
+    stage.move_on(session, SessionEvent::Archive).await;
+}
+
+pub(crate) async fn a_claimed_run_whose_session_is_closed_is_called_off(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let run = stage.say(session, "one").await.run_id;
+    stage.claim().await;
+    stage.move_on(session, SessionEvent::Fail).await;
+    assert!(matches!(stage.begin(run).await, Begin::Cancelled));
+    assert_eq!(stage.status(run).await, Cancelled);
+}
+
+pub(crate) async fn a_closed_session_gets_no_further_attempt(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let run = stage.say(session, "one").await.run_id;
+    stage.start(run).await;
+    stage.move_on(session, SessionEvent::Complete).await;
+    stage.fail(run, FailureKind::AgentExited).await;
+    let input = stage.run(run).await.input_id;
+    let attempts = stage.store.attempts(stage.scope(), input).await.unwrap();
+    assert_eq!(attempts.len(), 1);
+    assert_eq!(
+        stage.transcript(session).await.last().unwrap(),
+        "system: The turn failed: it broke."
+    );
+}
+
+pub(crate) async fn holding_a_run_lets_the_automations_next_one_start(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let automation = stage.overlapping(SessionMode::Fresh, Overlap::Queue).await;
+    let first = stage.fire(automation).await.run_id;
+    let second = stage.fire(automation).await.run_id;
+    let third = stage.fire(automation).await.run_id;
+    stage
+        .move_on(stage.session_of(first).await, SessionEvent::Pause)
+        .await;
+    assert_eq!(
+        stage.statuses([first, second, third]).await,
+        [Deferred, Queued, Deferred]
+    );
+    // A run that is claimed and then held makes room as well.
+    assert_eq!(stage.claim().await, Some(second));
+    stage
+        .move_on(stage.session_of(second).await, SessionEvent::Pause)
+        .await;
+    assert!(matches!(stage.begin(second).await, Begin::Held));
+    assert_eq!(
+        stage.statuses([first, second, third]).await,
+        [Deferred, Deferred, Queued]
+    );
+    // One that is resumed waits for the one that took its place.
+    stage
+        .move_on(stage.session_of(first).await, SessionEvent::Resume)
+        .await;
+    assert_eq!(stage.status(first).await, Deferred);
+    stage.nothing_is_left_behind().await;
+    stage.start(third).await;
+    stage.succeed(third).await;
+    assert_eq!(stage.status(first).await, Queued);
+}
+
+pub(crate) async fn bound_automations_of_people_block_deleting(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.keyed_session(Some("web:1")).await;
+    let bound = stage.bound("standup", "web:1").await;
+    let deleted = stage
+        .store
+        .delete_session(stage.tenant, session, false, stage.now());
+    let Deletion::BlockedBy(blocking) = deleted.await.unwrap() else {
+        panic!("the session was deleted");
+    };
+    let blocking: Vec<_> = blocking.iter().map(|automation| automation.id).collect();
+    assert_eq!(blocking, [bound]);
+    let listed = stage.store.automations_bound_to(stage.tenant, "web:1");
+    assert_eq!(listed.await.unwrap().len(), 1);
+    stage.store.session(stage.scope(), session).await.unwrap();
+
+    let deleted = stage
+        .store
+        .delete_session(stage.tenant, session, true, stage.now());
+    assert_eq!(deleted.await.unwrap(), Deletion::Done);
+    let gone = stage.store.automation(stage.scope(), bound).await;
+    assert!(matches!(gone, Err(Error::NotFound { .. })), "{gone:?}");
+    let gone = stage.store.session(stage.scope(), session).await;
+    assert!(matches!(gone, Err(Error::NotFound { .. })), "{gone:?}");
+}
+
+pub(crate) async fn system_jobs_and_other_threads_never_block_deleting(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.keyed_session(Some("web:1")).await;
+    let job = stage.bound("tidy", "web:1").await;
+    let sql = "update automations set kind = 'system' where id = $1";
+    db.run(Scope::System, sql, params![job]).await.unwrap();
+    let unified = stage.bound("digest", "unified:default").await;
+    let deleted = stage
+        .store
+        .delete_session(stage.tenant, session, true, stage.now());
+    assert_eq!(deleted.await.unwrap(), Deletion::Done);
+    for automation in [job, unified] {
+        let stays = stage.store.automation(stage.scope(), automation).await;
+        stays.unwrap();
+    }
+    // The job's next occurrence is skipped, and says why.
+    let fired = stage.fire(job).await;
+    assert_eq!(fired.status, Skipped);
+}
+
+pub(crate) async fn a_continuous_automation_lets_go_of_a_deleted_session(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let automation = stage.automation("watch", SessionMode::Continuous).await;
+    let first = stage.fire(automation).await.run_id;
+    let session = stage.run(first).await.session_id.unwrap();
+    let deleted = stage
+        .store
+        .delete_session(stage.tenant, session, false, stage.now());
+    assert_eq!(deleted.await.unwrap(), Deletion::Done);
+    let found = stage.store.automation(stage.scope(), automation).await;
+    assert_eq!(found.unwrap().current_session_id, None);
+    let next = stage.fire(automation).await;
+    assert_eq!(next.status, Queued);
+    assert_ne!(stage.run(next.run_id).await.session_id, Some(session));
+}
+
+pub(crate) async fn deleting_a_session_lets_the_automations_next_run_start(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let automation = stage.overlapping(SessionMode::Fresh, Overlap::Queue).await;
+    let first = stage.fire(automation).await.run_id;
+    let second = stage.fire(automation).await.run_id;
+    stage.start(first).await;
+    let session = stage.run(first).await.session_id.unwrap();
+    let deleted = stage
+        .store
+        .delete_session(stage.tenant, session, false, stage.now());
+    assert_eq!(deleted.await.unwrap(), Deletion::Done);
+    assert_eq!(stage.status(second).await, Queued);
+    // Whoever executes the first one learns that it is gone, and writes nothing.
+    let end = failed(FailureKind::AgentExited, true);
+    assert_eq!(stage.finish(first, &end).await, model::turn::Settled::Lost);
+}
+
+pub(crate) async fn a_seat_and_its_memory_go_with_the_session(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let run = stage.say(session, "hello").await.run_id;
+    stage.start(run).await;
+    stage.succeed(run).await;
+    let seats = stage.store.seats(stage.scope(), session).await.unwrap();
+    assert_eq!(seats[0].instance_id, Some(instance(1)));
+    let deleted = stage
+        .store
+        .delete_session(stage.tenant, session, false, stage.now());
+    deleted.await.unwrap();
+    for table in ["agent_definitions", "agent_runs", "agent_messages"] {
+        assert_eq!(db.count(Scope::System, table).await, 0, "{table}");
+    }
+}

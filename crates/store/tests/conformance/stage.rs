@@ -1,0 +1,324 @@
+//! A tenant at work: one harness, one instance, one worker, and a clock that only a test moves.
+
+use std::{
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use model::{
+    AcpSessionId, AutomationId, Clock as _, HarnessId, InstanceId, RunId, SeatId, SessionId,
+    TenantId, Timestamp, WorkerId,
+    entity::{Run, SeatSettings},
+    harness::HarnessConfig,
+    outcome::{Failure, FailureKind, Outcome, StopReason},
+    permission::PermissionRules,
+    policy::{Overlap, Policies, SessionMode},
+    run::RunStatus,
+    schedule::Spec,
+    session::{SessionKind, SessionType},
+    turn::{Assignment, Begin, Finished, Settled, Submitted},
+};
+use store::{Database, NewAutomation, NewSession, RunFilter, Scope, Store};
+use testkit::clock::{FakeClock, SeededEntropy};
+use uuid::Uuid;
+
+use crate::fixtures::TestStore;
+
+/// Monday morning, when every stage begins.
+pub(crate) const MORNING: &str = "2026-05-04T09:00:00Z";
+
+/// Where everything of a behaviour happens.
+pub(crate) struct Stage {
+    pub(crate) store: Store,
+    pub(crate) clock: FakeClock,
+    pub(crate) tenant: TenantId,
+    pub(crate) harness: HarnessId,
+    pub(crate) instance: InstanceId,
+    pub(crate) worker: WorkerId,
+}
+
+/// A store over a database, whose ids are its own.
+pub(crate) fn store_over(database: &Database) -> Store {
+    static SEED: AtomicU64 = AtomicU64::new(1);
+    let seed = SEED.fetch_add(1, Ordering::Relaxed);
+    let entropy = Arc::new(SeededEntropy::new(seed));
+    Store::new(database.clone(), entropy, PathBuf::from("/data/sessions"))
+}
+
+/// An instance's id.
+pub(crate) fn instance(number: u128) -> InstanceId {
+    InstanceId::from_uuid(Uuid::from_u128(number))
+}
+
+impl Stage {
+    pub(crate) async fn set(db: &TestStore) -> Self {
+        Self::over(store_over(&db.database)).await
+    }
+
+    pub(crate) async fn over(store: Store) -> Self {
+        let clock = FakeClock::at(MORNING);
+        let now = clock.now();
+        let tenant = store.ensure_tenant("default", now).await.unwrap();
+        let here = instance(1);
+        let config = HarnessConfig::new(vec!["agent".into()]);
+        let harness = store.put_harness(tenant, "agent", &config, None, now);
+        let harness = harness.await.unwrap().id;
+        let registered = store.register_host(tenant, here, "host", now);
+        registered.await.unwrap();
+        Self {
+            store,
+            clock,
+            tenant,
+            harness,
+            instance: here,
+            worker: WorkerId::from_stored("host-1-aaaaaaaa".into()),
+        }
+    }
+
+    pub(crate) fn scope(&self) -> Scope {
+        Scope::Tenant(self.tenant)
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// Lets time pass.
+    pub(crate) fn wait(&self, seconds: u64) -> Timestamp {
+        self.clock.advance(Duration::from_secs(seconds))
+    }
+
+    /// Lets a millisecond pass, so that what comes later sorts later.
+    fn tick(&self) -> Timestamp {
+        self.clock.advance(Duration::from_millis(1))
+    }
+
+    /// What a session is made of.
+    pub(crate) fn new_session(&self, key: Option<&str>) -> NewSession {
+        let id = SessionId::generate(self.now(), &SeededEntropy::new(unique()));
+        NewSession {
+            id,
+            kind: SessionKind::Interactive,
+            session_type: SessionType::Regular,
+            key: key.map(str::to_owned),
+            title: None,
+            cwd: self.store.working_directory(None, id),
+            schedule_id: None,
+            harness: self.harness,
+            settings: SeatSettings::default(),
+        }
+    }
+
+    /// Makes a session of people.
+    pub(crate) async fn session(&self) -> SessionId {
+        self.keyed_session(None).await
+    }
+
+    /// Makes a session of people with a key.
+    pub(crate) async fn keyed_session(&self, key: Option<&str>) -> SessionId {
+        let new = self.new_session(key);
+        let made = self.store.create_session(self.tenant, &new, self.now());
+        made.await.unwrap().0
+    }
+
+    /// A session's only seat.
+    pub(crate) async fn seat(&self, session: SessionId) -> SeatId {
+        self.store.seats(self.scope(), session).await.unwrap()[0].id
+    }
+
+    /// What an automation without triggers is made of.
+    pub(crate) fn new_automation(&self, name: &str, mode: SessionMode) -> NewAutomation {
+        NewAutomation {
+            name: name.into(),
+            prompt: format!("Do the {name}."),
+            harness: self.harness,
+            cwd: None,
+            session_mode: mode,
+            bound_session_key: None,
+            policies: Policies::default(),
+            settings: SeatSettings::default(),
+            permissions: PermissionRules::default(),
+            triggers: Vec::new(),
+        }
+    }
+
+    pub(crate) async fn create(&self, new: &NewAutomation) -> AutomationId {
+        let made = self.store.create_automation(self.tenant, new, self.now());
+        made.await.unwrap()
+    }
+
+    /// Makes an automation without triggers.
+    pub(crate) async fn automation(&self, name: &str, mode: SessionMode) -> AutomationId {
+        self.create(&self.new_automation(name, mode)).await
+    }
+
+    /// Makes an automation without triggers whose runs overlap as given.
+    pub(crate) async fn overlapping(&self, mode: SessionMode, overlap: Overlap) -> AutomationId {
+        let mut new = self.new_automation("report", mode);
+        new.policies.overlap = Some(overlap);
+        self.create(&new).await
+    }
+
+    /// Makes an automation that is bound to the session of a key.
+    pub(crate) async fn bound(&self, name: &str, key: &str) -> AutomationId {
+        let mut new = self.new_automation(name, SessionMode::Bound);
+        new.bound_session_key = Some(key.into());
+        self.create(&new).await
+    }
+
+    pub(crate) async fn say(&self, session: SessionId, words: &str) -> Submitted {
+        let said = self.store.say(self.tenant, session, words, self.tick());
+        said.await.unwrap()
+    }
+
+    pub(crate) async fn fire(&self, automation: AutomationId) -> Submitted {
+        let fired = self.store.fire(self.tenant, automation, self.tick());
+        fired.await.unwrap()
+    }
+
+    pub(crate) async fn fire_due(&self) -> store::Fired {
+        let fired = self.store.fire_due(Scope::System, self.now());
+        fired.await.unwrap()
+    }
+
+    /// Claims one run, whichever is next.
+    pub(crate) async fn claim(&self) -> Option<RunId> {
+        let claimed = self.claim_all(1).await;
+        claimed.first().copied()
+    }
+
+    pub(crate) async fn claim_all(&self, limit: u32) -> Vec<RunId> {
+        let claimed = self
+            .store
+            .claim(&self.worker, self.instance, limit, None, self.now());
+        let claimed = claimed.await.unwrap();
+        claimed.iter().map(|claimed| claimed.run).collect()
+    }
+
+    pub(crate) async fn begin(&self, run: RunId) -> Begin {
+        let begun = self
+            .store
+            .begin(run, &self.worker, self.instance, self.now());
+        begun.await.unwrap()
+    }
+
+    /// Claims a run and begins its turn.
+    pub(crate) async fn start(&self, run: RunId) -> Assignment {
+        let claimed = self
+            .store
+            .claim(&self.worker, self.instance, 1, Some(run), self.now());
+        assert_eq!(claimed.await.unwrap().len(), 1, "{run} cannot be claimed");
+        match self.begin(run).await {
+            Begin::Started(assignment) => *assignment,
+            other => panic!("{run} did not begin: {other:?}"),
+        }
+    }
+
+    pub(crate) async fn finish(&self, run: RunId, finished: &Finished) -> Settled {
+        let settled = self.store.finish(run, &self.worker, finished, self.now());
+        settled.await.unwrap()
+    }
+
+    /// Ends a turn as agents do when all is well.
+    pub(crate) async fn succeed(&self, run: RunId) {
+        assert_eq!(self.finish(run, &answer("Done.")).await, Settled::Written);
+    }
+
+    /// Ends a turn by a failure.
+    pub(crate) async fn fail(&self, run: RunId, kind: FailureKind) {
+        let settled = self.finish(run, &failed(kind, true)).await;
+        assert_eq!(settled, Settled::Written);
+    }
+
+    pub(crate) async fn run(&self, id: RunId) -> Run {
+        self.store.run(self.scope(), id).await.unwrap()
+    }
+
+    pub(crate) async fn status(&self, id: RunId) -> RunStatus {
+        self.run(id).await.status
+    }
+
+    /// The session of a run.
+    pub(crate) async fn session_of(&self, run: RunId) -> SessionId {
+        self.run(run).await.session_id.unwrap()
+    }
+
+    /// The statuses of runs, in their order.
+    pub(crate) async fn statuses<const N: usize>(&self, ids: [RunId; N]) -> [RunStatus; N] {
+        let mut statuses = [RunStatus::Missed; N];
+        for (status, id) in statuses.iter_mut().zip(ids) {
+            *status = self.status(id).await;
+        }
+        statuses
+    }
+
+    /// An automation's runs, the oldest first.
+    pub(crate) async fn runs_of(&self, automation: AutomationId) -> Vec<Run> {
+        let filter = RunFilter {
+            automation: Some(automation),
+            ..RunFilter::default()
+        };
+        let runs = self.store.runs(self.scope(), filter, 10_000);
+        let mut runs = runs.await.unwrap();
+        runs.reverse();
+        runs
+    }
+
+    /// A transcript as `role: content`.
+    pub(crate) async fn transcript(&self, session: SessionId) -> Vec<String> {
+        let rows = self.store.messages(self.scope(), session, 0, 10_000);
+        let rows = rows.await.unwrap();
+        rows.iter()
+            .map(|row| format!("{}: {}", row.role, row.content))
+            .collect()
+    }
+
+    /// Fails where something that could start was left behind.
+    pub(crate) async fn nothing_is_left_behind(&self) {
+        let swept = self.store.promote_due(self.now()).await.unwrap();
+        assert_eq!(
+            swept.faults, 0,
+            "something that could start was left behind"
+        );
+    }
+}
+
+fn unique() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1 << 40);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// A trigger for each full hour.
+pub(crate) fn hourly() -> Spec {
+    Spec::Cron {
+        expression: "0 * * * *".into(),
+        zone: "UTC".into(),
+    }
+}
+
+/// An instant.
+pub(crate) fn at(text: &str) -> Timestamp {
+    text.parse().unwrap()
+}
+
+/// The end of a turn with an answer.
+pub(crate) fn answer(text: &str) -> Finished {
+    Finished {
+        answer: text.into(),
+        acp_session_id: Some(AcpSessionId::new("memory-1")),
+        ..Finished::bare(Outcome::Stopped(StopReason::EndTurn))
+    }
+}
+
+/// The end of a turn by a failure.
+pub(crate) fn failed(kind: FailureKind, prompted: bool) -> Finished {
+    Finished::bare(Outcome::Failed(Failure {
+        kind,
+        prompted,
+        message: "it broke".into(),
+    }))
+}
