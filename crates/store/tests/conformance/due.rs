@@ -222,6 +222,7 @@ pub(crate) async fn all_missed_instants_are_made_up_for_in_pieces(db: &TestStore
     assert_eq!(looks, 150_usize.div_ceil(limits::OCCURRENCES_PER_FIRE));
     let runs = stage.runs_of(automation).await;
     assert_eq!(runs.len(), 150);
+    assert!(runs.is_sorted_by_key(|run| run.scheduled_for));
     let (first, last) = (runs.first().unwrap(), runs.last().unwrap());
     assert_eq!((first.status, last.status), (Queued, Deferred));
     let sessions: std::collections::BTreeSet<_> = runs.iter().map(|run| run.session_id).collect();

@@ -17,6 +17,7 @@ mod finish;
 mod fire;
 mod fixtures;
 mod heartbeat;
+mod invariants;
 mod lists;
 mod opening;
 mod overlap;
@@ -25,12 +26,14 @@ mod retry;
 mod row_security;
 mod say;
 mod schema;
+mod sequences;
 mod sessions;
 mod stage;
 mod statements;
 mod sweep;
 mod transactions;
 mod values;
+mod without_locks;
 
 use std::pin::Pin;
 
@@ -161,6 +164,7 @@ behaviours! {
             all_missed_instants_are_made_up_for_in_pieces,
             a_spread_fire_waits_for_its_moment_and_keeps_its_instant,
             a_paused_automation_fires_nothing_and_goes_on_from_now,
+            a_clock_that_was_set_back_makes_no_instant_due_again,
             a_due_trigger_of_a_paused_automation_is_stopped,
             a_schedule_that_cannot_be_read_holds_up_no_other,
             what_is_due_in_quiet_hours_is_skipped,
@@ -280,6 +284,17 @@ behaviours! {
             runs_are_listed_newest_first_by_session_automation_and_status,
             automations_and_harnesses_are_listed_by_name,
             a_tenants_name_gives_the_same_id_each_time,
+        ]
+        sequences: [
+            a_random_sequence_keeps_the_invariants,
+        ]
+        without_locks: [
+            schedulers_that_race_fire_each_instant_once,
+            people_who_race_get_one_seat_in_turn,
+            fires_that_race_keep_the_overlap,
+            workers_that_race_claim_each_run_once,
+            an_end_that_races_with_a_stall_has_one_winner,
+            everything_at_once_breaks_nothing,
         ]
     }
     sqlite {
