@@ -124,22 +124,18 @@ fn sentences(turn: &Turn, earlier: &[Turn]) -> Vec<String> {
         "This is turn {} of this session.",
         earlier.len() + 1
     )];
-    let skipped = earlier.len().saturating_sub(QUOTED_REQUESTS);
+    let asked = repeated(earlier);
+    let skipped = asked.len().saturating_sub(QUOTED_REQUESTS);
     if skipped > 0 {
         said.push(format!(" I remember {} requests.", earlier.len()));
     }
-    for (index, before) in earlier.iter().enumerate().skip(skipped) {
+    for (index, request) in asked.iter().enumerate().skip(skipped) {
         let lead = if index == skipped {
             " Before, you asked: "
         } else {
             "; "
         };
-        let end = match before.end {
-            Some(End::Answered) => "",
-            Some(End::Cancelled) => " (cancelled)",
-            None => " (interrupted)",
-        };
-        said.push(format!("{lead}\"{}\"{end}", quote(&before.asked)));
+        said.push(format!("{lead}{request}"));
     }
     if !earlier.is_empty() {
         said.push(".".to_owned());
@@ -147,6 +143,28 @@ fn sentences(turn: &Turn, earlier: &[Turn]) -> Vec<String> {
     said.push(format!(" Now you ask: \"{}\".", quote(&turn.asked)));
     said.push(" I am a demonstration: I remember, but no model thinks here.".to_owned());
     said
+}
+
+/// The earlier requests, quoted, each run of the same one once.
+fn repeated(earlier: &[Turn]) -> Vec<String> {
+    let mut runs: Vec<(String, usize)> = Vec::new();
+    for turn in earlier {
+        let end = match turn.end {
+            Some(End::Answered) => "",
+            Some(End::Cancelled) => " (cancelled)",
+            None => " (interrupted)",
+        };
+        let request = format!("\"{}\"{end}", quote(&turn.asked));
+        match runs.last_mut() {
+            Some((last, times)) if *last == request => *times += 1,
+            _ => runs.push((request, 1)),
+        }
+    }
+    let shown = runs.into_iter().map(|(request, times)| match times {
+        1 => request,
+        times => format!("{request} ({times} times)"),
+    });
+    shown.collect()
 }
 
 /// The tool call in which the agent looks into its memory.
@@ -179,9 +197,13 @@ fn chunk(text: &str) -> ContentChunk {
     ContentChunk::new(ContentBlock::from(text))
 }
 
-/// The text on one line, cut to a length that can be read in passing.
+/// The last paragraph of a request, which is where people come to the point, on one line and cut to
+/// a length that can be read in passing.
 fn quote(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut paragraphs = text.rsplit("\n\n").map(str::trim);
+    let point = paragraphs.find(|paragraph| !paragraph.is_empty());
+    let words = point.unwrap_or_default().split_whitespace();
+    let line = words.collect::<Vec<_>>().join(" ");
     let mut cut: String = line.chars().take(QUOTE_CHARS).collect();
     if cut.len() < line.len() {
         cut.push('…');
