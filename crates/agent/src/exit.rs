@@ -22,3 +22,54 @@ impl fmt::Display for Status {
         }
     }
 }
+
+/// How much of the last line that an agent wrote an error shows.
+const SHOWN_CHARS: usize = 300;
+
+/// An agent that ended before its time, and what it left to explain it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ended {
+    /// How its own process ended.
+    pub status: Status,
+    /// Whether it was killed because its lease was over.
+    pub lease_over: bool,
+    /// The end of what it wrote to standard error.
+    pub stderr_tail: String,
+    /// The end of what it wrote to standard output that was no message.
+    pub noise_tail: String,
+}
+
+impl fmt::Display for Ended {
+    /// The status, and the last line that the agent wrote to people.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.status)?;
+        if self.lease_over {
+            write!(f, ", its lease was over")?;
+        }
+        let lines = self.noise_tail.lines().chain(self.stderr_tail.lines());
+        if let Some(line) = lines.map(str::trim).rfind(|line| !line.is_empty()) {
+            write!(
+                f,
+                ": {}",
+                line.chars().take(SHOWN_CHARS).collect::<String>()
+            )?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_shows_the_last_words() {
+        let ended = Ended {
+            status: Status::Code(1),
+            lease_over: false,
+            stderr_tail: "warning: old\nno API key\n\n".into(),
+            noise_tail: "starting\n".into(),
+        };
+        assert_eq!(ended.to_string(), "exit code 1: no API key");
+    }
+}

@@ -1,4 +1,41 @@
 //! One ACP agent as a child process under a guard.
+//!
+//! [`Agent::start`] launches a harness's command and agrees on the protocol; then one session is
+//! made ([`Agent::new_session`]) or taken up again ([`Agent::restore`]), prompted
+//! ([`Agent::prompt`]) and shut down ([`Agent::shutdown`]).
+//!
+//! **Invariants**
+//! - Knows no database and no schedule.
+//! - However an [`Agent`] ends (shut down, dropped, its worker killed or frozen), no process of it
+//!   stays alive: see [`guard`].
+//! - Never a silent new session: restoring succeeds or says why not.
+//! - What an agent sends is bounded before it is kept: lines, diagnostics, updates, requests.
+//! - Of the protocol's SDK nothing is visible outside `sdk`.
+
+mod agent;
 mod exit;
 pub mod guard;
-pub use exit::Status;
+mod limits;
+mod offers;
+mod open;
+mod output;
+mod permission;
+mod prompt;
+mod router;
+mod sdk;
+mod settings;
+mod shutdown;
+mod tail;
+mod update;
+
+pub use agent::{Agent, Launch, StartError};
+pub use exit::{Ended, Status};
+pub use guard::GuardProgram;
+pub use limits::Limits;
+pub use offers::{AuthMethod, Offers};
+pub use open::{McpServer, OpenError, Opened};
+pub use permission::{Decision, OptionKind, PermissionOption, PermissionRequest, Permissions};
+pub use prompt::{PromptEnd, PromptError};
+pub use settings::{Mode, Modes, Setting, SettingsError};
+pub use shutdown::{Exit, Grace, How};
+pub use update::{Cost, PlanEntry, ToolCall, Update, Usage};

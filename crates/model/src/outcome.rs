@@ -102,11 +102,6 @@ impl Outcome {
         }
     }
 
-    /// Whether the agent's session counts as the seat's memory after this: its turn has ended.
-    pub const fn keeps_memory(&self) -> bool {
-        matches!(self, Self::Stopped(_))
-    }
-
     /// The short reason that lists show beside the status; `None` for a success.
     pub fn reason(&self) -> Option<&str> {
         match self {

@@ -115,6 +115,8 @@ pub struct Finished {
     pub answer: String,
     /// The agent's own session, once it has one.
     pub acp_session_id: Option<AcpSessionId>,
+    /// Whether the agent ended the turn itself, so that its session counts as the seat's memory.
+    pub turn_ended: bool,
     /// What shows beside the outcome.
     pub flags: RunFlags,
     /// The tokens and the cost that the agent reported.
@@ -134,6 +136,7 @@ impl Finished {
             outcome,
             answer: String::new(),
             acp_session_id: None,
+            turn_ended: false,
             flags: RunFlags::default(),
             usage: None,
             title: None,

@@ -76,6 +76,12 @@ impl Error {
         sources.fold(self.to_string(), |text, source| format!("{text}: {source}"))
     }
 
+    /// Whether the same may succeed later, when the database is back, free or has room again.
+    pub fn is_transient(&self) -> bool {
+        matches!(self, Self::Database(error)
+            if error.is_transient() || matches!(error, database::Error::DiskFull { .. }))
+    }
+
     /// What a person can do about it.
     pub fn hint(&self) -> Option<&'static str> {
         match self {

@@ -5,3 +5,4 @@ pub mod clock;
 pub mod databases;
 pub mod model_server;
 pub mod real_agents;
+pub mod scripted;

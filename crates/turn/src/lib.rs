@@ -1,1 +1,24 @@
-//! One run from start to end.
+//! One run from start to end: begin, start the agent, restore or make its session, prompt, record,
+//! shut down, finish.
+//!
+//! **Invariants:** the only crate that runs turns, whoever asked for them. It knows no database: all
+//! that lasts goes through a [`Ledger`]. A turn whose ledger says that it is lost stops its agent and
+//! writes nothing more.
+
+mod conversation;
+mod execute;
+mod failure;
+mod ledger;
+mod permissions;
+mod pulse;
+mod recorder;
+
+pub use execute::{Agents, Ended, Orders, execute};
+pub use ledger::{Ledger, LedgerError};
+
+use model::RunId;
+
+/// Logs that something about a run failed that is tried again, or that the turn can do without.
+fn warn(run: RunId, error: &(dyn std::error::Error + 'static), what: &str) {
+    tracing::warn!(%run, error, "failed to {what} of {run}");
+}

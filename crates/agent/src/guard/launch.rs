@@ -35,15 +35,13 @@ const KILL_LIMIT: Duration = Duration::from_secs(5);
 /// What is known of the agent's processes.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Life {
-    /// The process id of the agent's own process, once it was started.
-    pub(crate) pid: Option<i32>,
     /// Why its program could not be started.
     pub(crate) failed: Option<String>,
     /// How its own process ended.
     pub(crate) exited: Option<Status>,
     /// Whether the tree was killed because the lease was over.
     pub(crate) lease_over: bool,
-    /// Whether no process of the tree is left.
+    /// Whether no process of the tree is left, nor the guard.
     pub(crate) clear: bool,
 }
 
@@ -168,37 +166,39 @@ async fn watch_guard(watched: Watched) {
         told,
         marker,
     } = watched;
+    // Whether the guard says that nothing is left but itself.
     let listening = async {
         let mut lines = BufReader::new(reports).lines();
         while let Ok(Some(line)) = lines.next_line().await {
             match line.parse() {
+                Ok(Report::Clear) => return true,
                 Ok(report) => told.send_modify(|life| life.note(report)),
                 Err(error) => tracing::warn!(%error, "ignored what a guard said"),
             }
         }
+        false
     };
     let patience = async {
         let_go.cancelled().await;
         tokio::time::sleep(KILL_LIMIT).await;
     };
-    tokio::select! {
-        () = listening => {}
-        () = patience => tracing::error!(%marker, "a guard did not kill its agent in time"),
-    }
-    if !told.borrow().clear {
+    let clear = tokio::select! {
+        clear = listening => clear,
+        () = patience => false,
+    };
+    if !clear {
         guard.start_kill().ok();
     }
     if timeout(KILL_LIMIT, guard.wait()).await.is_err() {
         tracing::error!(%marker, "a guard does not end");
     }
-    if told.borrow().clear {
-        return;
-    }
-    let marker_swept = marker.clone();
-    match tokio::task::spawn_blocking(move || sweep(&marker_swept)).await {
-        Ok(Ok(killed)) => tracing::warn!(%marker, killed, "a guard was killed; swept its tree"),
-        Ok(Err(error)) => tracing::error!(%marker, %error, "could not sweep a dead guard's tree"),
-        Err(error) => tracing::error!(%marker, %error, "could not sweep a dead guard's tree"),
+    if !clear {
+        let swept = marker.clone();
+        let swept = tokio::task::spawn_blocking(move || sweep(&swept)).await;
+        match swept.map_err(io::Error::other).flatten() {
+            Ok(killed) => tracing::warn!(%marker, killed, "swept the tree of a dead guard"),
+            Err(error) => tracing::error!(%marker, %error, "failed to sweep a dead guard's tree"),
+        }
     }
     told.send_modify(|life| {
         life.exited.get_or_insert(Status::Unknown);
@@ -209,7 +209,6 @@ async fn watch_guard(watched: Watched) {
 impl Life {
     fn note(&mut self, report: Report) {
         match report {
-            Report::Started(pid) => self.pid = Some(pid),
             Report::Failed(why) => self.failed = Some(why),
             Report::Exited(status) => self.exited = Some(status),
             Report::LeaseOver => self.lease_over = true,

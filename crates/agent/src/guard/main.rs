@@ -138,14 +138,12 @@ impl<'a> Guard<'a> {
             code: NOT_STARTED,
             reason: error.to_string(),
         })?;
-        let agent = Pid::from_child(&child);
-        say(control, &Report::Started(agent.as_raw_nonzero().get()));
         Ok(Self {
             control,
             heard: Vec::new(),
             lease,
             child_ended,
-            agent,
+            agent: Pid::from_child(&child),
             status: None,
         })
     }
@@ -238,7 +236,7 @@ impl<'a> Guard<'a> {
     fn reap(&mut self) -> bool {
         loop {
             match wait(WaitOptions::NOHANG) {
-                Ok(Some((pid, status))) if pid == self.agent => {
+                Ok(Some((pid, status))) if pid == self.agent && self.status.is_none() => {
                     let status = read_status(status);
                     self.status = Some(status);
                     say(self.control, &Report::Exited(status));

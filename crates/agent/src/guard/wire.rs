@@ -16,8 +16,6 @@ pub(super) enum Order {
 /// What the guard tells the worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Report {
-    /// The agent's own process runs under this id.
-    Started(i32),
     /// The agent's own process could not be started.
     Failed(String),
     /// The agent's own process has ended; descendants may still live.
@@ -61,7 +59,6 @@ impl FromStr for Order {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Started(pid) => writeln!(f, "started {pid}"),
             Self::Failed(why) => writeln!(f, "failed {}", why.replace('\n', " ")),
             Self::Exited(Status::Signal(signal)) => writeln!(f, "exited signal {signal}"),
             Self::Exited(Status::Code(code)) => writeln!(f, "exited code {code}"),
@@ -77,9 +74,6 @@ impl FromStr for Report {
 
     fn from_str(line: &str) -> io::Result<Self> {
         let number = |prefix: &str| line.strip_prefix(prefix).and_then(|n| n.parse().ok());
-        if let Some(pid) = number("started ") {
-            return Ok(Self::Started(pid));
-        }
         if let Some(code) = number("exited code ") {
             return Ok(Self::Exited(Status::Code(code)));
         }
@@ -109,7 +103,6 @@ mod tests {
             assert_eq!(line.trim_end().parse::<Order>().unwrap(), order);
         }
         for report in [
-            Report::Started(7),
             Report::Failed("no such file".into()),
             Report::Exited(Status::Code(3)),
             Report::Exited(Status::Signal(9)),

@@ -258,7 +258,7 @@ create table agent_runs (
     reason text,
     message text,
     stop_reason text,
-    flags jsonb not null default '[]',
+    flags jsonb not null default '{}',
     usage jsonb not null default '{}',
     acp_session_id text,
     interrupted_run_id uuid,

@@ -247,7 +247,7 @@ create table agent_runs (
     reason text,
     message text,
     stop_reason text,
-    flags text not null default '[]' check (json_valid(flags)),
+    flags text not null default '{}' check (json_valid(flags)),
     usage text not null default '{}' check (json_valid(usage)),
     acp_session_id text,
     interrupted_run_id blob,

@@ -304,7 +304,7 @@ async fn remember(
         return Ok(());
     };
     match &finished.acp_session_id {
-        Some(memory) if finished.outcome.keeps_memory() => {
+        Some(memory) if finished.turn_ended => {
             tx.execute(sql!("seats/remember"), params![seat, memory.as_str(), now])
                 .await?;
         }

@@ -2,7 +2,7 @@
 //! behind.
 
 use model::{
-    RunId, SeatId, Timestamp,
+    InstanceId, RunId, SeatId, Timestamp, WorkerId,
     outcome::{Failure, FailureKind, Outcome},
     run::RunStatus,
     turn::{Finished, Settled},
@@ -30,6 +30,15 @@ pub struct Swept {
     pub faults: u32,
 }
 
+/// Why a run's worker counts as lost.
+#[derive(Clone, Copy)]
+enum Stale<'a> {
+    /// Its heartbeat is older than this.
+    Before(Timestamp),
+    /// It is this one, and gone.
+    Worker(&'a WorkerId),
+}
+
 impl Store {
     /// Stalls the runs whose heartbeat is older than `stale_before`, with their next attempts. What
     /// their agents had written so far goes to the transcript. Gives those that were stalled.
@@ -46,28 +55,54 @@ impl Store {
         let mut stalled = Vec::new();
         for row in &stale {
             let run: RunId = row.get("run_id")?;
-            if self.stall_one(run, stale_before, now).await? {
+            if self
+                .stall_one(run, Stale::Before(stale_before), now)
+                .await?
+            {
                 stalled.push(run);
             }
         }
         Ok(stalled)
     }
 
-    async fn stall_one(
+    /// Runs that are executed on an instance, with their workers.
+    pub async fn executing_on(
+        &self,
+        instance: InstanceId,
+    ) -> Result<Vec<(RunId, WorkerId)>, Error> {
+        let mut tx = self.db.read(Scope::System).await?;
+        let found = tx
+            .fetch_all(sql!("runs/executing_on"), params![instance])
+            .await?;
+        let pair = |row: &crate::database::Row| Ok((row.get("id")?, row.get("worker_id")?));
+        found.iter().map(pair).collect()
+    }
+
+    /// Stalls a run whose worker is known to be gone, without waiting for its heartbeat to be stale.
+    pub async fn stall_run(
         &self,
         run: RunId,
-        stale_before: Timestamp,
+        worker: &WorkerId,
         now: Timestamp,
     ) -> Result<bool, Error> {
+        self.stall_one(run, Stale::Worker(worker), now).await
+    }
+
+    async fn stall_one(&self, run: RunId, stale: Stale<'_>, now: Timestamp) -> Result<bool, Error> {
         transact!(self, Scope::System, |tx| {
             let Some(run) = lock(tx, run).await? else {
                 return Ok(false);
             };
             // A heartbeat may have come between the look and the lock.
-            let taken = tx
-                .execute(sql!("heartbeats/take"), params![run.id, stale_before])
-                .await?;
-            if taken == 0 || !matches!(run.status, RunStatus::Delivered | RunStatus::Running) {
+            let still = match stale {
+                Stale::Before(at) => {
+                    tx.execute(sql!("heartbeats/take"), params![run.id, at])
+                        .await?
+                        > 0
+                }
+                Stale::Worker(worker) => run.worker_id.as_ref() == Some(worker),
+            };
+            if !still || !matches!(run.status, RunStatus::Delivered | RunStatus::Running) {
                 return Ok(false);
             }
             let failure = Failure {

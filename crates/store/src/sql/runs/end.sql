@@ -4,5 +4,5 @@
 -- $8 flags, $9 usage, $10 agent's session id
 update agent_runs
 set status = $3, ended_at = $4, reason = $5, message = $6, stop_reason = $7, flags = $8,
-    usage = $9, acp_session_id = $10
+    usage = coalesce($9, usage), acp_session_id = $10
 where id = $1 and status = $2

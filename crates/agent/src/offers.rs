@@ -1,0 +1,43 @@
+//! What an agent says it can do.
+
+/// What an agent said in its answer to `initialize`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is one capability of the protocol"
+)]
+pub struct Offers {
+    /// The agent's name; empty if it told none.
+    pub name: String,
+    /// The agent's version; empty if it told none.
+    pub version: String,
+    /// It can take up a session without replaying it (`session/resume`).
+    pub resume: bool,
+    /// It can take up a session, replaying it (`session/load`).
+    pub load: bool,
+    /// It can list its sessions.
+    pub list: bool,
+    /// It can close a session.
+    pub close: bool,
+    /// It can delete a session.
+    pub delete: bool,
+    /// It takes images in prompts.
+    pub images: bool,
+    /// It takes sound in prompts.
+    pub audio: bool,
+    /// It takes embedded resources in prompts.
+    pub embedded_context: bool,
+    /// The ways to sign in.
+    pub auth_methods: Vec<AuthMethod>,
+}
+
+/// A way to sign in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuthMethod {
+    /// What a harness names.
+    pub id: String,
+    /// What the agent shows to people.
+    pub name: String,
+    /// Whether a person must run it at a terminal, so that `authenticate` cannot.
+    pub terminal: bool,
+}

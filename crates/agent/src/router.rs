@@ -1,0 +1,214 @@
+//! Where an agent's updates and permission requests go at present.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use model::AcpSessionId;
+use serde_json::Value;
+use tokio::sync::{mpsc, watch};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::{
+    Decision, PermissionRequest, Permissions, Update, Usage, limits::REMEMBERED_TOOL_CALLS,
+    sdk::convert,
+};
+
+/// Sends updates to the turn that runs; without one they are discarded, which is what must happen
+/// to the history that `session/load` replays.
+pub(crate) struct Router {
+    permissions: Arc<dyn Permissions>,
+    turn: Mutex<Option<Arc<Turn>>>,
+}
+
+/// One prompt that is being answered.
+pub(crate) struct Turn {
+    session: AcpSessionId,
+    updates: mpsc::Sender<Update>,
+    /// Nobody takes updates any more.
+    over: CancellationToken,
+    /// What is still asked gets `cancelled`.
+    cancelled: CancellationToken,
+    /// Permission requests that are not answered and reported yet.
+    pub(crate) asked: TaskTracker,
+    /// Changes with each update that was taken.
+    delivered: watch::Sender<()>,
+    seen: Mutex<Seen>,
+}
+
+#[derive(Default)]
+struct Seen {
+    usage: Option<Usage>,
+    /// Kind and title of tool calls, for permission requests that name neither.
+    calls: HashMap<String, (Option<String>, Option<String>)>,
+}
+
+/// Nothing here can be left half changed, so a panic elsewhere does no harm.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Makes its turn the one that runs, for as long as it lives.
+pub(crate) struct Attached<'a> {
+    router: &'a Router,
+    pub(crate) turn: Arc<Turn>,
+}
+
+impl Drop for Attached<'_> {
+    fn drop(&mut self) {
+        *lock(&self.router.turn) = None;
+        self.turn.over.cancel();
+        self.turn.cancelled.cancel();
+    }
+}
+
+impl Router {
+    pub(crate) fn new(permissions: Arc<dyn Permissions>) -> Self {
+        Self {
+            permissions,
+            turn: Mutex::new(None),
+        }
+    }
+
+    /// Sends what comes from now on to `updates`.
+    pub(crate) fn attach(
+        &self,
+        session: AcpSessionId,
+        updates: mpsc::Sender<Update>,
+    ) -> Attached<'_> {
+        let turn = Arc::new(Turn {
+            session,
+            updates,
+            over: CancellationToken::new(),
+            cancelled: CancellationToken::new(),
+            asked: TaskTracker::new(),
+            delivered: watch::Sender::new(()),
+            seen: Mutex::default(),
+        });
+        *lock(&self.turn) = Some(Arc::clone(&turn));
+        Attached { router: self, turn }
+    }
+
+    pub(crate) fn turn(&self) -> Option<Arc<Turn>> {
+        lock(&self.turn).clone()
+    }
+
+    /// Answers all that is asked, and will be in this turn, with `cancelled`.
+    pub(crate) fn cancel(&self) {
+        if let Some(turn) = self.turn() {
+            turn.cancelled.cancel();
+        }
+    }
+
+    /// Takes the parameters of a `session/update`. Waits while the turn is behind.
+    pub(crate) async fn deliver(&self, params: Value) {
+        let Some(turn) = self.turn() else { return };
+        if let Some(update) = convert::update(params, &turn.session) {
+            turn.note(&update);
+            turn.deliver(update).await;
+        }
+    }
+
+    /// Decides one request and reports it; `answer` is called exactly once.
+    ///
+    /// The report goes first, so that it stands before what the agent does with the answer; unless
+    /// the turn is behind when it is cancelled, for a cancelled request must not wait.
+    pub(crate) async fn decide(
+        &self,
+        turn: Option<&Turn>,
+        mut request: PermissionRequest,
+        answer: impl FnOnce(Option<&str>) + Send,
+    ) {
+        let Some(turn) = turn else {
+            return answer(None);
+        };
+        turn.complete(&mut request);
+        let mut decision = tokio::select! {
+            biased;
+            () = turn.cancelled.cancelled() => Decision::Cancelled,
+            decision = self.permissions.decide(request.clone()) => decision,
+        };
+        let option = request.option_for(decision).map(|option| option.id.clone());
+        if option.is_none() {
+            decision = Decision::Cancelled;
+        }
+        let report = |decision| Update::Permission {
+            request: request.clone(),
+            decision,
+        };
+        if decision != Decision::Cancelled {
+            tokio::select! {
+                biased;
+                () = turn.deliver(report(decision)) => return answer(option.as_deref()),
+                () = turn.cancelled.cancelled() => {}
+            }
+        }
+        answer(None);
+        turn.deliver(report(Decision::Cancelled)).await;
+    }
+}
+
+impl Turn {
+    /// The last usage that the agent told.
+    pub(crate) fn usage(&self) -> Option<Usage> {
+        lock(&self.seen).usage.clone()
+    }
+
+    /// Changes with each update that was taken.
+    pub(crate) fn delivered(&self) -> watch::Receiver<()> {
+        self.delivered.subscribe()
+    }
+
+    pub(crate) fn cancel(&self) {
+        self.cancelled.cancel();
+    }
+
+    /// Waits while the receiver is behind. Nobody may want it any more; that is no error.
+    async fn deliver(&self, update: Update) {
+        tokio::select! {
+            biased;
+            () = self.over.cancelled() => {}
+            _ = self.updates.send(update) => {}
+        }
+        self.delivered.send_replace(());
+    }
+
+    fn note(&self, update: &Update) {
+        let mut seen = lock(&self.seen);
+        let (id, kind, title) = match update {
+            Update::Usage(usage) => {
+                seen.usage = Some(usage.clone());
+                return;
+            }
+            Update::ToolCall(call) => (&call.id, Some(&call.kind), Some(&call.title)),
+            Update::ToolCallUpdate {
+                id, kind, title, ..
+            } => (id, kind.as_ref(), title.as_ref()),
+            _ => return,
+        };
+        if seen.calls.len() >= REMEMBERED_TOOL_CALLS && !seen.calls.contains_key(id) {
+            seen.calls.clear();
+        }
+        let (known_kind, known_title) = seen.calls.entry(id.clone()).or_default();
+        *known_kind = kind.cloned().or_else(|| known_kind.take());
+        *known_title = title.cloned().or_else(|| known_title.take());
+    }
+
+    /// Fills in kind and title from the tool call where the request itself names none.
+    fn complete(&self, request: &mut PermissionRequest) {
+        let seen = lock(&self.seen);
+        let (kind, title) = seen
+            .calls
+            .get(&request.tool_call)
+            .cloned()
+            .unwrap_or_default();
+        let about = &mut request.about;
+        if about.tool_kind.is_empty() {
+            about.tool_kind = kind.unwrap_or_else(|| "other".to_owned());
+        }
+        if about.title.is_empty() {
+            about.title = title.unwrap_or_default();
+        }
+    }
+}

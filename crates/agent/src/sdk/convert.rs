@@ -1,0 +1,266 @@
+//! Between the SDK's types and ours.
+
+use agent_client_protocol::schema::MaybeUndefined;
+use agent_client_protocol::v1::schema::{
+    self, ContentBlock, ContentChunk, SessionConfigKind, SessionConfigOptionValue,
+    SessionConfigSelectOptions, SessionUpdate,
+};
+use model::{AcpSessionId, outcome::StopReason};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::CallError;
+use crate::{
+    AuthMethod, Cost, McpServer, Mode, Modes, Offers, Opened, OptionKind, PermissionOption,
+    PermissionRequest, PlanEntry, Setting, ToolCall, Update, Usage,
+};
+
+/// The protocol's own word for something.
+fn word(value: impl Serialize) -> String {
+    match serde_json::to_value(value) {
+        Ok(Value::String(word)) => word,
+        _ => String::new(),
+    }
+}
+
+/// Reads the parameters of a `session/update`; `None` if it is about another session.
+pub(crate) fn update(params: Value, session: &AcpSessionId) -> Option<Update> {
+    let about = params.get("sessionId").and_then(Value::as_str);
+    if about.is_some_and(|about| about != session.as_str()) {
+        return None;
+    }
+    let known = serde_json::from_value::<schema::SessionNotification>(params.clone());
+    let understood = known.ok().and_then(|known| read_update(known.update));
+    Some(understood.unwrap_or(Update::Other(params)))
+}
+
+fn text(chunk: ContentChunk) -> Option<String> {
+    match chunk.content {
+        ContentBlock::Text(text) => Some(text.text),
+        _ => None,
+    }
+}
+
+fn read_update(update: SessionUpdate) -> Option<Update> {
+    Some(match update {
+        SessionUpdate::AgentMessageChunk(chunk) => Update::Text(text(chunk)?),
+        SessionUpdate::AgentThoughtChunk(chunk) => Update::Thought(text(chunk)?),
+        SessionUpdate::ToolCall(call) => Update::ToolCall(ToolCall {
+            id: call.tool_call_id.0.as_ref().to_owned(),
+            title: call.title,
+            kind: word(call.kind),
+            status: word(call.status),
+            input: call.raw_input,
+            output: call.raw_output,
+        }),
+        SessionUpdate::ToolCallUpdate(call) => Update::ToolCallUpdate {
+            id: call.tool_call_id.0.as_ref().to_owned(),
+            title: call.fields.title,
+            kind: call.fields.kind.map(word),
+            status: call.fields.status.map(word),
+            input: call.fields.raw_input,
+            output: call.fields.raw_output,
+        },
+        SessionUpdate::Plan(plan) => {
+            let entries = plan.entries.into_iter().map(|entry| PlanEntry {
+                content: entry.content,
+                priority: word(entry.priority),
+                status: word(entry.status),
+            });
+            Update::Plan(entries.collect())
+        }
+        SessionUpdate::UsageUpdate(usage) => Update::Usage(Usage {
+            used: usage.used,
+            size: usage.size,
+            cost: usage.cost.map(|cost| Cost {
+                amount: cost.amount,
+                currency: cost.currency,
+            }),
+        }),
+        SessionUpdate::SessionInfoUpdate(info) => match info.title {
+            MaybeUndefined::Value(title) => Update::Title(Some(title)),
+            MaybeUndefined::Null => Update::Title(None),
+            MaybeUndefined::Undefined => return None,
+        },
+        SessionUpdate::CurrentModeUpdate(mode) => {
+            Update::ModeChanged(mode.current_mode_id.0.as_ref().to_owned())
+        }
+        SessionUpdate::ConfigOptionUpdate(changed) => {
+            Update::SettingsChanged(settings(changed.config_options))
+        }
+        SessionUpdate::AvailableCommandsUpdate(commands) => {
+            let names = commands
+                .available_commands
+                .into_iter()
+                .map(|command| command.name);
+            Update::Commands(names.collect())
+        }
+        _ => return None,
+    })
+}
+
+pub(super) fn offers(response: schema::InitializeResponse) -> Offers {
+    let info = response.agent_info;
+    let can = response.agent_capabilities;
+    let prompt = can.prompt_capabilities;
+    let methods = response.auth_methods.into_iter().filter_map(|method| {
+        let (id, name, terminal) = match method {
+            schema::AuthMethod::Agent(method) => (method.id, method.name, false),
+            schema::AuthMethod::Terminal(method) => (method.id, method.name, true),
+            _ => return None,
+        };
+        Some(AuthMethod {
+            id: id.0.as_ref().to_owned(),
+            name,
+            terminal,
+        })
+    });
+    Offers {
+        name: info
+            .as_ref()
+            .map(|info| info.name.clone())
+            .unwrap_or_default(),
+        version: info.map(|info| info.version).unwrap_or_default(),
+        resume: can.session_capabilities.resume.is_some(),
+        load: can.load_session,
+        list: can.session_capabilities.list.is_some(),
+        close: can.session_capabilities.close.is_some(),
+        delete: can.session_capabilities.delete.is_some(),
+        images: prompt.image,
+        audio: prompt.audio,
+        embedded_context: prompt.embedded_context,
+        auth_methods: methods.collect(),
+    }
+}
+
+pub(super) fn servers(servers: &[McpServer]) -> Vec<schema::McpServer> {
+    let servers = servers.iter().map(|server| {
+        let env = server.env.iter();
+        let env = env.map(|(name, value)| schema::EnvVariable::new(name.clone(), value.clone()));
+        let stdio = schema::McpServerStdio::new(server.name.clone(), server.command.clone());
+        schema::McpServer::Stdio(stdio.args(server.args.clone()).env(env.collect()))
+    });
+    servers.collect()
+}
+
+pub(super) fn opened(
+    id: AcpSessionId,
+    modes: Option<schema::SessionModeState>,
+    options: Option<Vec<schema::SessionConfigOption>>,
+) -> Opened {
+    let modes = modes.map(|modes| {
+        let offered = modes.available_modes.into_iter();
+        let offered = offered.map(|mode| Mode {
+            id: mode.id.0.as_ref().to_owned(),
+            name: mode.name,
+        });
+        Modes {
+            current: modes.current_mode_id.0.as_ref().to_owned(),
+            offered: offered.collect(),
+        }
+    });
+    Opened {
+        id,
+        modes,
+        settings: settings(options.unwrap_or_default()),
+    }
+}
+
+/// Settings of a kind that this version of the protocol does not know are left out.
+pub(super) fn settings(options: Vec<schema::SessionConfigOption>) -> Vec<Setting> {
+    let settings = options.into_iter().filter_map(|option| {
+        let (current, values, boolean) = match option.kind {
+            SessionConfigKind::Select(select) => {
+                let values = match select.options {
+                    SessionConfigSelectOptions::Ungrouped(options) => options,
+                    SessionConfigSelectOptions::Grouped(groups) => {
+                        groups.into_iter().flat_map(|group| group.options).collect()
+                    }
+                    _ => return None,
+                };
+                let values = values.iter().map(|value| value.value.0.as_ref().to_owned());
+                (
+                    select.current_value.0.as_ref().to_owned(),
+                    values.collect(),
+                    false,
+                )
+            }
+            SessionConfigKind::Boolean(boolean) => {
+                let values = vec!["true".to_owned(), "false".to_owned()];
+                (boolean.current_value.to_string(), values, true)
+            }
+            _ => return None,
+        };
+        let id = option.id.0.as_ref().to_owned();
+        Some(Setting {
+            id,
+            name: option.name,
+            current,
+            values,
+            boolean,
+        })
+    });
+    settings.collect()
+}
+
+pub(super) fn setting_value(setting: &Setting, value: &str) -> SessionConfigOptionValue {
+    if setting.boolean {
+        SessionConfigOptionValue::Boolean {
+            value: value == "true",
+        }
+    } else {
+        let value = schema::SessionConfigValueId::new(value.to_owned());
+        SessionConfigOptionValue::ValueId { value }
+    }
+}
+
+pub(super) fn stop_reason(reason: schema::StopReason) -> Result<StopReason, CallError> {
+    Ok(match reason {
+        schema::StopReason::EndTurn => StopReason::EndTurn,
+        schema::StopReason::MaxTokens => StopReason::MaxTokens,
+        schema::StopReason::MaxTurnRequests => StopReason::MaxTurnRequests,
+        schema::StopReason::Refusal => StopReason::Refusal,
+        schema::StopReason::Cancelled => StopReason::Cancelled,
+        other => {
+            return Err(CallError::Malformed(format!(
+                "unknown stop reason {other:?}"
+            )));
+        }
+    })
+}
+
+/// Kind and title are empty where the request names none; see [`crate::router`].
+pub(super) fn permission(request: schema::RequestPermissionRequest) -> PermissionRequest {
+    let fields = request.tool_call.fields;
+    let options = request.options.into_iter().map(|option| PermissionOption {
+        id: option.option_id.0.as_ref().to_owned(),
+        name: option.name,
+        kind: match option.kind {
+            schema::PermissionOptionKind::AllowOnce => OptionKind::AllowOnce,
+            schema::PermissionOptionKind::AllowAlways => OptionKind::AllowAlways,
+            schema::PermissionOptionKind::RejectOnce => OptionKind::RejectOnce,
+            schema::PermissionOptionKind::RejectAlways => OptionKind::RejectAlways,
+            _ => OptionKind::Unknown,
+        },
+    });
+    PermissionRequest {
+        about: model::permission::PermissionRequest {
+            tool_kind: fields.kind.map(word).unwrap_or_default(),
+            title: fields.title.unwrap_or_default(),
+        },
+        tool_call: request.tool_call.tool_call_id.0.as_ref().to_owned(),
+        input: fields.raw_input,
+        options: options.collect(),
+    }
+}
+
+pub(super) fn outcome(option: Option<&str>) -> schema::RequestPermissionOutcome {
+    match option {
+        Some(id) => {
+            let id = schema::PermissionOptionId::new(id.to_owned());
+            let selected = schema::SelectedPermissionOutcome::new(id);
+            schema::RequestPermissionOutcome::Selected(selected)
+        }
+        None => schema::RequestPermissionOutcome::Cancelled,
+    }
+}

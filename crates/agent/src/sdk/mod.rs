@@ -1,0 +1,319 @@
+//! The only place that knows the protocol's SDK, which changes often.
+//!
+//! The SDK's raw builder is used rather than `v1()`, for the version must be checked here: its own
+//! check answers with an error that cannot be told from an agent's. Requests are sent untyped and
+//! their answers read here for the same reason. Handlers run in the SDK's dispatch loop, where
+//! waiting would hold up everything: they only start tasks.
+
+pub(crate) mod convert;
+
+use std::{io, path::Path, sync::Arc};
+
+use agent_client_protocol::{
+    Agent, Builder, Client, ConnectionTo, JsonRpcNotification, JsonRpcRequest, Lines, Responder,
+    is_connection_terminated, is_incoming_transport_closed, on_receive_request,
+    schema::ProtocolVersion, v1::schema,
+};
+use futures::{sink, stream};
+use model::{AcpSessionId, outcome::StopReason};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio::{
+    io::AsyncWriteExt,
+    net::unix::pipe,
+    sync::{Semaphore, mpsc, oneshot},
+    task::JoinHandle,
+    time::timeout,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{McpServer, Offers, Opened, output::is_answer, router::Router};
+
+/// Why a request has no result.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum CallError {
+    /// The agent answered with an error.
+    Answered(AgentError),
+    /// The agent's output ended before the answer.
+    Closed,
+    /// The answer is not what the protocol says.
+    Malformed(String),
+}
+
+/// An error as the agent told it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct AgentError {
+    pub(crate) code: i32,
+    pub(crate) message: String,
+    pub(crate) data: Option<Value>,
+}
+
+/// The protocol's version that is offered and must come back.
+pub(crate) const VERSION: u64 = 1;
+
+/// What the agent answered to `initialize`.
+pub(crate) enum Initialized {
+    /// It speaks our version.
+    Agreed(Offers),
+    /// It speaks another one; as it wrote it.
+    OtherVersion(Value),
+}
+
+/// One page of the agent's sessions.
+pub(crate) struct Page {
+    pub(crate) sessions: Vec<AcpSessionId>,
+    pub(crate) next: Option<String>,
+}
+
+/// A connection to an agent. Dropping it ends the connection and closes the agent's input.
+pub(crate) struct Connection {
+    to: ConnectionTo<Agent>,
+    stop: CancellationToken,
+    driver: JoinHandle<()>,
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.driver.abort();
+    }
+}
+
+impl Connection {
+    /// Connects the agent's input and the messages from its output.
+    pub(crate) async fn new(
+        stdin: pipe::Sender,
+        messages: mpsc::Receiver<String>,
+        requests: Arc<Semaphore>,
+        router: Arc<Router>,
+    ) -> Result<Self, CallError> {
+        let stop = CancellationToken::new();
+        let (connected, connection) = oneshot::channel();
+        let transport = Lines::new(write_lines(stdin, requests), read_messages(messages));
+        let client = Builder::new(Client).name("matins").on_receive_request(
+            async move |request: schema::RequestPermissionRequest,
+                        responder: Responder<schema::RequestPermissionResponse>,
+                        connection: ConnectionTo<Agent>| {
+                ask(&router, request, responder, &connection)
+            },
+            on_receive_request!(),
+        );
+        let stopped = stop.clone();
+        let driver = tokio::spawn(async move {
+            let driven = client.connect_with(transport, async move |connection| {
+                connected.send(connection).ok();
+                stopped.cancelled().await;
+                Ok(())
+            });
+            if let Err(error) = driven.await {
+                tracing::debug!(code = i32::from(error.code), "an agent's connection broke");
+            }
+        });
+        match connection.await {
+            Ok(to) => Ok(Self { to, stop, driver }),
+            Err(_) => Err(CallError::Closed),
+        }
+    }
+
+    /// Writes what is still to be written, for as long as `limit`, and closes the agent's input.
+    pub(crate) async fn close_input(mut self, limit: std::time::Duration) {
+        self.stop.cancel();
+        timeout(limit, &mut self.driver).await.ok();
+    }
+
+    pub(crate) async fn initialize(&self) -> Result<Initialized, CallError> {
+        let client = schema::Implementation::new("matins", env!("CARGO_PKG_VERSION"));
+        let request = schema::InitializeRequest::new(ProtocolVersion::V1).client_info(client);
+        let answer = self.call(request).await?;
+        match answer.get("protocolVersion").unwrap_or(&Value::Null) {
+            version if *version == VERSION => {
+                Ok(Initialized::Agreed(convert::offers(read(answer)?)))
+            }
+            other => Ok(Initialized::OtherVersion(other.clone())),
+        }
+    }
+
+    pub(crate) async fn authenticate(&self, method: &str) -> Result<(), CallError> {
+        self.call(schema::AuthenticateRequest::new(method.to_owned()))
+            .await
+            .map(drop)
+    }
+
+    pub(crate) async fn new_session(
+        &self,
+        cwd: &Path,
+        servers: &[McpServer],
+    ) -> Result<Opened, CallError> {
+        let request = schema::NewSessionRequest::new(cwd).mcp_servers(convert::servers(servers));
+        let made: schema::NewSessionResponse = read(self.call(request).await?)?;
+        let id = AcpSessionId::new(made.session_id.0.as_ref());
+        Ok(convert::opened(id, made.modes, made.config_options))
+    }
+
+    pub(crate) async fn resume(
+        &self,
+        id: &AcpSessionId,
+        cwd: &Path,
+        servers: &[McpServer],
+    ) -> Result<Opened, CallError> {
+        let request = schema::ResumeSessionRequest::new(session(id), cwd)
+            .mcp_servers(convert::servers(servers));
+        let resumed: schema::ResumeSessionResponse = read(self.call(request).await?)?;
+        Ok(convert::opened(
+            id.clone(),
+            resumed.modes,
+            resumed.config_options,
+        ))
+    }
+
+    pub(crate) async fn load(
+        &self,
+        id: &AcpSessionId,
+        cwd: &Path,
+        servers: &[McpServer],
+    ) -> Result<Opened, CallError> {
+        let request = schema::LoadSessionRequest::new(session(id), cwd)
+            .mcp_servers(convert::servers(servers));
+        let loaded: schema::LoadSessionResponse = read(self.call(request).await?)?;
+        Ok(convert::opened(
+            id.clone(),
+            loaded.modes,
+            loaded.config_options,
+        ))
+    }
+
+    pub(crate) async fn list(&self, cursor: Option<String>) -> Result<Page, CallError> {
+        let request = schema::ListSessionsRequest::new().cursor(cursor);
+        let page: schema::ListSessionsResponse = read(self.call(request).await?)?;
+        let ids = page.sessions.iter();
+        Ok(Page {
+            sessions: ids
+                .map(|known| AcpSessionId::new(known.session_id.0.as_ref()))
+                .collect(),
+            next: page.next_cursor,
+        })
+    }
+
+    pub(crate) async fn close_session(&self, id: &AcpSessionId) -> Result<(), CallError> {
+        self.call(schema::CloseSessionRequest::new(session(id)))
+            .await
+            .map(drop)
+    }
+
+    pub(crate) async fn set_mode(&self, id: &AcpSessionId, mode: &str) -> Result<(), CallError> {
+        let request = schema::SetSessionModeRequest::new(session(id), mode.to_owned());
+        self.call(request).await.map(drop)
+    }
+
+    /// Changes one setting and answers all of them as they are then.
+    pub(crate) async fn set_setting(
+        &self,
+        id: &AcpSessionId,
+        setting: &crate::Setting,
+        value: &str,
+    ) -> Result<Vec<crate::Setting>, CallError> {
+        let value = convert::setting_value(setting, value);
+        let request =
+            schema::SetSessionConfigOptionRequest::new(session(id), setting.id.clone(), value);
+        let changed: schema::SetSessionConfigOptionResponse = read(self.call(request).await?)?;
+        Ok(convert::settings(changed.config_options))
+    }
+
+    pub(crate) async fn prompt(
+        &self,
+        id: &AcpSessionId,
+        text: &str,
+    ) -> Result<StopReason, CallError> {
+        let request = schema::PromptRequest::new(session(id), vec![text.to_owned().into()]);
+        let answered: schema::PromptResponse = read(self.call(request).await?)?;
+        convert::stop_reason(answered.stop_reason)
+    }
+
+    /// Asks the agent to stop its prompt.
+    pub(crate) fn cancel(&self, id: &AcpSessionId) -> Result<(), CallError> {
+        self.notify(schema::CancelNotification::new(session(id)))
+    }
+
+    fn notify(&self, notification: impl JsonRpcNotification) -> Result<(), CallError> {
+        self.to.send_notification(notification).map_err(failed)
+    }
+
+    async fn call(&self, request: impl JsonRpcRequest) -> Result<Value, CallError> {
+        let untyped = request.to_untyped_message().map_err(failed)?;
+        let answer = self
+            .to
+            .send_request(untyped)
+            .block_task()
+            .await
+            .map_err(failed)?;
+        // `null` is a legal answer to several requests.
+        Ok(if answer.is_null() { json!({}) } else { answer })
+    }
+}
+
+fn session(id: &AcpSessionId) -> schema::SessionId {
+    schema::SessionId::from(id.as_str().to_owned())
+}
+
+fn read<T: DeserializeOwned>(answer: Value) -> Result<T, CallError> {
+    serde_json::from_value(answer).map_err(|error| CallError::Malformed(error.to_string()))
+}
+
+fn failed(error: agent_client_protocol::Error) -> CallError {
+    if is_incoming_transport_closed(&error) || is_connection_terminated(&error) {
+        return CallError::Closed;
+    }
+    CallError::Answered(AgentError {
+        code: error.code.into(),
+        message: error.message,
+        data: error.data,
+    })
+}
+
+/// Starts the task that gets the request answered.
+fn ask(
+    router: &Arc<Router>,
+    request: schema::RequestPermissionRequest,
+    responder: Responder<schema::RequestPermissionResponse>,
+    connection: &ConnectionTo<Agent>,
+) -> Result<(), agent_client_protocol::Error> {
+    let router = Arc::clone(router);
+    let turn = router.turn();
+    let token = turn.as_ref().map(|turn| turn.asked.token());
+    connection.spawn(async move {
+        let answer = |option: Option<&str>| {
+            let outcome = convert::outcome(option);
+            responder
+                .respond(schema::RequestPermissionResponse::new(outcome))
+                .ok();
+        };
+        router
+            .decide(turn.as_deref(), convert::permission(request), answer)
+            .await;
+        drop(token);
+        Ok(())
+    })
+}
+
+fn read_messages(
+    mut messages: mpsc::Receiver<String>,
+) -> impl futures::Stream<Item = io::Result<String>> + Send + 'static {
+    stream::poll_fn(move |context| messages.poll_recv(context).map(|message| message.map(Ok)))
+}
+
+fn write_lines(
+    stdin: pipe::Sender,
+    requests: Arc<Semaphore>,
+) -> impl futures::Sink<String, Error = io::Error> + Send + 'static {
+    sink::unfold(
+        (stdin, requests),
+        async |(mut stdin, requests), mut line: String| {
+            let answer = is_answer(&line);
+            line.push('\n');
+            stdin.write_all(line.as_bytes()).await?;
+            if answer {
+                requests.add_permits(1);
+            }
+            Ok((stdin, requests))
+        },
+    )
+}

@@ -1,0 +1,219 @@
+//! A session's mode and settings.
+
+use std::{collections::BTreeMap, sync::PoisonError, time::Duration};
+
+use tokio::time::timeout;
+
+use crate::{
+    Agent, Ended, Opened,
+    sdk::{AgentError, CallError},
+};
+
+/// The modes of a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Modes {
+    /// The id of the present one.
+    pub current: String,
+    /// Those that the agent offers.
+    pub offered: Vec<Mode>,
+}
+
+/// A mode.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mode {
+    /// What a harness names.
+    pub id: String,
+    /// What the agent shows to people.
+    pub name: String,
+}
+
+/// A setting of a session, such as its model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setting {
+    /// What a harness names.
+    pub id: String,
+    /// What the agent shows to people.
+    pub name: String,
+    /// The present value.
+    pub current: String,
+    /// The values that the agent takes; `true` and `false` for a switch.
+    pub values: Vec<String>,
+    /// Whether it is a switch, which the protocol writes in another way.
+    pub(crate) boolean: bool,
+}
+
+/// Why mode and settings could not be applied.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SettingsError {
+    /// No session is open.
+    #[error("apply settings: no session is open")]
+    NoSession,
+    /// The agent does not have this mode.
+    #[error("set the mode {mode:?}: the agent offers {}", list(.offered))]
+    UnknownMode {
+        /// What was asked for.
+        mode: String,
+        /// The modes that the agent offers.
+        offered: Vec<String>,
+    },
+    /// The agent does not have this setting.
+    #[error("set {setting:?}: the agent's settings are {}", list(.offered))]
+    UnknownSetting {
+        /// What was asked for.
+        setting: String,
+        /// The settings that the agent offers.
+        offered: Vec<String>,
+    },
+    /// The setting does not take this value.
+    #[error("set {setting:?} to {value:?}: the agent takes {}", list(.offered))]
+    UnknownValue {
+        /// The setting.
+        setting: String,
+        /// What was asked for.
+        value: String,
+        /// The values that the agent takes.
+        offered: Vec<String>,
+    },
+    /// The agent did not answer in time.
+    #[error("set {what:?} within {limit:?}")]
+    Timeout {
+        /// The mode or setting.
+        what: String,
+        /// The limit.
+        limit: Duration,
+    },
+    /// The agent ended meanwhile.
+    #[error("apply settings: the agent ended with {0}")]
+    AgentExited(Ended),
+    /// The agent answered with an error.
+    #[error("set {what:?}: the agent answered {code}: {message}")]
+    Refused {
+        /// The mode or setting.
+        what: String,
+        /// The JSON-RPC code.
+        code: i32,
+        /// The agent's message.
+        message: String,
+    },
+    /// The agent's answer is not what the protocol says.
+    #[error("read the agent's answer: {0}")]
+    Malformed(String),
+}
+
+fn list(offered: &[String]) -> String {
+    if offered.is_empty() {
+        "none".to_owned()
+    } else {
+        offered.join(", ")
+    }
+}
+
+impl Agent {
+    /// Gives the open session its mode and settings, all of them whatever the agent says they are.
+    ///
+    /// For after every [`Agent::new_session`] and [`Agent::restore`]. A setting may depend on
+    /// another (a model has its own efforts, and choosing it resets the effort), so what the agent
+    /// does not take yet is tried again after the others, and what a later one has changed is set
+    /// once more.
+    pub async fn apply_settings(
+        &self,
+        mode: Option<&str>,
+        settings: &BTreeMap<String, String>,
+    ) -> Result<(), SettingsError> {
+        let mut opened = self.opened().ok_or(SettingsError::NoSession)?;
+        if let Some(mode) = mode {
+            self.set_mode(&mut opened, mode).await?;
+        }
+        let mut waiting: Vec<(&String, &String)> = settings.iter().collect();
+        while !waiting.is_empty() {
+            let next = waiting
+                .iter()
+                .position(|(id, value)| check(&opened, id, value).is_ok());
+            let (id, value) = waiting.remove(next.unwrap_or(0));
+            self.set(&mut opened, id, value).await?;
+        }
+        for (id, value) in settings {
+            if opened
+                .settings
+                .iter()
+                .any(|known| known.id == *id && known.current != *value)
+            {
+                self.set(&mut opened, id, value).await?;
+            }
+        }
+        *self.session.lock().unwrap_or_else(PoisonError::into_inner) = Some(opened);
+        Ok(())
+    }
+
+    pub(crate) fn opened(&self) -> Option<Opened> {
+        self.session
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    async fn set_mode(&self, opened: &mut Opened, mode: &str) -> Result<(), SettingsError> {
+        let offered = opened.modes.as_ref().map(|modes| modes.offered.as_slice());
+        let offered = offered.unwrap_or_default();
+        if !offered.iter().any(|known| known.id == mode) {
+            return Err(SettingsError::UnknownMode {
+                mode: mode.to_owned(),
+                offered: offered.iter().map(|known| known.id.clone()).collect(),
+            });
+        }
+        self.limited(mode, self.connection.set_mode(&opened.id, mode))
+            .await?;
+        if let Some(modes) = &mut opened.modes {
+            mode.clone_into(&mut modes.current);
+        }
+        Ok(())
+    }
+
+    async fn set(&self, opened: &mut Opened, id: &str, value: &str) -> Result<(), SettingsError> {
+        let setting = check(opened, id, value)?;
+        let set = self.connection.set_setting(&opened.id, setting, value);
+        opened.settings = self.limited(id, set).await?;
+        Ok(())
+    }
+
+    async fn limited<T>(
+        &self,
+        what: &str,
+        call: impl Future<Output = Result<T, CallError>>,
+    ) -> Result<T, SettingsError> {
+        let limit = self.limits.restore;
+        let what = what.to_owned();
+        match timeout(limit, call).await {
+            Ok(Ok(done)) => Ok(done),
+            Ok(Err(CallError::Answered(AgentError { code, message, .. }))) => {
+                Err(SettingsError::Refused {
+                    what,
+                    code,
+                    message,
+                })
+            }
+            Ok(Err(CallError::Closed)) => Err(SettingsError::AgentExited(self.ended().await)),
+            Ok(Err(CallError::Malformed(what))) => Err(SettingsError::Malformed(what)),
+            Err(_) => Err(SettingsError::Timeout { what, limit }),
+        }
+    }
+}
+
+/// Finds the setting if the agent has it and takes the value.
+fn check<'a>(opened: &'a Opened, id: &str, value: &str) -> Result<&'a Setting, SettingsError> {
+    let Some(setting) = opened.settings.iter().find(|known| known.id == id) else {
+        let known = opened.settings.iter();
+        return Err(SettingsError::UnknownSetting {
+            setting: id.to_owned(),
+            offered: known.map(|known| known.id.clone()).collect(),
+        });
+    };
+    if !setting.values.iter().any(|known| known == value) {
+        return Err(SettingsError::UnknownValue {
+            setting: id.to_owned(),
+            value: value.to_owned(),
+            offered: setting.values.clone(),
+        });
+    }
+    Ok(setting)
+}

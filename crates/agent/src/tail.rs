@@ -1,0 +1,58 @@
+//! The last bytes of something endless.
+
+use std::collections::VecDeque;
+
+/// Keeps the last bytes of what is pushed.
+#[derive(Debug)]
+pub(crate) struct Tail {
+    bytes: VecDeque<u8>,
+    limit: usize,
+}
+
+impl Tail {
+    pub(crate) fn new(limit: usize) -> Self {
+        Self {
+            bytes: VecDeque::new(),
+            limit,
+        }
+    }
+
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        let kept = &bytes[bytes.len().saturating_sub(self.limit)..];
+        let over = (self.bytes.len() + kept.len()).saturating_sub(self.limit);
+        self.bytes.drain(..over);
+        self.bytes.extend(kept);
+    }
+
+    /// The text, with replacement characters where it is no UTF-8.
+    pub(crate) fn text(&self) -> String {
+        let (front, back) = self.bytes.as_slices();
+        String::from_utf8_lossy(&[front, back].concat()).into_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tail_keeps_the_last_bytes() {
+        let mut tail = Tail::new(4);
+        for (pushed, expected) in [
+            ("ab", "ab"),
+            ("cde", "bcde"),
+            ("0123456", "3456"),
+            ("", "3456"),
+        ] {
+            tail.push(pushed.as_bytes());
+            assert_eq!(tail.text(), expected);
+        }
+    }
+
+    #[test]
+    fn a_cut_character_is_replaced() {
+        let mut tail = Tail::new(2);
+        tail.push("é!".as_bytes());
+        assert_eq!(tail.text(), "\u{fffd}!");
+    }
+}

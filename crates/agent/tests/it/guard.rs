@@ -1,0 +1,185 @@
+//! The guard against killed and frozen workers, and processes that try to get away.
+
+use std::{
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+use agent::{How, PromptError, Status, guard::sweep};
+use rustix::process::{Pid, Signal, kill_process};
+use testkit::scripted::{Script, Step, program};
+
+use crate::support::{LONG, World, eventually, file_made, is_alive, pid_of, say, within};
+
+/// A worker in a process of its own, with an agent that is ready.
+async fn worker(world: &World, script: &Script, lease: Duration) -> Child {
+    let ready = world.path("ready");
+    let worker = Command::new(program().unwrap())
+        .arg("worker")
+        .arg(&ready)
+        .arg(world.marker())
+        .arg(lease.as_millis().to_string())
+        .args(script.command().unwrap())
+        .current_dir(world.cwd())
+        .stdin(Stdio::null())
+        .spawn()
+        .unwrap();
+    file_made(&ready).await;
+    assert_eq!(world.alive().len(), 2, "a guard and an agent");
+    worker
+}
+
+/// An agent that can only be killed.
+fn stubborn(world: &World) -> Script {
+    let mut script = world.script();
+    script.ignores_end_of_input = true;
+    script.ignores_term = true;
+    script
+}
+
+#[tokio::test]
+async fn a_worker_that_is_killed_takes_its_agent_along() {
+    let world = World::new();
+    let mut worker = worker(&world, &stubborn(&world), LONG * 10).await;
+    worker.kill().unwrap();
+    worker.wait().unwrap();
+    world.wait_until_nothing_is_alive().await;
+}
+
+#[tokio::test]
+async fn a_worker_that_is_frozen_loses_its_agent_when_the_lease_is_over() {
+    let world = World::new();
+    let mut worker = worker(&world, &stubborn(&world), Duration::from_secs(2)).await;
+    kill_process(Pid::from_child(&worker), Signal::STOP).unwrap();
+    world.wait_until_nothing_is_alive().await;
+    worker.kill().unwrap();
+    worker.wait().unwrap();
+}
+
+#[tokio::test]
+async fn a_lease_that_is_over_is_told_as_the_reason() {
+    let world = World::new();
+    let script = world.script().prompt([Step::Stall]);
+    let (agent, _) = world.open(&script).await;
+    agent.renew_lease(Duration::ZERO).unwrap();
+    let error = within(say(&agent, "go")).await.0.unwrap_err();
+    let PromptError::AgentExited(ended) = error else {
+        panic!("{error:?}")
+    };
+    assert!(ended.lease_over);
+    assert_eq!(ended.status, Status::Signal(9));
+    let exit = world.end(agent).await;
+    assert!(exit.lease_over);
+}
+
+#[tokio::test]
+async fn a_lease_that_is_renewed_in_time_keeps_the_agent() {
+    let (world, other) = (World::new(), World::new());
+    let (agent, _) = world.open(&world.script()).await;
+    agent.renew_lease(Duration::from_millis(100)).unwrap();
+    agent.renew_lease(LONG * 10).unwrap();
+    // The death of this one shows that the time of the first lease has passed.
+    let witness = other.start(&other.script()).await;
+    witness.renew_lease(Duration::from_millis(200)).unwrap();
+    other.wait_until_nothing_is_alive().await;
+    say(&agent, "go").await.0.unwrap();
+    assert!(!world.end(agent).await.lease_over);
+}
+
+#[tokio::test]
+async fn a_guard_that_is_killed_is_replaced_by_a_sweep() {
+    let world = World::new();
+    let pid_file = world.path("pid");
+    let step = Step::Grandchild {
+        pid_file: pid_file.clone(),
+        clear_environment: false,
+    };
+    let script = world.script().prompt([step, Step::say("x"), Step::Stall]);
+    let (agent, _) = world.open(&script).await;
+    let kill = async {
+        file_made(&pid_file).await;
+        kill_process(pid_of(&world.marker(), "guard"), Signal::KILL).unwrap();
+    };
+    let ((end, _), ()) = tokio::join!(within(say(&agent, "go")), kill);
+    let PromptError::AgentExited(ended) = end.unwrap_err() else {
+        panic!("it was killed")
+    };
+    assert_eq!(ended.status, Status::Unknown);
+    assert!(agent.renew_lease(LONG).is_err());
+    world.end(agent).await;
+}
+
+#[tokio::test]
+async fn a_guard_that_is_frozen_is_replaced_by_a_sweep() {
+    let world = World::new();
+    let (agent, _) = world.open(&stubborn(&world)).await;
+    kill_process(pid_of(&world.marker(), "guard"), Signal::STOP).unwrap();
+    drop(agent);
+    world.wait_until_nothing_is_alive().await;
+}
+
+#[tokio::test]
+async fn signals_of_a_terminal_do_not_end_a_guard() {
+    let world = World::new();
+    let (agent, _) = world.open(&world.script()).await;
+    let guard = pid_of(&world.marker(), "guard");
+    assert_eq!(rustix::process::getsid(Some(guard)).unwrap(), guard);
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        kill_process(guard, signal).unwrap();
+    }
+    say(&agent, "go").await.0.unwrap();
+    let exit = world.end(agent).await;
+    assert_eq!((exit.status, exit.how), (Status::Code(0), How::Exit));
+}
+
+#[tokio::test]
+async fn processes_that_fork_faster_than_they_can_be_listed_are_killed() {
+    let world = World::new();
+    let storm = world.path("storm");
+    let (agent, _) = world
+        .open(&world.script().prompt([Step::Storm(storm)]))
+        .await;
+    say(&agent, "go").await.0.unwrap();
+    drop(agent);
+    world.wait_until_nothing_is_alive().await;
+}
+
+#[tokio::test]
+async fn a_sweep_kills_what_carries_the_marker_and_what_that_started() {
+    let world = World::new();
+    let other = World::new();
+    let (own, cleared) = (world.path("own"), world.path("cleared"));
+    let sleeper = |world: &World, file: &std::path::Path| {
+        Command::new(program().unwrap())
+            .arg("sleeper")
+            .arg(file)
+            .env_clear()
+            .env("MATINS_RUN", world.marker())
+            .spawn()
+            .unwrap()
+    };
+    let foreign = other.path("pid");
+    let mut spared = sleeper(&other, &foreign);
+    let mut marked = sleeper(&world, &own);
+    let shell = format!(
+        "env -i {} sleeper {} & wait",
+        program().unwrap().display(),
+        cleared.display()
+    );
+    let mut parent = Command::new("/bin/sh")
+        .args(["-c", &shell])
+        .env("MATINS_RUN", world.marker())
+        .spawn()
+        .unwrap();
+    for file in [&own, &cleared, &foreign] {
+        file_made(file).await;
+    }
+    assert_eq!(sweep(&world.marker()).unwrap(), 3);
+    marked.wait().unwrap();
+    parent.wait().unwrap();
+    eventually(|| !is_alive(&cleared)).await;
+    assert!(is_alive(&foreign), "another run is spared");
+    assert_eq!(sweep(&world.marker()).unwrap(), 0);
+    spared.kill().unwrap();
+    spared.wait().unwrap();
+}

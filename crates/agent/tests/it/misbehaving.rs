@@ -1,0 +1,239 @@
+//! Agents that break the rules of the wire.
+
+use agent::{Limits, PromptError, Update};
+use model::outcome::StopReason;
+use testkit::scripted::{Crash, Step};
+use tokio::sync::mpsc;
+
+use crate::support::{World, eventually, pid_of, say, start, text, within};
+
+#[tokio::test]
+async fn lines_that_are_no_messages_are_dropped_counted_and_kept_to_explain() {
+    let world = World::new();
+    let script = world.script().prompt([
+        Step::line("npm warn deprecated"),
+        Step::line("42"),
+        Step::line("[{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}]"),
+        Step::line("{\"level\":\"info\"}"),
+        Step::line("{\"jsonrpc\":\"2.0\",\"method\":\"session/up"),
+        Step::line(""),
+        Step::say("still here"),
+    ]);
+    let (agent, _) = world.open(&script).await;
+    let (end, told) = say(&agent, "go").await;
+    assert_eq!(end.unwrap().stop_reason, StopReason::EndTurn);
+    assert_eq!(told, [Update::Text("still here".into())]);
+    let exit = world.end(agent).await;
+    assert_eq!(exit.dropped_lines, 5);
+    assert!(
+        exit.noise_tail.starts_with("npm warn deprecated\n42\n"),
+        "{}",
+        exit.noise_tail
+    );
+}
+
+#[tokio::test]
+async fn invalid_utf8_is_tolerated() {
+    let world = World::new();
+    let mut line = br#"{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"scripted-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"a"#.to_vec();
+    line.extend_from_slice(b"\xff\xfe\"}}}}\n");
+    let script = world.script().prompt([Step::Raw(line), Step::say("b")]);
+    let (agent, _) = world.open(&script).await;
+    let (end, told) = say(&agent, "go").await;
+    end.unwrap();
+    assert_eq!(text(&told), "a\u{fffd}\u{fffd}b");
+    world.end(agent).await;
+}
+
+#[tokio::test]
+async fn half_a_message_at_the_end_is_an_agent_that_exited() {
+    let world = World::new();
+    let half = Step::Raw(br#"{"jsonrpc":"2.0","id":3,"res"#.to_vec());
+    let (agent, _) = world
+        .open(&world.script().prompt([half, Step::Crash(Crash::Exit(0))]))
+        .await;
+    let error = say(&agent, "go").await.0.unwrap_err();
+    let PromptError::AgentExited(ended) = error else {
+        panic!("{error:?}")
+    };
+    assert_eq!(ended.noise_tail, "{\"jsonrpc\":\"2.0\",\"id\":3,\"res\n");
+    world.end(agent).await;
+}
+
+#[tokio::test]
+async fn a_line_that_is_too_long_is_an_error_of_its_own_and_the_agent_still_ends_gently() {
+    let world = World::new();
+    let script = world.script().prompt([Step::LongLine(300_000)]);
+    let mut launch = world.launch(&script);
+    launch.limits = Limits {
+        line_bytes: 100_000,
+        ..launch.limits
+    };
+    let agent = start(launch).await.unwrap();
+    agent.new_session(world.cwd(), &[]).await.unwrap();
+    let (end, told) = within(say(&agent, "go")).await;
+    assert_eq!(
+        end.unwrap_err(),
+        PromptError::LineTooLong { limit: 100_000 }
+    );
+    assert_eq!(told, []);
+    let exit = world.end(agent).await;
+    assert_eq!(exit.how, agent::How::Exit);
+}
+
+#[tokio::test]
+async fn a_line_of_the_longest_length_is_read() {
+    let world = World::new();
+    let script = world.script().prompt([Step::LongLine(1_000_000)]);
+    let (agent, _) = world.open(&script).await;
+    let (end, told) = say(&agent, "go").await;
+    end.unwrap();
+    assert_eq!(text(&told).len(), 1_000_000);
+    world.end(agent).await;
+}
+
+#[tokio::test]
+async fn a_flood_waits_for_its_reader_and_loses_nothing() {
+    let world = World::new();
+    let script = world.script().prompt([
+        Step::Flood {
+            count: 20_000,
+            bytes: 100,
+        },
+        Step::say("end"),
+    ]);
+    let (agent, _) = world.open(&script).await;
+    let (updates, mut received) = mpsc::channel(1);
+    let count = async {
+        let mut bytes = 0;
+        while let Some(Update::Text(text)) = within(received.recv()).await {
+            bytes += text.len();
+        }
+        bytes
+    };
+    let (end, bytes) = tokio::join!(agent.prompt("go", updates), count);
+    end.unwrap();
+    assert_eq!(bytes, 20_000 * 100 + 3);
+    world.end(agent).await;
+}
+
+/// How much a process has written so far, in bytes.
+fn written(pid: rustix::process::Pid) -> u64 {
+    let io = std::fs::read_to_string(format!("/proc/{}/io", pid.as_raw_nonzero())).unwrap();
+    let line = io.lines().find_map(|line| line.strip_prefix("wchar: "));
+    line.unwrap().parse().unwrap()
+}
+
+#[tokio::test]
+async fn a_flood_fills_its_pipe_and_not_our_memory() {
+    let world = World::new();
+    let flood = Step::Flood {
+        count: 1_000_000,
+        bytes: 1000,
+    };
+    let (agent, _) = world.open(&world.script().prompt([flood])).await;
+    let (updates, mut received) = mpsc::channel(1);
+    let pid = pid_of(&world.marker(), "agent");
+    let stuck = async {
+        within(received.recv()).await.unwrap();
+        // It writes no more once nobody reads: the same for many looks.
+        let (mut before, mut same) = (0, 0);
+        eventually(|| {
+            let now = written(pid);
+            same = if now == before { same + 1 } else { 0 };
+            before = now;
+            same == 40
+        })
+        .await;
+        before
+    };
+    let bytes = tokio::select! {
+        _ = agent.prompt("go", updates) => panic!("nobody reads"),
+        bytes = stuck => bytes,
+    };
+    assert!(bytes < 1_000_000, "{bytes} of a billion bytes were taken");
+    drop(agent);
+    world.wait_until_nothing_is_alive().await;
+}
+
+#[tokio::test]
+async fn a_flood_that_nobody_reads_can_be_shut_down() {
+    let world = World::new();
+    let script = world.script().prompt([Step::Flood {
+        count: 1_000_000,
+        bytes: 1000,
+    }]);
+    let (agent, _) = world.open(&script).await;
+    let (updates, mut received) = mpsc::channel(1);
+    tokio::select! {
+        _ = agent.prompt("go", updates) => panic!("nobody reads"),
+        update = received.recv() => assert!(update.is_some()),
+    }
+    // The receiver stays, and stays full.
+    let mut grace = crate::support::patient();
+    grace.close = std::time::Duration::from_millis(10);
+    grace.eof = std::time::Duration::from_millis(10);
+    let exit = within(agent.shutdown(grace)).await;
+    assert!(exit.how >= agent::How::Exit);
+    assert!(world.alive().is_empty());
+    drop(received);
+}
+
+#[tokio::test]
+async fn a_receiver_that_is_dropped_does_not_stop_the_turn() {
+    let world = World::new();
+    let script = world.script().prompt([Step::Flood {
+        count: 1000,
+        bytes: 1000,
+    }]);
+    let (agent, _) = world.open(&script).await;
+    let (updates, received) = mpsc::channel(1);
+    drop(received);
+    within(agent.prompt("go", updates)).await.unwrap();
+    world.end(agent).await;
+}
+
+#[tokio::test]
+async fn standard_error_without_end_is_drained_and_its_tail_kept() {
+    let world = World::new();
+    let script = world
+        .script()
+        .prompt([Step::Stderr(1_000_000), Step::say("done")]);
+    let (agent, _) = world.open(&script).await;
+    let (end, told) = say(&agent, "go").await;
+    end.unwrap();
+    assert_eq!(text(&told), "done");
+    let exit = world.end(agent).await;
+    assert!(exit.stderr_tail.ends_with("the last word\n"));
+    assert!(exit.stderr_tail.len() <= 64 * 1024);
+}
+
+#[tokio::test]
+async fn unknown_requests_are_refused_and_unknown_notifications_ignored() {
+    let world = World::new();
+    let script = world.script().prompt([
+        Step::Notify("session/hologram".into()),
+        Step::Notify("$/progress".into()),
+        Step::Request("fs/read_text_file".into()),
+        Step::Request("terminal/create".into()),
+        Step::Request("vendor/anything".into()),
+    ]);
+    let (agent, _) = world.open(&script).await;
+    let (end, told) = within(say(&agent, "go")).await;
+    end.unwrap();
+    assert_eq!(text(&told), "answered: -32601".repeat(3));
+    world.end(agent).await;
+}
+
+#[tokio::test]
+async fn answers_that_nobody_asked_for_are_ignored() {
+    let world = World::new();
+    let script = world.script().prompt([
+        Step::line("{\"jsonrpc\":\"2.0\",\"id\":\"ghost\",\"result\":{}}"),
+        Step::line("{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":1,\"message\":\"x\"}}"),
+        Step::Echo,
+    ]);
+    let (agent, _) = world.open(&script).await;
+    assert_eq!(text(&say(&agent, "go").await.1), "go");
+    world.end(agent).await;
+}

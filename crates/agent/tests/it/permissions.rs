@@ -1,0 +1,208 @@
+//! Permission requests.
+
+use std::sync::{Arc, Mutex};
+
+use agent::{Agent, Decision, PermissionRequest, Permissions, Update};
+use futures::future::{BoxFuture, pending, ready};
+use model::outcome::StopReason;
+use serde_json::json;
+use testkit::scripted::{Event, Step};
+use tokio::sync::mpsc;
+
+use crate::support::{Always, World, events, gather, say, text, within};
+
+async fn open_with(
+    world: &World,
+    steps: Vec<Step>,
+    permissions: impl Permissions + 'static,
+) -> Agent {
+    let script = world.script().prompt(steps);
+    let launch = world.launch(&script);
+    let agent = within(Agent::start(launch, Arc::new(permissions)))
+        .await
+        .unwrap();
+    agent.new_session(world.cwd(), &[]).await.unwrap();
+    agent
+}
+
+fn asked(told: &[Update]) -> Vec<(String, String, Decision)> {
+    let asked = told.iter().filter_map(|update| match update {
+        Update::Permission { request, decision } => {
+            let about = &request.about;
+            Some((about.tool_kind.clone(), about.title.clone(), *decision))
+        }
+        _ => None,
+    });
+    asked.collect()
+}
+
+#[tokio::test]
+async fn the_option_is_chosen_by_its_kind_and_for_once() {
+    for (decision, expected) in [
+        (Decision::Allow, "asked: option-allow_once"),
+        (Decision::Deny, "asked: option-reject_once"),
+        (Decision::Cancelled, "asked: cancelled"),
+    ] {
+        let world = World::new();
+        let steps = vec![Step::ask("1", "rm -rf build", "execute")];
+        let agent = open_with(&world, steps, Always(decision)).await;
+        let (end, told) = say(&agent, "go").await;
+        end.unwrap();
+        assert_eq!(text(&told), expected);
+        let expected = ("execute".to_owned(), "rm -rf build".to_owned(), decision);
+        assert_eq!(asked(&told), [expected]);
+        world.end(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_the_agent_does_not_take_is_cancelled() {
+    let world = World::new();
+    let steps = vec![Step::Ask {
+        call: "1".into(),
+        about: Some(("ls".into(), "execute".into())),
+        options: vec![("yes".into(), "allow_once".into())],
+        times: 1,
+    }];
+    let agent = open_with(&world, steps, Always(Decision::Deny)).await;
+    let (_, told) = say(&agent, "go").await;
+    assert_eq!(text(&told), "asked: cancelled");
+    assert_eq!(asked(&told)[0].2, Decision::Cancelled);
+    world.end(agent).await;
+}
+
+#[tokio::test]
+async fn a_request_that_names_nothing_has_kind_and_title_of_its_tool_call() {
+    let world = World::new();
+    let options = vec![("n".to_owned(), "reject_once".to_owned())];
+    let ask = |call: &str| Step::Ask {
+        call: call.into(),
+        about: None,
+        options: options.clone(),
+        times: 1,
+    };
+    let steps = vec![
+        Step::Update(
+            json!({"sessionUpdate": "tool_call", "toolCallId": "1", "title": "git",
+            "kind": "execute", "status": "pending"}),
+        ),
+        Step::Update(
+            json!({"sessionUpdate": "tool_call_update", "toolCallId": "1",
+            "title": "git push"}),
+        ),
+        ask("1"),
+        ask("2"),
+    ];
+    let agent = open_with(&world, steps, Always(Decision::Deny)).await;
+    let (_, told) = say(&agent, "go").await;
+    let expected = [
+        ("execute".into(), "git push".into(), Decision::Deny),
+        ("other".into(), String::new(), Decision::Deny),
+    ];
+    assert_eq!(asked(&told), expected);
+    world.end(agent).await;
+}
+
+/// Never decides, and tells that it was asked.
+struct Silent(mpsc::UnboundedSender<()>);
+
+impl Permissions for Silent {
+    fn decide(&self, _: PermissionRequest) -> BoxFuture<'_, Decision> {
+        self.0.send(()).unwrap();
+        Box::pin(pending())
+    }
+}
+
+#[tokio::test]
+async fn all_that_waits_is_answered_cancelled_when_the_prompt_is() {
+    let world = World::new();
+    let three = Step::Ask {
+        call: "1".into(),
+        about: Some(("ls".into(), "execute".into())),
+        options: vec![("yes".into(), "allow_once".into())],
+        times: 3,
+    };
+    // What is asked after the cancelling is answered the same way.
+    let steps = vec![
+        three,
+        Step::ask("2", "ls", "execute"),
+        Step::stop("cancelled"),
+    ];
+    let (asking, mut was_asked) = mpsc::unbounded_channel();
+    let agent = open_with(&world, steps, Silent(asking)).await;
+    let (updates, received) = mpsc::channel(1);
+    let cancel = async {
+        for _ in 0..3 {
+            within(was_asked.recv()).await.unwrap();
+        }
+        agent.cancel();
+    };
+    let prompt = within(agent.prompt("go", updates));
+    let (end, told, ()) = tokio::join!(prompt, gather(received), cancel);
+    assert_eq!(end.unwrap().stop_reason, StopReason::Cancelled);
+    assert_eq!(asked(&told).len(), 4);
+    assert!(
+        asked(&told)
+            .iter()
+            .all(|(_, _, decision)| *decision == Decision::Cancelled)
+    );
+    let events = events(&world.script());
+    let cancelled = events
+        .iter()
+        .filter(|event| **event == Event::Answered("cancelled".into()));
+    assert_eq!(cancelled.count(), 4);
+    world.end(agent).await;
+}
+
+#[tokio::test]
+async fn a_request_outside_of_a_prompt_is_cancelled() {
+    let world = World::new();
+    let mut script = world.script();
+    let request = json!({"jsonrpc": "2.0", "id": 99, "method": "session/request_permission",
+        "params": {"sessionId": "s", "toolCall": {"toolCallId": "1"}, "options": [
+            {"optionId": "y", "name": "y", "kind": "allow_once"}]}});
+    script.before_open = vec![Step::line(&request.to_string())];
+    let (agent, _) = world.open(&script).await;
+    let (end, told) = say(&agent, "go").await;
+    end.unwrap();
+    assert!(asked(&told).is_empty());
+    world.end(agent).await;
+}
+
+/// Decides the second request before the first.
+struct Backwards(Mutex<Option<tokio::sync::oneshot::Sender<()>>>);
+
+impl Permissions for Backwards {
+    fn decide(&self, _: PermissionRequest) -> BoxFuture<'_, Decision> {
+        let mut first = self.0.lock().unwrap();
+        if let Some(sender) = first.take() {
+            sender.send(()).ok();
+            return Box::pin(ready(Decision::Deny));
+        }
+        let (sender, second) = tokio::sync::oneshot::channel();
+        *first = Some(sender);
+        Box::pin(async {
+            second.await.unwrap();
+            Decision::Allow
+        })
+    }
+}
+
+#[tokio::test]
+async fn requests_wait_for_none_but_their_own_answer() {
+    let world = World::new();
+    let two = Step::Ask {
+        call: "1".into(),
+        about: Some(("ls".into(), "execute".into())),
+        options: vec![
+            ("y".into(), "allow_once".into()),
+            ("n".into(), "reject_once".into()),
+        ],
+        times: 2,
+    };
+    let agent = open_with(&world, vec![two], Backwards(Mutex::default())).await;
+    let (end, told) = within(say(&agent, "go")).await;
+    end.unwrap();
+    assert_eq!(asked(&told).len(), 2);
+    world.end(agent).await;
+}

@@ -1,0 +1,337 @@
+//! Prompts, what is told meanwhile, and how they end.
+
+use agent::{Cost, Grace, Limits, PlanEntry, PromptError, Status, ToolCall, Update, Usage};
+use model::{harness::RestoreBy, outcome::StopReason};
+use serde_json::json;
+use testkit::scripted::{Crash, Event, Step};
+use tokio::sync::mpsc;
+
+use crate::support::{World, events, gather, ledger, patient, say, start, text, within};
+
+#[tokio::test]
+async fn every_stop_reason_is_told_apart() {
+    for (word, expected) in [
+        ("end_turn", StopReason::EndTurn),
+        ("max_tokens", StopReason::MaxTokens),
+        ("max_turn_requests", StopReason::MaxTurnRequests),
+        ("refusal", StopReason::Refusal),
+        ("cancelled", StopReason::Cancelled),
+    ] {
+        let world = World::new();
+        let script = world.script().prompt([Step::stop(word)]);
+        let (agent, _) = world.open(&script).await;
+        let (end, told) = say(&agent, "go").await;
+        assert_eq!(end.unwrap().stop_reason, expected);
+        assert_eq!(text(&told), "", "an answer without text shows as empty");
+        world.end(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn a_stop_reason_that_does_not_exist_is_an_error() {
+    let world = World::new();
+    let (agent, _) = world
+        .open(&world.script().prompt([Step::stop("bored")]))
+        .await;
+    let error = say(&agent, "go").await.0.unwrap_err();
+    assert!(matches!(error, PromptError::Protocol(_)), "{error:?}");
+    world.end(agent).await;
+}
+
+#[tokio::test]
+async fn an_error_as_the_answer_is_told_as_it_is() {
+    let world = World::new();
+    let fail = Step::Fail {
+        code: -32603,
+        message: "no quota".into(),
+    };
+    let (agent, _) = world.open(&world.script().prompt([fail])).await;
+    let error = say(&agent, "go").await.0.unwrap_err();
+    let PromptError::AgentError { code, message, .. } = error else {
+        panic!("{error:?}")
+    };
+    assert_eq!((code, message.as_str()), (-32603, "no quota"));
+    world.end(agent).await;
+}
+
+#[tokio::test]
+async fn every_kind_of_update_arrives_in_order() {
+    let update = |update| Step::Update(update);
+    let unknown = json!({"sessionUpdate": "hologram", "size": 3});
+    let world = World::new();
+    let script = world.script().prompt([
+        Step::Think("hm".into()),
+        update(
+            json!({"sessionUpdate": "tool_call", "toolCallId": "1", "title": "ls",
+            "kind": "execute", "status": "pending", "rawInput": {"command": "ls"}}),
+        ),
+        update(
+            json!({"sessionUpdate": "tool_call_update", "toolCallId": "1",
+            "status": "completed", "rawOutput": "a b"}),
+        ),
+        update(json!({"sessionUpdate": "plan", "entries": [
+            {"content": "look", "priority": "high", "status": "in_progress"}]})),
+        update(
+            json!({"sessionUpdate": "usage_update", "used": 5, "size": 100,
+            "cost": {"amount": 0.25, "currency": "USD"}}),
+        ),
+        update(json!({"sessionUpdate": "session_info_update", "title": "Looking"})),
+        update(json!({"sessionUpdate": "current_mode_update", "currentModeId": "code"})),
+        update(
+            json!({"sessionUpdate": "available_commands_update", "availableCommands": [
+            {"name": "web", "description": "search"}]}),
+        ),
+        update(unknown.clone()),
+        Step::say("done"),
+    ]);
+    let (agent, opened) = world.open(&script).await;
+    let (end, told) = say(&agent, "go").await;
+    let usage = Usage {
+        used: 5,
+        size: 100,
+        cost: Some(Cost {
+            amount: 0.25,
+            currency: "USD".into(),
+        }),
+    };
+    let expected = [
+        Update::Thought("hm".into()),
+        Update::ToolCall(ToolCall {
+            id: "1".into(),
+            title: "ls".into(),
+            kind: "execute".into(),
+            status: "pending".into(),
+            input: Some(json!({"command": "ls"})),
+            output: None,
+        }),
+        Update::ToolCallUpdate {
+            id: "1".into(),
+            title: None,
+            kind: None,
+            status: Some("completed".into()),
+            input: None,
+            output: Some(json!("a b")),
+        },
+        Update::Plan(vec![PlanEntry {
+            content: "look".into(),
+            priority: "high".into(),
+            status: "in_progress".into(),
+        }]),
+        Update::Usage(usage.clone()),
+        Update::Title(Some("Looking".into())),
+        Update::ModeChanged("code".into()),
+        Update::Commands(vec!["web".into()]),
+        Update::Other(json!({"sessionId": opened.id.as_str(), "update": unknown})),
+        Update::Text("done".into()),
+    ];
+    assert_eq!(told, expected);
+    assert_eq!(end.unwrap().usage, Some(usage));
+    world.end(agent).await;
+}
+
+#[tokio::test]
+async fn updates_about_another_session_are_not_of_this_turn() {
+    let world = World::new();
+    let foreign = json!({"jsonrpc": "2.0", "method": "session/update", "params": {
+        "sessionId": "other", "update": {"sessionUpdate": "agent_message_chunk",
+        "content": {"type": "text", "text": "not mine"}}}});
+    let script = world
+        .script()
+        .prompt([Step::line(&foreign.to_string()), Step::say("mine")]);
+    let (agent, _) = world.open(&script).await;
+    assert_eq!(text(&say(&agent, "go").await.1), "mine");
+    world.end(agent).await;
+}
+
+#[tokio::test]
+async fn updates_that_come_late_are_taken() {
+    let world = World::new();
+    let script = world.script().prompt([
+        Step::say("early "),
+        Step::stop("end_turn"),
+        Step::say("late"),
+        Step::Touch(world.path("said")),
+    ]);
+    let mut launch = world.launch(&script);
+    // Long enough for a slow machine to write one line.
+    launch.limits = Limits {
+        late_updates: std::time::Duration::from_millis(500),
+        ..launch.limits
+    };
+    let agent = start(launch).await.unwrap();
+    agent.new_session(world.cwd(), &[]).await.unwrap();
+    let (end, told) = say(&agent, "go").await;
+    assert_eq!(end.unwrap().stop_reason, StopReason::EndTurn);
+    assert_eq!(text(&told), "early late");
+    world.end(agent).await;
+}
+
+#[tokio::test]
+async fn prompts_of_one_session_never_overlap() {
+    let world = World::new();
+    let go = world.path("go");
+    let script = world
+        .script()
+        .prompt([Step::say("x"), Step::WaitFor(go.clone())]);
+    let (agent, _) = world.open(&script).await;
+    let (updates, mut received) = mpsc::channel(8);
+    let (second, unread) = mpsc::channel(8);
+    let first = agent.prompt("one", updates);
+    let meanwhile = async {
+        within(received.recv()).await.unwrap();
+        let error = agent.prompt("two", second).await.unwrap_err();
+        assert_eq!(error, PromptError::Overlap);
+        std::fs::write(&go, "").unwrap();
+    };
+    let (end, ()) = tokio::join!(first, meanwhile);
+    end.unwrap();
+    drop(unread);
+    assert_eq!(ledger(&script).prompts(), ["one"]);
+    world.end(agent).await;
+    ledger(&script).check_disjoint().unwrap();
+}
+
+#[tokio::test]
+async fn a_prompt_needs_a_session() {
+    let world = World::new();
+    let agent = world.start(&world.script()).await;
+    assert_eq!(
+        say(&agent, "go").await.0.unwrap_err(),
+        PromptError::NoSession
+    );
+    world.end(agent).await;
+}
+
+#[tokio::test]
+async fn a_cancelled_prompt_ends_as_cancelled() {
+    let world = World::new();
+    let script = world.script().prompt([Step::say("x"), Step::Stall]);
+    let (agent, _) = world.open(&script).await;
+    let (updates, mut received) = mpsc::channel(8);
+    let cancel = async {
+        within(received.recv()).await.unwrap();
+        agent.cancel();
+        gather(received).await
+    };
+    let (end, _) = tokio::join!(within(agent.prompt("go", updates)), cancel);
+    assert_eq!(end.unwrap().stop_reason, StopReason::Cancelled);
+    world.end(agent).await;
+}
+
+#[tokio::test]
+async fn a_prompt_that_nobody_waits_for_is_cancelled_and_takes_no_other() {
+    let world = World::new();
+    let mut script = world
+        .script()
+        .prompt([Step::say("x"), Step::Stall, Step::Stall]);
+    script.ignores_cancel = true;
+    let (agent, _) = world.open(&script).await;
+    let (updates, mut received) = mpsc::channel(8);
+    tokio::select! {
+        _ = agent.prompt("go", updates) => panic!("it never ends"),
+        update = received.recv() => assert!(update.is_some()),
+    }
+    crate::support::eventually(|| events(&script).contains(&Event::Cancel)).await;
+    assert_eq!(
+        say(&agent, "more").await.0.unwrap_err(),
+        PromptError::Overlap
+    );
+    // It does not answer `session/close` either.
+    let grace = Grace {
+        close: std::time::Duration::ZERO,
+        ..patient()
+    };
+    within(agent.shutdown(grace)).await;
+    assert!(world.alive().is_empty());
+}
+
+#[tokio::test]
+async fn an_agent_that_dies_in_the_middle_is_told_with_what_it_had_said() {
+    for (crash, status) in [
+        (Crash::Exit(7), Status::Code(7)),
+        (Crash::Abort, Status::Signal(6)),
+    ] {
+        let world = World::new();
+        let script = world
+            .script()
+            .prompt([Step::say("half an "), Step::Crash(crash)]);
+        let (agent, opened) = world.open(&script).await;
+        let (end, told) = say(&agent, "go").await;
+        let PromptError::AgentExited(ended) = end.unwrap_err() else {
+            panic!("{crash:?}")
+        };
+        assert_eq!((ended.status, ended.lease_over), (status, false));
+        assert_eq!(text(&told), "half an ");
+        let exit = world.end(agent).await;
+        assert_eq!(exit.status, status);
+        // The agent has kept the prompt: a blind retry would show it twice.
+        let kept = script.home.join(format!("sessions/{}.json", opened.id));
+        assert!(std::fs::read_to_string(kept).unwrap().contains("go"));
+    }
+}
+
+#[tokio::test]
+async fn an_agent_that_dies_after_its_answer_has_answered() {
+    let world = World::new();
+    let script = world.script().prompt([
+        Step::say("whole"),
+        Step::stop("end_turn"),
+        Step::Crash(Crash::Exit(1)),
+    ]);
+    let (agent, _) = world.open(&script).await;
+    let (end, told) = say(&agent, "go").await;
+    assert_eq!(end.unwrap().stop_reason, StopReason::EndTurn);
+    assert_eq!(text(&told), "whole");
+    assert_eq!(world.end(agent).await.status, Status::Code(1));
+}
+
+#[tokio::test]
+async fn the_death_of_one_agent_does_not_touch_another() {
+    let world = World::new();
+    let other = World::new();
+    let go = other.path("go");
+    let crashing = world.script().prompt([Step::Crash(Crash::Abort)]);
+    let waiting = other
+        .script()
+        .prompt([Step::WaitFor(go.clone()), Step::Echo]);
+    let (dying, _) = world.open(&crashing).await;
+    let (living, _) = other.open(&waiting).await;
+    let death = async {
+        say(&dying, "die").await.0.unwrap_err();
+        std::fs::write(&go, "").unwrap();
+    };
+    let ((end, told), ()) = tokio::join!(say(&living, "live"), death);
+    end.unwrap();
+    assert_eq!(text(&told), "live");
+    world.end(dying).await;
+    other.end(living).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_whole_life_can_be_lived_in_a_spawned_task() {
+    let world = World::new();
+    let script = world.script();
+    let launch = world.launch(&script);
+    let cwd = world.cwd().to_owned();
+    let life = tokio::spawn(async move {
+        let agent = start(launch).await.unwrap();
+        let opened = agent.new_session(&cwd, &[]).await.unwrap();
+        let restored = agent.restore(&opened.id, &cwd, &[], RestoreBy::Auto).await;
+        agent
+            .apply_settings(None, &std::collections::BTreeMap::new())
+            .await
+            .unwrap();
+        let told = say(&agent, "go").await.1;
+        (
+            agent.shutdown(patient()).await,
+            restored.is_ok(),
+            text(&told),
+        )
+    });
+    let (exit, restored, told) = within(life).await.unwrap();
+    assert_eq!(
+        (exit.status, restored, told.as_str()),
+        (Status::Code(0), true, "go")
+    );
+    assert!(world.alive().is_empty());
+}

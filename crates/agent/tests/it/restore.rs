@@ -1,0 +1,302 @@
+//! Taking a session up again, and every way in which that fails.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use agent::{Limits, McpServer, OpenError};
+use model::{AcpSessionId, harness::RestoreBy};
+use testkit::scripted::{Event, Offers, OnRestore, Script, Step};
+
+use crate::support::{World, events, ledger, say, start, text};
+
+fn server() -> McpServer {
+    McpServer {
+        name: "tools".into(),
+        command: "/bin/true".into(),
+        args: vec!["--stdio".into()],
+        env: BTreeMap::from([("TOKEN".into(), "t".into())]),
+    }
+}
+
+/// Restores the one session of the world and answers how that went.
+async fn restore(world: &World, script: &Script, how: RestoreBy) -> Result<(), OpenError> {
+    let opened = world.used_session(&world.script()).await;
+    let agent = world.start(script).await;
+    let restored = agent.restore(&opened.id, world.cwd(), &[], how).await;
+    world.end(agent).await;
+    restored.map(drop)
+}
+
+fn offering(world: &World, resume: bool, load: bool) -> Script {
+    let mut script = world.script();
+    script.offers = Offers {
+        resume,
+        load,
+        list: true,
+        close: true,
+    };
+    script
+}
+
+fn restored_by(script: &Script) -> Vec<&'static str> {
+    let ways = events(script).into_iter().filter_map(|event| match event {
+        Event::Resume(..) => Some("resume"),
+        Event::Load(..) => Some("load"),
+        _ => None,
+    });
+    ways.collect()
+}
+
+#[tokio::test]
+async fn resume_is_used_if_offered_else_load_unless_the_harness_says_which() {
+    for (resume, load, how, expected) in [
+        (true, true, RestoreBy::Auto, "resume"),
+        (true, false, RestoreBy::Auto, "resume"),
+        (false, true, RestoreBy::Auto, "load"),
+        (true, true, RestoreBy::Load, "load"),
+        (true, true, RestoreBy::Resume, "resume"),
+    ] {
+        let world = World::new();
+        let script = offering(&world, resume, load);
+        restore(&world, &script, how).await.unwrap();
+        assert_eq!(restored_by(&script), [expected], "{resume} {load} {how:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_offered_is_a_clear_failure_and_never_a_new_session() {
+    for (resume, load, how) in [
+        (false, false, RestoreBy::Auto),
+        (false, true, RestoreBy::Resume),
+        (true, false, RestoreBy::Load),
+    ] {
+        let world = World::new();
+        let script = offering(&world, resume, load);
+        let error = restore(&world, &script, how).await.unwrap_err();
+        assert!(matches!(error, OpenError::Unsupported { .. }), "{error:?}");
+        let made = events(&script)
+            .iter()
+            .filter(|e| matches!(e, Event::New(..)))
+            .count();
+        assert_eq!(made, 1, "only the session that was there before");
+    }
+}
+
+#[tokio::test]
+async fn gone_has_no_single_code_so_the_list_decides() {
+    for code in [-32002, -32602, -32603] {
+        let world = World::new();
+        let mut script = world.script();
+        script.on_restore = OnRestore::GoneCode(code);
+        let agent = world.start(&script).await;
+        let id = AcpSessionId::new("never-made");
+        let error = agent
+            .restore(&id, world.cwd(), &[], RestoreBy::Auto)
+            .await
+            .unwrap_err();
+        assert_eq!(error, OpenError::Gone { id }, "{code}");
+        world.end(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_is_listed_is_not_gone_whatever_the_code() {
+    let world = World::new();
+    let mut script = world.script();
+    script.on_restore = OnRestore::Refuse {
+        code: -32002,
+        message: "disk is full".into(),
+    };
+    let error = restore(&world, &script, RestoreBy::Auto).await.unwrap_err();
+    assert_eq!(
+        error,
+        OpenError::Refused {
+            code: -32002,
+            message: "disk is full".into()
+        }
+    );
+}
+
+#[tokio::test]
+async fn without_a_list_only_the_protocols_code_means_gone() {
+    for (code, gone) in [(-32002, true), (-32602, false), (-32603, false)] {
+        let world = World::new();
+        let mut script = world.script();
+        script.offers.list = false;
+        script.on_restore = OnRestore::GoneCode(code);
+        let agent = world.start(&script).await;
+        let id = AcpSessionId::new("never-made");
+        let error = agent
+            .restore(&id, world.cwd(), &[], RestoreBy::Auto)
+            .await
+            .unwrap_err();
+        assert_eq!(
+            matches!(error, OpenError::Gone { .. }),
+            gone,
+            "{code}: {error:?}"
+        );
+        world.end(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_was_never_prompted_is_gone() {
+    let world = World::new();
+    let mut script = world.script();
+    script.forgets_unprompted = true;
+    let (agent, opened) = world.open(&script).await;
+    world.end(agent).await;
+    let agent = world.start(&script).await;
+    let error = agent
+        .restore(&opened.id, world.cwd(), &[], RestoreBy::Auto)
+        .await
+        .unwrap_err();
+    assert!(matches!(error, OpenError::Gone { .. }), "{error:?}");
+    world.end(agent).await;
+}
+
+#[tokio::test]
+async fn restoring_in_another_folder_fails() {
+    let world = World::new();
+    let script = world.script();
+    let opened = world.used_session(&script).await;
+    let agent = world.start(&script).await;
+    let elsewhere = world.path("home");
+    let error = agent
+        .restore(&opened.id, &elsewhere, &[], RestoreBy::Auto)
+        .await
+        .unwrap_err();
+    assert!(matches!(error, OpenError::Refused { .. }), "{error:?}");
+    world.end(agent).await;
+}
+
+#[tokio::test]
+async fn in_use_elsewhere_is_busy_and_not_gone() {
+    for (code, message, busy) in [
+        (-32003, "in use", true),
+        (-31002, "in use", true),
+        (-32600, "thread_active_writer: 1", true),
+        (-32600, "Invalid request", false),
+    ] {
+        let world = World::new();
+        let mut script = world.script();
+        script.on_restore = OnRestore::Refuse {
+            code,
+            message: message.into(),
+        };
+        let error = restore(&world, &script, RestoreBy::Auto).await.unwrap_err();
+        assert_eq!(matches!(error, OpenError::Busy { .. }), busy, "{error:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_second_process_on_an_open_session_is_told_busy() {
+    let world = World::new();
+    let mut script = world.script();
+    script.refuses_second_writer = true;
+    let (first, opened) = world.open(&script).await;
+    let second = world.start(&script).await;
+    let error = second
+        .restore(&opened.id, world.cwd(), &[], RestoreBy::Auto)
+        .await
+        .unwrap_err();
+    assert!(matches!(error, OpenError::Busy { .. }), "{error:?}");
+    assert!(
+        ledger(&script).check_disjoint().is_err(),
+        "the ledger saw it, too"
+    );
+    drop(second);
+    drop(first);
+    world.wait_until_nothing_is_alive().await;
+}
+
+#[tokio::test]
+async fn what_load_replays_is_discarded() {
+    let world = World::new();
+    let script = offering(&world, false, true);
+    let opened = world.used_session(&script).await;
+    let agent = world.start(&script).await;
+    agent
+        .restore(&opened.id, world.cwd(), &[], RestoreBy::Auto)
+        .await
+        .unwrap();
+    let (end, told) = say(&agent, "second").await;
+    end.unwrap();
+    assert_eq!(text(&told), "second");
+    world.end(agent).await;
+}
+
+#[tokio::test]
+async fn a_null_answer_to_load_is_legal() {
+    let world = World::new();
+    let mut script = offering(&world, false, true);
+    script.on_restore = OnRestore::Null;
+    restore(&world, &script, RestoreBy::Auto).await.unwrap();
+}
+
+#[tokio::test]
+async fn folder_and_mcp_servers_are_sent_again() {
+    let world = World::new();
+    let script = world.script();
+    let agent = world.start(&script).await;
+    let opened = agent.new_session(world.cwd(), &[server()]).await.unwrap();
+    say(&agent, "first").await.0.unwrap();
+    world.end(agent).await;
+    for how in [RestoreBy::Resume, RestoreBy::Load] {
+        let agent = world.start(&script).await;
+        agent
+            .restore(&opened.id, world.cwd(), &[server()], how)
+            .await
+            .unwrap();
+        world.end(agent).await;
+    }
+    let place = (world.marker(), vec!["tools".to_owned()]);
+    let places = events(&script).into_iter().filter_map(|event| match event {
+        Event::New(cwd, servers) | Event::Resume(cwd, servers) | Event::Load(cwd, servers) => {
+            Some((cwd, servers))
+        }
+        _ => None,
+    });
+    assert_eq!(
+        places.collect::<Vec<_>>(),
+        [place.clone(), place.clone(), place]
+    );
+}
+
+#[tokio::test]
+async fn restoring_has_a_limit_of_its_own() {
+    let world = World::new();
+    let mut script = world.script();
+    script.on_restore = OnRestore::Never;
+    let mut launch = world.launch(&script);
+    let limit = Duration::from_millis(50);
+    launch.limits = Limits {
+        restore: limit,
+        ..launch.limits
+    };
+    let agent = start(launch).await.unwrap();
+    let id = AcpSessionId::new("scripted-1");
+    let error = agent
+        .restore(&id, world.cwd(), &[], RestoreBy::Auto)
+        .await
+        .unwrap_err();
+    assert_eq!(error, OpenError::Timeout { limit });
+    world.end(agent).await;
+}
+
+#[tokio::test]
+async fn an_agent_that_dies_while_it_restores_is_told_apart() {
+    let world = World::new();
+    let mut script = world.script();
+    script.before_open = vec![Step::Crash(testkit::scripted::Crash::Abort)];
+    let agent = world.start(&script).await;
+    let id = AcpSessionId::new("scripted-1");
+    let error = agent
+        .restore(&id, world.cwd(), &[], RestoreBy::Auto)
+        .await
+        .unwrap_err();
+    let OpenError::AgentExited(ended) = error else {
+        panic!("{error:?}")
+    };
+    assert_eq!(ended.status, agent::Status::Signal(6));
+    world.end(agent).await;
+}

@@ -1,0 +1,184 @@
+//! The gentle shutdown, step by step.
+
+use std::time::Duration;
+
+use agent::{Grace, How, Status};
+use testkit::scripted::{Event, Step};
+use tokio::sync::mpsc;
+
+use crate::support::{World, events, is_alive, patient, say, within};
+
+/// Steps that run out at once, for agents that ignore them.
+fn hasty() -> Grace {
+    Grace {
+        close: Duration::ZERO,
+        eof: Duration::ZERO,
+        term: Duration::ZERO,
+    }
+}
+
+#[tokio::test]
+async fn the_session_is_closed_before_the_input_is() {
+    let world = World::new();
+    let script = world.script();
+    let (agent, _) = world.open(&script).await;
+    say(&agent, "go").await.0.unwrap();
+    let exit = world.end(agent).await;
+    assert_eq!((exit.status, exit.how), (Status::Code(0), How::Exit));
+    let events = events(&script);
+    assert_eq!(
+        events[events.len() - 2..],
+        [Event::Close, Event::EndOfInput]
+    );
+}
+
+#[tokio::test]
+async fn a_session_is_not_closed_where_that_is_not_offered() {
+    let world = World::new();
+    let mut script = world.script();
+    script.offers.close = false;
+    let (agent, _) = world.open(&script).await;
+    world.end(agent).await;
+    let events = events(&script);
+    assert!(!events.contains(&Event::Close));
+    assert_eq!(events.last(), Some(&Event::EndOfInput));
+}
+
+#[tokio::test]
+async fn an_agent_that_ignores_the_end_of_its_input_gets_sigterm() {
+    let world = World::new();
+    let mut script = world.script();
+    script.ignores_end_of_input = true;
+    let (agent, _) = world.open(&script).await;
+    let grace = Grace {
+        eof: Duration::ZERO,
+        ..patient()
+    };
+    let exit = within(agent.shutdown(grace)).await;
+    assert_eq!((exit.status, exit.how), (Status::Signal(15), How::Term));
+    assert!(world.alive().is_empty());
+}
+
+#[tokio::test]
+async fn an_agent_that_ignores_sigterm_too_gets_sigkill() {
+    let world = World::new();
+    let mut script = world.script();
+    script.ignores_end_of_input = true;
+    script.ignores_term = true;
+    let (agent, _) = world.open(&script).await;
+    let exit = within(agent.shutdown(hasty())).await;
+    assert_eq!((exit.status, exit.how), (Status::Signal(9), How::Kill));
+    assert!(world.alive().is_empty());
+}
+
+#[tokio::test]
+async fn a_tool_in_a_session_of_its_own_does_not_survive() {
+    for clear_environment in [false, true] {
+        let world = World::new();
+        let pid_file = world.path("pid");
+        let step = Step::Grandchild {
+            pid_file: pid_file.clone(),
+            clear_environment,
+        };
+        let (agent, _) = world.open(&world.script().prompt([step])).await;
+        say(&agent, "go").await.0.unwrap();
+        assert!(is_alive(&pid_file));
+        let exit = world.end(agent).await;
+        assert_eq!((exit.status, exit.how), (Status::Code(0), How::Exit));
+        assert!(!is_alive(&pid_file));
+    }
+}
+
+#[tokio::test]
+async fn a_wrapper_that_leaves_the_agent_orphaned_leaves_nothing() {
+    let world = World::new();
+    let mut script = world.script();
+    script.ignores_end_of_input = true;
+    let command = script.command().unwrap();
+    // The shell starts the agent in the background and is gone at once, like some launchers.
+    let wrapper = ["/bin/sh", "-c", "\"$0\" \"$@\" <&0 & exit 0"].map(str::to_owned);
+    let launch = world.launch_command(wrapper.into_iter().chain(command).collect());
+    // The guard takes the tree down once its first process is gone, so this may not even start.
+    if let Ok(agent) = crate::support::start(launch).await {
+        world.end(agent).await;
+    }
+    assert!(world.alive().is_empty());
+}
+
+#[tokio::test]
+async fn a_wrapper_that_waits_does_not_keep_the_agent_alive() {
+    let world = World::new();
+    let mut script = world.script();
+    script.ignores_end_of_input = true;
+    let command = script.command().unwrap();
+    let wrapper = ["/bin/sh", "-c", "\"$0\" \"$@\"; exit $?"].map(str::to_owned);
+    let launch = world.launch_command(wrapper.into_iter().chain(command).collect());
+    let agent = crate::support::start(launch).await.unwrap();
+    agent.new_session(world.cwd(), &[]).await.unwrap();
+    let exit = within(agent.shutdown(hasty())).await;
+    assert!(exit.how >= How::Term, "{exit:?}");
+    assert!(world.alive().is_empty());
+}
+
+#[tokio::test]
+async fn an_agent_in_mid_turn_is_cancelled_first() {
+    let world = World::new();
+    let script = world.script().prompt([Step::say("x"), Step::Stall]);
+    let (agent, _) = world.open(&script).await;
+    let (updates, mut received) = mpsc::channel(8);
+    tokio::select! {
+        _ = agent.prompt("go", updates) => panic!("it never ends"),
+        update = received.recv() => assert!(update.is_some()),
+    }
+    let exit = world.end(agent).await;
+    assert_eq!(exit.how, How::Exit);
+    let events = events(&script);
+    let at = |event: &Event| events.iter().position(|known| known == event).unwrap();
+    assert!(at(&Event::Cancel) < at(&Event::Close));
+}
+
+#[tokio::test]
+async fn an_agent_that_is_dropped_leaves_nothing() {
+    let world = World::new();
+    let pid_file = world.path("pid");
+    let step = Step::Grandchild {
+        pid_file: pid_file.clone(),
+        clear_environment: true,
+    };
+    let mut script = world.script().prompt([step]);
+    script.ignores_end_of_input = true;
+    script.ignores_term = true;
+    let (agent, _) = world.open(&script).await;
+    say(&agent, "go").await.0.unwrap();
+    drop(agent);
+    world.wait_until_nothing_is_alive().await;
+    assert!(!is_alive(&pid_file));
+}
+
+#[tokio::test]
+async fn a_shutdown_that_nobody_waits_for_leaves_nothing() {
+    let world = World::new();
+    let mut script = world.script();
+    script.ignores_end_of_input = true;
+    script.ignores_term = true;
+    let (agent, _) = world.open(&script).await;
+    tokio::select! {
+        _ = agent.shutdown(patient()) => panic!("it ignores all"),
+        () = crate::support::eventually(|| events(&script).contains(&Event::EndOfInput)) => {}
+    }
+    world.wait_until_nothing_is_alive().await;
+}
+
+#[tokio::test]
+async fn what_is_saved_after_the_end_of_input_is_saved() {
+    let world = World::new();
+    let saved = world.path("saved");
+    let command = world.script().command().unwrap();
+    let saving = format!("\"$0\" \"$@\"; echo x > {}", saved.display());
+    let wrapper = ["/bin/sh".to_owned(), "-c".to_owned(), saving];
+    let launch = world.launch_command(wrapper.into_iter().chain(command).collect());
+    let agent = crate::support::start(launch).await.unwrap();
+    let exit = world.end(agent).await;
+    assert_eq!(exit.how, How::Exit);
+    assert!(saved.exists());
+}

@@ -1,0 +1,221 @@
+//! Starting: version, sign-in, limits, and failing without leaving anything.
+
+use std::{sync::Arc, time::Duration};
+
+use agent::{Agent, Decision, Limits, OpenError, StartError, Status};
+use serde_json::json;
+use testkit::scripted::{Crash, Event, Offers, Step};
+
+use crate::support::{Always, LONG, World, events, file_made, start};
+
+#[tokio::test]
+async fn what_the_agent_offers_is_told() {
+    let world = World::new();
+    let mut script = world.script();
+    script.offers = Offers {
+        resume: false,
+        load: true,
+        list: false,
+        close: true,
+    };
+    script.sign_in = Some("browser".into());
+    let agent = world.start(&script).await;
+    let offers = agent.offers().clone();
+    assert_eq!(
+        (offers.name.as_str(), offers.version.as_str()),
+        ("scripted", "1.0.0")
+    );
+    assert_eq!(
+        (offers.resume, offers.load, offers.list, offers.close),
+        (false, true, false, true)
+    );
+    assert_eq!(offers.auth_methods[0].id, "browser");
+    world.end(agent).await;
+}
+
+#[tokio::test]
+async fn another_version_of_the_protocol_is_refused() {
+    for version in [json!(2), json!(0), json!("1"), json!(null)] {
+        let world = World::new();
+        let mut script = world.script();
+        script.protocol_version = version.clone();
+        let error = start(world.launch(&script)).await.err().unwrap();
+        let StartError::Version { answered } = error else {
+            panic!("{version}: {error:?}")
+        };
+        assert_eq!(answered, version);
+        assert!(world.alive().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_program_that_is_not_there_is_named() {
+    let world = World::new();
+    let error = start(world.launch_command(vec!["/nowhere/agent".into()]))
+        .await
+        .err()
+        .unwrap();
+    let StartError::Program { program, reason } = error else {
+        panic!("{error:?}")
+    };
+    assert_eq!(program, "/nowhere/agent");
+    assert!(reason.contains("No such file"), "{reason}");
+    assert!(world.alive().is_empty());
+}
+
+#[tokio::test]
+async fn a_guard_that_is_not_there_is_named() {
+    let world = World::new();
+    let mut launch = world.launch(&world.script());
+    launch.guard.program = "/nowhere/matins".into();
+    let error = start(launch).await.err().unwrap();
+    assert!(matches!(error, StartError::Guard { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_folder_that_is_not_there_is_named() {
+    let world = World::new();
+    let mut launch = world.launch(&world.script());
+    launch.cwd = world.path("nowhere");
+    let error = start(launch).await.err().unwrap();
+    assert!(matches!(&error, StartError::WorkingDirectory { path } if path.ends_with("nowhere")));
+}
+
+#[tokio::test]
+async fn an_empty_command_is_refused() {
+    let error = start(World::new().launch_command(Vec::new()))
+        .await
+        .err()
+        .unwrap();
+    assert!(matches!(error, StartError::NoCommand));
+}
+
+#[tokio::test]
+async fn an_agent_that_crashes_before_it_is_ready_tells_its_last_words() {
+    let world = World::new();
+    let mut script = world.script();
+    script.before_initialize = vec![Step::Stderr(10), Step::Crash(Crash::Exit(3))];
+    let error = start(world.launch(&script)).await.err().unwrap();
+    let StartError::AgentExited(ended) = &error else {
+        panic!("{error:?}")
+    };
+    assert_eq!(ended.status, Status::Code(3));
+    assert!(
+        error.to_string().ends_with("exit code 3: the last word"),
+        "{error}"
+    );
+    assert!(world.alive().is_empty());
+}
+
+#[tokio::test]
+async fn an_agent_that_prints_one_line_for_people_and_exits_has_that_line_shown() {
+    let world = World::new();
+    let mut script = world.script();
+    script.before_initialize = vec![
+        Step::line("Please upgrade node to 22"),
+        Step::Crash(Crash::Exit(1)),
+    ];
+    let error = start(world.launch(&script)).await.err().unwrap();
+    assert!(
+        error
+            .to_string()
+            .ends_with("exit code 1: Please upgrade node to 22"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn an_agent_that_is_not_ready_in_time_is_killed() {
+    let world = World::new();
+    let mut script = world.script();
+    script.before_initialize = vec![Step::Touch(world.path("started")), Step::Stall];
+    script.ignores_term = true;
+    script.ignores_end_of_input = true;
+    let mut launch = world.launch(&script);
+    launch.limits = Limits {
+        start: Duration::from_millis(300),
+        ..Limits::default()
+    };
+    let error = start(launch).await.err().unwrap();
+    assert!(matches!(error, StartError::Timeout { .. }), "{error:?}");
+    assert!(world.alive().is_empty());
+}
+
+#[tokio::test]
+async fn a_start_that_nobody_waits_for_leaves_nothing() {
+    let world = World::new();
+    let mut script = world.script();
+    script.before_initialize = vec![Step::Touch(world.path("started")), Step::Stall];
+    script.ignores_end_of_input = true;
+    let starting = Agent::start(world.launch(&script), Arc::new(Always(Decision::Deny)));
+    let started = world.path("started");
+    tokio::select! {
+        _ = starting => panic!("it never answers"),
+        () = file_made(&started) => {}
+    }
+    world.wait_until_nothing_is_alive().await;
+}
+
+#[tokio::test]
+async fn an_agent_that_wants_a_sign_in_says_which_ways_there_are() {
+    let world = World::new();
+    let mut script = world.script();
+    script.sign_in = Some("api-key".into());
+    let agent = world.start(&script).await;
+    let error = agent.new_session(world.cwd(), &[]).await.unwrap_err();
+    let OpenError::SignInNeeded { methods } = &error else {
+        panic!("{error:?}")
+    };
+    assert_eq!(methods[0].id, "api-key");
+    assert!(error.to_string().contains("api-key"), "{error}");
+    world.end(agent).await;
+}
+
+#[tokio::test]
+async fn the_sign_in_that_the_harness_names_is_used() {
+    let world = World::new();
+    let mut script = world.script();
+    script.sign_in = Some("api-key".into());
+    let mut launch = world.launch(&script);
+    launch.authenticate = Some("api-key".into());
+    let agent = start(launch).await.unwrap();
+    agent.new_session(world.cwd(), &[]).await.unwrap();
+    assert_eq!(events(&script)[0], Event::SignedIn("api-key".into()));
+    world.end(agent).await;
+}
+
+#[tokio::test]
+async fn a_sign_in_that_is_not_offered_names_those_that_are() {
+    let world = World::new();
+    let mut script = world.script();
+    script.sign_in = Some("api-key".into());
+    let mut launch = world.launch(&script);
+    launch.authenticate = Some("browser".into());
+    let error = start(launch).await.err().unwrap();
+    assert!(
+        error
+            .to_string()
+            .ends_with("\"browser\": the agent offers api-key"),
+        "{error}"
+    );
+    assert!(world.alive().is_empty());
+}
+
+#[tokio::test]
+async fn nothing_of_the_environment_is_inherited() {
+    let world = World::new();
+    let mut launch = world.launch(&world.script());
+    launch.env.insert("GIVEN".into(), "1".into());
+    launch.lease = LONG;
+    let agent = start(launch).await.unwrap();
+    let pid = crate::support::pid_of(&world.marker(), "agent");
+    let environ = std::fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero())).unwrap();
+    let environ = String::from_utf8(environ).unwrap();
+    let mut names: Vec<_> = environ.split_terminator('\0').collect();
+    names.sort_unstable();
+    assert_eq!(
+        names,
+        ["GIVEN=1", format!("MATINS_RUN={}", world.marker()).as_str()]
+    );
+    world.end(agent).await;
+}

@@ -1,0 +1,230 @@
+//! Starting scripted agents, and looking whether anything of them is left.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use agent::{
+    Agent, Decision, Exit, Grace, GuardProgram, Launch, Limits, Opened, PermissionRequest,
+    Permissions, PromptEnd, PromptError, StartError, Update, guard::MARKER_VARIABLE,
+};
+use futures::future::{BoxFuture, ready};
+use tempfile::TempDir;
+use testkit::scripted::{Event, Ledger, Script, program};
+use tokio::sync::mpsc;
+
+/// What nothing here should take. Not waited for unless something hangs.
+pub(crate) const LONG: Duration = Duration::from_secs(30);
+const LOOK_PAUSE: Duration = Duration::from_millis(5);
+
+/// A folder of its own for one test; its path is the marker of all its processes.
+pub(crate) struct World {
+    folder: TempDir,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        Self {
+            folder: TempDir::new().unwrap(),
+        }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(crate) fn cwd(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn script(&self) -> Script {
+        Script::new(self.path("home"))
+    }
+
+    pub(crate) fn marker(&self) -> String {
+        self.folder.path().to_str().unwrap().to_owned()
+    }
+
+    pub(crate) fn launch(&self, script: &Script) -> Launch {
+        self.launch_command(script.command().unwrap())
+    }
+
+    pub(crate) fn launch_command(&self, command: Vec<String>) -> Launch {
+        Launch {
+            command,
+            cwd: self.cwd().to_owned(),
+            env: BTreeMap::new(),
+            guard: guard_program(),
+            marker: self.marker(),
+            limits: Limits {
+                start: LONG,
+                restore: LONG,
+                ..Limits::default()
+            },
+            lease: LONG * 10,
+            authenticate: None,
+        }
+    }
+
+    pub(crate) async fn start(&self, script: &Script) -> Agent {
+        start(self.launch(script)).await.unwrap()
+    }
+
+    /// Starts an agent with a new session.
+    pub(crate) async fn open(&self, script: &Script) -> (Agent, Opened) {
+        let agent = self.start(script).await;
+        let opened = agent.new_session(self.cwd(), &[]).await.unwrap();
+        (agent, opened)
+    }
+
+    /// A session that had one whole turn, by an agent that is gone.
+    pub(crate) async fn used_session(&self, script: &Script) -> Opened {
+        let (agent, opened) = self.open(script).await;
+        say(&agent, "first").await.0.unwrap();
+        self.end(agent).await;
+        opened
+    }
+
+    /// Shuts an agent down and checks that nothing is left.
+    pub(crate) async fn end(&self, agent: Agent) -> Exit {
+        let exit = within(agent.shutdown(patient())).await;
+        assert_eq!(self.alive(), [] as [String; 0]);
+        exit
+    }
+
+    /// All processes that carry the marker, as their command lines.
+    pub(crate) fn alive(&self) -> Vec<String> {
+        alive(&self.marker())
+    }
+
+    pub(crate) async fn wait_until_nothing_is_alive(&self) {
+        eventually(|| self.alive().is_empty()).await;
+    }
+}
+
+pub(crate) fn ledger(script: &Script) -> Ledger {
+    Ledger::read(&script.ledger()).unwrap()
+}
+
+pub(crate) fn events(script: &Script) -> Vec<Event> {
+    ledger(script).events().cloned().collect()
+}
+
+pub(crate) fn guard_program() -> GuardProgram {
+    GuardProgram {
+        program: program().unwrap(),
+        args: vec!["guard".into()],
+    }
+}
+
+/// A shutdown whose steps never run out by a slow machine.
+pub(crate) fn patient() -> Grace {
+    Grace {
+        close: LONG,
+        eof: LONG,
+        term: LONG,
+    }
+}
+
+pub(crate) async fn start(launch: Launch) -> Result<Agent, StartError> {
+    within(Agent::start(launch, Arc::new(Always(Decision::Allow)))).await
+}
+
+/// Prompts and gathers all updates.
+pub(crate) async fn say(
+    agent: &Agent,
+    text: &str,
+) -> (Result<PromptEnd, PromptError>, Vec<Update>) {
+    let (updates, received) = mpsc::channel(8);
+    let (end, told) = tokio::join!(agent.prompt(text, updates), gather(received));
+    (end, told)
+}
+
+pub(crate) async fn gather(mut received: mpsc::Receiver<Update>) -> Vec<Update> {
+    let mut told = Vec::new();
+    while let Some(update) = within(received.recv()).await {
+        told.push(update);
+    }
+    told
+}
+
+/// All pieces of the answer, put together.
+pub(crate) fn text(told: &[Update]) -> String {
+    let pieces = told.iter().filter_map(|update| match update {
+        Update::Text(text) => Some(text.as_str()),
+        _ => None,
+    });
+    pieces.collect()
+}
+
+pub(crate) struct Always(pub(crate) Decision);
+
+impl Permissions for Always {
+    fn decide(&self, _: PermissionRequest) -> BoxFuture<'_, Decision> {
+        Box::pin(ready(self.0))
+    }
+}
+
+pub(crate) async fn within<T>(work: impl Future<Output = T>) -> T {
+    tokio::time::timeout(LONG, work).await.expect("this hangs")
+}
+
+/// Waits for what only the outside world can show.
+pub(crate) async fn eventually(mut holds: impl FnMut() -> bool) {
+    within(async {
+        while !holds() {
+            tokio::time::sleep(LOOK_PAUSE).await;
+        }
+    })
+    .await;
+}
+
+pub(crate) async fn file_made(path: &Path) {
+    eventually(|| path.exists()).await;
+}
+
+/// The command lines of all live processes with the marker in their environment.
+pub(crate) fn alive(marker: &str) -> Vec<String> {
+    let assignment = format!("{MARKER_VARIABLE}={marker}");
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").unwrap().flatten() {
+        let environ = fs::read(entry.path().join("environ")).unwrap_or_default();
+        if environ
+            .split(|byte| *byte == 0)
+            .any(|variable| variable == assignment.as_bytes())
+        {
+            let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            let pid = entry.file_name();
+            found.push(format!(
+                "{} {}",
+                pid.display(),
+                String::from_utf8_lossy(&line)
+            ));
+        }
+    }
+    found
+}
+
+/// The id of the one live process with the marker whose command line has this argument.
+pub(crate) fn pid_of(marker: &str, argument: &str) -> rustix::process::Pid {
+    let found = alive(marker);
+    let has = |line: &&String| line.split(['\0', ' ']).nth(2) == Some(argument);
+    let line = found
+        .iter()
+        .find(has)
+        .unwrap_or_else(|| panic!("no {argument} in {found:?}"));
+    let pid = line.split(' ').next().unwrap().parse().unwrap();
+    rustix::process::Pid::from_raw(pid).unwrap()
+}
+
+/// Whether a process of this id is alive. For one without a marker.
+pub(crate) fn is_alive(pid_file: &Path) -> bool {
+    let pid = fs::read_to_string(pid_file).unwrap();
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat.rsplit_once(") ").map(|(_, rest)| rest.as_bytes()[0]);
+    state.is_some_and(|state| state != b'Z')
+}

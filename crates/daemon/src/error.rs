@@ -1,0 +1,12 @@
+//! Why a loop's look failed. The next one tries again.
+
+/// Why something that a loop does failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The store could not do it.
+    #[error("keep the books")]
+    Store(#[from] store::Error),
+    /// A turn's ledger could not be written.
+    #[error("take a turn")]
+    Turn(#[from] turn::LedgerError),
+}

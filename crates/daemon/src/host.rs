@@ -1,0 +1,70 @@
+//! What every loop of one server shares.
+
+use std::{sync::Arc, time::Duration};
+
+use model::{Clock, Entropy, InstanceId, Timestamp, WorkerId, limits};
+use store::Store;
+use turn::Agents;
+
+/// Knobs of the loops.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// How many turns run at once.
+    pub workers: u32,
+    /// The longest sleep of the scheduler and of the workers: a net below the wake-ups.
+    pub tick: Duration,
+    /// The period of heartbeats.
+    pub heartbeat: Duration,
+    /// The age at which a heartbeat is stale and its run is given up.
+    pub heartbeat_stale: Duration,
+    /// The period of the watchdog.
+    pub watchdog: Duration,
+    /// How long running turns may take to end when the server stops.
+    pub stop_deadline: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            workers: 4,
+            tick: limits::TICK,
+            heartbeat: limits::HEARTBEAT,
+            heartbeat_stale: limits::HEARTBEAT_STALE,
+            watchdog: limits::WATCHDOG,
+            stop_deadline: Duration::from_secs(30),
+        }
+    }
+}
+
+impl Settings {
+    /// How long after a heartbeat an agent may live: its guard kills it before the heartbeat is stale.
+    pub fn lease(&self) -> Duration {
+        let margin = limits::LEASE_MARGIN.min(self.heartbeat_stale / 4);
+        self.heartbeat_stale.saturating_sub(margin)
+    }
+}
+
+/// Everything that the loops of one server need. Cheap to clone.
+#[derive(Clone)]
+pub struct Host {
+    /// The store.
+    pub store: Store,
+    /// Tells the time.
+    pub clock: Arc<dyn Clock>,
+    /// Makes ids.
+    pub entropy: Arc<dyn Entropy>,
+    /// The place whose disk holds the agents' memories.
+    pub instance: InstanceId,
+    /// Who claims.
+    pub worker: WorkerId,
+    /// How agents are started.
+    pub agents: Agents,
+    /// Knobs.
+    pub settings: Settings,
+}
+
+impl Host {
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+}

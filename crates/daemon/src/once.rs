@@ -1,0 +1,65 @@
+//! Taking the turn of one input in this process, without the loops.
+
+use std::{sync::Arc, time::Duration};
+
+use model::{RunId, entity::Run, run::RunStatus};
+use store::Scope;
+use tokio::{sync::Notify, time::sleep};
+use tokio_util::sync::CancellationToken;
+use turn::{Orders, execute};
+
+use crate::{Error, Host, StoreLedger, watchdog};
+
+/// How often a run that waits is looked at. Another process may end what it waits for, and cannot
+/// tell.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// Takes the turn of a run in this process, and of the attempts that follow it, while others may be at
+/// work beside. It waits while the seat is busy. Gives the last attempt, over or, when `stop` came
+/// first, as it stands.
+pub async fn take_one(host: &Host, run: RunId, stop: CancellationToken) -> Result<Run, Error> {
+    let ledger = StoreLedger::new(host.clone());
+    let mut run = host.store.run(Scope::System, run).await?;
+    loop {
+        if run.status == RunStatus::Queued {
+            let Host {
+                store,
+                worker,
+                instance,
+                ..
+            } = host;
+            let claimed = store
+                .claim(worker, *instance, 1, Some(run.id), host.now())
+                .await?;
+            if !claimed.is_empty() {
+                let orders = Orders {
+                    hand_back: stop.clone(),
+                    beat: Arc::new(Notify::new()),
+                };
+                execute(&ledger, &host.agents, run.id, &orders).await?;
+            }
+        }
+        run = newest_attempt(host, &run).await?;
+        if run.status.is_over() || stop.is_cancelled() {
+            return Ok(run);
+        }
+        if run.status != RunStatus::Queued {
+            tokio::select! {
+                () = sleep(LOOK) => {}
+                () = stop.cancelled() => {}
+            }
+            // Without a server nobody else sees that a backoff is over or a worker is lost.
+            watchdog::tick(host, host.now()).await?;
+            host.store.promote_due(host.now()).await?;
+            run = newest_attempt(host, &run).await?;
+        }
+    }
+}
+
+async fn newest_attempt(host: &Host, run: &Run) -> Result<Run, Error> {
+    let attempts = host.store.attempts(Scope::System, run.input_id).await?;
+    match attempts.into_iter().next_back() {
+        Some(newest) => Ok(newest),
+        None => Ok(host.store.run(Scope::System, run.id).await?),
+    }
+}

@@ -1,0 +1,153 @@
+//! Workers: as many turns at once as there are slots.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use model::turn::Claimed;
+use tokio::{
+    sync::Notify,
+    task::{Id, JoinSet},
+    time::sleep,
+};
+use tokio_util::sync::CancellationToken;
+use turn::{Ended, Orders, execute};
+
+use crate::{Error, Host, StoreLedger, Waker};
+
+/// How long to wait after a claim that failed.
+const AFTER_ERROR: Duration = Duration::from_secs(1);
+
+/// What became of the turns that ran when the server stopped.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Stopped {
+    /// Turns that ended.
+    pub finished: u32,
+    /// Turns that were handed back.
+    pub handed_back: u32,
+}
+
+/// Claims and executes until it is stopped, then waits for what runs.
+pub(crate) async fn run(
+    host: Host,
+    waker: Waker,
+    stop: CancellationToken,
+    hand_back: CancellationToken,
+) -> Stopped {
+    let (claim, beats) = (Arc::clone(&waker.pool), Arc::clone(&waker.beats));
+    let mut turns = Turns {
+        host,
+        waker,
+        hand_back,
+        set: JoinSet::new(),
+        beats: HashMap::new(),
+    };
+    while !stop.is_cancelled() {
+        let net = match turns.claim().await {
+            Ok(()) => turns.host.settings.tick,
+            Err(error) => {
+                report("claim runs, will try again", &error);
+                AFTER_ERROR
+            }
+        };
+        tokio::select! {
+            () = claim.notified() => {}
+            () = beats.notified() => turns.beat(),
+            _ = turns.ended() => {}
+            () = sleep(net) => {}
+            () = stop.cancelled() => {}
+        }
+    }
+    let mut stopped = Stopped::default();
+    while !turns.set.is_empty() {
+        tokio::select! {
+            ended = turns.ended() => match ended {
+                Some(Ended::HandedBack) => stopped.handed_back += 1,
+                Some(Ended::Finished) => stopped.finished += 1,
+                _ => {}
+            },
+            () = beats.notified() => turns.beat(),
+        }
+    }
+    stopped
+}
+
+/// The turns that run.
+struct Turns {
+    host: Host,
+    waker: Waker,
+    hand_back: CancellationToken,
+    set: JoinSet<Option<Ended>>,
+    beats: HashMap<Id, Arc<Notify>>,
+}
+
+impl Turns {
+    /// Claims as many runs as there are free slots, and starts their turns.
+    async fn claim(&mut self) -> Result<(), Error> {
+        let running = u32::try_from(self.set.len()).unwrap_or(u32::MAX);
+        let free = self.host.settings.workers.saturating_sub(running);
+        if free == 0 {
+            return Ok(());
+        }
+        let Host {
+            store,
+            worker,
+            instance,
+            ..
+        } = &self.host;
+        let claimed = store
+            .claim(worker, *instance, free, None, self.host.now())
+            .await?;
+        for run in claimed {
+            self.start(run);
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, claimed: Claimed) {
+        let beat = Arc::new(Notify::new());
+        let orders = Orders {
+            hand_back: self.hand_back.clone(),
+            beat: Arc::clone(&beat),
+        };
+        let host = self.host.clone();
+        let handle = self.set.spawn(async move {
+            let run = claimed.run;
+            let agents = host.agents.clone();
+            match execute(&StoreLedger::new(host), &agents, run, &orders).await {
+                Ok(ended) => Some(ended),
+                Err(error) => {
+                    report(&format!("take the turn of {run}"), &error);
+                    None
+                }
+            }
+        });
+        self.beats.insert(handle.id(), beat);
+    }
+
+    /// Waits for a turn to end. What waited for it may start then.
+    async fn ended(&mut self) -> Option<Ended> {
+        let Some(joined) = self.set.join_next_with_id().await else {
+            return std::future::pending().await;
+        };
+        let (id, ended) = match joined {
+            Ok((id, ended)) => (id, ended),
+            Err(error) => {
+                tracing::error!(%error, "a turn panicked");
+                (error.id(), None)
+            }
+        };
+        self.beats.remove(&id);
+        self.waker.scheduler.notify_one();
+        ended
+    }
+
+    /// Makes every running turn ask at once what is wanted of it.
+    fn beat(&self) {
+        for beat in self.beats.values() {
+            beat.notify_one();
+        }
+    }
+}
+
+fn report(what: &str, error: &(dyn std::error::Error + 'static)) {
+    tracing::error!(error, "failed to {what}");
+}

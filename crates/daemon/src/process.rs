@@ -1,0 +1,50 @@
+//! Whether a worker of this machine still lives.
+
+use std::path::Path;
+
+use model::WorkerId;
+
+/// Whether `worker` was a process of the same machine as `own` that is gone. A process id that was
+/// given to another process since counts as alive: the stale heartbeat tells in the end.
+pub(crate) fn is_gone(worker: &WorkerId, own: &WorkerId) -> bool {
+    let (Some((host, pid)), Some((own_host, own_pid))) = (parts(worker), parts(own)) else {
+        return false;
+    };
+    if host != own_host {
+        return false;
+    }
+    if pid == own_pid {
+        // The same number, and yet not us: an earlier process had it.
+        return worker != own;
+    }
+    !Path::new("/proc").join(pid.to_string()).exists()
+}
+
+/// The host and the process of `<hostname>-<pid>-<random8>`; hostnames may hold hyphens.
+fn parts(worker: &WorkerId) -> Option<(&str, u32)> {
+    let (rest, _random) = worker.as_str().rsplit_once('-')?;
+    let (host, pid) = rest.rsplit_once('-')?;
+    Some((host, pid.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn worker(name: &str) -> WorkerId {
+        WorkerId::from_stored(name.into())
+    }
+
+    #[test]
+    fn only_a_missing_process_of_this_machine_is_gone() {
+        let pid = std::process::id();
+        let own = worker(&format!("a-host-{pid}-00000001"));
+        // No process of Linux has so high a number.
+        assert!(is_gone(&worker("a-host-4294967295-00000002"), &own));
+        assert!(is_gone(&worker(&format!("a-host-{pid}-00000002")), &own));
+        assert!(!is_gone(&own, &own));
+        assert!(!is_gone(&worker("other-4294967295-00000002"), &own));
+        assert!(!is_gone(&worker("nonsense"), &own));
+        assert!(!is_gone(&worker("a-host-1-00000002"), &own));
+    }
+}

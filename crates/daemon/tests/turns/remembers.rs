@@ -1,0 +1,184 @@
+//! The path that everything uses: due, claimed, prompted, answered, remembered.
+
+use std::time::Duration;
+
+use model::{Clock as _, harness::HarnessConfig, policy::SessionMode, run::RunStatus};
+use store::RunFilter;
+use testkit::scripted::Event;
+
+use crate::world::World;
+
+pub(crate) async fn a_continuous_automation_remembers_its_last_turn(world: &World) {
+    let script = world.script();
+    let harness = world.harness(&script).await;
+    let new = world.automation(harness, SessionMode::Continuous);
+    let id = world
+        .store()
+        .create_automation(world.tenant, &new, world.clock.now())
+        .await
+        .unwrap();
+
+    for _ in 0..2 {
+        world.clock.advance(Duration::from_hours(24));
+        world.fire_due().await;
+        world.take_turns().await;
+    }
+
+    let automation = world.store().automation(world.scope(), id).await.unwrap();
+    let session = automation.current_session_id.unwrap();
+    let filter = RunFilter {
+        automation: Some(id),
+        ..RunFilter::default()
+    };
+    let runs = world.store().runs(world.scope(), filter, 10).await.unwrap();
+    assert_eq!(runs.len(), 2);
+    assert!(
+        runs.iter().all(|run| run.status == RunStatus::Succeeded),
+        "{runs:#?}"
+    );
+    assert!(runs.iter().all(|run| run.session_id == Some(session)));
+
+    // Two processes: the first made the session, the second took it up again.
+    let ledger = world.ledger(&script);
+    let opened: Vec<_> = ledger
+        .events()
+        .filter_map(|event| match event {
+            Event::New(..) => Some("new"),
+            Event::Resume(..) => Some("resume"),
+            Event::Load(..) => Some("load"),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(opened, ["new", "resume"]);
+
+    let words = world.words(session).await;
+    let roles: Vec<_> = words.iter().map(|(role, _)| role.as_str()).collect();
+    assert_eq!(roles, ["user", "assistant", "user", "assistant"]);
+    assert_eq!(
+        words[0].1,
+        "Scheduled automation triggered: daily monitor\n\nCheck the logs"
+    );
+    let asked = &world.transcript(session).await[0].metadata;
+    assert_eq!(asked["_automation_turn"], true);
+    assert_eq!(asked["automation_id"], id.to_string());
+    assert_eq!(
+        asked["automation_prompt_ref"]["id"],
+        "cron.agent_turn.reminder"
+    );
+
+    // The prompt that was really sent is in the record alone, and is what the agent received.
+    let record = world
+        .store()
+        .run_record(world.scope(), runs[1].id)
+        .await
+        .unwrap()
+        .unwrap();
+    let sent = record.rendered_prompt.unwrap();
+    assert_eq!(ledger.prompts()[0], sent);
+    assert_ne!(sent, words[0].1);
+}
+
+pub(crate) async fn a_persons_words_are_answered_in_the_session(world: &World) {
+    let script = world.script();
+    let harness = world.harness(&script).await;
+    let session = world.session(harness).await;
+    let said = world
+        .store()
+        .say(world.tenant, session, "Hello", world.clock.now())
+        .await
+        .unwrap();
+    let run = world.take(said.run_id).await;
+    assert_eq!(run.status, RunStatus::Succeeded, "{run:#?}");
+    let expected = [("user", "Hello"), ("assistant", "Hello")];
+    assert_eq!(
+        world.words(session).await,
+        expected.map(|(a, b)| (a.to_owned(), b.to_owned()))
+    );
+}
+
+pub(crate) async fn a_person_and_a_schedule_at_the_same_moment_are_two_turns_in_order(
+    world: &World,
+) {
+    let script = world.script();
+    let harness = world.harness(&script).await;
+    let session = world.session(harness).await;
+    let mut new = world.automation(harness, SessionMode::Bound);
+    new.bound_session_key = Some(format!("web:{session}"));
+    world
+        .store()
+        .create_automation(world.tenant, &new, world.clock.now())
+        .await
+        .unwrap();
+
+    let now = world.clock.advance(Duration::from_secs(10));
+    let (said, fired) = tokio::join!(
+        world.store().say(world.tenant, session, "Hello", now),
+        world.store().fire_due(world.scope(), now),
+    );
+    said.unwrap();
+    assert_eq!(fired.unwrap().occurrences, 1);
+    let filter = RunFilter {
+        session: Some(session),
+        ..RunFilter::default()
+    };
+    let mut statuses: Vec<_> = world
+        .store()
+        .runs(world.scope(), filter, 10)
+        .await
+        .unwrap()
+        .iter()
+        .map(|run| run.status)
+        .collect();
+    statuses.sort();
+    assert_eq!(statuses, [RunStatus::Queued, RunStatus::Deferred]);
+
+    world.take_turns().await;
+    let roles: Vec<_> = world
+        .words(session)
+        .await
+        .into_iter()
+        .map(|(role, _)| role)
+        .collect();
+    assert_eq!(roles, ["user", "assistant", "user", "assistant"]);
+    assert_eq!(world.ledger(&script).prompts().len(), 2);
+}
+
+pub(crate) async fn a_session_that_must_settle_is_not_restored_before_its_time(world: &World) {
+    let script = world.script();
+    let mut config = HarnessConfig::new(script.command().unwrap());
+    config.restore_after_seconds = 60;
+    let harness = world.harness_with(&config).await;
+    let session = world.session(harness).await;
+    let say = async |words| {
+        let now = world.clock.now();
+        world
+            .store()
+            .say(world.tenant, session, words, now)
+            .await
+            .unwrap()
+            .run_id
+    };
+    let first = say("One").await;
+    world.take(first).await;
+
+    let second = say("Two").await;
+    let turn = world.take(second);
+    let advance = async {
+        while world
+            .store()
+            .run(world.scope(), second)
+            .await
+            .unwrap()
+            .started_at
+            .is_none()
+        {
+            tokio::task::yield_now().await;
+        }
+        // Its turn has begun, and no agent was started for it.
+        assert_eq!(world.ledger(&script).prompts().len(), 1);
+        world.clock.advance(Duration::from_mins(1));
+    };
+    let (ended, ()) = tokio::join!(turn, advance);
+    assert_eq!(ended.status, RunStatus::Succeeded, "{ended:#?}");
+    assert_eq!(world.ledger(&script).prompts(), ["One", "Two"]);
+}

@@ -1,0 +1,52 @@
+//! Raw JSON lines on standard input and output.
+
+use std::{
+    io::{self, BufRead, Write},
+    sync::mpsc::{self, Receiver},
+    thread,
+};
+
+use serde_json::{Value, json};
+
+/// Reads messages in a thread of its own, so that a busy agent still hears.
+pub(super) fn read_input() -> Receiver<Value> {
+    let (heard, messages) = mpsc::channel();
+    thread::spawn(move || {
+        for line in io::stdin().lock().lines().map_while(Result::ok) {
+            let message = serde_json::from_str(&line).unwrap_or(Value::Null);
+            if heard.send(message).is_err() {
+                return;
+            }
+        }
+    });
+    messages
+}
+
+/// Writes bytes as they are.
+pub(super) fn write(bytes: &[u8]) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(bytes)?;
+    stdout.flush()
+}
+
+pub(super) fn send(message: &Value) -> io::Result<()> {
+    write(format!("{message}\n").as_bytes())
+}
+
+pub(super) fn answer(id: &Value, result: &Value) -> io::Result<()> {
+    send(&json!({"jsonrpc": "2.0", "id": id, "result": result}))
+}
+
+pub(super) fn refuse(id: &Value, code: i32, message: &str) -> io::Result<()> {
+    let error = json!({"code": code, "message": message});
+    send(&json!({"jsonrpc": "2.0", "id": id, "error": error}))
+}
+
+pub(super) fn update(session: &str, update: &Value) -> io::Result<()> {
+    let params = json!({"sessionId": session, "update": update});
+    send(&json!({"jsonrpc": "2.0", "method": "session/update", "params": params}))
+}
+
+pub(super) fn chunk(kind: &str, text: &str) -> Value {
+    json!({"sessionUpdate": kind, "content": {"type": "text", "text": text}})
+}

@@ -1,0 +1,196 @@
+//! One prompt: telling the agent, taking what it says, and stopping it when it must stop.
+
+use std::{sync::Arc, time::Duration};
+
+use agent::{Agent, PromptEnd, PromptError};
+use model::{RunId, outcome::StopReason, policy::Policies, turn::Settled};
+use tokio::{
+    sync::{mpsc, watch},
+    time::{Instant, MissedTickBehavior, interval, sleep_until},
+};
+
+use crate::{
+    ledger::Ledger,
+    pulse::{Pulse, Stop},
+    recorder::Recorder,
+    warn,
+};
+
+/// How often text being written and rows of the transcript are flushed at the most.
+const FLUSH: Duration = Duration::from_millis(200);
+
+/// How long an agent may take to end its turn after it was asked to stop.
+const CANCEL_GRACE: Duration = Duration::from_secs(15);
+
+/// Updates that wait between the agent's output and here.
+const WAITING_UPDATES: usize = 256;
+
+/// How a prompt ended.
+pub(crate) enum End {
+    /// The agent answered, or failed to.
+    Answered(Result<PromptEnd, PromptError>),
+    /// It was stopped; whether the agent had ended its turn by then.
+    Stopped(Stop, bool),
+    /// It was silent for too long; whether it ended its turn when asked.
+    Inactive(bool),
+    /// It took too long; whether it ended its turn when asked.
+    Timeout(bool),
+}
+
+/// Why the agent was asked to stop.
+enum Asked {
+    Stop(Stop),
+    Inactive,
+    Timeout,
+}
+
+impl Asked {
+    fn end(self, ended: bool) -> End {
+        match self {
+            Self::Stop(stop) => End::Stopped(stop, ended),
+            Self::Inactive => End::Inactive(ended),
+            Self::Timeout => End::Timeout(ended),
+        }
+    }
+}
+
+/// What a conversation needs beside the agent.
+pub(crate) struct Setting<'a> {
+    pub(crate) ledger: &'a dyn Ledger,
+    pub(crate) run: RunId,
+    pub(crate) policies: &'a Policies,
+    pub(crate) deadline: Instant,
+    pub(crate) pulse: watch::Receiver<Pulse>,
+}
+
+/// Prompts the agent and stays until it has answered, or until waiting for it is over.
+pub(crate) async fn converse(
+    agent: &Agent,
+    prompt: &str,
+    recorder: &mut Recorder,
+    mut setting: Setting<'_>,
+) -> End {
+    let (sender, mut updates) = mpsc::channel(WAITING_UPDATES);
+    let mut answer = std::pin::pin!(agent.prompt(prompt, sender));
+    let mut flush = interval(FLUSH);
+    flush.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let inactivity = setting.policies.inactivity();
+    let mut silent_until = Instant::now() + inactivity;
+    let mut asked: Option<(Asked, Instant)> = None;
+
+    loop {
+        let give_up = asked.as_ref().map_or(setting.deadline, |(_, until)| *until);
+        tokio::select! {
+            biased;
+            Some(update) = updates.recv() => {
+                silent_until = Instant::now() + inactivity;
+                recorder.take(update);
+            }
+            end = &mut answer => {
+                while let Ok(update) = updates.try_recv() {
+                    recorder.take(update);
+                }
+                return settle(asked, end);
+            }
+            Ok(()) = setting.pulse.changed() => {
+                let pulse = setting.pulse.borrow_and_update().clone();
+                // Fails only if the guard is gone, and then the answer says so.
+                agent.renew_lease(pulse.lease()).ok();
+                match pulse.stop {
+                    Some(Stop::Lost) => return End::Stopped(Stop::Lost, false),
+                    Some(stop) if asked.is_none() => {
+                        agent.cancel();
+                        asked = Some((Asked::Stop(stop), Instant::now() + CANCEL_GRACE));
+                    }
+                    _ => {}
+                }
+            }
+            _ = flush.tick() => {
+                if flush_out(setting.ledger, setting.run, recorder).await == Settled::Lost {
+                    return End::Stopped(Stop::Lost, false);
+                }
+            }
+            () = sleep_until(silent_until), if asked.is_none() => {
+                agent.cancel();
+                asked = Some((Asked::Inactive, Instant::now() + CANCEL_GRACE));
+            }
+            () = sleep_until(give_up) => {
+                if let Some((asked, _)) = asked {
+                    return asked.end(false);
+                }
+                agent.cancel();
+                asked = Some((Asked::Timeout, Instant::now() + CANCEL_GRACE));
+            }
+        }
+    }
+}
+
+/// What an answer means that may have been asked for.
+fn settle(asked: Option<(Asked, Instant)>, end: Result<PromptEnd, PromptError>) -> End {
+    match (asked, end) {
+        (None, end) => End::Answered(end),
+        // It was done before it heard: its own word stands.
+        (Some((Asked::Stop(_), _)), Ok(end)) if end.stop_reason == StopReason::EndTurn => {
+            End::Answered(Ok(end))
+        }
+        (Some((asked, _)), end) => asked.end(end.is_ok()),
+    }
+}
+
+/// Writes what has come since the last time. What could not be written stays for the next time.
+async fn flush_out(ledger: &dyn Ledger, run: RunId, recorder: &mut Recorder) -> Settled {
+    let pending = recorder.pending().to_vec();
+    if !pending.is_empty() {
+        let count = pending.len();
+        match ledger.record(run, pending).await {
+            Ok(Settled::Written) => recorder.written(count),
+            Ok(Settled::Lost) => return Settled::Lost,
+            Err(error) => warn(run, &error, "record the progress"),
+        }
+    }
+    let (position, text) = recorder.unseen();
+    if !text.is_empty() {
+        let (text, bytes) = (text.to_owned(), text.len());
+        match ledger.live(run, position, text).await {
+            Ok(Settled::Written) => recorder.seen(bytes),
+            Ok(Settled::Lost) => return Settled::Lost,
+            Err(error) => warn(run, &error, "record the progress"),
+        }
+    }
+    Settled::Written
+}
+
+/// Keeps an agent alive through a step that takes time, and gives up when the turn must stop.
+pub(crate) async fn attended<T>(
+    agent: Option<&Agent>,
+    pulse: &mut watch::Receiver<Pulse>,
+    deadline: Instant,
+    step: impl Future<Output = T>,
+) -> Result<T, Stopped> {
+    let mut step = std::pin::pin!(step);
+    loop {
+        let known = pulse.borrow_and_update().clone();
+        if let Some(stop) = known.stop {
+            return Err(Stopped::Order(stop));
+        }
+        if let Some(agent) = agent {
+            agent.renew_lease(known.lease()).ok();
+        }
+        tokio::select! {
+            done = &mut step => return Ok(done),
+            Ok(()) = pulse.changed() => {}
+            () = sleep_until(deadline) => return Err(Stopped::Timeout),
+        }
+    }
+}
+
+/// Why a step before the prompt was given up.
+pub(crate) enum Stopped {
+    Order(Stop),
+    Timeout,
+}
+
+/// A recorder on the clock and the entropy of the agents.
+pub(crate) fn recorder(agents: &crate::Agents) -> Recorder {
+    Recorder::new(Arc::clone(&agents.clock), Arc::clone(&agents.entropy))
+}

@@ -1,0 +1,432 @@
+//! One run, read from top to bottom.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use agent::{Agent, Exit, Grace, GuardProgram, Launch, Limits};
+use model::{
+    Clock, Entropy, RunId,
+    outcome::{Failure, FailureKind, Outcome},
+    turn::{Assignment, Begin, Finished, Settled},
+};
+use serde_json::{Value, json};
+use tokio::{
+    sync::{Notify, watch},
+    time::{Instant, sleep},
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    conversation::{End, Setting, Stopped, attended, converse, recorder},
+    failure::Classified,
+    ledger::{Ledger, LedgerError},
+    permissions::ByRules,
+    pulse::{Pulse, Stop, beat},
+    recorder::{Recorded, Recorder},
+    warn,
+};
+
+/// For a run that somebody else may take any moment: no time for gentleness.
+const AT_ONCE: Grace = Grace {
+    close: Duration::ZERO,
+    eof: Duration::ZERO,
+    term: Duration::ZERO,
+};
+
+/// How often the clock is asked while a session settles: clocks are set.
+const SETTLE_LOOK: Duration = Duration::from_millis(200);
+
+/// How agents are started, and what keeps them alive.
+#[derive(Clone)]
+pub struct Agents {
+    /// How guards are started.
+    pub guard: GuardProgram,
+    /// The server's environment, from which harnesses may pass variables on.
+    pub environment: BTreeMap<String, String>,
+    /// Tells the time.
+    pub clock: Arc<dyn Clock>,
+    /// Makes the ids of rows.
+    pub entropy: Arc<dyn Entropy>,
+    /// The period of heartbeats.
+    pub heartbeat: Duration,
+    /// How long after a heartbeat an agent may live: less than the age at which it is stale.
+    pub lease: Duration,
+    /// How long each step of a shutdown may take.
+    pub grace: Grace,
+}
+
+/// What a running turn can be told from outside.
+#[derive(Clone)]
+pub struct Orders {
+    /// The server stops: end the turn and hand the run back.
+    pub hand_back: CancellationToken,
+    /// Ask the ledger at once what is wanted, without waiting for the next heartbeat.
+    pub beat: Arc<Notify>,
+}
+
+/// What became of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// Its turn was taken and has ended.
+    Finished,
+    /// Its turn was ended for the server to stop; another attempt waits.
+    HandedBack,
+    /// Its turn did not begin, and the ledger says why.
+    NotBegun,
+    /// It is no longer this worker's.
+    Lost,
+}
+
+/// Takes the turn of a run that is this worker's. When it answers, nothing of the agent's processes
+/// is left.
+pub async fn execute(
+    ledger: &dyn Ledger,
+    agents: &Agents,
+    run: RunId,
+    orders: &Orders,
+) -> Result<Ended, LedgerError> {
+    let claimed = Instant::now();
+    let assignment = match ledger.begin(run).await? {
+        Begin::Started(assignment) => assignment,
+        Begin::Lost => return Ok(Ended::Lost),
+        Begin::Held | Begin::Cancelled | Begin::Refused(_) => return Ok(Ended::NotBegun),
+    };
+    let lease_until = claimed + agents.lease;
+    let (sender, pulse) = watch::channel(Pulse {
+        lease_until,
+        stop: None,
+    });
+    let turn = async {
+        let finished = Turn {
+            ledger,
+            agents,
+            assignment: &assignment,
+            pulse,
+        }
+        .take()
+        .await;
+        match finished {
+            Some(finished) => finish(ledger, run, finished, agents.lease).await,
+            None => Ok(Ended::Lost),
+        }
+    };
+    let heartbeat = beat(ledger, run, orders, agents.heartbeat, agents.lease, &sender);
+    tokio::select! {
+        ended = turn => ended,
+        () = heartbeat => Ok(Ended::Lost),
+    }
+}
+
+/// Writes the end of a run. A ledger that is away is tried again for as long as the run is this
+/// worker's: a turn that was taken must not be taken for lost.
+async fn finish(
+    ledger: &dyn Ledger,
+    run: RunId,
+    finished: Finished,
+    patience: Duration,
+) -> Result<Ended, LedgerError> {
+    let handed_back = matches!(
+        &finished.outcome,
+        Outcome::Failed(Failure {
+            kind: FailureKind::HandedBack,
+            ..
+        })
+    );
+    let until = Instant::now() + patience;
+    let mut pause = Duration::from_millis(100);
+    loop {
+        match ledger.finish(run, finished.clone()).await {
+            Ok(Settled::Written) if handed_back => return Ok(Ended::HandedBack),
+            Ok(Settled::Written) => return Ok(Ended::Finished),
+            Ok(Settled::Lost) => return Ok(Ended::Lost),
+            Err(error) if !error.transient || Instant::now() + pause > until => return Err(error),
+            Err(error) => {
+                warn(run, &error, "write the end");
+                sleep(pause).await;
+                pause = (pause * 2).min(Duration::from_secs(5));
+            }
+        }
+    }
+}
+
+/// A turn under way.
+struct Turn<'a> {
+    ledger: &'a dyn Ledger,
+    agents: &'a Agents,
+    assignment: &'a Assignment,
+    pulse: watch::Receiver<Pulse>,
+}
+
+impl Turn<'_> {
+    /// Takes the turn; `None` if the run was lost.
+    async fn take(mut self) -> Option<Finished> {
+        let deadline = Instant::now() + self.assignment.policies.timeout();
+        let started = match self.start(deadline).await {
+            Ok(agent) => agent,
+            Err(early) => return give_up(early, &Value::Null),
+        };
+        let opened = self.open(&started, deadline).await;
+        let id = match opened {
+            Ok(id) => id,
+            Err(early) => {
+                let grace = match early.stopped {
+                    Some(Stop::Lost) => AT_ONCE,
+                    _ => self.agents.grace,
+                };
+                let exit = started.shutdown(grace).await;
+                return give_up(early, &process(&exit));
+            }
+        };
+        let mut recorder = recorder(self.agents);
+        let setting = Setting {
+            ledger: self.ledger,
+            run: self.assignment.run.id,
+            policies: &self.assignment.policies,
+            deadline,
+            pulse: self.pulse.clone(),
+        };
+        let prompt = &self.assignment.prompt.text;
+        let end = converse(&started, prompt, &mut recorder, setting).await;
+        if matches!(end, End::Stopped(Stop::Lost, _)) {
+            started.shutdown(AT_ONCE).await;
+            return None;
+        }
+        let exit = self.shutdown(started).await;
+        self.finished(end, id, recorder, &exit).await
+    }
+
+    async fn start(&mut self, deadline: Instant) -> Result<Agent, Early> {
+        let assignment = self.assignment;
+        let config = &assignment.harness.config;
+        let settled = self.settled();
+        attended(None, &mut self.pulse, deadline, settled).await?;
+        let cwd = PathBuf::from(&assignment.session.cwd);
+        make_own_folder(&cwd, &assignment.session.id.to_string());
+        let launch = Launch {
+            command: config.command.clone(),
+            cwd,
+            env: config.environment(&self.agents.environment),
+            guard: self.agents.guard.clone(),
+            marker: assignment.run.id.to_string(),
+            limits: Limits {
+                start: Duration::from_secs(config.start_seconds.into()),
+                restore: Duration::from_secs(config.restore_seconds.into()),
+                ..Limits::default()
+            },
+            lease: self.pulse.borrow().lease(),
+            authenticate: config.authenticate.clone(),
+        };
+        let rules = Arc::new(ByRules(assignment.permissions.clone()));
+        let start = Agent::start(launch, rules);
+        let started = attended(None, &mut self.pulse, deadline, start).await?;
+        started.map_err(|error| Early::failed(&error))
+    }
+
+    /// Waits until a session that has had one turn is old enough to be restored, where the harness
+    /// asks for that.
+    fn settled(&self) -> impl Future<Output = ()> + use<> {
+        let (seat, clock) = (&self.assignment.seat, Arc::clone(&self.agents.clock));
+        let age = self.assignment.harness.config.restore_after_seconds;
+        let waits = seat.acp_session_id.is_some() && seat.turns == 1;
+        let from = seat.updated_at + Duration::from_secs(age.into());
+        async move {
+            while waits && clock.now() < from {
+                sleep(from.since(clock.now()).min(SETTLE_LOOK)).await;
+            }
+        }
+    }
+
+    /// Opens the seat's session: the agent's memory where there is one, else a new one.
+    async fn open(
+        &mut self,
+        agent: &Agent,
+        deadline: Instant,
+    ) -> Result<model::AcpSessionId, Early> {
+        let assignment = self.assignment;
+        let config = &assignment.harness.config;
+        let cwd = Path::new(&assignment.session.cwd);
+        let open = async {
+            match &assignment.seat.acp_session_id {
+                None => agent.new_session(cwd, &[]).await,
+                Some(memory) => agent.restore(memory, cwd, &[], config.restore).await,
+            }
+        };
+        let opened = attended(Some(agent), &mut self.pulse, deadline, open).await?;
+        let opened = opened.map_err(|error| Early::failed(&error))?;
+
+        let seat = &assignment.seat.settings;
+        let mode = seat.mode.as_deref().or(config.mode.as_deref());
+        let mut settings = config.settings.clone();
+        settings.extend(seat.values.clone());
+        let apply = agent.apply_settings(mode, &settings);
+        let applied = attended(Some(agent), &mut self.pulse, deadline, apply).await?;
+        applied.map_err(|error| Early::failed(&error))?;
+        Ok(opened.id)
+    }
+
+    /// Shuts the agent down gently, and keeps it alive for as long as that takes.
+    async fn shutdown(&mut self, agent: Agent) -> Exit {
+        // The lease is renewed once more, to cover every step; the guard needs no more than that.
+        agent.renew_lease(self.pulse.borrow().lease()).ok();
+        agent.shutdown(self.agents.grace).await
+    }
+
+    /// The end of a turn that was prompted.
+    async fn finished(
+        &self,
+        end: End,
+        id: model::AcpSessionId,
+        recorder: Recorder,
+        exit: &Exit,
+    ) -> Option<Finished> {
+        let recorded = recorder.end();
+        let run = self.assignment.run.id;
+        if !recorded.pending.is_empty() {
+            match self.ledger.record(run, recorded.pending.clone()).await {
+                Ok(Settled::Written) => {}
+                Ok(Settled::Lost) => return None,
+                Err(error) => {
+                    warn(run, &error, "record the last");
+                }
+            }
+        }
+        let failed = |kind, message: &str| {
+            Outcome::Failed(Failure {
+                kind,
+                prompted: true,
+                message: message.into(),
+            })
+        };
+        let policies = &self.assignment.policies;
+        let mut error = None;
+        let (outcome, turn_ended) = match end {
+            End::Answered(Ok(end)) => (Outcome::Stopped(end.stop_reason), true),
+            End::Answered(Err(failure)) => {
+                error = Some(chain(&failure));
+                (Outcome::Failed(failure.failure(true)), false)
+            }
+            End::Stopped(Stop::Cancel(reason), ended) => (Outcome::Cancelled(reason), ended),
+            End::Stopped(Stop::HandBack, ended) => {
+                (failed(FailureKind::HandedBack, "the server stopped"), ended)
+            }
+            End::Stopped(Stop::Lost, _) => return None,
+            End::Inactive(ended) => {
+                let text = format!("the agent was silent for {} s", policies.inactivity_seconds);
+                (failed(FailureKind::Inactive, &text), ended)
+            }
+            End::Timeout(ended) => {
+                let text = format!("the turn took longer than {} s", policies.timeout_seconds);
+                (failed(FailureKind::Timeout, &text), ended)
+            }
+        };
+        let Recorded {
+            answer,
+            flags,
+            usage,
+            title,
+            diagnostics,
+            ..
+        } = recorded;
+        Some(Finished {
+            outcome,
+            answer,
+            acp_session_id: Some(id),
+            turn_ended,
+            flags,
+            usage,
+            title,
+            diagnostics: json!({ "process": process(exit), "updates": diagnostics }),
+            error,
+        })
+    }
+}
+
+/// The end of a turn that never came to its prompt, with what its process left behind; `None` if the
+/// run was lost.
+fn give_up(early: Early, process: &Value) -> Option<Finished> {
+    let outcome = match early.stopped {
+        Some(Stop::Lost) => return None,
+        Some(Stop::Cancel(reason)) => Outcome::Cancelled(reason),
+        Some(Stop::HandBack) | None => Outcome::Failed(early.failure),
+    };
+    Some(Finished {
+        diagnostics: json!({ "process": process }),
+        error: early.error,
+        ..Finished::bare(outcome)
+    })
+}
+
+/// Why a turn did not come to its prompt.
+struct Early {
+    stopped: Option<Stop>,
+    failure: Failure,
+    error: Option<String>,
+}
+
+impl Early {
+    fn failed(error: &impl Classified) -> Self {
+        Self {
+            stopped: None,
+            failure: error.failure(false),
+            error: Some(chain(error)),
+        }
+    }
+}
+
+impl From<Stopped> for Early {
+    fn from(stopped: Stopped) -> Self {
+        let (stopped, kind, message) = match stopped {
+            Stopped::Order(stop) => (Some(stop), FailureKind::HandedBack, "the server stopped"),
+            Stopped::Timeout => (
+                None,
+                FailureKind::Timeout,
+                "the turn's time was over before its prompt",
+            ),
+        };
+        let failure = Failure {
+            kind,
+            prompted: false,
+            message: message.into(),
+        };
+        Self {
+            stopped,
+            failure,
+            error: None,
+        }
+    }
+}
+
+/// Makes the folder of a session that has one of its own. A folder that was given must be there.
+fn make_own_folder(cwd: &Path, session: &str) {
+    if cwd.ends_with(session)
+        && let Err(error) = std::fs::create_dir_all(cwd)
+    {
+        // Starting the agent says the same, with the run's name.
+        tracing::warn!(%error, "failed to make the folder {}", cwd.display());
+    }
+}
+
+/// An error with all that led to it.
+fn chain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(": ")
+}
+
+/// What an agent's process left behind, for the run record.
+fn process(exit: &Exit) -> Value {
+    json!({
+        "status": exit.status.to_string(),
+        "ended_by": format!("{:?}", exit.how).to_lowercase(),
+        "lease_over": exit.lease_over,
+        "stderr_tail": exit.stderr_tail,
+        "noise_tail": exit.noise_tail,
+        "dropped_lines": exit.dropped_lines,
+    })
+}

@@ -1,0 +1,75 @@
+//! What an agent's errors mean for a run.
+
+use agent::{OpenError, PromptError, SettingsError, StartError};
+use model::outcome::{Failure, FailureKind};
+
+/// An error of the agent, told apart by what follows from it.
+pub(crate) trait Classified: std::error::Error {
+    fn kind(&self) -> FailureKind;
+
+    /// The failure of a run, with the error's own words for people.
+    fn failure(&self, prompted: bool) -> Failure {
+        Failure {
+            kind: self.kind(),
+            prompted,
+            message: self.to_string(),
+        }
+    }
+}
+
+impl Classified for StartError {
+    fn kind(&self) -> FailureKind {
+        match self {
+            Self::NoCommand
+            | Self::WorkingDirectory { .. }
+            | Self::Guard { .. }
+            | Self::Program { .. }
+            | Self::AgentExited(_)
+            | Self::Timeout { .. } => FailureKind::Start,
+            Self::SignInUnknown { .. } => FailureKind::SignIn,
+            Self::Version { .. } | Self::Refused { .. } | Self::Malformed(_) => {
+                FailureKind::Protocol
+            }
+        }
+    }
+}
+
+impl Classified for OpenError {
+    fn kind(&self) -> FailureKind {
+        match self {
+            Self::Unsupported { .. } | Self::Refused { .. } => FailureKind::Restore,
+            Self::Busy { .. } => FailureKind::RestoreBusy,
+            Self::Gone { .. } => FailureKind::RestoreGone,
+            Self::SignInNeeded { .. } => FailureKind::SignIn,
+            Self::Timeout { .. } => FailureKind::Start,
+            Self::AgentExited(_) => FailureKind::AgentExited,
+            Self::LineTooLong { .. } | Self::Malformed(_) => FailureKind::Protocol,
+        }
+    }
+}
+
+impl Classified for SettingsError {
+    fn kind(&self) -> FailureKind {
+        match self {
+            Self::AgentExited(_) => FailureKind::AgentExited,
+            Self::Timeout { .. } => FailureKind::Start,
+            Self::Malformed(_) => FailureKind::Protocol,
+            _ => FailureKind::Settings,
+        }
+    }
+}
+
+impl Classified for PromptError {
+    fn kind(&self) -> FailureKind {
+        match self {
+            // The guard killed the agent because nobody renewed its lease: this worker was frozen,
+            // or cut off from its ledger.
+            Self::AgentExited(ended) if ended.lease_over => FailureKind::WorkerLost,
+            Self::AgentExited(_) => FailureKind::AgentExited,
+            Self::AgentError { .. } => FailureKind::AgentError,
+            Self::NoSession | Self::Overlap | Self::LineTooLong { .. } | Self::Protocol(_) => {
+                FailureKind::Protocol
+            }
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! Where a turn's lasting effects go.
+
+use futures::future::BoxFuture;
+use model::{
+    RunId,
+    turn::{Beat, Begin, Entry, Finished, Settled},
+};
+
+/// Why a ledger could not be reached, or failed. The write may or may not have happened; every write
+/// can be made again.
+#[derive(Debug, thiserror::Error)]
+#[error("write the ledger")]
+pub struct LedgerError {
+    /// What failed.
+    pub source: Box<dyn std::error::Error + Send + Sync>,
+    /// Whether the same write may succeed later: a database that is away, or busy.
+    pub transient: bool,
+}
+
+/// Keeps what a turn does. A worker's ledger writes to the store; a runtime's will call the API.
+pub trait Ledger: Send + Sync {
+    /// Begins the turn of a run that is this worker's.
+    fn begin(&self, run: RunId) -> BoxFuture<'_, Result<Begin, LedgerError>>;
+
+    /// Says that the run is still being executed, and asks what is wanted of it.
+    fn heartbeat(&self, run: RunId) -> BoxFuture<'_, Result<Beat, LedgerError>>;
+
+    /// Writes rows of the transcript; a row under an id that is there already replaces it.
+    fn record(
+        &self,
+        run: RunId,
+        entries: Vec<Entry>,
+    ) -> BoxFuture<'_, Result<Settled, LedgerError>>;
+
+    /// Adds to the text that viewers see being written, at a position in bytes.
+    fn live(
+        &self,
+        run: RunId,
+        position: u64,
+        text: String,
+    ) -> BoxFuture<'_, Result<Settled, LedgerError>>;
+
+    /// Ends the run.
+    fn finish(&self, run: RunId, finished: Finished)
+    -> BoxFuture<'_, Result<Settled, LedgerError>>;
+}
