@@ -124,18 +124,18 @@ fn sentences(turn: &Turn, earlier: &[Turn]) -> Vec<String> {
         "This is turn {} of this session.",
         earlier.len() + 1
     )];
-    let asked = repeated(earlier);
-    let skipped = asked.len().saturating_sub(QUOTED_REQUESTS);
+    let quotes = quotes(earlier);
+    let skipped = quotes.len().saturating_sub(QUOTED_REQUESTS);
     if skipped > 0 {
         said.push(format!(" I remember {} requests.", earlier.len()));
     }
-    for (index, request) in asked.iter().enumerate().skip(skipped) {
+    for (index, before) in quotes.iter().enumerate().skip(skipped) {
         let lead = if index == skipped {
             " Before, you asked: "
         } else {
             "; "
         };
-        said.push(format!("{lead}{request}"));
+        said.push(format!("{lead}{before}"));
     }
     if !earlier.is_empty() {
         said.push(".".to_owned());
@@ -145,26 +145,28 @@ fn sentences(turn: &Turn, earlier: &[Turn]) -> Vec<String> {
     said
 }
 
-/// The earlier requests, quoted, each run of the same one once.
-fn repeated(earlier: &[Turn]) -> Vec<String> {
-    let mut runs: Vec<(String, usize)> = Vec::new();
-    for turn in earlier {
+/// The requests in quotes, the oldest first. One that was repeated is there once, with its count.
+fn quotes(turns: &[Turn]) -> Vec<String> {
+    let mut counted: Vec<(String, usize)> = Vec::new();
+    for turn in turns {
         let end = match turn.end {
             Some(End::Answered) => "",
             Some(End::Cancelled) => " (cancelled)",
             None => " (interrupted)",
         };
-        let request = format!("\"{}\"{end}", quote(&turn.asked));
-        match runs.last_mut() {
-            Some((last, times)) if *last == request => *times += 1,
-            _ => runs.push((request, 1)),
+        let quoted = format!("\"{}\"{end}", quote(&turn.asked));
+        match counted.last_mut() {
+            Some((last, count)) if *last == quoted => *count += 1,
+            _ => counted.push((quoted, 1)),
         }
     }
-    let shown = runs.into_iter().map(|(request, times)| match times {
-        1 => request,
-        times => format!("{request} ({times} times)"),
-    });
-    shown.collect()
+    counted
+        .into_iter()
+        .map(|(quoted, count)| match count {
+            1 => quoted,
+            count => format!("{quoted} ({count} times)"),
+        })
+        .collect()
 }
 
 /// The tool call in which the agent looks into its memory.
@@ -197,13 +199,11 @@ fn chunk(text: &str) -> ContentChunk {
     ContentChunk::new(ContentBlock::from(text))
 }
 
-/// The last paragraph of a request, which is where people come to the point, on one line and cut to
-/// a length that can be read in passing.
+/// The end of a text on one line, cut to a length that can be read in passing. What stands before its
+/// last paragraph is taken for an introduction, as scheduled requests have one.
 fn quote(text: &str) -> String {
-    let mut paragraphs = text.rsplit("\n\n").map(str::trim);
-    let point = paragraphs.find(|paragraph| !paragraph.is_empty());
-    let words = point.unwrap_or_default().split_whitespace();
-    let line = words.collect::<Vec<_>>().join(" ");
+    let last = text.trim_end().rsplit("\n\n").next().unwrap_or(text);
+    let line = last.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut cut: String = line.chars().take(QUOTE_CHARS).collect();
     if cut.len() < line.len() {
         cut.push('…');
