@@ -1,6 +1,6 @@
 //! Making an automation from what people write, with everything that is refused.
 
-use std::{path::PathBuf, time::Duration};
+use std::path::PathBuf;
 
 use model::{
     Timestamp,
@@ -200,7 +200,7 @@ fn spec(timing: &Timing, zone: &str, now: Timestamp) -> Result<Spec, Error> {
             let period: schedule::Period = period.parse()?;
             Spec::Every {
                 period,
-                anchor: whole_second(now + period.duration()),
+                anchor: now.ceil_second() + period.duration(),
                 zone: zone_name,
             }
         }
@@ -213,11 +213,4 @@ fn spec(timing: &Timing, zone: &str, now: Timestamp) -> Result<Spec, Error> {
         return Err(Error::NothingLeft { at: now });
     }
     Ok(spec)
-}
-
-/// Cuts an instant to its second, since that is how people read it. No period is shorter than a second,
-/// so an anchor that lies one ahead stays ahead.
-fn whole_second(at: Timestamp) -> Timestamp {
-    let fraction = at.as_microsecond().rem_euclid(1_000_000);
-    at.saturating_sub(Duration::from_micros(u64::try_from(fraction).unwrap_or(0)))
 }

@@ -87,18 +87,18 @@ impl Sequence<'_> {
         let seconds = [0, 1, 30, 600, 3600][self.chance.below(5)];
         self.stage.wait(seconds);
         self.stage.clock.advance(Duration::from_millis(1));
-        match self.chance.below(20) {
+        match self.chance.below(24) {
             0 => self.make_session().await,
             1 => self.make_automation().await,
             2..=4 => self.say().await,
             5 | 6 => self.fire().await,
             7 => format!("fire_due {:?}", self.stage.fire_due().await),
-            8..=10 => self.claim().await,
-            11 | 12 => self.begin().await,
-            13..=15 => self.finish().await,
-            16 => self.cancel().await,
-            17 => self.move_session().await,
-            18 => self.beat_or_stall().await,
+            8 | 9 => self.claim().await,
+            10..=12 => self.begin().await,
+            13..=18 => self.finish().await,
+            19 => self.cancel().await,
+            20 => self.move_session().await,
+            21 => self.beat_or_stall().await,
             _ => self.change().await,
         }
     }
