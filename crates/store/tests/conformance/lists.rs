@@ -8,7 +8,10 @@ use model::{
 };
 use store::{RunFilter, Scope};
 
-use crate::{fixtures::TestStore, stage::Stage};
+use crate::{
+    fixtures::TestStore,
+    stage::{Stage, hourly},
+};
 
 pub(crate) async fn lists_hold_nothing_of_another_tenant(db: &TestStore) {
     let stage = Stage::set(db).await;
@@ -147,4 +150,53 @@ pub(crate) async fn a_tenants_name_gives_the_same_id_each_time(db: &TestStore) {
         .register_host(stage.tenant, stage.instance, "host", stage.now());
     again.await.unwrap();
     assert_eq!(db.count(Scope::System, "instances").await, 1);
+}
+
+pub(crate) async fn ids_are_found_between_two_others_and_only_the_tenants_own(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let (mut sessions, mut runs) = (Vec::new(), Vec::new());
+    for _ in 0..3 {
+        stage.wait(1);
+        let session = stage.session().await;
+        sessions.push(session);
+        runs.push(stage.say(session, "hello").await.run_id);
+    }
+    let scope = stage.scope();
+    let found_runs = async |scope, first, last, limit| {
+        let found = stage.store.run_ids_between(scope, first, last, limit).await;
+        found.unwrap()
+    };
+    assert_eq!(found_runs(scope, runs[0], runs[1], 9).await, runs[..2]);
+    assert_eq!(found_runs(scope, runs[1], runs[2], 1).await, runs[1..2]);
+    let found_sessions = async |scope, first, last, limit| {
+        let found = stage.store.session_ids_between(scope, first, last, limit);
+        found.await.unwrap()
+    };
+    let of_two = found_sessions(scope, sessions[0], sessions[1], 9).await;
+    assert_eq!(of_two, sessions[..2]);
+    let of_one = found_sessions(scope, sessions[1], sessions[2], 1).await;
+    assert_eq!(of_one, sessions[1..2]);
+
+    let other = stage.store.ensure_tenant("other", stage.now());
+    let other = Scope::Tenant(other.await.unwrap());
+    assert!(found_runs(other, runs[0], runs[2], 9).await.is_empty());
+    let others = found_sessions(other, sessions[0], sessions[2], 9).await;
+    assert!(others.is_empty());
+}
+
+pub(crate) async fn an_automations_triggers_are_listed_with_the_manual_one_first(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    // Made in one instant, they have ids in no particular order.
+    for name in ["a", "b", "c", "d", "e", "f"] {
+        let mut new = stage.new_automation(name, SessionMode::Fresh);
+        new.triggers = vec![hourly()];
+        let automation = stage.create(&new).await;
+        let triggers = stage.store.triggers(stage.scope(), automation).await;
+        let kinds: Vec<_> = triggers
+            .unwrap()
+            .iter()
+            .map(|trigger| trigger.spec.kind())
+            .collect();
+        assert_eq!(kinds, ["manual", hourly().kind()]);
+    }
 }

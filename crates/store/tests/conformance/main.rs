@@ -284,6 +284,8 @@ behaviours! {
             runs_are_listed_newest_first_by_session_automation_and_status,
             automations_and_harnesses_are_listed_by_name,
             a_tenants_name_gives_the_same_id_each_time,
+            ids_are_found_between_two_others_and_only_the_tenants_own,
+            an_automations_triggers_are_listed_with_the_manual_one_first,
         ]
         sequences: [
             a_random_sequence_keeps_the_invariants,
