@@ -24,7 +24,10 @@ pub use ledger::StoreLedger;
 pub use once::take_one;
 pub use pool::Stopped;
 
-use crate::{scheduler::Scheduler, watchdog::Watchdog};
+use crate::{
+    scheduler::Scheduler,
+    watchdog::{Watch, Watchdog},
+};
 
 /// Wakes the loops after something changed in the database. Cheap to clone.
 #[derive(Clone)]
@@ -74,6 +77,7 @@ impl Daemon {
         let watchdog = Watchdog {
             host: host.clone(),
             waker: waker.clone(),
+            watch: Watch::default(),
         };
         // Nobody wakes the watchdog: what it looks for is that nothing happens.
         let never = Arc::new(Notify::new());

@@ -55,7 +55,7 @@ pub(crate) struct Scheduler {
 impl Look for Scheduler {
     const NAME: &'static str = "scheduler";
 
-    async fn look(&self, now: Timestamp) -> Result<Option<Timestamp>, Error> {
+    async fn look(&mut self, now: Timestamp) -> Result<Option<Timestamp>, Error> {
         let tick = tick(&self.host, now).await?;
         if tick.started > 0 {
             self.waker.pool.notify_one();

@@ -94,6 +94,7 @@ impl ScriptedAgent {
                         return Ok(Played::Cancelled);
                     }
                 }
+                (Step::UntilCancelled, _) => drop(self.hear(|_| false)?),
                 (
                     Step::Ask {
                         call,
