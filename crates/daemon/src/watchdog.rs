@@ -10,7 +10,11 @@ pub async fn tick(host: &Host, now: Timestamp) -> Result<Vec<RunId>, Error> {
     let stale_before = now.saturating_sub(host.settings.heartbeat_stale);
     let mut stalled = host.store.stall(stale_before, now).await?;
     for (run, worker) in host.store.executing_on(host.instance).await? {
-        if is_gone(&worker, &host.worker) && host.store.stall_run(run, &worker, now).await? {
+        if !is_gone(&worker, &host.worker) {
+            continue;
+        }
+        sweep(run).await;
+        if host.store.stall_run(run, &worker, now).await? {
             stalled.push(run);
         }
     }
@@ -18,6 +22,18 @@ pub async fn tick(host: &Host, now: Timestamp) -> Result<Vec<RunId>, Error> {
         tracing::warn!(%run, "gave up {run}: its worker is lost");
     }
     Ok(stalled)
+}
+
+/// Kills what a lost worker's agent has left. Its guard has done so unless it was killed as well, and
+/// nothing of the old attempt may be alive when the next one starts.
+async fn sweep(run: RunId) {
+    let swept = tokio::task::spawn_blocking(move || agent::guard::sweep(&run.to_string())).await;
+    match swept {
+        Ok(Ok(0)) => {}
+        Ok(Ok(killed)) => tracing::warn!(%run, killed, "killed {killed} processes left by {run}"),
+        Ok(Err(error)) => tracing::error!(%run, %error, "failed to kill what {run} has left"),
+        Err(error) => tracing::error!(%run, %error, "failed to look for what {run} has left"),
+    }
 }
 
 /// The watchdog of one server. It looks at its own period, and when the oldest heartbeat can have

@@ -73,6 +73,8 @@ pub struct Seat {
     pub turns: i64,
     /// The mode and the settings that are applied after each restore.
     pub settings: SeatSettings,
+    /// When its memory last changed: at the end of each turn.
+    pub updated_at: Timestamp,
 }
 
 /// The mode and the settings of a seat, in the agent's own ids.

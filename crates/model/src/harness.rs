@@ -82,6 +82,10 @@ pub struct HarnessConfig {
     /// Settings that a session is given, in the agent's own ids and values.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: BTreeMap<String, String>,
+    /// How long after its first turn a session may be restored at the earliest, in seconds: for agents
+    /// that lose a session which is restored too soon.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub restore_after_seconds: u32,
     /// The longest that the agent may take to start and introduce itself, in seconds.
     #[serde(default = "default_start_seconds")]
     pub start_seconds: u32,
@@ -107,6 +111,14 @@ pub const PASSED_ENV: &[&str] = &[
     "XDG_DATA_HOME",
     "XDG_STATE_HOME",
 ];
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the form that serde calls"
+)]
+const fn is_zero(seconds: &u32) -> bool {
+    *seconds == 0
+}
 
 const fn default_start_seconds() -> u32 {
     60
@@ -134,6 +146,7 @@ impl HarnessConfig {
             permissions: PermissionRules::default(),
             mode: None,
             settings: BTreeMap::new(),
+            restore_after_seconds: 0,
             start_seconds: default_start_seconds(),
             restore_seconds: default_restore_seconds(),
         }

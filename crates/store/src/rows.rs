@@ -57,6 +57,7 @@ pub(crate) fn seat(row: &Row) -> Result<Seat, Error> {
         acp_session_id: row.optional("acp_session_id")?,
         turns: row.get("turns")?,
         settings: row.json("settings")?,
+        updated_at: row.get("updated_at")?,
     })
 }
 

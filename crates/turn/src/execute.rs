@@ -7,10 +7,9 @@ use std::{
     time::Duration,
 };
 
-use agent::{Agent, Exit, Grace, GuardProgram, Launch, Limits, Restore};
+use agent::{Agent, Exit, Grace, GuardProgram, Launch, Limits};
 use model::{
     Clock, Entropy, RunId,
-    harness::RestoreBy,
     outcome::{Failure, FailureKind, Outcome},
     turn::{Assignment, Begin, Finished, Settled},
 };
@@ -37,6 +36,9 @@ const AT_ONCE: Grace = Grace {
     eof: Duration::ZERO,
     term: Duration::ZERO,
 };
+
+/// How often the clock is asked while a session settles: clocks are set.
+const SETTLE_LOOK: Duration = Duration::from_millis(200);
 
 /// How agents are started, and what keeps them alive.
 #[derive(Clone)]
@@ -200,6 +202,8 @@ impl Turn<'_> {
     async fn start(&mut self, deadline: Instant) -> Result<Agent, Early> {
         let assignment = self.assignment;
         let config = &assignment.harness.config;
+        let settled = self.settled();
+        attended(None, &mut self.pulse, deadline, settled).await?;
         let cwd = PathBuf::from(&assignment.session.cwd);
         make_own_folder(&cwd, &assignment.session.id.to_string());
         let launch = Launch {
@@ -222,6 +226,20 @@ impl Turn<'_> {
         started.map_err(|error| Early::failed(&error))
     }
 
+    /// Waits until a session that has had one turn is old enough to be restored, where the harness
+    /// asks for that.
+    fn settled(&self) -> impl Future<Output = ()> + use<> {
+        let (seat, clock) = (&self.assignment.seat, Arc::clone(&self.agents.clock));
+        let age = self.assignment.harness.config.restore_after_seconds;
+        let waits = seat.acp_session_id.is_some() && seat.turns == 1;
+        let from = seat.updated_at + Duration::from_secs(age.into());
+        async move {
+            while waits && clock.now() < from {
+                sleep(from.since(clock.now()).min(SETTLE_LOOK)).await;
+            }
+        }
+    }
+
     /// Opens the seat's session: the agent's memory where there is one, else a new one.
     async fn open(
         &mut self,
@@ -234,14 +252,7 @@ impl Turn<'_> {
         let open = async {
             match &assignment.seat.acp_session_id {
                 None => agent.new_session(cwd, &[]).await,
-                Some(memory) => {
-                    let by = match config.restore {
-                        RestoreBy::Auto => Restore::Auto,
-                        RestoreBy::Resume => Restore::Resume,
-                        RestoreBy::Load => Restore::Load,
-                    };
-                    agent.restore(memory, cwd, &[], by).await
-                }
+                Some(memory) => agent.restore(memory, cwd, &[], config.restore).await,
             }
         };
         let opened = attended(Some(agent), &mut self.pulse, deadline, open).await?;

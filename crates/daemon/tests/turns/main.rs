@@ -32,5 +32,6 @@ scenarios! {
         a_continuous_automation_remembers_its_last_turn,
         a_persons_words_are_answered_in_the_session,
         a_person_and_a_schedule_at_the_same_moment_are_two_turns_in_order,
+        a_session_that_must_settle_is_not_restored_before_its_time,
     ]
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::{Clock as _, policy::SessionMode, run::RunStatus};
+use model::{Clock as _, harness::HarnessConfig, policy::SessionMode, run::RunStatus};
 use store::RunFilter;
 use testkit::scripted::Event;
 
@@ -141,4 +141,44 @@ pub(crate) async fn a_person_and_a_schedule_at_the_same_moment_are_two_turns_in_
         .collect();
     assert_eq!(roles, ["user", "assistant", "user", "assistant"]);
     assert_eq!(world.ledger(&script).prompts().len(), 2);
+}
+
+pub(crate) async fn a_session_that_must_settle_is_not_restored_before_its_time(world: &World) {
+    let script = world.script();
+    let mut config = HarnessConfig::new(script.command().unwrap());
+    config.restore_after_seconds = 60;
+    let harness = world.harness_with(&config).await;
+    let session = world.session(harness).await;
+    let say = async |words| {
+        let now = world.clock.now();
+        world
+            .store()
+            .say(world.tenant, session, words, now)
+            .await
+            .unwrap()
+            .run_id
+    };
+    let first = say("One").await;
+    world.take(first).await;
+
+    let second = say("Two").await;
+    let turn = world.take(second);
+    let advance = async {
+        while world
+            .store()
+            .run(world.scope(), second)
+            .await
+            .unwrap()
+            .started_at
+            .is_none()
+        {
+            tokio::task::yield_now().await;
+        }
+        // Its turn has begun, and no agent was started for it.
+        assert_eq!(world.ledger(&script).prompts().len(), 1);
+        world.clock.advance(Duration::from_mins(1));
+    };
+    let (ended, ()) = tokio::join!(turn, advance);
+    assert_eq!(ended.status, RunStatus::Succeeded, "{ended:#?}");
+    assert_eq!(world.ledger(&script).prompts(), ["One", "Two"]);
 }
