@@ -12,6 +12,7 @@ mod error;
 mod harnesses;
 mod journal;
 pub mod opening;
+mod prefixes;
 mod rows;
 mod runs;
 mod sessions;
