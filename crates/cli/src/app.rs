@@ -4,7 +4,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use agent::GuardProgram;
 use daemon::Settings;
-use model::{Clock, Entropy, InstanceId, TenantId};
+use model::{Clock, Entropy, InstanceId};
 use service::Service;
 use store::{Location, Store};
 
@@ -28,7 +28,6 @@ const NAME_DIGITS: usize = 8;
 pub(crate) struct App {
     pub(crate) service: Service,
     pub(crate) store: Store,
-    pub(crate) tenant: TenantId,
     pub(crate) folder: DataFolder,
     pub(crate) instance: InstanceId,
     pub(crate) clock: Arc<dyn Clock>,
@@ -106,7 +105,6 @@ impl App {
         Ok(Self {
             service,
             store,
-            tenant,
             folder,
             instance,
             clock,

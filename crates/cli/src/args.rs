@@ -40,7 +40,7 @@ pub(crate) enum Command {
 /// Options that every command takes.
 #[derive(Debug, Args)]
 pub(crate) struct Global {
-    /// The data folder [default: $XDG_DATA_HOME/matins or ~/.local/share/matins]
+    /// The data folder [default: matins in the user's data directory]
     #[arg(long, global = true, env = environment::DATA, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
     /// The database: a SQLite file or postgres://... [default: matins.db in the data folder]

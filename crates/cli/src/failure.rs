@@ -120,7 +120,7 @@ impl Failure {
 
     /// Tells what went wrong on standard error and gives the exit. Where whoever read the output has
     /// gone away, nothing is wrong and nothing is said.
-    pub(crate) fn report(&self, output: &Output) -> Exit {
+    pub(crate) fn report(&self, output: Output) -> Exit {
         if self
             .error
             .downcast_ref::<OutputError>()

@@ -54,7 +54,7 @@ pub(crate) async fn see_through(app: &App, run: Run, only_queue: bool) -> Result
     } else {
         app.output
             .aside("Nobody serves this data folder, so this process takes the turn.");
-        take(app, run, follower, signals).await
+        Box::pin(take(app, run, follower, signals)).await
     }
 }
 
@@ -203,9 +203,8 @@ impl<'a> Follower<'a> {
                 }
                 self.answer = Some(message.content.clone());
             }
-            Who::Aside => output.aside(&clean(&message.content)),
             Who::Tool => output.aside(&format!("[{}]", clean(&message.content))),
-            Who::Matins => output.aside(&clean(&message.content)),
+            Who::Aside | Who::Matins => output.aside(&clean(&message.content)),
         }
     }
 

@@ -42,7 +42,7 @@ fn main() -> ExitCode {
     let output = Output {
         json: cli.global.json,
     };
-    let exit = run(cli, output).unwrap_or_else(|failure| failure.report(&output));
+    let exit = run(cli, output).unwrap_or_else(|failure| failure.report(output));
     exit.into()
 }
 

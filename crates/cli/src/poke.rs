@@ -8,6 +8,7 @@ use std::{
     io,
     os::fd::AsRawFd,
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
@@ -97,7 +98,10 @@ pub(crate) struct PokeServer {
 
 impl PokeServer {
     /// Listens in `folder`, whose lock the caller holds: a socket that is there belongs to nobody.
-    pub(crate) fn start(folder: &Path, wake: impl Fn() + Send + 'static) -> io::Result<Self> {
+    pub(crate) fn start(
+        folder: &Path,
+        wake: impl Fn() + Send + Sync + 'static,
+    ) -> io::Result<Self> {
         let socket = folder.join(SOCKET);
         match fs::remove_file(&socket) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -105,13 +109,17 @@ impl PokeServer {
         }
         let address = Address::of(folder)?;
         let listener = UnixListener::bind(&address.path)?;
+        let wake = Arc::new(wake);
         let task = tokio::spawn(async move {
             loop {
                 match listener.accept().await {
                     Ok((stream, _)) => {
-                        if let Err(error) = serve_one(stream, &wake).await {
-                            tracing::debug!(%error, "failed to read a poke");
-                        }
+                        let wake = Arc::clone(&wake);
+                        tokio::spawn(async move {
+                            if let Err(error) = serve_one(stream, &*wake).await {
+                                tracing::debug!(%error, "failed to read a poke");
+                            }
+                        });
                     }
                     Err(error) => {
                         tracing::warn!(%error, "failed to accept a poke");
@@ -152,14 +160,11 @@ async fn serve_one(stream: UnixStream, wake: &impl Fn()) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    };
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
 
-    fn counting() -> (Arc<AtomicUsize>, impl Fn() + Send + 'static) {
+    fn counting() -> (Arc<AtomicUsize>, impl Fn() + Send + Sync + 'static) {
         let count = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&count);
         (count, move || {

@@ -1,11 +1,11 @@
 //! `matins demo`: watch an agent work on a schedule and remember.
 
-use std::{path::PathBuf, time::Duration};
+use std::{collections::HashSet, path::PathBuf, time::Duration};
 
 use model::{
-    SessionId, Timestamp,
+    RunId, SessionId, Timestamp,
     automation::AutomationState,
-    entity::{Run, SeatSettings},
+    entity::SeatSettings,
     permission::PermissionRules,
     policy::Policies,
     run::RunStatus,
@@ -48,8 +48,15 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PERIOD")]
     every: Option<Period>,
     /// Stop after so many turns
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    turns: Option<u32>,
+    #[arg(long, value_name = "N", value_parser = positive)]
+    turns: Option<usize>,
+}
+
+fn positive(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(number) if number > 0 => Ok(number),
+        _ => Err("expected a whole number from 1".into()),
+    }
 }
 
 pub(crate) async fn run(args: Args, global: &Global, output: Output) -> Result<Exit, Failure> {
@@ -65,15 +72,14 @@ pub(crate) async fn run(args: Args, global: &Global, output: Output) -> Result<E
         app: &app,
         begun,
         wanted: args.turns,
+        ended: HashSet::new(),
         transcript: None,
     };
     let watched = async {
         let view = automation(&app, args.every).await?;
         greet(&app, &view)?;
-        watch.transcript = match &view.session {
-            Some(session) => Some(Transcript::new(session.id, session.last_seq)),
-            None => None,
-        };
+        let session = view.session.as_ref();
+        watch.transcript = session.map(|it| Transcript::new(it.id, it.last_seq));
         app.poke().await;
         watch.go_on().await
     };
@@ -164,7 +170,8 @@ fn greet(app: &App, view: &AutomationView) -> Result<(), Failure> {
 struct Watch<'a> {
     app: &'a App,
     begun: Timestamp,
-    wanted: Option<u32>,
+    wanted: Option<usize>,
+    ended: HashSet<RunId>,
     transcript: Option<Transcript>,
 }
 
@@ -175,7 +182,7 @@ impl Watch<'_> {
             let ended = self.ended_turns().await?;
             self.look().await?;
             if let Some(wanted) = self.wanted
-                && ended >= u64::from(wanted)
+                && ended >= wanted
             {
                 return Ok(());
             }
@@ -184,18 +191,19 @@ impl Watch<'_> {
     }
 
     /// How many turns ended since this process began.
-    async fn ended_turns(&self) -> Result<u64, Failure> {
+    async fn ended_turns(&mut self) -> Result<usize, Failure> {
         let query = RunQuery {
             automation: Some(NAME.into()),
             limit: LOOKED_AT,
             ..RunQuery::default()
         };
         let runs = self.app.service.runs(&query).await?;
-        let ended = |run: &&Run| {
+        let ended = runs.iter().filter(|run| {
             let over = run.ended_at.is_some_and(|at| at >= self.begun);
             over && !matches!(run.status, RunStatus::Skipped | RunStatus::Missed)
-        };
-        Ok(runs.iter().filter(ended).count() as u64)
+        });
+        self.ended.extend(ended.map(|run| run.id));
+        Ok(self.ended.len())
     }
 
     async fn look(&mut self) -> Result<(), Failure> {

@@ -45,6 +45,7 @@ pub(crate) struct Output {
     pub(crate) json: bool,
 }
 
+#[expect(clippy::unused_self, reason = "whoever prints has an output")]
 impl Output {
     /// Prints a JSON document over several lines.
     pub(crate) fn document(self, value: &impl Serialize) -> Result<(), OutputError> {

@@ -67,7 +67,7 @@ pub(super) struct Args {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Policies")]
 struct PolicyOptions {
-    /// When an earlier run is still there: queue, skip, cancel_running or allow [default: queue; allow for
+    /// When an earlier run is still there: queue, skip, `cancel_running` or allow [default: queue; allow for
     /// fresh sessions]
     #[arg(long, value_name = "HOW")]
     overlap: Option<Overlap>,
