@@ -69,12 +69,16 @@ async fn command(cli: Cli, output: Output) -> Result<Exit, Failure> {
         return commands::demo::run(args, &global, output).await;
     }
     let app = App::open(&global, output).await?;
-    match command {
+    let database = app.store.database().clone();
+    let exit = match command {
         Command::Serve(args) => commands::serve::run(args, app).await,
         Command::Harness(args) => commands::harness::run(args, &app).await,
         Command::Automation(args) => commands::automation::run(args, &app).await,
         Command::Session(args) => commands::session::run(args, &app).await,
         Command::Run(args) => commands::run::run(args, &app).await,
         Command::Demo(_) | Command::DemoAgent(_) => Ok(Exit::Done),
-    }
+    };
+    // Folds SQLite's log into its file, so that a copy of that one file is a whole backup.
+    database.close().await;
+    exit
 }

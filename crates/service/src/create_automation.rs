@@ -200,7 +200,7 @@ fn spec(timing: &Timing, zone: &str, now: Timestamp) -> Result<Spec, Error> {
             let period: schedule::Period = period.parse()?;
             Spec::Every {
                 period,
-                anchor: now + period.duration(),
+                anchor: now.ceil_second() + period.duration(),
                 zone: zone_name,
             }
         }

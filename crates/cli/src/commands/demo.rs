@@ -101,6 +101,7 @@ pub(crate) async fn run(args: Args, global: &Global, output: Output) -> Result<E
     // What the last turn said while it was let end.
     watch.look().await?;
     farewell(&app, watch.transcript.as_ref().map(Transcript::session))?;
+    app.store.database().close().await;
     Ok(Exit::Done)
 }
 
@@ -221,15 +222,21 @@ impl Watch<'_> {
     }
 }
 
+/// What this program was called as, so that lines can be copied: `matins`, or a path to it.
+fn called() -> String {
+    std::env::args().next().unwrap_or_else(|| "matins".into())
+}
+
 fn farewell(app: &App, session: Option<SessionId>) -> Result<(), Failure> {
     let Some(session) = session.filter(|_| !app.output.json) else {
         return Ok(());
     };
     let folder = clean(&app.folder.path().display().to_string());
+    let matins = clean(&called());
     Ok(app.output.line(&format!(
-        "\n{stopped}\n  go on       matins demo --dir {folder}\n  look        matins --data {folder} \
-         session show {session}\n  talk        matins --data {folder} session say {session} \
-         \"Hello\"\n  real agents matins harness list",
+        "\n{stopped}\n  go on       {matins} demo --dir {folder}\n  look        {matins} --data {folder} \
+         session show {session}\n  talk        {matins} --data {folder} session say {session} \
+         \"Hello\"\n  real agents {matins} harness list",
         stopped = paint(BOLD, "Stopped. The session stays, and so does what it remembers."),
     ))?)
 }

@@ -91,6 +91,13 @@ pub(crate) fn seconds(text: &str) -> Result<u32, String> {
     u32::try_from(period.duration().as_secs()).map_err(|error| error.to_string())
 }
 
+/// Writes a length of time as people do: `1h30m`.
+pub(crate) fn length(seconds: u64) -> String {
+    let plain = format!("{seconds}s");
+    let period: Result<Period, _> = plain.parse();
+    period.map_or(plain, |period| period.to_string())
+}
+
 /// A text that is given as it is, or read from standard input where it is `-`.
 pub(crate) fn text(given: String) -> Result<String, Failure> {
     if given != "-" {

@@ -171,6 +171,20 @@ async fn a_new_automation_shows_its_next_five_fires_with_zone_and_offset() {
 }
 
 #[tokio::test]
+async fn equal_distances_begin_on_a_whole_second_after_now() {
+    let world = World::new().await;
+    world
+        .clock
+        .advance(std::time::Duration::from_micros(999_999));
+    let mut asked = request();
+    asked.zone = "UTC".into();
+    asked.timings = vec![Timing::Every("1s".into())];
+    let made = world.service.create_automation(&asked).await.unwrap();
+    let first = &made.next_fires[0].shown;
+    assert_eq!(first, "Sat 2026-11-21 09:00:01 +00:00 UTC");
+}
+
+#[tokio::test]
 async fn names_are_made_of_the_prompt_and_kept_apart() {
     let world = World::new().await;
     let mut asked = request();

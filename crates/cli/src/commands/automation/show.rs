@@ -5,7 +5,7 @@ use service::{AutomationView, Fire};
 
 use crate::{
     app::App,
-    commands::run::runs_table,
+    commands::{options::length, run::runs_table},
     failure::Failure,
     output::{ATTENTION, BOLD, clean, excerpt, paint, table},
 };
@@ -95,15 +95,18 @@ pub(super) async fn whole(app: &App, view: &AutomationView) -> Result<(), Failur
         (
             "catch-up",
             Some(format!(
-                "{} within {} s",
-                policies.catch_up, policies.catch_up_window_seconds
+                "{} within {}",
+                policies.catch_up,
+                length(policies.catch_up_window_seconds)
             )),
         ),
         (
             "limits",
             Some(format!(
-                "{} s a turn, {} s of silence, {} attempts",
-                policies.timeout_seconds, policies.inactivity_seconds, policies.retry.attempts
+                "{} a turn, {} of silence, {} attempts",
+                length(policies.timeout_seconds.into()),
+                length(policies.inactivity_seconds.into()),
+                policies.retry.attempts
             )),
         ),
         (
@@ -139,7 +142,7 @@ fn fires(app: &App, view: &AutomationView) -> Result<(), Failure> {
     }
     let spread = match view.automation.policies.jitter_seconds {
         0 => String::new(),
-        seconds => format!(", each up to {seconds} s later"),
+        seconds => format!(", each up to {} later", length(seconds.into())),
     };
     app.output.line(&format!("Next fires{spread}"))?;
     for Fire { shown, quiet, .. } in &view.next_fires {
