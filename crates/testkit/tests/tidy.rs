@@ -171,6 +171,22 @@ fn named_paths(page: &str) -> Vec<(usize, String)> {
     found
 }
 
+/// The identifiers that a page names between backticks, as parts of paths like `a_b` or `a::b`.
+fn named_identifiers(page: &str) -> Vec<&str> {
+    let codes = page
+        .lines()
+        .flat_map(|line| line.split('`').skip(1).step_by(2));
+    let identifier = |letter: char| letter.is_ascii_alphanumeric() || "_:".contains(letter);
+    let named = codes.filter_map(|code| {
+        let name = code.split('(').next()?;
+        (name.contains(['_', ':']) && name.chars().all(identifier)).then_some(name)
+    });
+    named
+        .flat_map(|name| name.split("::"))
+        .filter(|name| !name.is_empty())
+        .collect()
+}
+
 #[test]
 fn every_link_and_every_path_in_the_pages_leads_somewhere() {
     let root = repository().unwrap();
@@ -191,6 +207,22 @@ fn every_link_and_every_path_in_the_pages_leads_somewhere() {
         }
     }
     assert!(dead.is_empty(), "{dead:#?}");
+}
+
+#[test]
+fn what_the_architecture_names_is_in_the_code() {
+    let texts = texts().unwrap();
+    let page = texts.iter().find(|text| text.name == "ARCHITECTURE.md");
+    let named = named_identifiers(&page.unwrap().content);
+    assert!(!named.is_empty(), "nothing is named");
+    let code = |text: &&Text| {
+        let kind = Path::new(&text.name).extension();
+        kind.is_some_and(|kind| kind == "rs" || kind == "sql")
+    };
+    let code: Vec<_> = texts.iter().filter(code).collect();
+    let known = |name: &str| code.iter().any(|text| text.content.contains(name));
+    let unknown: Vec<_> = named.into_iter().filter(|name| !known(name)).collect();
+    assert!(unknown.is_empty(), "{unknown:?}");
 }
 
 #[test]
@@ -220,6 +252,8 @@ fn links_are_found_outside_of_code() {
     assert_eq!(links(page), expected);
     let page = "`crates/a` or `crates/*/b`, not `other/c`";
     assert_eq!(named_paths(page), [(1, "crates/a".to_owned())]);
+    let page = "`Store::fire_due(now)` and `a_b`, not `word` or `a_b/c`";
+    assert_eq!(named_identifiers(page), ["Store", "fire_due", "a_b"]);
 }
 
 #[test]
