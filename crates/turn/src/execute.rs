@@ -288,7 +288,8 @@ impl Turn<'_> {
 
     /// Shuts the agent down gently, and keeps it alive for as long as that takes.
     async fn shutdown(&mut self, agent: Agent) -> Exit {
-        // The lease is renewed once more, to cover every step; the guard needs no more than that.
+        // Renewed once more. The lease is longer than all steps together, unless heartbeats are set
+        // to go stale within seconds; the guard then ends what takes longer.
         agent.renew_lease(self.pulse.borrow().lease()).ok();
         agent.shutdown(self.agents.grace).await
     }
