@@ -12,7 +12,7 @@ pub async fn tick(host: &Host, now: Timestamp) -> Result<Tick, Error> {
         let fired = host.store.fire_due(Scope::System, now).await?;
         started += fired.occurrences;
         if fired.missed > 0 {
-            tracing::warn!(
+            tracing::info!(
                 missed = fired.missed,
                 "{} instants were missed",
                 fired.missed
