@@ -33,7 +33,7 @@ pub use exit::{Ended, Status};
 pub use guard::GuardProgram;
 pub use limits::Limits;
 pub use offers::{AuthMethod, Offers};
-pub use open::{McpServer, OpenError, Opened, Restore};
+pub use open::{McpServer, OpenError, Opened};
 pub use permission::{Decision, OptionKind, PermissionOption, PermissionRequest, Permissions};
 pub use prompt::{PromptEnd, PromptError};
 pub use settings::{Mode, Modes, Setting, SettingsError};

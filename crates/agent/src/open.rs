@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use model::AcpSessionId;
+use model::{AcpSessionId, harness::RestoreBy};
 use tokio::time::timeout;
 
 use crate::{
@@ -38,18 +38,6 @@ pub struct McpServer {
     pub args: Vec<String>,
     /// Variables set for it.
     pub env: BTreeMap<String, String>,
-}
-
-/// How a session is to be taken up again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Restore {
-    /// `session/resume` if the agent offers it, else `session/load`.
-    #[default]
-    Auto,
-    /// `session/resume` only: for agents whose `load` is broken.
-    Resume,
-    /// `session/load` only: for agents whose `resume` is broken.
-    Load,
 }
 
 /// A session that is open.
@@ -147,7 +135,7 @@ impl Agent {
         id: &AcpSessionId,
         cwd: &Path,
         servers: &[McpServer],
-        how: Restore,
+        how: RestoreBy,
     ) -> Result<Opened, OpenError> {
         let resume = self.resumes(how)?;
         let limit = self.limits.restore;
@@ -166,15 +154,15 @@ impl Agent {
     }
 
     /// Whether to use `session/resume` (or else `session/load`).
-    fn resumes(&self, how: Restore) -> Result<bool, OpenError> {
+    fn resumes(&self, how: RestoreBy) -> Result<bool, OpenError> {
         match (how, self.offers.resume, self.offers.load) {
-            (Restore::Auto | Restore::Resume, true, _) => Ok(true),
-            (Restore::Auto | Restore::Load, _, true) => Ok(false),
+            (RestoreBy::Auto | RestoreBy::Resume, true, _) => Ok(true),
+            (RestoreBy::Auto | RestoreBy::Load, _, true) => Ok(false),
             (_, resume, load) => Err(OpenError::Unsupported {
                 wanted: match how {
-                    Restore::Auto => "session/resume or session/load",
-                    Restore::Resume => "session/resume",
-                    Restore::Load => "session/load",
+                    RestoreBy::Auto => "session/resume or session/load",
+                    RestoreBy::Resume => "session/resume",
+                    RestoreBy::Load => "session/load",
                 },
                 offered: match (resume, load) {
                     (true, _) => "session/resume",

@@ -1,7 +1,8 @@
 //! The loops that make things happen on time: scheduler, workers, watchdog.
 //!
-//! **Invariants:** no HTTP server, and nothing shared with one but the database. Each loop is a
-//! `tick` that can be called by itself; one small runner owns sleeping, waking and stopping.
+//! **Invariants:** no HTTP server, and nothing shared with one but the database. Scheduler and
+//! watchdog are a `tick` each that can be called by itself, and one small runner owns their sleeping,
+//! waking and stopping. The pool of workers keeps its own time, since it waits for its turns.
 
 mod error;
 mod host;

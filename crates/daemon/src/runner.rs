@@ -1,4 +1,4 @@
-//! The one place where loops sleep, wake and stop.
+//! How the scheduler and the watchdog sleep, wake and stop.
 
 use std::{sync::Arc, time::Duration};
 

@@ -9,6 +9,7 @@ pub mod harness;
 pub mod ids;
 pub mod lifecycle;
 pub mod limits;
+pub mod nearest;
 pub mod occurrence;
 pub mod outcome;
 pub mod permission;

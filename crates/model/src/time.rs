@@ -52,6 +52,14 @@ impl Timestamp {
         Duration::from_micros(u64::try_from(micros).unwrap_or(0))
     }
 
+    /// This instant, or the next one that is a whole second.
+    #[must_use]
+    pub fn ceil_second(self) -> Self {
+        let over = self.as_microsecond().rem_euclid(1_000_000).unsigned_abs();
+        let rest = if over == 0 { 0 } else { 1_000_000 - over };
+        self + Duration::from_micros(rest)
+    }
+
     /// The instant `duration` before; the earliest one if there is none.
     #[must_use]
     pub fn saturating_sub(self, duration: Duration) -> Self {
@@ -123,6 +131,14 @@ mod tests {
         assert_eq!(Timestamp::from_jiff(fine).as_microsecond(), -1_000_001);
         let text: Timestamp = "2026-11-21T09:00:00.123456789Z".parse().unwrap();
         assert_eq!(text.to_string(), "2026-11-21T09:00:00.123456Z");
+    }
+
+    #[test]
+    fn an_instant_is_raised_to_a_whole_second() {
+        for (micros, raised) in [(0, 0), (1, 1), (1_000_000, 1), (1_999_999, 2), (-1, 0)] {
+            let at = Timestamp::from_microsecond(micros).unwrap().ceil_second();
+            assert_eq!(at.as_microsecond(), raised * 1_000_000, "{micros}");
+        }
     }
 
     #[test]

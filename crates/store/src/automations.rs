@@ -202,7 +202,9 @@ impl Store {
             tx.execute(sql!("automations/set_failures"), params![id, 0_i64, now])
                 .await?;
             for trigger in triggers(tx, id).await? {
-                let due = next_due(trigger.id, &trigger.spec, &automation.policies, now)?;
+                // Not before what was dealt with, though the clock may have been set back.
+                let after = trigger.last_scheduled_for.map_or(now, |last| last.max(now));
+                let due = next_due(trigger.id, &trigger.spec, &automation.policies, after)?;
                 tx.execute(
                     sql!("triggers/set_next"),
                     params![

@@ -68,8 +68,12 @@ macro_rules! transact {
                     Ok(()) => break Ok(value),
                     Err(error) => $crate::Error::from(error),
                 },
-                // Dropped without a commit, the transaction is as if it had never been.
-                Err(error) => error,
+                Err(error) => {
+                    // Its locks must be gone before it is done again: `skip locked` would pass over
+                    // them. Where that fails, so does the next try, and says why.
+                    let _ = transaction.rollback().await;
+                    error
+                }
             };
             lost = lost.saturating_add(error.weight());
             if lost > $crate::store::RACES {

@@ -8,11 +8,10 @@ use std::{
     time::Duration,
 };
 
-use agent::{Agent, Exit, Grace, GuardProgram, Launch, Limits, Restore, guard};
+use agent::{Agent, Exit, Grace, GuardProgram, Launch, Limits, guard};
 use futures::future::BoxFuture;
 use model::{
     Clock, Entropy, RunId,
-    harness::RestoreBy,
     outcome::{Failure, FailureKind, Outcome},
     turn::{Assignment, Begin, Finished, Settled},
 };
@@ -271,14 +270,7 @@ impl Turn<'_> {
         let open = async {
             match &assignment.seat.acp_session_id {
                 None => agent.new_session(cwd, &[]).await,
-                Some(memory) => {
-                    let by = match config.restore {
-                        RestoreBy::Auto => Restore::Auto,
-                        RestoreBy::Resume => Restore::Resume,
-                        RestoreBy::Load => Restore::Load,
-                    };
-                    agent.restore(memory, cwd, &[], by).await
-                }
+                Some(memory) => agent.restore(memory, cwd, &[], config.restore).await,
             }
         };
         let opened = attended(Some(agent), &mut self.pulse, deadline, open).await?;
@@ -296,7 +288,8 @@ impl Turn<'_> {
 
     /// Shuts the agent down gently, and keeps it alive for as long as that takes.
     async fn shutdown(&mut self, agent: Agent) -> Exit {
-        // The lease is renewed once more, to cover every step; the guard needs no more than that.
+        // Renewed once more. The lease is longer than all steps together, unless heartbeats are set
+        // to go stale within seconds; the guard then ends what takes longer.
         agent.renew_lease(self.pulse.borrow().lease()).ok();
         agent.shutdown(self.agents.grace).await
     }

@@ -1,6 +1,7 @@
 //! Agents that break the rules of the wire.
 
-use agent::{Limits, PromptError, StopReason, Update};
+use agent::{Limits, PromptError, Update};
+use model::outcome::StopReason;
 use testkit::scripted::{Crash, Step};
 use tokio::sync::mpsc;
 

@@ -2,8 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use agent::{Agent, Decision, PermissionRequest, Permissions, StopReason, Update};
+use agent::{Agent, Decision, PermissionRequest, Permissions, Update};
 use futures::future::{BoxFuture, pending, ready};
+use model::outcome::StopReason;
 use serde_json::json;
 use testkit::scripted::{Event, Step};
 use tokio::sync::mpsc;

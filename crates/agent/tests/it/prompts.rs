@@ -1,8 +1,7 @@
 //! Prompts, what is told meanwhile, and how they end.
 
-use agent::{
-    Cost, Grace, Limits, PlanEntry, PromptError, Status, StopReason, ToolCall, Update, Usage,
-};
+use agent::{Cost, Grace, Limits, PlanEntry, PromptError, Status, ToolCall, Update, Usage};
+use model::{harness::RestoreBy, outcome::StopReason};
 use serde_json::json;
 use testkit::scripted::{Crash, Event, Step};
 use tokio::sync::mpsc;
@@ -317,9 +316,7 @@ async fn a_whole_life_can_be_lived_in_a_spawned_task() {
     let life = tokio::spawn(async move {
         let agent = start(launch).await.unwrap();
         let opened = agent.new_session(&cwd, &[]).await.unwrap();
-        let restored = agent
-            .restore(&opened.id, &cwd, &[], agent::Restore::Auto)
-            .await;
+        let restored = agent.restore(&opened.id, &cwd, &[], RestoreBy::Auto).await;
         agent
             .apply_settings(None, &std::collections::BTreeMap::new())
             .await

@@ -2,8 +2,8 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use agent::{Limits, McpServer, OpenError, Restore};
-use model::AcpSessionId;
+use agent::{Limits, McpServer, OpenError};
+use model::{AcpSessionId, harness::RestoreBy};
 use testkit::scripted::{Event, Offers, OnRestore, Script, Step};
 
 use crate::support::{World, events, ledger, say, start, text};
@@ -18,7 +18,7 @@ fn server() -> McpServer {
 }
 
 /// Restores the one session of the world and answers how that went.
-async fn restore(world: &World, script: &Script, how: Restore) -> Result<(), OpenError> {
+async fn restore(world: &World, script: &Script, how: RestoreBy) -> Result<(), OpenError> {
     let opened = world.used_session(&world.script()).await;
     let agent = world.start(script).await;
     let restored = agent.restore(&opened.id, world.cwd(), &[], how).await;
@@ -49,11 +49,11 @@ fn restored_by(script: &Script) -> Vec<&'static str> {
 #[tokio::test]
 async fn resume_is_used_if_offered_else_load_unless_the_harness_says_which() {
     for (resume, load, how, expected) in [
-        (true, true, Restore::Auto, "resume"),
-        (true, false, Restore::Auto, "resume"),
-        (false, true, Restore::Auto, "load"),
-        (true, true, Restore::Load, "load"),
-        (true, true, Restore::Resume, "resume"),
+        (true, true, RestoreBy::Auto, "resume"),
+        (true, false, RestoreBy::Auto, "resume"),
+        (false, true, RestoreBy::Auto, "load"),
+        (true, true, RestoreBy::Load, "load"),
+        (true, true, RestoreBy::Resume, "resume"),
     ] {
         let world = World::new();
         let script = offering(&world, resume, load);
@@ -65,9 +65,9 @@ async fn resume_is_used_if_offered_else_load_unless_the_harness_says_which() {
 #[tokio::test]
 async fn what_is_not_offered_is_a_clear_failure_and_never_a_new_session() {
     for (resume, load, how) in [
-        (false, false, Restore::Auto),
-        (false, true, Restore::Resume),
-        (true, false, Restore::Load),
+        (false, false, RestoreBy::Auto),
+        (false, true, RestoreBy::Resume),
+        (true, false, RestoreBy::Load),
     ] {
         let world = World::new();
         let script = offering(&world, resume, load);
@@ -90,7 +90,7 @@ async fn gone_has_no_single_code_so_the_list_decides() {
         let agent = world.start(&script).await;
         let id = AcpSessionId::new("never-made");
         let error = agent
-            .restore(&id, world.cwd(), &[], Restore::Auto)
+            .restore(&id, world.cwd(), &[], RestoreBy::Auto)
             .await
             .unwrap_err();
         assert_eq!(error, OpenError::Gone { id }, "{code}");
@@ -106,7 +106,7 @@ async fn a_session_that_is_listed_is_not_gone_whatever_the_code() {
         code: -32002,
         message: "disk is full".into(),
     };
-    let error = restore(&world, &script, Restore::Auto).await.unwrap_err();
+    let error = restore(&world, &script, RestoreBy::Auto).await.unwrap_err();
     assert_eq!(
         error,
         OpenError::Refused {
@@ -126,7 +126,7 @@ async fn without_a_list_only_the_protocols_code_means_gone() {
         let agent = world.start(&script).await;
         let id = AcpSessionId::new("never-made");
         let error = agent
-            .restore(&id, world.cwd(), &[], Restore::Auto)
+            .restore(&id, world.cwd(), &[], RestoreBy::Auto)
             .await
             .unwrap_err();
         assert_eq!(
@@ -147,7 +147,7 @@ async fn a_session_that_was_never_prompted_is_gone() {
     world.end(agent).await;
     let agent = world.start(&script).await;
     let error = agent
-        .restore(&opened.id, world.cwd(), &[], Restore::Auto)
+        .restore(&opened.id, world.cwd(), &[], RestoreBy::Auto)
         .await
         .unwrap_err();
     assert!(matches!(error, OpenError::Gone { .. }), "{error:?}");
@@ -162,7 +162,7 @@ async fn restoring_in_another_folder_fails() {
     let agent = world.start(&script).await;
     let elsewhere = world.path("home");
     let error = agent
-        .restore(&opened.id, &elsewhere, &[], Restore::Auto)
+        .restore(&opened.id, &elsewhere, &[], RestoreBy::Auto)
         .await
         .unwrap_err();
     assert!(matches!(error, OpenError::Refused { .. }), "{error:?}");
@@ -183,7 +183,7 @@ async fn in_use_elsewhere_is_busy_and_not_gone() {
             code,
             message: message.into(),
         };
-        let error = restore(&world, &script, Restore::Auto).await.unwrap_err();
+        let error = restore(&world, &script, RestoreBy::Auto).await.unwrap_err();
         assert_eq!(matches!(error, OpenError::Busy { .. }), busy, "{error:?}");
     }
 }
@@ -196,7 +196,7 @@ async fn a_second_process_on_an_open_session_is_told_busy() {
     let (first, opened) = world.open(&script).await;
     let second = world.start(&script).await;
     let error = second
-        .restore(&opened.id, world.cwd(), &[], Restore::Auto)
+        .restore(&opened.id, world.cwd(), &[], RestoreBy::Auto)
         .await
         .unwrap_err();
     assert!(matches!(error, OpenError::Busy { .. }), "{error:?}");
@@ -216,7 +216,7 @@ async fn what_load_replays_is_discarded() {
     let opened = world.used_session(&script).await;
     let agent = world.start(&script).await;
     agent
-        .restore(&opened.id, world.cwd(), &[], Restore::Auto)
+        .restore(&opened.id, world.cwd(), &[], RestoreBy::Auto)
         .await
         .unwrap();
     let (end, told) = say(&agent, "second").await;
@@ -230,7 +230,7 @@ async fn a_null_answer_to_load_is_legal() {
     let world = World::new();
     let mut script = offering(&world, false, true);
     script.on_restore = OnRestore::Null;
-    restore(&world, &script, Restore::Auto).await.unwrap();
+    restore(&world, &script, RestoreBy::Auto).await.unwrap();
 }
 
 #[tokio::test]
@@ -241,7 +241,7 @@ async fn folder_and_mcp_servers_are_sent_again() {
     let opened = agent.new_session(world.cwd(), &[server()]).await.unwrap();
     say(&agent, "first").await.0.unwrap();
     world.end(agent).await;
-    for how in [Restore::Resume, Restore::Load] {
+    for how in [RestoreBy::Resume, RestoreBy::Load] {
         let agent = world.start(&script).await;
         agent
             .restore(&opened.id, world.cwd(), &[server()], how)
@@ -276,7 +276,7 @@ async fn restoring_has_a_limit_of_its_own() {
     let agent = start(launch).await.unwrap();
     let id = AcpSessionId::new("scripted-1");
     let error = agent
-        .restore(&id, world.cwd(), &[], Restore::Auto)
+        .restore(&id, world.cwd(), &[], RestoreBy::Auto)
         .await
         .unwrap_err();
     assert_eq!(error, OpenError::Timeout { limit });
@@ -291,7 +291,7 @@ async fn an_agent_that_dies_while_it_restores_is_told_apart() {
     let agent = world.start(&script).await;
     let id = AcpSessionId::new("scripted-1");
     let error = agent
-        .restore(&id, world.cwd(), &[], Restore::Auto)
+        .restore(&id, world.cwd(), &[], RestoreBy::Auto)
         .await
         .unwrap_err();
     let OpenError::AgentExited(ended) = error else {

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use agent::{Restore, SettingsError};
+use agent::SettingsError;
+use model::harness::RestoreBy;
 use testkit::scripted::{Event, Script, Setting};
 
 use crate::support::{World, events};
@@ -55,7 +56,7 @@ async fn mode_and_settings_are_applied_again_after_a_restore() {
     world.end(agent).await;
     let agent = world.start(&script).await;
     agent
-        .restore(&opened.id, world.cwd(), &[], Restore::Auto)
+        .restore(&opened.id, world.cwd(), &[], RestoreBy::Auto)
         .await
         .unwrap();
     agent.apply_settings(Some("code"), &settings).await.unwrap();

@@ -124,22 +124,18 @@ fn sentences(turn: &Turn, earlier: &[Turn]) -> Vec<String> {
         "This is turn {} of this session.",
         earlier.len() + 1
     )];
-    let skipped = earlier.len().saturating_sub(QUOTED_REQUESTS);
+    let quotes = quotes(earlier);
+    let skipped = quotes.len().saturating_sub(QUOTED_REQUESTS);
     if skipped > 0 {
         said.push(format!(" I remember {} requests.", earlier.len()));
     }
-    for (index, before) in earlier.iter().enumerate().skip(skipped) {
+    for (index, before) in quotes.iter().enumerate().skip(skipped) {
         let lead = if index == skipped {
             " Before, you asked: "
         } else {
             "; "
         };
-        let end = match before.end {
-            Some(End::Answered) => "",
-            Some(End::Cancelled) => " (cancelled)",
-            None => " (interrupted)",
-        };
-        said.push(format!("{lead}\"{}\"{end}", quote(&before.asked)));
+        said.push(format!("{lead}{before}"));
     }
     if !earlier.is_empty() {
         said.push(".".to_owned());
@@ -147,6 +143,30 @@ fn sentences(turn: &Turn, earlier: &[Turn]) -> Vec<String> {
     said.push(format!(" Now you ask: \"{}\".", quote(&turn.asked)));
     said.push(" I am a demonstration: I remember, but no model thinks here.".to_owned());
     said
+}
+
+/// The requests in quotes, the oldest first. One that was repeated is there once, with its count.
+fn quotes(turns: &[Turn]) -> Vec<String> {
+    let mut counted: Vec<(String, usize)> = Vec::new();
+    for turn in turns {
+        let end = match turn.end {
+            Some(End::Answered) => "",
+            Some(End::Cancelled) => " (cancelled)",
+            None => " (interrupted)",
+        };
+        let quoted = format!("\"{}\"{end}", quote(&turn.asked));
+        match counted.last_mut() {
+            Some((last, count)) if *last == quoted => *count += 1,
+            _ => counted.push((quoted, 1)),
+        }
+    }
+    counted
+        .into_iter()
+        .map(|(quoted, count)| match count {
+            1 => quoted,
+            count => format!("{quoted} ({count} times)"),
+        })
+        .collect()
 }
 
 /// The tool call in which the agent looks into its memory.
@@ -179,9 +199,11 @@ fn chunk(text: &str) -> ContentChunk {
     ContentChunk::new(ContentBlock::from(text))
 }
 
-/// The text on one line, cut to a length that can be read in passing.
+/// The end of a text on one line, cut to a length that can be read in passing. What stands before its
+/// last paragraph is taken for an introduction, as scheduled requests have one.
 fn quote(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let last = text.trim_end().rsplit("\n\n").next().unwrap_or(text);
+    let line = last.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut cut: String = line.chars().take(QUOTE_CHARS).collect();
     if cut.len() < line.len() {
         cut.push('…');

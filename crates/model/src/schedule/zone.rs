@@ -5,6 +5,7 @@ use std::fmt;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 
 use super::error::{Error, shortened};
+use crate::nearest::distance;
 
 /// The longest name that is looked up, in bytes; the longest known one has 32.
 const MAX_NAME_BYTES: usize = 64;
@@ -71,21 +72,6 @@ fn nearest(given: &str) -> Option<String> {
         .min()
         .filter(|(differing, ..)| *differing <= given.len() / 4)
         .map(|(.., name)| name)
-}
-
-/// How many bytes must be put in, left out or replaced to make one text into the other
-/// (Levenshtein).
-fn distance(one: &str, other: &str) -> usize {
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (above, a) in one.bytes().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], above + 1);
-        for (left, b) in other.bytes().enumerate() {
-            let replaced = diagonal + usize::from(a != b);
-            diagonal = row[left + 1];
-            row[left + 1] = replaced.min(row[left] + 1).min(diagonal + 1);
-        }
-    }
-    row[other.len()]
 }
 
 #[cfg(test)]

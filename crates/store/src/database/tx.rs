@@ -137,6 +137,21 @@ impl Tx {
         })
     }
 
+    /// Undoes everything, and gives back its locks before this returns. A transaction that is only
+    /// dropped does so a moment later.
+    pub async fn rollback(self) -> Result<(), Error> {
+        match self.connection {
+            Connection::Postgres(transaction, _) => transaction
+                .rollback()
+                .await
+                .map_err(|error| Error::of_postgres("rollback", error)),
+            Connection::Sqlite(transaction, unique) => transaction
+                .rollback()
+                .await
+                .map_err(|error| Error::of("rollback", error, &unique)),
+        }
+    }
+
     /// Makes the transaction's changes durable and visible, all at once.
     ///
     /// After [`Error::Connection`] it is unknown whether they are.

@@ -88,7 +88,8 @@ pub(super) async fn occur(
         content: &automation.prompt,
         not_before: None,
         interrupted: None,
-        input_at: now,
+        // What was due earlier is taken up earlier, however late it is made up for.
+        input_at: scheduled_for,
     };
     let (run_id, status) = insert(store, tx, &attempt, now).await?;
     Ok(Submitted {

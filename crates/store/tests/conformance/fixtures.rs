@@ -36,6 +36,13 @@ impl TestStore {
         Self { database, home }
     }
 
+    /// A store on SQLite in memory, for what is done thousands of times.
+    pub(crate) async fn in_memory() -> Self {
+        let database = store::open(&Location::SqliteMemory).await.unwrap();
+        let home = TestDatabase::sqlite().unwrap();
+        Self { database, home }
+    }
+
     pub(crate) fn dialect(&self) -> Dialect {
         self.database.dialect()
     }

@@ -6,18 +6,34 @@
 
 #![expect(clippy::unwrap_used, reason = "behaviours and their helpers are tests")]
 
+mod begin;
 mod broken;
+mod cancel;
 mod catalog;
+mod claim;
+mod due;
+mod events;
+mod finish;
+mod fire;
 mod fixtures;
+mod heartbeat;
+mod invariants;
+mod lists;
 mod opening;
+mod overlap;
+mod record;
+mod retry;
 mod row_security;
 mod say;
 mod schema;
+mod sequences;
 mod sessions;
 mod stage;
 mod statements;
+mod sweep;
 mod transactions;
 mod values;
+mod without_locks;
 
 use std::pin::Pin;
 
@@ -135,6 +151,152 @@ behaviours! {
             an_occurrence_is_never_seen_by_the_turn_that_runs,
             many_who_speak_at_once_get_one_seat_in_turn,
             the_same_session_key_in_two_tenants_is_two_sessions,
+        ]
+        due: [
+            before_its_instant_nothing_fires,
+            a_due_trigger_becomes_one_run_and_moves_on,
+            looking_again_fires_nothing_twice,
+            many_schedulers_fire_each_instant_once,
+            what_cannot_be_written_leaves_its_trigger_due,
+            one_instant_ends_its_trigger,
+            a_missed_stretch_is_one_row_with_a_count,
+            the_latest_missed_instant_is_made_up_for,
+            all_missed_instants_are_made_up_for_in_pieces,
+            a_spread_fire_waits_for_its_moment_and_keeps_its_instant,
+            a_paused_automation_fires_nothing_and_goes_on_from_now,
+            a_clock_that_was_set_back_makes_no_instant_due_again,
+            a_due_trigger_of_a_paused_automation_is_stopped,
+            a_schedule_that_cannot_be_read_holds_up_no_other,
+            what_is_due_in_quiet_hours_is_skipped,
+            an_occurrence_for_a_closed_session_is_skipped_and_asks_for_attention,
+            an_occurrence_for_a_paused_session_waits,
+            two_triggers_due_at_once_make_a_continuous_session_once,
+            one_tenants_look_leaves_the_others_alone,
+            a_skipped_occurrence_belongs_to_no_session,
+        ]
+        fire: [
+            a_removed_automation_cannot_be_fired,
+            a_name_is_one_automations_until_it_is_removed,
+            a_harness_of_nobody_is_refused,
+            firing_leaves_the_cadence_untouched,
+            two_fires_in_one_microsecond_are_two_occurrences,
+            a_person_may_fire_while_paused_and_in_quiet_hours,
+            a_fresh_automation_gets_a_session_for_each_run,
+            a_continuous_automation_stays_in_its_session,
+            fires_at_once_make_a_continuous_session_once,
+            after_a_reset_the_next_run_starts_another_session,
+            removing_an_automation_calls_off_what_waits,
+            every_automation_has_the_manual_trigger,
+        ]
+        overlap: [
+            a_skipped_overlap_says_so,
+            beyond_the_queue_limit_occurrences_are_skipped,
+            queued_runs_follow_each_other_across_sessions,
+            allowed_runs_stand_side_by_side,
+            a_later_occurrence_calls_the_earlier_ones_off,
+            a_superseded_run_that_has_not_begun_never_does,
+            only_the_automations_own_runs_count,
+            a_run_in_its_backoff_holds_up_no_other,
+        ]
+        claim: [
+            an_empty_queue_gives_nothing,
+            many_claimers_take_each_run_once,
+            people_are_claimed_before_automations_and_each_in_their_order,
+            a_named_run_is_claimed_alone,
+            what_waits_cannot_be_claimed,
+            a_run_is_claimed_only_where_its_memory_lies,
+        ]
+        begin: [
+            a_run_that_is_not_the_workers_is_lost,
+            a_run_that_was_called_off_never_begins,
+            no_agent_without_its_memory_is_started_in_its_place,
+            a_scheduled_turn_is_shown_as_a_readable_event,
+            the_prompt_that_is_sent_is_in_the_record_and_nowhere_else,
+            a_persons_words_are_shown_as_they_were_said,
+            the_first_turn_pins_its_seat_and_its_end_decides,
+            the_rules_of_the_harness_and_the_automation_hold_together,
+        ]
+        heartbeat: [
+            a_run_of_another_worker_is_lost,
+            a_run_that_is_over_is_lost,
+            a_run_that_was_called_off_is_told_why,
+            each_run_of_a_worker_gets_its_own_answer,
+        ]
+        record: [
+            an_attempt_that_is_over_writes_nothing,
+            a_stalled_attempt_cannot_finish,
+            a_row_written_again_replaces_what_it_said,
+            a_row_of_another_run_cannot_be_replaced,
+            text_being_written_is_read_on_from_any_position,
+        ]
+        finish: [
+            every_outcome_leaves_its_status_and_a_visible_end,
+            a_finish_by_another_worker_changes_nothing,
+            the_answer_is_a_message_with_its_source,
+            an_answer_without_text_is_said_to_be_none,
+            what_was_answered_before_a_failure_is_kept_and_marked,
+            only_a_stop_reason_makes_the_agents_session_the_memory,
+            usage_title_and_record_are_kept,
+            an_automation_that_keeps_failing_pauses_itself,
+            failures_that_are_tried_again_count_once,
+            the_end_and_the_next_start_are_one_transaction,
+        ]
+        retry: [
+            a_fresh_heartbeat_is_not_stalled,
+            a_heartbeat_between_the_look_and_the_lock_saves_the_run,
+            a_lost_worker_leaves_its_text_and_the_next_attempt,
+            an_interrupted_prompt_is_never_sent_again_blindly,
+            what_the_agent_never_saw_is_sent_as_it_was,
+            attempts_are_used_up,
+            an_answer_is_never_tried_again,
+            on_crash_fail_gives_up_what_may_have_been_prompted,
+            a_backoff_does_not_hold_the_seat,
+            a_backoff_that_is_over_goes_first_though_no_sweep_saw_it,
+            a_run_that_is_handed_back_uses_up_no_attempt,
+            a_handed_back_run_waits_behind_people,
+            a_lost_run_that_was_called_off_is_not_tried_again,
+            a_retry_of_an_exclusive_automation_waits_for_its_other_run,
+        ]
+        cancel: [
+            what_is_over_cannot_be_called_off,
+            another_tenants_run_is_as_if_it_were_not_there,
+            a_waiting_run_is_called_off_at_once_and_makes_room,
+            an_executed_run_is_only_asked_to_stop,
+            all_of_a_session_are_called_off_and_none_starts_instead,
+            calling_one_off_lets_the_automations_next_one_start,
+        ]
+        events: [
+            a_log_is_read_on_from_a_number,
+            a_move_of_a_session_is_in_its_log,
+            numbers_have_no_gap_and_follow_commits,
+            what_is_undone_takes_no_number,
+        ]
+        sweep: [
+            what_was_left_behind_starts_and_counts_as_a_fault,
+            a_backoff_that_is_over_is_no_fault,
+            what_is_held_stays,
+            more_than_one_look_takes_is_swept_at_once,
+            of_an_exclusive_automation_one_starts,
+        ]
+        lists: [
+            lists_hold_nothing_of_another_tenant,
+            sessions_are_listed_by_their_last_change_and_by_type,
+            runs_are_listed_newest_first_by_session_automation_and_status,
+            automations_and_harnesses_are_listed_by_name,
+            a_tenants_name_gives_the_same_id_each_time,
+            ids_are_found_between_two_others_and_only_the_tenants_own,
+            an_automations_triggers_are_listed_with_the_manual_one_first,
+        ]
+        sequences: [
+            a_random_sequence_keeps_the_invariants,
+        ]
+        without_locks: [
+            schedulers_that_race_fire_each_instant_once,
+            people_who_race_get_one_seat_in_turn,
+            fires_that_race_keep_the_overlap,
+            workers_that_race_claim_each_run_once,
+            an_end_that_races_with_a_stall_has_one_winner,
+            everything_at_once_breaks_nothing,
         ]
     }
     sqlite {

@@ -14,13 +14,14 @@ use model::{
     TenantId, Timestamp, WorkerId,
     entity::{Run, SeatSettings},
     harness::HarnessConfig,
+    limits,
     outcome::{Failure, FailureKind, Outcome, StopReason},
     permission::PermissionRules,
     policy::{Overlap, Policies, SessionMode},
     run::RunStatus,
     schedule::Spec,
     session::{SessionKind, SessionType},
-    turn::{Assignment, Begin, Finished, Settled, Submitted},
+    turn::{Assignment, Beat, Begin, Finished, Settled, Submitted},
 };
 use store::{Database, NewAutomation, NewSession, RunFilter, Scope, Store};
 use testkit::clock::{FakeClock, SeededEntropy};
@@ -223,15 +224,40 @@ impl Stage {
         settled.await.unwrap()
     }
 
+    /// Renews the heartbeat of one run.
+    pub(crate) async fn beat(&self, run: RunId) -> Beat {
+        let runs = [run];
+        let beats = self.store.heartbeat(&self.worker, &runs, self.now());
+        beats.await.unwrap().remove(0)
+    }
+
+    /// Stalls what has not been heard of for three minutes.
+    pub(crate) async fn stall(&self) -> Vec<RunId> {
+        let stale_before = self.now().saturating_sub(limits::HEARTBEAT_STALE);
+        let stalled = self.store.stall(stale_before, self.now());
+        stalled.await.unwrap()
+    }
+
+    /// The attempts at a run's input.
+    pub(crate) async fn attempts(&self, run: RunId) -> Vec<Run> {
+        let input = self.run(run).await.input_id;
+        let attempts = self.store.attempts(self.scope(), input);
+        attempts.await.unwrap()
+    }
+
+    /// Ends a turn that is the worker's and under way.
+    pub(crate) async fn end(&self, run: RunId, finished: &Finished) {
+        assert_eq!(self.finish(run, finished).await, Settled::Written);
+    }
+
     /// Ends a turn as agents do when all is well.
     pub(crate) async fn succeed(&self, run: RunId) {
-        assert_eq!(self.finish(run, &answer("Done.")).await, Settled::Written);
+        self.end(run, &answer("Done.")).await;
     }
 
     /// Ends a turn by a failure.
     pub(crate) async fn fail(&self, run: RunId, kind: FailureKind) {
-        let settled = self.finish(run, &failed(kind, true)).await;
-        assert_eq!(settled, Settled::Written);
+        self.end(run, &failed(kind, true)).await;
     }
 
     pub(crate) async fn run(&self, id: RunId) -> Run {

@@ -4,4 +4,4 @@
 insert into agent_runs
     (id, tenant_id, input_id, attempt, failures, status, origin, priority, automation_id, trigger_id,
      scheduled_for, missed_until, occurrences, exclusive, content, reason, input_at, created_at, ended_at)
-values ($1, $2, $3, 1, 0, $4, 'occurrence', $5, $6, $7, $8, $9, $10, false, $11, $12, $13, $13, $13)
+values ($1, $2, $3, 1, 0, $4, 'occurrence', $5, $6, $7, $8, $9, $10, false, $11, $12, $8, $13, $13)

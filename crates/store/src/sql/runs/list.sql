@@ -6,5 +6,5 @@ where ($1 is null or tenant_id = $1)
   and ($2 is null or session_id = $2)
   and ($3 is null or automation_id = $3)
   and ($4 is null or status = $4)
-order by id desc
+order by created_at desc, input_at desc, id desc
 limit $5

@@ -1,0 +1,234 @@
+//! `matins automation add`.
+
+use std::path::PathBuf;
+
+use model::{
+    policy::{CatchUp, OnCrash, Overlap, Policies},
+    schedule::{QuietHours, QuietWindow},
+};
+use service::{AutomationRequest, AutomationView, SessionTarget, Timing};
+
+use crate::{
+    app::App,
+    commands::options::{RuleOptions, SettingOptions, absolute, seconds, text},
+    failure::{Exit, Failure},
+};
+
+/// Add an automation
+#[derive(Debug, clap::Args)]
+#[command(
+    override_usage = "matins automation add [OPTIONS] <CRON> <PROMPT>\n       \
+                      matins automation add [OPTIONS] --every <PERIOD> <PROMPT>\n       \
+                      matins automation add [OPTIONS] --at <INSTANT> <PROMPT>\n       \
+                      matins automation add [OPTIONS] --on-demand <PROMPT>",
+    after_help = "Examples:\n  \
+        matins automation add \"0 9 * * 1-5\" --zone Europe/Prague --session continuous \\\n      \
+        --harness claude --dir ~/project \"Look at the new issues\"\n  \
+        matins automation add --every 10m --harness demo \"What did I ask you before?\"\n  \
+        matins automation add --at 2027-01-01T09:00 --harness codex \"Say hello to the new year\""
+)]
+pub(super) struct Args {
+    /// A cron expression (five fields, six with seconds, or @daily and friends), unless --every, --at or
+    /// --on-demand; then the prompt, or - to read it from standard input
+    #[arg(required = true, num_args = 1..=2, value_names = ["CRON", "PROMPT"])]
+    given: Vec<String>,
+    /// Fire at equal distances, such as 90s, 10m, 1h30m or 2d
+    #[arg(long, value_name = "PERIOD", conflicts_with_all = ["at", "on_demand"])]
+    every: Option<String>,
+    /// Fire once, at 2027-01-01T09:00 in the zone, or with an offset or a zone of its own
+    #[arg(long, value_name = "INSTANT", conflicts_with = "on_demand")]
+    at: Option<String>,
+    /// Fire only when asked to
+    #[arg(long)]
+    on_demand: bool,
+    /// The zone in which times are read
+    #[arg(long, default_value = "UTC", value_name = "IANA")]
+    zone: String,
+    /// Its name [default: the first words of the prompt]
+    #[arg(long)]
+    name: Option<String>,
+    /// Where its turns go: fresh, continuous, or bound:KEY-or-id of a session
+    #[arg(long, default_value = "fresh", value_parser = target)]
+    session: SessionTarget,
+    /// The harness that starts the agent; `matins harness list` shows them
+    #[arg(long, value_name = "NAME")]
+    harness: Option<String>,
+    /// The working directory of the agent [default: a folder of each session's own]
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    #[command(flatten)]
+    policies: PolicyOptions,
+    #[command(flatten)]
+    settings: SettingOptions,
+    #[command(flatten)]
+    rules: RuleOptions,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Policies")]
+struct PolicyOptions {
+    /// When an earlier run is still there: queue, skip, `cancel_running` or allow [default: queue; allow for
+    /// fresh sessions]
+    #[arg(long, value_name = "HOW")]
+    overlap: Option<Overlap>,
+    /// How many of its runs may wait [default: 100]
+    #[arg(long, value_name = "N")]
+    queue_limit: Option<u32>,
+    /// Which instants missed while nothing ran are made up for: none, latest or all [default: latest]
+    #[arg(long, value_name = "WHICH")]
+    catch_up: Option<CatchUp>,
+    /// How old a missed instant may be to be made up for [default: 1d]
+    #[arg(long, value_name = "PERIOD", value_parser = seconds)]
+    catch_up_window: Option<u32>,
+    /// The spread over which fires are scattered [default: 0]
+    #[arg(long, value_name = "PERIOD", value_parser = seconds)]
+    jitter: Option<u32>,
+    /// Hours in which nothing fires, such as 22:00-06:00, in the zone; may be given again
+    #[arg(long, value_name = "WINDOW", value_parser = quiet_window)]
+    quiet: Vec<QuietWindow>,
+    /// The longest that a turn may take [default: 30m]
+    #[arg(long, value_name = "PERIOD", value_parser = seconds)]
+    timeout: Option<u32>,
+    /// The longest that the agent may be silent [default: 10m]
+    #[arg(long, value_name = "PERIOD", value_parser = seconds)]
+    inactivity: Option<u32>,
+    /// Attempts in all when the machinery fails [default: 3]
+    #[arg(long, value_name = "N")]
+    attempts: Option<u32>,
+    /// When it cannot be known whether the prompt reached the agent: retry or fail [default: retry]
+    #[arg(long, value_name = "HOW")]
+    on_crash: Option<OnCrash>,
+    /// Consecutive failures after which it pauses itself; 0: never [default: 5]
+    #[arg(long, value_name = "N")]
+    pause_after_failures: Option<u32>,
+}
+
+impl PolicyOptions {
+    fn policies(self) -> Result<Policies, Failure> {
+        let mut policies = Policies {
+            overlap: self.overlap,
+            quiet_hours: QuietHours::new(self.quiet).map_err(service::Error::from)?,
+            ..Policies::default()
+        };
+        let set = |value: &mut u32, given: Option<u32>| *value = given.unwrap_or(*value);
+        set(&mut policies.queue_limit, self.queue_limit);
+        set(&mut policies.jitter_seconds, self.jitter);
+        set(&mut policies.timeout_seconds, self.timeout);
+        set(&mut policies.inactivity_seconds, self.inactivity);
+        set(&mut policies.retry.attempts, self.attempts);
+        set(
+            &mut policies.pause_after_failures,
+            self.pause_after_failures,
+        );
+        if let Some(catch_up) = self.catch_up {
+            policies.catch_up = catch_up;
+        }
+        if let Some(window) = self.catch_up_window {
+            policies.catch_up_window_seconds = window.into();
+        }
+        if let Some(on_crash) = self.on_crash {
+            policies.on_crash = on_crash;
+        }
+        Ok(policies)
+    }
+}
+
+fn target(text: &str) -> Result<SessionTarget, String> {
+    text.parse()
+        .map_err(|error: service::Error| format!("failed to {error}"))
+}
+
+fn quiet_window(text: &str) -> Result<QuietWindow, String> {
+    text.parse()
+        .map_err(|error: model::schedule::Error| format!("failed to {error}"))
+}
+
+pub(super) async fn run(args: Args, app: &App) -> Result<AutomationView, Failure> {
+    let (timings, prompt) = timing(args.given, args.every, args.at, args.on_demand)?;
+    let request = AutomationRequest {
+        name: args.name,
+        prompt: text(prompt)?,
+        timings,
+        zone: args.zone,
+        session: args.session,
+        harness: args.harness,
+        cwd: absolute(args.dir)?,
+        policies: args.policies.policies()?,
+        settings: args.settings.settings(),
+        permissions: args.rules.rules(),
+    };
+    Ok(app.service.create_automation(&request).await?)
+}
+
+/// Tells the schedule from the prompt: two arguments are a cron expression and the prompt; one is the
+/// prompt, and an option says when.
+fn timing(
+    given: Vec<String>,
+    every: Option<String>,
+    at: Option<String>,
+    on_demand: bool,
+) -> Result<(Vec<Timing>, String), Failure> {
+    let option = match (every, at) {
+        (Some(every), _) => Some(("--every", vec![Timing::Every(every)])),
+        (None, Some(at)) => Some(("--at", vec![Timing::At(at)])),
+        (None, None) => on_demand.then(|| ("--on-demand", Vec::new())),
+    };
+    let mut given = given.into_iter();
+    let refused = |message: String| {
+        Err(Failure::message(Exit::Usage, message)
+            .with_hint("`matins automation add --help` shows all forms"))
+    };
+    match (option, given.next(), given.next()) {
+        (None, Some(cron), Some(prompt)) => Ok((vec![Timing::Cron(cron)], prompt)),
+        (Some((_, timings)), Some(prompt), None) => Ok((timings, prompt)),
+        (Some((option, _)), Some(cron), Some(_)) => refused(format!(
+            "take {cron:?} beside {option}: either a cron expression or {option} says when it fires"
+        )),
+        (None, Some(only), None) if looks_like_cron(&only) => refused(format!(
+            "add the automation: there is the cron expression {only:?} and no prompt"
+        )),
+        _ => refused(
+            "add the automation: nothing says when it fires; accepted are a cron expression before \
+             the prompt, --every, --at or --on-demand"
+                .into(),
+        ),
+    }
+}
+
+fn looks_like_cron(text: &str) -> bool {
+    let fields = text.split_whitespace().count();
+    text.starts_with('@')
+        || ((5..=6).contains(&fields)
+            && text.starts_with(|first: char| first.is_ascii_digit() || first == '*'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(given: &[&str], every: Option<&str>) -> Result<(Vec<Timing>, String), Failure> {
+        let given = given.iter().map(|&text| text.to_owned()).collect();
+        timing(given, every.map(str::to_owned), None, false)
+    }
+
+    #[test]
+    fn two_arguments_are_a_schedule_and_a_prompt_and_one_is_a_prompt() {
+        let (timings, prompt) = read(&["@daily", "Work"], None).unwrap();
+        assert_eq!(timings, [Timing::Cron("@daily".into())]);
+        assert_eq!(prompt, "Work");
+        let (timings, prompt) = read(&["Work"], Some("10m")).unwrap();
+        assert_eq!(timings, [Timing::Every("10m".into())]);
+        assert_eq!(prompt, "Work");
+    }
+
+    #[test]
+    fn a_missing_schedule_or_prompt_and_two_schedules_are_refused() {
+        for (given, every) in [
+            (&["Work"][..], None),
+            (&["0 9 * * *"][..], None),
+            (&["0 9 * * *", "Work"][..], Some("10m")),
+        ] {
+            assert_eq!(read(given, every).unwrap_err().exit(), Exit::Usage);
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Automations as they are printed.
+
+use model::{automation::AutomationState, schedule::Spec};
+use service::{AutomationView, Fire};
+
+use crate::{
+    app::App,
+    commands::{options::length, run::runs_table},
+    failure::Failure,
+    output::{ATTENTION, BOLD, clean, excerpt, paint, table},
+};
+
+pub(super) async fn list(app: &App) -> Result<(), Failure> {
+    let views = app.service.automations().await?;
+    if app.output.json {
+        return Ok(app.output.document(&views)?);
+    }
+    if views.is_empty() {
+        return Ok(app
+            .output
+            .line("No automations. `matins automation add --help` shows how to make one.")?);
+    }
+    let rows = views.iter().map(|view| {
+        let next = view.next_fires.first();
+        let last = view.last_runs.first();
+        [
+            excerpt(&view.automation.name, 40),
+            view.automation.state.to_string(),
+            schedules(view).join(", "),
+            view.automation.session_mode.to_string(),
+            view.harness.clone(),
+            next.map(|fire| fire.shown.clone()).unwrap_or_default(),
+            last.map(|run| run.status.to_string()).unwrap_or_default(),
+            excerpt(view.automation.attention.as_deref().unwrap_or(""), 60),
+        ]
+    });
+    let headings = [
+        "NAME",
+        "STATE",
+        "SCHEDULE",
+        "SESSION",
+        "HARNESS",
+        "NEXT FIRE",
+        "LAST RUN",
+        "ATTENTION",
+    ];
+    Ok(app.output.line(&table(headings, rows))?)
+}
+
+/// The answer to a change: the automation and its next fires.
+pub(super) fn answer(app: &App, view: &AutomationView, told: &str) -> Result<(), Failure> {
+    if app.output.json {
+        return Ok(app.output.document(view)?);
+    }
+    let name = paint(BOLD, &view.automation.name);
+    let id = view.automation.id;
+    app.output.line(&format!("{told} {name} ({id})"))?;
+    fires(app, view)
+}
+
+pub(super) async fn whole(app: &App, view: &AutomationView) -> Result<(), Failure> {
+    if app.output.json {
+        return Ok(app.output.document(view)?);
+    }
+    let automation = &view.automation;
+    let output = app.output;
+    output.line(&format!(
+        "{}  {}",
+        paint(BOLD, &automation.name),
+        automation.id
+    ))?;
+    if let Some(attention) = &automation.attention {
+        output.line(&paint(ATTENTION, &format!("  {}", clean(attention))))?;
+    }
+    let policies = &automation.policies;
+    let session = match (&view.session, &automation.bound_session_key) {
+        (_, Some(key)) => format!("bound to {key}"),
+        (Some(session), None) => format!("{}, now {}", automation.session_mode, session.id),
+        (None, None) => automation.session_mode.to_string(),
+    };
+    let state = match &automation.pause_reason {
+        Some(reason) => format!("{}: {reason}", automation.state),
+        None => automation.state.to_string(),
+    };
+    for (name, value) in [
+        ("state", Some(state)),
+        ("schedule", Some(schedules(view).join(", "))),
+        ("session", Some(session)),
+        ("harness", Some(view.harness.clone())),
+        ("directory", automation.cwd.clone()),
+        (
+            "overlap",
+            Some(policies.overlap(automation.session_mode).to_string()),
+        ),
+        (
+            "catch-up",
+            Some(format!(
+                "{} within {}",
+                policies.catch_up,
+                length(policies.catch_up_window_seconds)
+            )),
+        ),
+        (
+            "limits",
+            Some(format!(
+                "{} a turn, {} of silence, {} attempts",
+                length(policies.timeout_seconds.into()),
+                length(policies.inactivity_seconds.into()),
+                policies.retry.attempts
+            )),
+        ),
+        (
+            "failures",
+            Some(automation.consecutive_failures)
+                .filter(|failures| *failures > 0)
+                .map(|failures| format!("{failures} in a row")),
+        ),
+    ] {
+        if let Some(value) = value {
+            output.line(&format!("  {name:12}{}", clean(&value)))?;
+        }
+    }
+    output.line(&format!(
+        "\nPrompt\n{}\n",
+        clean(automation.prompt.trim_end())
+    ))?;
+    fires(app, view)?;
+    if !view.last_runs.is_empty() {
+        let runs = runs_table(app, &view.last_runs).await?;
+        output.line(&format!("\nLast runs\n{runs}"))?;
+    }
+    Ok(())
+}
+
+fn fires(app: &App, view: &AutomationView) -> Result<(), Failure> {
+    if view.next_fires.is_empty() {
+        let why = match view.automation.state {
+            AutomationState::Paused => "It is paused, so nothing is due.",
+            _ => "Nothing is due by time; `matins automation fire` runs it.",
+        };
+        return Ok(app.output.line(why)?);
+    }
+    let spread = match view.automation.policies.jitter_seconds {
+        0 => String::new(),
+        seconds => format!(", each up to {} later", length(seconds.into())),
+    };
+    app.output.line(&format!("Next fires{spread}"))?;
+    for Fire { shown, quiet, .. } in &view.next_fires {
+        let quiet = if *quiet {
+            "  (quiet hours: will be skipped)"
+        } else {
+            ""
+        };
+        app.output.line(&format!("  {shown}{quiet}"))?;
+    }
+    Ok(())
+}
+
+/// The schedules of an automation; the manual trigger, which all have, only where there is no other.
+fn schedules(view: &AutomationView) -> Vec<String> {
+    let timed: Vec<_> = view
+        .triggers
+        .iter()
+        .filter(|trigger| trigger.spec != Spec::Manual {})
+        .map(|trigger| trigger.spec.to_string())
+        .collect();
+    if timed.is_empty() {
+        vec!["on demand".into()]
+    } else {
+        timed
+    }
+}

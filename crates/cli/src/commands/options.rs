@@ -1,0 +1,157 @@
+//! Values of options that several commands take, and how they are written.
+
+use std::{io::Read, path::PathBuf};
+
+use model::{
+    entity::SeatSettings,
+    permission::{PermissionRule, PermissionRules, Verdict},
+    schedule::Period,
+};
+
+use crate::failure::{Exit, Failure};
+
+/// Rules that answer permission requests.
+#[derive(Debug, clap::Args)]
+pub(crate) struct RuleOptions {
+    /// Grant what matches: a tool kind (read, edit, execute, fetch, ...), or kind:title; * matches all
+    #[arg(long, value_name = "KIND[:TITLE]", value_parser = allow)]
+    allow: Vec<PermissionRule>,
+    /// Deny what matches, whatever else allows it
+    #[arg(long, value_name = "KIND[:TITLE]", value_parser = deny)]
+    deny: Vec<PermissionRule>,
+}
+
+impl RuleOptions {
+    pub(crate) fn rules(self) -> PermissionRules {
+        PermissionRules(self.allow.into_iter().chain(self.deny).collect())
+    }
+}
+
+/// The mode and the settings of an agent, in its own words.
+#[derive(Debug, clap::Args)]
+pub(crate) struct SettingOptions {
+    /// The agent's mode, by its id
+    #[arg(long)]
+    pub(crate) mode: Option<String>,
+    /// A setting of the agent, such as model=fast
+    #[arg(long = "set", value_name = "ID=VALUE", value_parser = pair)]
+    pub(crate) set: Vec<(String, String)>,
+}
+
+impl SettingOptions {
+    pub(crate) fn settings(self) -> SeatSettings {
+        SeatSettings {
+            mode: self.mode,
+            values: self.set.into_iter().collect(),
+        }
+    }
+}
+
+fn allow(text: &str) -> Result<PermissionRule, String> {
+    rule(text, Verdict::Allow)
+}
+
+fn deny(text: &str) -> Result<PermissionRule, String> {
+    rule(text, Verdict::Deny)
+}
+
+fn rule(text: &str, verdict: Verdict) -> Result<PermissionRule, String> {
+    let (tool, title) = match text.split_once(':') {
+        Some((tool, title)) => (tool, Some(title.to_owned())),
+        None => (text, None),
+    };
+    if tool.is_empty() || title.as_deref() == Some("") {
+        return Err(
+            "expected a tool kind such as edit, or a kind and a title such as \
+                    'execute:cargo *'"
+                .into(),
+        );
+    }
+    Ok(PermissionRule {
+        tool: tool.to_owned(),
+        title,
+        verdict,
+    })
+}
+
+/// Reads `NAME=VALUE`.
+pub(crate) fn pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("expected NAME=VALUE".into()),
+    }
+}
+
+/// Reads a length of time in whole seconds, `0` included.
+pub(crate) fn seconds(text: &str) -> Result<u32, String> {
+    if text == "0" {
+        return Ok(0);
+    }
+    let period: Period = text.parse().map_err(|error| format!("failed to {error}"))?;
+    u32::try_from(period.duration().as_secs()).map_err(|error| error.to_string())
+}
+
+/// Writes a length of time as people do: `1h30m`.
+pub(crate) fn length(seconds: u64) -> String {
+    let plain = format!("{seconds}s");
+    let period: Result<Period, _> = plain.parse();
+    period.map_or(plain, |period| period.to_string())
+}
+
+/// A text that is given as it is, or read from standard input where it is `-`.
+pub(crate) fn text(given: String) -> Result<String, Failure> {
+    if given != "-" {
+        return Ok(given);
+    }
+    let limit = model::limits::CONTENT_BYTES as u64 + 1;
+    let mut text = String::new();
+    std::io::stdin()
+        .take(limit)
+        .read_to_string(&mut text)
+        .map_err(|source| {
+            let error = anyhow::Error::new(source).context("read the text from standard input");
+            Failure::new(Exit::Usage, error)
+        })?;
+    Ok(text)
+}
+
+/// Makes a directory that somebody named absolute; whether it is there the service looks.
+pub(crate) fn absolute(path: Option<PathBuf>) -> Result<Option<PathBuf>, Failure> {
+    let Some(path) = path else { return Ok(None) };
+    match std::path::absolute(&path) {
+        // Without `.` and `..` where that can be told, so that it reads well ever after.
+        Ok(absolute) => Ok(Some(std::fs::canonicalize(&absolute).unwrap_or(absolute))),
+        Err(error) => {
+            let what = format!("take the working directory {:?}", path.display());
+            Err(Failure::new(
+                Exit::Usage,
+                anyhow::Error::new(error).context(what),
+            ))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_are_a_kind_and_perhaps_a_title() {
+        let read = |text| rule(text, Verdict::Allow).map(|rule| (rule.tool, rule.title));
+        assert_eq!(read("edit"), Ok(("edit".into(), None)));
+        assert_eq!(
+            read("execute:git log: *"),
+            Ok(("execute".into(), Some("git log: *".into())))
+        );
+        for text in ["", ":title", "edit:"] {
+            assert!(read(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn lengths_of_time_have_units_but_for_nothing_at_all() {
+        assert_eq!(seconds("0"), Ok(0));
+        assert_eq!(seconds("1h30m"), Ok(5400));
+        assert!(seconds("90").unwrap_err().contains("90s, 10m"));
+    }
+}

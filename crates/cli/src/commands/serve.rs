@@ -1,0 +1,109 @@
+//! `matins serve`: the loops that make everything happen on time.
+
+use std::time::Duration;
+
+use model::run::RunStatus;
+use serde_json::json;
+use service::RunQuery;
+
+use crate::{
+    app::App,
+    engine::Server,
+    environment,
+    failure::{Exit, Failure},
+    output::{BOLD, paint},
+    signals::Signals,
+};
+
+/// How many running turns are named at the most.
+const NAMED_RUNS: u32 = 100;
+
+/// Run automations on time, until SIGTERM or Ctrl-C
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// How long running turns may take to end when the server stops
+    #[arg(long, env = environment::STOP_SECONDS, value_name = "N", default_value_t = 30,
+          value_parser = clap::value_parser!(u64).range(0..=86_400))]
+    stop_seconds: u64,
+}
+
+pub(crate) async fn run(args: Args, mut app: App) -> Result<Exit, Failure> {
+    app.settings.stop_deadline = Duration::from_secs(args.stop_seconds);
+    let mut signals = Signals::listen()?;
+    let server = Server::start(&app)?;
+    let greeted = greet(&app).await;
+    if greeted.is_ok() {
+        signals.next().await;
+    }
+    let stopped = stop(&app, server, signals).await;
+    greeted?;
+    stopped?;
+    Ok(Exit::Done)
+}
+
+async fn greet(app: &App) -> Result<(), Failure> {
+    let views = app.service.automations().await?;
+    let next = views
+        .iter()
+        .filter_map(|view| Some((view.next_fires.first()?, &view.automation.name)))
+        .min_by_key(|(fire, _)| fire.at);
+    let folder = app.folder.path();
+    if app.output.json {
+        return Ok(app.output.document_line(&json!({
+            "event": "serving",
+            "data": folder,
+            "pid": std::process::id(),
+            "automations": views.len(),
+            "next_fire": next.map(|(fire, name)| json!({ "automation": name, "at": fire.at })),
+        }))?);
+    }
+    let next = next.map_or_else(
+        || "nothing is due by time".to_owned(),
+        |(fire, name)| format!("{} ({name})", fire.shown),
+    );
+    Ok(app.output.line(&format!(
+        "{}\n  data         {}\n  automations  {}\n  next fire    {next}",
+        paint(BOLD, "Matins serves."),
+        folder.display(),
+        views.len(),
+    ))?)
+}
+
+/// Stops gently; a second signal hands running turns back at once.
+async fn stop(app: &App, server: Server, mut signals: Signals) -> Result<(), Failure> {
+    let query = RunQuery {
+        status: Some(RunStatus::Running),
+        limit: NAMED_RUNS,
+        ..RunQuery::default()
+    };
+    let running = app.service.runs(&query).await.unwrap_or_default();
+    if !app.output.json && !running.is_empty() {
+        let ids: Vec<_> = running.iter().map(|run| run.id.to_string()).collect();
+        app.output.note(&format!(
+            "Stopping: up to {} s for {} to end; a second signal hands it back at once.",
+            app.settings.stop_deadline.as_secs(),
+            ids.join(", "),
+        ));
+    }
+    let hurry = server.hurry();
+    let stopping = server.stop();
+    tokio::pin!(stopping);
+    let stopped = tokio::select! {
+        stopped = &mut stopping => stopped,
+        () = signals.next() => {
+            hurry.cancel();
+            stopping.await
+        }
+    };
+    if app.output.json {
+        return Ok(app.output.document_line(&json!({
+            "event": "stopped",
+            "finished": stopped.finished,
+            "handed_back": stopped.handed_back,
+        }))?);
+    }
+    Ok(app.output.line(&format!(
+        "Stopped: {} turns ended meanwhile, {} were handed back and go on with the next start.",
+        stopped.finished, stopped.handed_back
+    ))?)
+}

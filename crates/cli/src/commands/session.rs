@@ -1,0 +1,232 @@
+//! `matins session`: conversations with agents.
+
+use std::path::PathBuf;
+
+use clap::Subcommand;
+use model::entity::Session;
+use serde_json::json;
+use service::{SessionQuery, SessionRequest};
+
+use super::options::{SettingOptions, absolute, text};
+use crate::{
+    app::App,
+    failure::{Exit, Failure},
+    follow,
+    output::{BOLD, clean, conversation_line, excerpt, paint, short_ids, table},
+};
+
+/// Sessions: conversations that remember
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// List the sessions that people began, the most recently changed first
+    List {
+        /// Those that automations made, too
+        #[arg(long)]
+        all: bool,
+        /// Those that an automation made
+        #[arg(long, value_name = "NAME")]
+        automation: Option<String>,
+        /// How many at the most
+        #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+        limit: u32,
+    },
+    /// Show a session with its transcript
+    Show {
+        /// The session: its key, its id or the beginning of that
+        session: String,
+    },
+    /// Say something to the agent of a session and print its answer
+    Say(Say),
+    /// Call off everything in a session that runs or waits
+    Cancel {
+        /// The session: its key, its id or the beginning of that
+        session: String,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+#[command(
+    override_usage = "matins session say [OPTIONS] <SESSION> <WORDS>\n       \
+                      matins session say [OPTIONS] --new --harness <NAME> <WORDS>"
+)]
+struct Say {
+    /// The session (its key, its id or the beginning of that), unless --new; then the words, or - to
+    /// read them from standard input
+    #[arg(required = true, num_args = 1..=2, value_names = ["SESSION", "WORDS"])]
+    said: Vec<String>,
+    /// Begin a new session
+    #[arg(long, requires = "harness")]
+    new: bool,
+    /// The harness of the new session
+    #[arg(long, value_name = "NAME", requires = "new")]
+    harness: Option<String>,
+    /// The working directory of the new session [default: a folder of its own]
+    #[arg(long, value_name = "DIR", requires = "new")]
+    dir: Option<PathBuf>,
+    /// The title of the new session
+    #[arg(long, requires = "new")]
+    title: Option<String>,
+    #[command(flatten)]
+    settings: SettingOptions,
+    /// Only queue it, for whoever serves the data folder
+    #[arg(long)]
+    queue: bool,
+}
+
+pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
+    match args.command {
+        Command::List {
+            all,
+            automation,
+            limit,
+        } => {
+            let query = SessionQuery {
+                all,
+                automation,
+                limit,
+            };
+            list(app, &query).await?;
+        }
+        Command::Show { session } => show(app, &session).await?,
+        Command::Say(say) => return self::say(app, say).await,
+        Command::Cancel { session } => cancel(app, &session).await?,
+    }
+    Ok(Exit::Done)
+}
+
+async fn list(app: &App, query: &SessionQuery) -> Result<(), Failure> {
+    let sessions = app.service.sessions(query).await?;
+    if app.output.json {
+        return Ok(app.output.document(&sessions)?);
+    }
+    if sessions.is_empty() {
+        let more = if query.all || query.automation.is_some() {
+            ""
+        } else {
+            " --all shows those of automations, too."
+        };
+        return Ok(app.output.line(&format!("No sessions.{more}"))?);
+    }
+    let ids = short_ids(sessions.iter().map(|session| session.id));
+    let rows = sessions.iter().zip(ids).map(|(session, id)| {
+        [
+            id,
+            session.state.to_string(),
+            session.session_type.to_string(),
+            app.time.date_time(session.updated_at),
+            excerpt(title(session), 50),
+        ]
+    });
+    let headings = ["SESSION", "STATE", "TYPE", "CHANGED", "TITLE"];
+    Ok(app.output.line(&table(headings, rows))?)
+}
+
+fn title(session: &Session) -> &str {
+    session.title.as_deref().unwrap_or("")
+}
+
+async fn show(app: &App, given: &str) -> Result<(), Failure> {
+    let view = app.service.session(given).await?;
+    if app.output.json {
+        return Ok(app.output.document(&view)?);
+    }
+    let session = &view.session;
+    let output = app.output;
+    output.line(&paint(
+        BOLD,
+        &format!("{}  {}", session.id, clean(title(session))),
+    ))?;
+    for (name, value) in [
+        ("state", Some(session.state.to_string())),
+        ("why", session.state_reason.clone()),
+        ("key", session.session_key.clone()),
+        ("automation", session.schedule_id.map(|id| id.to_string())),
+        ("directory", Some(session.cwd.clone())),
+        (
+            "turns",
+            view.seats.first().map(|seat| seat.turns.to_string()),
+        ),
+    ] {
+        if let Some(value) = value {
+            output.line(&format!("  {name:12}{}", clean(&value)))?;
+        }
+    }
+    if !view.messages.is_empty() {
+        output.line("")?;
+    }
+    for message in &view.messages {
+        let time = app.time.date_time(message.created_at);
+        output.line(&conversation_line(message, &time))?;
+    }
+    for run in &view.open_runs {
+        output.line(&format!("\n{} is {}.", run.id, run.status))?;
+        if let Some(waiting) = app.service.waits_for(run).await? {
+            output.line(&follow::waits(app, &waiting))?;
+        }
+    }
+    Ok(())
+}
+
+async fn say(app: &App, say: Say) -> Result<Exit, Failure> {
+    let expected = |message: &str| {
+        Failure::message(Exit::Usage, message.to_owned())
+            .with_hint("matins session say --help shows both forms")
+    };
+    let mut said = say.said.into_iter();
+    let run = match (say.new, say.harness, said.next(), said.next()) {
+        (true, Some(harness), Some(words), None) => {
+            let request = SessionRequest {
+                harness,
+                cwd: absolute(say.dir)?,
+                title: say.title,
+                settings: say.settings.settings(),
+            };
+            app.service.say_new(&request, &text(words)?).await?
+        }
+        (true, _, Some(session), Some(_)) => {
+            let message = format!("say that: {session:?} names a session, and --new begins one");
+            return Err(expected(&message));
+        }
+        (false, _, Some(session), Some(words)) => {
+            if say.settings.mode.is_some() || !say.settings.set.is_empty() {
+                let message = "take --mode and --set: they are for a session that --new begins";
+                return Err(expected(message));
+            }
+            app.service.say(&session, &text(words)?).await?
+        }
+        _ => {
+            return Err(expected(
+                "say that: the session or the words are missing, and --new was not given",
+            ));
+        }
+    };
+    if say.new
+        && let Some(session) = run.session_id
+    {
+        app.output.aside(&format!(
+            "Began {session}. Go on with: matins session say {session} \"...\""
+        ));
+    }
+    follow::see_through(app, run, say.queue).await
+}
+
+async fn cancel(app: &App, given: &str) -> Result<(), Failure> {
+    let (session, cancelled) = app.service.cancel_session(given).await?;
+    app.poke().await;
+    if app.output.json {
+        let document = json!({ "session_id": session.id, "cancelled": cancelled });
+        return Ok(app.output.document(&document)?);
+    }
+    let told = match cancelled {
+        0 => "Nothing runs or waits in it.".to_owned(),
+        1 => "Called off one run.".to_owned(),
+        count => format!("Called off {count} runs."),
+    };
+    Ok(app.output.line(&told)?)
+}

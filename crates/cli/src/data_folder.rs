@@ -1,0 +1,178 @@
+//! The data folder: what one instance of Matins keeps on a disk.
+//!
+//! `matins.db`, `instance.id` (who this instance is), `sessions/` (folders of sessions that were given
+//! none), `demo-agent/`, `serve.lock` (held by whoever serves the folder) and `matins.sock` (where
+//! that one is poked).
+
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions, TryLockError},
+    io::{self, Read, Seek, Write},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+};
+
+use anyhow::anyhow;
+use model::{Clock, Entropy, InstanceId};
+
+use crate::failure::{Exit, Failure};
+
+/// A data folder that is there.
+#[derive(Debug, Clone)]
+pub(crate) struct DataFolder {
+    path: PathBuf,
+}
+
+impl DataFolder {
+    /// Makes the folder, for this user alone, unless it is there.
+    pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
+        let failed = |source| {
+            Failure::environment(format!("use the data folder {}", path.display()), source)
+                .with_hint("name another one with --data")
+        };
+        let mut builder = DirBuilder::new();
+        builder.recursive(true).mode(0o700);
+        builder.create(path).map_err(failed)?;
+        let path = fs::canonicalize(path).map_err(failed)?;
+        Ok(Self { path })
+    }
+
+    /// Where it is, absolute.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The database, unless another one is named.
+    pub(crate) fn database(&self) -> PathBuf {
+        self.path.join("matins.db")
+    }
+
+    /// Where sessions that were given no working directory have one.
+    pub(crate) fn sessions(&self) -> PathBuf {
+        self.path.join("sessions")
+    }
+
+    /// Where the demonstration agent keeps its sessions.
+    pub(crate) fn demo_agent(&self) -> PathBuf {
+        self.path.join("demo-agent")
+    }
+
+    /// Who this instance is: made once, whoever comes first, and the same ever after.
+    pub(crate) fn instance(
+        &self,
+        clock: &dyn Clock,
+        entropy: &dyn Entropy,
+    ) -> Result<InstanceId, Failure> {
+        let path = self.path.join("instance.id");
+        let failed =
+            |source| Failure::environment(format!("use the file {}", path.display()), source);
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let id = InstanceId::generate(clock.now(), entropy);
+                write_once(&path, &format!("{id}\n")).map_err(failed)?;
+                fs::read_to_string(&path).map_err(failed)?
+            }
+            Err(error) => return Err(failed(error)),
+        };
+        text.trim().parse().map_err(|error| {
+            Failure::environment(format!("read the file {}", path.display()), error)
+                .with_hint("restore it from a backup: sessions are pinned to the instance it names")
+        })
+    }
+
+    /// Takes the folder for whoever serves it, until the lock is dropped.
+    pub(crate) fn lock(&self) -> Result<ServeLock, Failure> {
+        let path = self.path.join("serve.lock");
+        let failed =
+            |source| Failure::environment(format!("use the file {}", path.display()), source);
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(&path)
+            .map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
+            Err(TryLockError::WouldBlock) => {
+                let mut pid = String::new();
+                file.read_to_string(&mut pid).map_err(failed)?;
+                let message = anyhow!(
+                    "serve {}: the process {} serves it already",
+                    self.path.display(),
+                    if pid.is_empty() { "?" } else { pid.trim() }
+                );
+                return Err(Failure::new(Exit::Refused, message)
+                    .with_hint("stop that one first, or name another folder with --data"));
+            }
+        }
+        file.set_len(0)
+            .and_then(|()| file.rewind())
+            .and_then(|()| writeln!(file, "{}", std::process::id()))
+            .map_err(failed)?;
+        Ok(ServeLock { _file: file })
+    }
+}
+
+/// The right to serve a data folder. The system takes it back from a process that dies.
+#[derive(Debug)]
+pub(crate) struct ServeLock {
+    _file: File,
+}
+
+/// Makes a file with this content unless it is there, whole or not at all.
+fn write_once(path: &Path, content: &str) -> io::Result<()> {
+    let draft = path.with_extension(format!("id.{}", std::process::id()));
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&draft)?;
+    file.write_all(content.as_bytes())?;
+    file.sync_all()?;
+    let linked = match fs::hard_link(&draft, path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        linked => linked,
+    };
+    fs::remove_file(&draft)?;
+    linked
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::system::{OsEntropy, SystemClock};
+
+    #[test]
+    fn an_instance_stays_who_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = DataFolder::open(&folder.path().join("a/b")).unwrap();
+        let id = || folder.instance(&SystemClock, &OsEntropy).unwrap();
+        assert_eq!(id(), id());
+        fs::write(folder.path().join("instance.id"), "nonsense").unwrap();
+        assert!(folder.instance(&SystemClock, &OsEntropy).is_err());
+    }
+
+    #[test]
+    fn a_file_that_is_there_is_not_written_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("instance.id");
+        write_once(&path, "first").unwrap();
+        write_once(&path, "second").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "first");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_folder_is_served_once_at_a_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = DataFolder::open(folder.path()).unwrap();
+        let lock = folder.lock().unwrap();
+        assert!(folder.lock().is_err());
+        drop(lock);
+        assert!(folder.lock().is_ok());
+    }
+}

@@ -1,0 +1,185 @@
+//! How commands end: exit codes, and errors with hints.
+
+use std::process::ExitCode;
+
+use serde_json::json;
+
+use crate::output::{Output, OutputError};
+
+/// What the exit codes mean, for the help.
+pub(crate) const EXIT_CODES: &str = "\
+Exit codes:
+    0  it was done
+    1  it failed: an agent could not be started, or an unexpected error
+    2  the command line, or a value in it, cannot be taken
+    3  there is no such thing
+    4  its state or its name does not allow it, or a policy skipped it
+    5  the turn did not succeed
+    6  the database, the data folder or the environment fails
+  130  interrupted by Ctrl-C
+
+With --json, answers are JSON documents; what goes on (demo, serve) gives one document a line, and
+errors are JSON on standard error.";
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// It was done.
+    Done,
+    /// It failed.
+    Failed,
+    /// What was given cannot be taken.
+    Usage,
+    /// There is no such thing.
+    NotFound,
+    /// A state, a name or a policy does not allow it.
+    Refused,
+    /// The turn did not succeed.
+    TurnFailed,
+    /// The database, the data folder or the environment fails.
+    Environment,
+    /// Ctrl-C.
+    Interrupted,
+}
+
+impl Exit {
+    const fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::NotFound => 3,
+            Self::Refused => 4,
+            Self::TurnFailed => 5,
+            Self::Environment => 6,
+            Self::Interrupted => 130,
+        }
+    }
+
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Usage => "invalid",
+            Self::NotFound => "not_found",
+            Self::Refused => "refused",
+            Self::TurnFailed => "turn_failed",
+            Self::Environment => "environment",
+            Self::Interrupted => "interrupted",
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.code())
+    }
+}
+
+/// Why a command did not do what was asked, in the words that follow "failed to".
+#[derive(Debug)]
+pub(crate) struct Failure {
+    exit: Exit,
+    error: anyhow::Error,
+    hint: Option<String>,
+}
+
+impl Failure {
+    pub(crate) fn new(exit: Exit, error: impl Into<anyhow::Error>) -> Self {
+        Self {
+            exit,
+            error: error.into(),
+            hint: None,
+        }
+    }
+
+    pub(crate) fn message(exit: Exit, message: impl Into<String>) -> Self {
+        Self::new(exit, anyhow::Error::msg(message.into()))
+    }
+
+    /// The data folder or something else around the command fails.
+    pub(crate) fn environment(
+        what: impl Into<String>,
+        source: impl std::error::Error + Send + Sync + 'static,
+    ) -> Self {
+        Self::new(
+            Exit::Environment,
+            anyhow::Error::new(source).context(what.into()),
+        )
+    }
+
+    pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// How the command ends for it.
+    pub(crate) const fn exit(&self) -> Exit {
+        self.exit
+    }
+
+    /// Tells what went wrong on standard error and gives the exit. Where whoever read the output has
+    /// gone away, nothing is wrong and nothing is said.
+    pub(crate) fn report(&self, output: Output) -> Exit {
+        if self
+            .error
+            .downcast_ref::<OutputError>()
+            .is_some_and(OutputError::is_closed_pipe)
+        {
+            return Exit::Done;
+        }
+        let message = format!("failed to {:#}", self.error);
+        if output.json {
+            let body = json!({
+                "error": { "kind": self.exit.word(), "message": message, "hint": self.hint }
+            });
+            output.note(&body.to_string());
+        } else {
+            output.error(&message, self.hint.as_deref());
+        }
+        self.exit
+    }
+}
+
+impl From<service::Error> for Failure {
+    fn from(error: service::Error) -> Self {
+        let exit = match error.kind() {
+            service::Kind::Invalid => Exit::Usage,
+            service::Kind::NotFound => Exit::NotFound,
+            service::Kind::Refused => Exit::Refused,
+            service::Kind::Agent => Exit::Failed,
+            service::Kind::Database => Exit::Environment,
+        };
+        let hint = error.hint();
+        Self {
+            hint,
+            ..Self::new(exit, error)
+        }
+    }
+}
+
+impl From<store::Error> for Failure {
+    fn from(error: store::Error) -> Self {
+        let hint = error.hint().map(str::to_owned);
+        Self {
+            hint,
+            ..Self::new(Exit::Environment, error)
+        }
+    }
+}
+
+impl From<store::OpenError> for Failure {
+    fn from(error: store::OpenError) -> Self {
+        let hint = error.hint().map(str::to_owned);
+        Self {
+            hint,
+            ..Self::new(Exit::Environment, error)
+        }
+    }
+}
+
+impl From<OutputError> for Failure {
+    fn from(error: OutputError) -> Self {
+        Self::new(Exit::Failed, error)
+    }
+}

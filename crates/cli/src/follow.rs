@@ -1,0 +1,278 @@
+//! Following a run until it ends: the answer goes to standard output, everything else beside it.
+
+use std::time::Duration;
+
+use model::{
+    RunId,
+    entity::{Message, Run, RunFlags},
+    run::{Origin, RunStatus},
+};
+use serde::Serialize;
+use service::Waiting;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    app::App,
+    engine,
+    failure::{Exit, Failure},
+    output::{OutputError, Transcript, Who, clean},
+    poke::Poked,
+    signals::Signals,
+};
+
+/// How often the database is looked at: on SQLite other processes cannot tell of changes.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// How a run ended, as JSON.
+#[derive(Serialize)]
+struct Followed<'a> {
+    run: &'a Run,
+    answer: Option<&'a str>,
+}
+
+/// Sees a run that was just asked for to its end: beside whoever serves the folder, or by taking its
+/// turn here. With `only_queue` it is left to whoever serves.
+pub(crate) async fn see_through(app: &App, run: Run, only_queue: bool) -> Result<Exit, Failure> {
+    let served = app.poke().await == Poked::Woken;
+    if run.status.is_over() {
+        return end(app, &run, None);
+    }
+    if only_queue {
+        return queued(app, &run, served).await;
+    }
+    let mut signals = Signals::listen()?;
+    let mut follower = Follower::new(app, &run);
+    if served {
+        tokio::select! {
+            followed = follower.follow(run) => followed,
+            () = signals.next() => {
+                app.output.aside("No longer followed; the turn goes on.");
+                Ok(Exit::Interrupted)
+            }
+        }
+    } else {
+        app.output
+            .aside("Nobody serves this data folder, so this process takes the turn.");
+        Box::pin(take(app, run, follower, signals)).await
+    }
+}
+
+/// Takes the turn here and follows it. Ctrl-C calls it off, gently; a second one ends the process.
+async fn take(
+    app: &App,
+    run: Run,
+    mut follower: Follower<'_>,
+    mut signals: Signals,
+) -> Result<Exit, Failure> {
+    let stop = CancellationToken::new();
+    let id = run.id;
+    let both = async {
+        tokio::try_join!(
+            engine::take_turn(app, id, stop.clone()),
+            follower.follow(run)
+        )
+    };
+    let interrupted = async {
+        signals.next().await;
+        app.output
+            .aside("Calling it off; Ctrl-C again stops at once.");
+        if let Err(error) = call_off(app, id).await {
+            tracing::debug!(
+                ?error,
+                "failed to call the run off; it is stopped all the same"
+            );
+        }
+        stop.cancel();
+        signals.next().await;
+    };
+    tokio::select! {
+        ended = both => match ended {
+            Err(failure) if stop.is_cancelled() && failure.exit() == Exit::TurnFailed => {
+                app.output.aside("Called off.");
+                Ok(Exit::Interrupted)
+            }
+            ended => ended.map(|(_, exit)| exit),
+        },
+        () = interrupted => Ok(Exit::Interrupted),
+    }
+}
+
+/// Says in the database that the newest attempt is to be called off, so that it ends as that.
+async fn call_off(app: &App, id: RunId) -> Result<(), Failure> {
+    let run = app.service.run_by_id(id).await?;
+    let run = app.service.latest_attempt(&run).await?;
+    app.service
+        .cancel_run(run.id, "called off by a person")
+        .await?;
+    Ok(())
+}
+
+async fn queued(app: &App, run: &Run, served: bool) -> Result<Exit, Failure> {
+    if app.output.json {
+        app.output.document(&Followed { run, answer: None })?;
+        return Ok(Exit::Done);
+    }
+    let who = if served {
+        "whoever serves this data folder takes it up"
+    } else {
+        "nobody serves this data folder: start `matins serve`, and it is taken up"
+    };
+    app.output.line(&format!("Queued as {}; {who}.", run.id))?;
+    if let Some(waiting) = app.service.waits_for(run).await? {
+        app.output.aside(&waits(app, &waiting));
+    }
+    Ok(Exit::Done)
+}
+
+/// Prints what becomes of a run.
+struct Follower<'a> {
+    app: &'a App,
+    transcript: Option<Transcript>,
+    waiting: Option<Waiting>,
+    /// The attempt whose answer is being printed, and how many bytes of it are.
+    streamed: (RunId, i64),
+    answer: Option<String>,
+    /// The first failure to print. The run goes on, and is told then.
+    broken: Option<OutputError>,
+}
+
+impl<'a> Follower<'a> {
+    fn new(app: &'a App, run: &Run) -> Self {
+        Self {
+            app,
+            transcript: run.session_id.map(|session| Transcript::new(session, 0)),
+            waiting: None,
+            streamed: (run.id, 0),
+            answer: None,
+            broken: None,
+        }
+    }
+
+    async fn follow(&mut self, run: Run) -> Result<Exit, Failure> {
+        loop {
+            let newest = self.app.service.latest_attempt(&run).await?;
+            self.look(&newest).await?;
+            if newest.status.is_over() {
+                if let Some(broken) = self.broken.take() {
+                    return Err(broken.into());
+                }
+                return end(self.app, &newest, self.answer.as_deref());
+            }
+            sleep(LOOK).await;
+        }
+    }
+
+    async fn look(&mut self, run: &Run) -> Result<(), Failure> {
+        let waiting = self.app.service.waits_for(run).await?;
+        if waiting != self.waiting {
+            if let Some(waiting) = &waiting
+                && *waiting != Waiting::Worker
+            {
+                self.app.output.aside(&waits(self.app, waiting));
+            }
+            self.waiting = waiting;
+        }
+        if self.streamed.0 != run.id {
+            self.streamed = (run.id, 0);
+        }
+        if run.status == RunStatus::Running && self.app.output.is_watched() {
+            let (text, end) = self.app.service.live_text(run.id, self.streamed.1).await?;
+            self.streamed.1 = end;
+            self.print(&clean(&text));
+        }
+        let Some(transcript) = &mut self.transcript else {
+            return Ok(());
+        };
+        let news = transcript.news(&self.app.service).await?;
+        for message in news.iter().filter(|message| message.run_id == Some(run.id)) {
+            self.tell(message);
+        }
+        Ok(())
+    }
+
+    fn tell(&mut self, message: &Message) {
+        let output = self.app.output;
+        match Who::of(message) {
+            Who::You | Who::Schedule => {}
+            Who::Agent => {
+                let shown = usize::try_from(self.streamed.1).unwrap_or(0);
+                let rest = message.content.get(shown..).unwrap_or("").to_owned();
+                if !output.json {
+                    self.print(&format!("{}\n", clean(&rest)));
+                }
+                self.answer = Some(message.content.clone());
+            }
+            Who::Tool => output.aside(&format!("[{}]", clean(&message.content))),
+            Who::Aside | Who::Matins => output.aside(&clean(&message.content)),
+        }
+    }
+
+    fn print(&mut self, text: &str) {
+        if self.broken.is_none()
+            && let Err(error) = self.app.output.piece(text)
+        {
+            self.broken = Some(error);
+        }
+    }
+}
+
+/// Tells how a run ended.
+fn end(app: &App, run: &Run, answer: Option<&str>) -> Result<Exit, Failure> {
+    if app.output.json {
+        app.output.document(&Followed { run, answer })?;
+    }
+    let hint = format!("`matins run show {}` tells all about it", run.id);
+    let reason = run.message.as_deref().or(run.reason.as_deref());
+    let reason = reason.unwrap_or("no reason was given");
+    let failed = |exit, what: &str| {
+        Err(Failure::message(exit, format!("{what}: {reason}")).with_hint(hint.clone()))
+    };
+    match run.status {
+        RunStatus::Succeeded => {
+            flags(app, run.flags);
+            Ok(Exit::Done)
+        }
+        RunStatus::Skipped => failed(Exit::Refused, "run the automation, it was skipped"),
+        RunStatus::Cancelled => failed(Exit::TurnFailed, "end the turn, it was called off"),
+        _ => failed(Exit::TurnFailed, "take the turn"),
+    }
+}
+
+fn flags(app: &App, flags: RunFlags) {
+    if flags.empty_answer {
+        app.output.aside("The agent gave no answer.");
+    }
+    if flags.permissions_denied > 0 {
+        app.output.aside(&format!(
+            "Permissions denied: {}. Rules of the harness or the automation (--allow) grant them.",
+            flags.permissions_denied
+        ));
+    }
+}
+
+/// What a run waits for, as a sentence.
+pub(crate) fn waits(app: &App, waiting: &Waiting) -> String {
+    match waiting {
+        Waiting::Worker => "It waits for a worker.".into(),
+        Waiting::Backoff { until } => format!(
+            "It waits until {}, because it failed before.",
+            app.time.date_time(*until)
+        ),
+        Waiting::Session { state } => format!("It waits, because its session is {state}."),
+        Waiting::Run {
+            run,
+            status,
+            origin,
+        } => {
+            let whose = match origin {
+                Origin::Person => "a person's words",
+                Origin::Occurrence => "a scheduled turn",
+                Origin::Task => "a task",
+                Origin::Message => "a message",
+            };
+            format!("It waits for {run} ({whose}, {status}).")
+        }
+        Waiting::Turn => "It waits for its turn among those that wait.".into(),
+    }
+}

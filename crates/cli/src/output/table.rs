@@ -1,0 +1,66 @@
+//! Lists as tables.
+
+use comfy_table::{ContentArrangement, Table, presets};
+
+/// The fewest digits of an id that are shown: the instant at which it was made.
+const ID_DIGITS: usize = 12;
+
+/// Lays out rows below headings, without lines.
+pub(crate) fn table<const N: usize>(
+    headings: [&str; N],
+    rows: impl IntoIterator<Item = [String; N]>,
+) -> String {
+    let mut table = Table::new();
+    table
+        .load_style(presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Disabled)
+        .set_header(headings);
+    for row in rows {
+        table.add_row(row.map(|cell| if cell.is_empty() { "-".into() } else { cell }));
+    }
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    table.trim_fmt()
+}
+
+/// The beginnings of ids, as short as they are told apart.
+pub(crate) fn short_ids<T: ToString>(ids: impl IntoIterator<Item = T>) -> Vec<String> {
+    let whole: Vec<String> = ids.into_iter().map(|id| id.to_string()).collect();
+    let shortest = |id: &String| {
+        let least = id.find('_').map_or(0, |underscore| underscore + 1) + ID_DIGITS;
+        (least..id.len())
+            .map(|length| &id[..length])
+            .find(|beginning| {
+                let alike = whole.iter().filter(|other| other.starts_with(beginning));
+                alike.take(2).count() == 1
+            })
+            .unwrap_or(id)
+            .to_owned()
+    };
+    whole.iter().map(shortest).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_cut_as_far_as_they_stay_apart() {
+        let ids = [
+            "run_0199ab00000070000000000000000001",
+            "run_0199ab00000070000000000000000002",
+            "run_0199cd00000070000000000000000001",
+        ];
+        let [first, second, third] = short_ids(ids).try_into().unwrap();
+        assert_eq!(first, ids[0], "only its last digit tells it apart");
+        assert_eq!(second, ids[1]);
+        assert_eq!(third, "run_0199cd000000");
+    }
+
+    #[test]
+    fn a_table_has_no_trailing_spaces_and_a_dash_for_nothing() {
+        let shown = table(["A", "B"], [["one".into(), String::new()]]);
+        assert_eq!(shown, "A    B\none  -");
+    }
+}

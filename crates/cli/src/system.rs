@@ -1,0 +1,43 @@
+//! Time and randomness of the system, which everything else takes as parameters.
+
+use model::{Clock, Entropy, Timestamp};
+
+/// The system's clock.
+#[derive(Debug)]
+pub(crate) struct SystemClock;
+
+impl Clock for SystemClock {
+    #[expect(clippy::disallowed_methods, reason = "the one clock of the binary")]
+    fn now(&self) -> Timestamp {
+        Timestamp::from_jiff(jiff::Timestamp::now())
+    }
+}
+
+/// The system's randomness.
+#[derive(Debug)]
+pub(crate) struct OsEntropy;
+
+impl Entropy for OsEntropy {
+    #[expect(
+        clippy::panic,
+        reason = "ids without randomness would collide; nothing can go on"
+    )]
+    fn fill(&self, bytes: &mut [u8]) {
+        if let Err(error) = getrandom::fill(bytes) {
+            panic!("the system gives no randomness: {error}");
+        }
+    }
+}
+
+/// This machine's name, as workers and instances are named after it.
+pub(crate) fn hostname() -> String {
+    let name = rustix::system::uname()
+        .nodename()
+        .to_string_lossy()
+        .into_owned();
+    if name.is_empty() {
+        "localhost".into()
+    } else {
+        name
+    }
+}

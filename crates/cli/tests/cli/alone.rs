@@ -1,0 +1,172 @@
+//! `say` and `fire` where nobody serves the data folder: the turn is taken by the command itself.
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::world::World;
+
+const BEGIN: [&str; 5] = ["session", "say", "--new", "--harness", "demo"];
+
+/// Begins a session and gives its id.
+fn begin(world: &World, words: &str) -> String {
+    let args: Vec<_> = BEGIN.into_iter().chain([words]).collect();
+    let answered = world.json(&args);
+    answered["run"]["session_id"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn an_answer_is_all_that_standard_output_gets() {
+    let world = World::new();
+    let args: Vec<_> = BEGIN.into_iter().chain(["Hello"]).collect();
+    let said = world.run(&args);
+    assert!(
+        said.stderr.contains("this process takes the turn"),
+        "{said:#?}"
+    );
+    let answer = said.done();
+    assert!(
+        answer.starts_with("This is turn 1 of this session."),
+        "{answer}"
+    );
+    assert_eq!(answer.lines().count(), 1, "{answer}");
+}
+
+#[test]
+fn a_session_remembers_from_one_process_to_the_next() {
+    let world = World::new();
+    let session = begin(&world, "My name is Ada");
+    let answer = world.run(&["session", "say", &session, "Who am I?"]).done();
+    assert!(answer.contains("This is turn 2"), "{answer}");
+    assert!(answer.contains("\"My name is Ada\""), "{answer}");
+    let shown = world.run(&["session", "show", &session[..24]]).done();
+    for text in [
+        "you       My name is Ada",
+        "agent     This is turn 2",
+        "turns       2",
+    ] {
+        assert!(shown.contains(text), "{shown}");
+    }
+    let list = world.json(&["session", "list"]);
+    assert_eq!(list[0]["id"], session.as_str());
+    let runs = world.json(&["run", "list", "--session", &session]);
+    assert_eq!(runs.as_array().unwrap().len(), 2);
+    let record = world
+        .run(&["run", "show", runs[0]["id"].as_str().unwrap()])
+        .done();
+    assert!(
+        record.contains("succeeded") && record.contains("Who am I?"),
+        "{record}"
+    );
+}
+
+#[test]
+fn a_fired_automation_answers_and_its_session_shows_only_when_asked_for() {
+    let world = World::new();
+    world
+        .run(&[
+            "automation",
+            "add",
+            "--on-demand",
+            "--harness",
+            "demo",
+            "--session",
+            "continuous",
+            "--name",
+            "news",
+            "Read the news",
+        ])
+        .done();
+    for turn in ["turn 1", "turn 2"] {
+        let answer = world.run(&["automation", "fire", "news"]).done();
+        assert!(answer.contains(turn), "{answer}");
+    }
+    assert_eq!(world.json(&["session", "list"]), Value::Array(vec![]));
+    let all = world.json(&["session", "list", "--all"]);
+    assert_eq!(all.as_array().unwrap().len(), 1);
+    let of_it = world.json(&["session", "list", "--automation", "news"]);
+    assert_eq!(of_it, all);
+    let shown = world.json(&["session", "show", all[0]["id"].as_str().unwrap()]);
+    assert_eq!(shown["messages"][0]["metadata"]["_automation_turn"], true);
+}
+
+#[test]
+fn what_is_only_queued_waits_and_is_taken_before_what_comes_later() {
+    let world = World::new();
+    let session = begin(&world, "One");
+    let queued = world
+        .run(&["session", "say", &session, "Two", "--queue"])
+        .done();
+    assert!(queued.contains("nobody serves"), "{queued}");
+    let last = world.run(&["session", "say", &session, "Three"]);
+    assert!(last.stderr.contains("It waits for run_"), "{last:#?}");
+    let answer = last.done();
+    assert!(answer.contains("This is turn 3"), "{answer}");
+    assert!(answer.contains("\"One\"; \"Two\""), "{answer}");
+}
+
+#[test]
+fn a_turn_that_fails_says_so_and_where_to_look() {
+    let world = World::new();
+    world
+        .run(&["harness", "add", "gone", "--", "/no/such/agent"])
+        .done();
+    world
+        .run(&[
+            "automation",
+            "add",
+            "--on-demand",
+            "--harness",
+            "gone",
+            "--attempts",
+            "1",
+            "--name",
+            "a",
+            "x",
+        ])
+        .done();
+    let failed = world.run(&["automation", "fire", "a"]);
+    assert_eq!(failed.code, 5, "{failed:#?}");
+    assert!(
+        failed.stderr.contains("error: failed to take the turn"),
+        "{failed:#?}"
+    );
+    assert!(
+        failed.stderr.contains("matins run show run_"),
+        "{failed:#?}"
+    );
+    let failed_runs = world.json(&["run", "list", "--status", "failed"]);
+    assert_eq!(failed_runs.as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn ctrl_c_calls_the_turn_off_and_that_shows() {
+    let world = World::new();
+    world.slow_harness();
+    let said = world.start(&["session", "say", "--new", "--harness", "slow", "Hello"]);
+    let running = |world: &World| world.json(&["run", "list", "--status", "running"]);
+    world.wait_for("the turn begins", |world| running(world)[0].is_object());
+    said.signal(Signal::INT);
+    let ended = said.end();
+    assert_eq!(ended.code, 130, "{ended:#?}");
+    let runs = world.json(&["run", "list"]);
+    assert_eq!(runs.as_array().unwrap().len(), 1, "{runs:#}");
+    assert_eq!(runs[0]["status"], "cancelled", "{runs:#}");
+    let session = runs[0]["session_id"].as_str().unwrap();
+    let shown = world.run(&["session", "show", session]).done();
+    assert!(shown.contains("called off by a person"), "{shown}");
+}
+
+#[test]
+fn the_reader_of_an_answer_may_go_away_while_the_turn_goes_on() {
+    let world = World::new();
+    let mut said = world.command(&["session", "say", "--new", "--harness", "demo", "Hello"]);
+    let mut child = said
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    let runs = world.json(&["run", "list"]);
+    assert_eq!(runs[0]["status"], "succeeded", "{runs:#}");
+}

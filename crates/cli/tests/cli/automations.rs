@@ -1,0 +1,234 @@
+//! `matins automation`, without turns.
+
+use serde_json::Value;
+
+use crate::world::World;
+
+fn add(world: &World, more: &[&str]) -> Value {
+    let args: Vec<_> = ["automation", "add", "--harness", "demo"]
+        .into_iter()
+        .chain(more.iter().copied())
+        .collect();
+    world.json(&args)
+}
+
+#[test]
+fn a_new_automation_shows_its_next_five_fires_with_zone_and_offset() {
+    let world = World::new();
+    let dir = world.path().join("project");
+    std::fs::create_dir(&dir).unwrap();
+    let told = world
+        .run(&[
+            "automation",
+            "add",
+            "0 9 * * 1-5",
+            "--zone",
+            "Europe/Prague",
+            "--session",
+            "continuous",
+            "--harness",
+            "demo",
+            "--dir",
+            "project",
+            "Look at the new issues",
+        ])
+        .done();
+    assert!(
+        told.starts_with("Added look-at-the-new-issues (aut_"),
+        "{told}"
+    );
+    let fires: Vec<_> = told
+        .lines()
+        .filter(|line| line.contains(" 09:00:00 "))
+        .collect();
+    assert_eq!(fires.len(), 5, "{told}");
+    assert!(fires.iter().all(|fire| fire.ends_with("Europe/Prague")));
+    assert!(
+        fires
+            .iter()
+            .all(|fire| fire.contains("+01:00") || fire.contains("+02:00"))
+    );
+    let shown = world.json(&["automation", "show", "look-at-the-new-issues"]);
+    let real = dir.canonicalize().unwrap();
+    assert_eq!(shown["cwd"], real.to_str().unwrap(), "it was made absolute");
+    assert_eq!(shown["session_mode"], "continuous");
+}
+
+#[test]
+fn one_argument_is_the_prompt_where_an_option_says_when() {
+    let world = World::new();
+    let every = add(&world, &["--every", "90s", "Work"]);
+    assert_eq!(every["triggers"][1]["spec"]["period"], "1m30s");
+    let at = add(
+        &world,
+        &[
+            "--at",
+            "2099-12-01T09:00",
+            "--zone",
+            "Europe/Prague",
+            "Work",
+        ],
+    );
+    assert_eq!(at["triggers"][1]["spec"]["at"], "2099-12-01T08:00:00Z");
+    let on_demand = add(&world, &["--on-demand", "Work"]);
+    assert_eq!(on_demand["triggers"].as_array().unwrap().len(), 1);
+    assert_eq!(on_demand["next_fires"], Value::Array(vec![]));
+    for (made, name) in [(every, "work"), (at, "work-2"), (on_demand, "work-3")] {
+        assert_eq!(made["name"], name);
+    }
+}
+
+#[test]
+fn every_policy_can_be_set_and_read() {
+    let world = World::new();
+    let made = add(
+        &world,
+        &[
+            "--every",
+            "1h",
+            "Work",
+            "--overlap",
+            "skip",
+            "--queue-limit",
+            "7",
+            "--catch-up",
+            "all",
+            "--catch-up-window",
+            "2d",
+            "--jitter",
+            "30s",
+            "--quiet",
+            "22:00-06:00",
+            "--quiet",
+            "12:00-13:00",
+            "--timeout",
+            "1h",
+            "--inactivity",
+            "5m",
+            "--attempts",
+            "2",
+            "--on-crash",
+            "fail",
+            "--pause-after-failures",
+            "0",
+            "--mode",
+            "plan",
+            "--set",
+            "model=fast",
+            "--allow",
+            "read",
+            "--deny",
+            "execute:rm *",
+        ],
+    );
+    let expected = serde_json::json!({
+        "overlap": "skip",
+        "queue_limit": 7,
+        "catch_up": "all",
+        "catch_up_window_seconds": 172_800,
+        "jitter_seconds": 30,
+        "quiet_hours": ["22:00-06:00", "12:00-13:00"],
+        "timeout_seconds": 3600,
+        "inactivity_seconds": 300,
+        "retry": { "attempts": 2, "backoff_seconds": 10, "backoff_max_seconds": 600 },
+        "on_crash": "fail",
+        "pause_after_failures": 0,
+    });
+    assert_eq!(made["policies"], expected);
+    assert_eq!(made["settings"]["mode"], "plan");
+    assert_eq!(made["permissions"][1]["title"], "rm *");
+}
+
+#[test]
+fn a_prompt_is_read_from_standard_input() {
+    let world = World::new();
+    let prompt = world.path().join("prompt.txt");
+    std::fs::write(&prompt, "Work\nhard\n").unwrap();
+    let mut command = world.command(&[
+        "automation",
+        "add",
+        "--on-demand",
+        "--harness",
+        "demo",
+        "--json",
+        "-",
+    ]);
+    let output = command
+        .stdin(std::fs::File::open(prompt).unwrap())
+        .output()
+        .unwrap();
+    let made: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(made["prompt"], "Work\nhard\n");
+    assert_eq!(made["name"], "work-hard");
+}
+
+#[test]
+fn an_automation_is_paused_resumed_reset_and_deleted() {
+    let world = World::new();
+    add(
+        &world,
+        &[
+            "--every",
+            "1h",
+            "--session",
+            "continuous",
+            "--name",
+            "news",
+            "Work",
+        ],
+    );
+    let told = world.run(&["automation", "pause", "news"]).done();
+    assert!(told.contains("It is paused"), "{told}");
+    let again = world.run(&["automation", "pause", "news"]);
+    assert_eq!(again.code, 4, "{again:#?}");
+    assert!(
+        again
+            .stderr
+            .contains("automation is paused, so it cannot pause"),
+        "{again:#?}"
+    );
+    let list = world.run(&["automation", "list"]).done();
+    assert!(
+        list.contains("paused") && list.contains("every 1h"),
+        "{list}"
+    );
+    let told = world.run(&["automation", "resume", "news"]).done();
+    assert_eq!(
+        told.lines().count(),
+        7,
+        "a heading, one more, and five fires: {told}"
+    );
+
+    world.run(&["automation", "fire", "news", "--queue"]).done();
+    let shown = world.json(&["automation", "show", "news"]);
+    let session = shown["current_session_id"].as_str().unwrap().to_owned();
+    let reset = world.json(&["automation", "reset", "news"]);
+    assert_eq!(reset["current_session_id"], Value::Null);
+
+    let id = shown["id"].as_str().unwrap();
+    let deleted = world.json(&["automation", "delete", id, "--with-sessions"]);
+    assert_eq!(deleted["sessions_deleted"], 1);
+    assert_eq!(world.run(&["session", "show", &session]).code, 3);
+    assert_eq!(world.run(&["automation", "show", "news"]).code, 3);
+    let twice = world.run(&["automation", "delete", "news"]);
+    assert_eq!(twice.code, 3, "{twice:#?}");
+}
+
+#[test]
+fn two_automations_of_one_name_are_refused() {
+    let world = World::new();
+    let args = [
+        "automation",
+        "add",
+        "--on-demand",
+        "--harness",
+        "demo",
+        "--name",
+        "a",
+        "x",
+    ];
+    world.run(&args).done();
+    let refused = world.run(&args);
+    assert_eq!(refused.code, 4, "{refused:#?}");
+    assert!(refused.stderr.contains("\"a\""), "{refused:#?}");
+}

@@ -1,0 +1,90 @@
+//! `matins demo`, the first thing that people try.
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::world::World;
+
+#[test]
+fn the_demonstration_remembers_from_turn_to_turn_and_from_start_to_start() {
+    let world = World::new();
+    let first = world
+        .run(&["demo", "--dir", "d", "--every", "1s", "--turns", "2"])
+        .done();
+    for text in [
+        "schedule  Scheduled automation triggered: demo",
+        "This is turn 1 of this session.",
+        "This is turn 2 of this session. Before, you asked: \"What did I ask you before?\".",
+        "matins demo --dir",
+        "session say ses_",
+    ] {
+        assert!(first.contains(text), "{text:?} is not in {first}");
+    }
+    assert!(!first.contains('\u{1b}'), "a pipe gets no colours");
+    let second = world.run(&["demo", "--dir", "d", "--turns", "1"]).done();
+    assert!(second.contains("remembers it"), "{second}");
+    assert!(!second.contains("turn 1 "), "{second}");
+    assert!(
+        second.contains("(2 times)") || second.contains("(3 times)"),
+        "{second}"
+    );
+    assert!(!world.data().exists(), "nothing but its folder is touched");
+}
+
+#[test]
+fn ctrl_c_stops_the_demonstration_and_says_how_to_go_on() {
+    let world = World::new();
+    let mut demo = world.start(&["demo", "--every", "1s"]);
+    demo.until("This is turn 1");
+    demo.signal(Signal::INT);
+    let ended = demo.end();
+    assert_eq!(ended.code, 0, "{ended:#?}");
+    assert!(ended.stdout.contains("Stopped."), "{ended:#?}");
+    assert!(ended.stdout.contains("matins-demo"), "{ended:#?}");
+}
+
+#[test]
+fn a_person_talks_to_the_demonstration_from_beside() {
+    let world = World::new();
+    let mut demo = world.start(&["demo", "--every", "1h"]);
+    demo.until("Ctrl-C stops");
+    let folder = world.path().join("matins-demo");
+    let folder = folder.to_str().unwrap();
+    world
+        .run(&["automation", "fire", "demo", "--data", folder])
+        .done();
+    let sessions = world.json(&["session", "list", "--all", "--data", folder]);
+    let session = sessions[0]["id"].as_str().unwrap();
+    let said = world.run(&["session", "say", session, "Hello", "--data", folder]);
+    assert!(said.done().contains("Now you ask: \"Hello\"."));
+    let shown = demo.until("Now you ask: \"Hello\"");
+    assert!(shown.contains("you       Hello"), "{shown}");
+}
+
+#[test]
+fn with_json_each_row_of_the_conversation_is_a_document() {
+    let world = World::new();
+    let told = world
+        .run(&["demo", "--every", "1s", "--turns", "1", "--json"])
+        .done();
+    let rows: Vec<Value> = told
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert!(rows.iter().any(|row| row["role"] == "assistant"), "{told}");
+}
+
+#[test]
+fn a_reader_that_goes_away_stops_the_demonstration() {
+    let world = World::new();
+    let mut demo = world.command(&["demo", "--every", "1s"]);
+    let mut child = demo
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(0));
+    assert_eq!(String::from_utf8(ended.stderr).unwrap(), "");
+}

@@ -1,0 +1,11 @@
+//! The real binary, started as people start it.
+
+#![expect(clippy::unwrap_used, reason = "tests and their helpers")]
+
+mod alone;
+mod automations;
+mod demo;
+mod harnesses;
+mod serving;
+mod usage;
+mod world;

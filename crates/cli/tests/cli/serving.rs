@@ -1,0 +1,165 @@
+//! `matins serve`, and commands beside it.
+
+use rustix::process::Signal;
+
+use crate::world::World;
+
+fn fast_and_slow(world: &World) {
+    world.slow_harness();
+    for harness in ["demo", "slow"] {
+        world
+            .run(&[
+                "automation",
+                "add",
+                "--on-demand",
+                "--harness",
+                harness,
+                "--session",
+                "continuous",
+                "--name",
+                harness,
+                "Work",
+            ])
+            .done();
+    }
+}
+
+#[test]
+fn a_second_server_of_a_folder_is_refused_and_names_the_first() {
+    let world = World::new();
+    let server = world.serve();
+    let refused = world.run(&["serve"]);
+    assert_eq!(refused.code, 4, "{refused:#?}");
+    let pid = format!("process {}", server.id());
+    assert!(refused.stderr.contains(&pid), "{refused:#?}");
+    server.signal(Signal::TERM);
+    let ended = server.end();
+    assert_eq!(ended.code, 0, "{ended:#?}");
+    assert!(ended.stdout.contains("Stopped: "), "{ended:#?}");
+    assert!(!world.data().join("matins.sock").exists());
+    // A server that was killed leaves its lock to nobody and its socket behind.
+    drop(world.serve());
+    let server = world.serve();
+    server.signal(Signal::INT);
+    assert_eq!(server.end().code, 0);
+}
+
+#[test]
+fn beside_a_server_commands_leave_the_turn_to_it_and_follow() {
+    let world = World::new();
+    fast_and_slow(&world);
+    let server = world.serve();
+    let fired = world.run(&["automation", "fire", "demo"]);
+    assert!(
+        !fired.stderr.contains("this process takes the turn"),
+        "{fired:#?}"
+    );
+    let answer = fired.done();
+    assert!(answer.contains("This is turn 1"), "{answer}");
+    let runs = world.json(&["run", "list"]);
+    let worker = runs[0]["worker_id"].as_str().unwrap();
+    assert!(worker.contains(&format!("-{}-", server.id())), "{worker}");
+    let queued = world.run(&["automation", "fire", "demo", "--queue"]).done();
+    assert!(queued.contains("whoever serves"), "{queued}");
+    world.wait_for("the queued run ends", |world| {
+        world.json(&["run", "list"])[0]["status"] == "succeeded"
+    });
+}
+
+#[test]
+fn ctrl_c_beside_a_server_only_stops_following() {
+    let world = World::new();
+    fast_and_slow(&world);
+    let _server = world.serve();
+    let fired = world.start(&["automation", "fire", "slow"]);
+    let status = |world: &World| world.json(&["run", "list"])[0]["status"].clone();
+    world.wait_for("the turn begins", |world| status(world) == "running");
+    fired.signal(Signal::INT);
+    let ended = fired.end();
+    assert_eq!(ended.code, 130, "{ended:#?}");
+    assert_eq!(status(&world), "running");
+    let session = world.json(&["run", "list"])[0]["session_id"].clone();
+    let session = session.as_str().unwrap();
+    let cancelled = world.run(&["session", "cancel", session]).done();
+    assert!(cancelled.contains("Called off one run"), "{cancelled}");
+    world.wait_for("the agent stops", |world| status(world) == "cancelled");
+}
+
+#[test]
+fn words_to_a_busy_session_say_what_they_wait_for() {
+    let world = World::new();
+    fast_and_slow(&world);
+    let _server = world.serve();
+    world.run(&["automation", "fire", "slow", "--queue"]).done();
+    let runs = |world: &World| world.json(&["run", "list"]);
+    world.wait_for("the turn begins", |world| {
+        runs(world)[0]["status"] == "running"
+    });
+    let session = runs(&world)[0]["session_id"].clone();
+    let session = session.as_str().unwrap();
+    let queued = world.run(&["session", "say", session, "Hello", "--queue"]);
+    assert!(queued.stderr.contains("It waits for run_"), "{queued:#?}");
+    assert!(
+        queued.stderr.contains("a scheduled turn, running"),
+        "{queued:#?}"
+    );
+    let shown = world.run(&["session", "show", session]).done();
+    assert!(shown.contains("is deferred."), "{shown}");
+    let cancelled = world.run(&["session", "cancel", session]).done();
+    assert!(cancelled.contains("Called off 2 runs"), "{cancelled}");
+}
+
+#[test]
+fn a_second_signal_hands_a_running_turn_back_at_once() {
+    let world = World::new();
+    fast_and_slow(&world);
+    let server = world.serve();
+    world.run(&["automation", "fire", "slow", "--queue"]).done();
+    let runs = |world: &World| world.json(&["run", "list"]);
+    world.wait_for("the turn begins", |world| {
+        runs(world)[0]["status"] == "running"
+    });
+    server.signal(Signal::TERM);
+    world.wait_for("it no longer takes pokes", |world| {
+        !world.data().join("matins.sock").exists()
+    });
+    server.signal(Signal::TERM);
+    let ended = server.end();
+    assert!(ended.stdout.contains("1 were handed back"), "{ended:#?}");
+    assert!(
+        ended.stderr.contains("Stopping: up to 30 s for run_"),
+        "{ended:#?}"
+    );
+    let statuses: Vec<_> = runs(&world)
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|run| run["status"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(statuses, ["queued", "stalled"]);
+}
+
+#[test]
+fn a_schedule_fires_while_it_is_served() {
+    let world = World::new();
+    world
+        .run(&[
+            "automation",
+            "add",
+            "--every",
+            "1s",
+            "--harness",
+            "demo",
+            "--session",
+            "continuous",
+            "--name",
+            "tick",
+            "Work",
+        ])
+        .done();
+    let _server = world.serve();
+    world.wait_for("two turns", |world| {
+        let runs = world.json(&["run", "list", "--status", "succeeded"]);
+        runs.as_array().unwrap().len() >= 2
+    });
+}

@@ -1,0 +1,352 @@
+//! What the command line takes and refuses, and how it says so.
+
+use std::{fs, os::unix::fs::PermissionsExt, process::Stdio, thread};
+
+use serde_json::Value;
+
+use crate::world::World;
+
+#[test]
+fn every_command_has_help() {
+    let world = World::new();
+    let commands = [
+        "",
+        "demo",
+        "serve",
+        "harness",
+        "harness list",
+        "harness check",
+        "harness add",
+        "automation",
+        "automation add",
+        "automation list",
+        "automation show",
+        "automation fire",
+        "automation pause",
+        "automation resume",
+        "automation reset",
+        "automation delete",
+        "session",
+        "session list",
+        "session show",
+        "session say",
+        "session cancel",
+        "run",
+        "run list",
+        "run show",
+    ];
+    for command in commands {
+        let args: Vec<_> = command.split_whitespace().chain(["--help"]).collect();
+        let help = world.run(&args).done();
+        assert!(
+            help.contains(&format!("Usage: matins {command}").trim_end().to_owned()),
+            "{command}: {help}"
+        );
+        assert!(help.contains("--json"), "{command}: {help}");
+    }
+    let help = world.run(&["--help"]).done();
+    assert!(help.contains("Exit codes:"), "{help}");
+    assert!(!world.data().exists(), "help touches nothing");
+}
+
+/// What `"ADD"` stands for below.
+const ADD: [&str; 4] = ["automation", "add", "--harness", "demo"];
+
+/// Arguments, the exit code, and what the error says.
+const BAD_INPUT: &[(&[&str], i32, &[&str])] = &[
+    (&["sing"], 2, &["sing"]),
+    (
+        &["ADD", "61 * * * *", "x"],
+        2,
+        &["minute field", "\"61\"", "accepted are"],
+    ),
+    (
+        &["ADD", "0 0 31 2 *", "x"],
+        2,
+        &["\"0 0 31 2 *\"", "find any instant"],
+    ),
+    (
+        &["ADD", "0 9 * * *", "x", "--zone", "Prague"],
+        2,
+        &["\"Prague\"", "did you mean Europe/Prague?"],
+    ),
+    (
+        &["ADD", "--every", "10 minutes", "x"],
+        2,
+        &["\"10 minutes\"", "1s to 366d"],
+    ),
+    (
+        &["ADD", "--at", "2020-01-01T00:00", "x"],
+        2,
+        &["2020-01-01T00:00:00Z", "not after the present"],
+    ),
+    (&["ADD", "x"], 2, &["--every, --at or --on-demand"]),
+    (&["ADD", "0 9 * * *"], 2, &["no prompt"]),
+    (
+        &["ADD", "0 9 * * *", "x", "--every", "1h"],
+        2,
+        &["beside --every"],
+    ),
+    (
+        &["ADD", "--every", "1h", "--at", "2099-01-01T00:00", "x"],
+        2,
+        &["--every", "--at"],
+    ),
+    (
+        &["ADD", "--every", "1h", " "],
+        2,
+        &["prompt", "it is empty"],
+    ),
+    (
+        &["ADD", "--every", "1h", "x", "--overlap", "never"],
+        2,
+        &["\"never\"", "queue, skip, cancel_running, allow"],
+    ),
+    (
+        &[
+            "ADD",
+            "--every",
+            "1h",
+            "x",
+            "--overlap",
+            "allow",
+            "--session",
+            "continuous",
+        ],
+        2,
+        &["overlap cannot be allow", "fresh sessions"],
+    ),
+    (
+        &["ADD", "--every", "1h", "x", "--queue-limit", "0"],
+        2,
+        &["queue_limit cannot be 0", "at least 1"],
+    ),
+    (
+        &["ADD", "--every", "1h", "x", "--quiet", "22-6"],
+        2,
+        &["\"22-6\"", "22:00-07:00"],
+    ),
+    (
+        &["ADD", "--every", "1h", "x", "--timeout", "30"],
+        2,
+        &["\"30\"", "90s, 10m"],
+    ),
+    (
+        &["ADD", "--every", "1h", "x", "--session", "mine"],
+        2,
+        &["\"mine\"", "fresh, continuous, or bound:"],
+    ),
+    (
+        &["ADD", "--every", "1h", "x", "--session", "bound:web:7"],
+        3,
+        &["session \"web:7\"", "matins session list --all"],
+    ),
+    (
+        &["ADD", "--every", "1h", "x", "--dir", "no/such"],
+        2,
+        &["working directory", "no/such", "does not exist"],
+    ),
+    (
+        &["ADD", "--every", "1h", "x", "--set", "fast"],
+        2,
+        &["'fast'", "NAME=VALUE"],
+    ),
+    (
+        &["ADD", "--every", "1h", "x", "--allow", ":all"],
+        2,
+        &["':all'", "a tool kind"],
+    ),
+    (
+        &["automation", "add", "--every", "1h", "x"],
+        2,
+        &["a harness", "accepted are claude, codex, demo"],
+    ),
+    (
+        &[
+            "automation",
+            "add",
+            "--every",
+            "1h",
+            "x",
+            "--harness",
+            "cluade",
+        ],
+        3,
+        &[
+            "\"cluade\"",
+            "did you mean \"claude\"?",
+            "matins harness list",
+        ],
+    ),
+    (
+        &["harness", "check", "demp"],
+        3,
+        &["\"demp\"", "did you mean \"demo\"?"],
+    ),
+    (
+        &["automation", "show", "news"],
+        3,
+        &["automation \"news\"", "matins automation list"],
+    ),
+    (&["run", "show", "run_0199"], 3, &["run \"run_0199\""]),
+    (
+        &["run", "list", "--status", "gone"],
+        2,
+        &["gone", "succeeded"],
+    ),
+    (&["session", "say", "hello"], 2, &["--new"]),
+    (
+        &["session", "say", "--new", "--harness", "demo", "a", "b"],
+        2,
+        &["\"a\"", "--new"],
+    ),
+    (&["session", "say", "ses_0199", "hello"], 3, &["ses_0199"]),
+    (
+        &["harness", "list", "--heartbeat-seconds", "100"],
+        2,
+        &["--heartbeat-seconds 100", "--heartbeat-stale 180"],
+    ),
+    (
+        &["harness", "list", "--workers", "0"],
+        2,
+        &["--workers", "1..=1000"],
+    ),
+    (
+        &["harness", "list", "--database", "mysql://x"],
+        6,
+        &["\"mysql\"", "sqlite:"],
+    ),
+    (&["demo", "--turns", "0"], 2, &["--turns", "from 1"]),
+];
+
+#[test]
+fn bad_input_is_refused_with_the_field_the_value_and_what_is_accepted() {
+    let world = World::new();
+    for (args, code, says) in BAD_INPUT {
+        let args: Vec<_> = match args {
+            ["ADD", more @ ..] => ADD.iter().chain(more).copied().collect(),
+            args => args.to_vec(),
+        };
+        let refused = world.run(&args);
+        assert_eq!(refused.code, *code, "{args:?}: {refused:#?}");
+        for text in *says {
+            assert!(refused.stderr.contains(text), "{args:?}: {refused:#?}");
+        }
+        assert!(
+            refused.stderr.starts_with("error: "),
+            "{args:?}: {refused:#?}"
+        );
+        assert_eq!(refused.stdout, "", "{args:?}");
+    }
+    assert_eq!(world.json(&["automation", "list"]), Value::Array(vec![]));
+}
+
+#[test]
+fn knobs_of_the_environment_are_named_where_they_are_refused() {
+    let world = World::new();
+    for (name, value) in [
+        ("MATINS_WORKERS", "many"),
+        ("MATINS_TICK_SECONDS", "0"),
+        ("MATINS_LOG", "loud=very"),
+    ] {
+        let mut command = world.command(&["harness", "list"]);
+        let output = command.env(name, value).output().unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{told}");
+        assert!(told.contains(value), "{told}");
+    }
+}
+
+#[test]
+fn with_json_errors_are_json() {
+    let world = World::new();
+    let refused = world.run(&["automation", "show", "news", "--json"]);
+    assert_eq!(refused.code, 3);
+    let told: Value = serde_json::from_str(&refused.stderr).unwrap();
+    assert_eq!(told["error"]["kind"], "not_found");
+    let message = told["error"]["message"].as_str().unwrap();
+    assert!(
+        message.starts_with("failed to find automation"),
+        "{message}"
+    );
+    assert!(told["error"]["hint"].is_string());
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let world = World::new();
+    world.run(&["harness", "list"]).done();
+    for args in [
+        &["harness", "list"][..],
+        &["harness", "list", "--json"],
+        &["--help"],
+    ] {
+        let mut child = world
+            .command(args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        let ended = child.wait_with_output().unwrap();
+        let told = String::from_utf8(ended.stderr).unwrap();
+        assert_eq!(told, "", "{args:?}");
+        assert_eq!(ended.status.code(), Some(0), "{args:?}");
+    }
+}
+
+#[test]
+fn a_pipe_gets_no_colours() {
+    let world = World::new();
+    let add = [
+        "automation",
+        "add",
+        "--on-demand",
+        "--harness",
+        "demo",
+        "Work",
+    ];
+    let told = world.run(&add).done();
+    assert!(!told.contains('\u{1b}'), "{told:?}");
+}
+
+#[test]
+fn the_data_folder_is_its_users_alone() {
+    let world = World::new();
+    world.run(&["harness", "list"]).done();
+    let mode = |name: &str| {
+        let found = fs::metadata(world.data().join(name)).unwrap();
+        found.permissions().mode() & 0o777
+    };
+    assert_eq!(mode(""), 0o700);
+    assert_eq!(mode("instance.id"), 0o600);
+}
+
+#[test]
+fn commands_that_begin_a_folder_together_agree_on_it() {
+    let world = World::new();
+    let lists = thread::scope(|scope| {
+        let started: Vec<_> = (0..4)
+            .map(|_| scope.spawn(|| world.json(&["harness", "list"])))
+            .collect();
+        started
+            .into_iter()
+            .map(|thread| thread.join().unwrap())
+            .collect::<Vec<_>>()
+    });
+    assert!(lists.iter().all(|list| *list == lists[0]), "{lists:#?}");
+}
+
+#[test]
+fn a_file_that_is_no_database_is_refused_and_left_alone() {
+    let world = World::new();
+    let file = world.path().join("notes.txt");
+    fs::write(&file, "not a database, but somebody's notes").unwrap();
+    let file_name = file.to_str().unwrap();
+    let refused = world.run(&["harness", "list", "--database", file_name]);
+    assert_eq!(refused.code, 6, "{refused:#?}");
+    assert!(refused.stderr.contains("not a database"), "{refused:#?}");
+    assert!(refused.stderr.contains("hint: "), "{refused:#?}");
+    let kept = fs::read_to_string(&file).unwrap();
+    assert_eq!(kept, "not a database, but somebody's notes");
+}

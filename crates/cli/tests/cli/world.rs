@@ -1,0 +1,182 @@
+//! A data folder of a test's own, and the binary beside it.
+
+use std::{
+    io::{BufRead, BufReader, Read},
+    path::{Path, PathBuf},
+    process::{Child, ChildStdout, Command, Output, Stdio},
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tempfile::TempDir;
+
+const MATINS: &str = env!("CARGO_BIN_EXE_matins");
+
+pub(crate) struct World {
+    folder: TempDir,
+}
+
+/// What a command printed, and how it ended.
+#[derive(Debug)]
+pub(crate) struct Done {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Done {
+    fn of(output: Output) -> Self {
+        Self {
+            code: output.status.code().unwrap(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    /// What it printed, where it was done.
+    pub(crate) fn done(self) -> String {
+        assert_eq!(self.code, 0, "{self:#?}");
+        self.stdout
+    }
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    /// A command with an environment of its own, in the test's folder.
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(MATINS);
+        command
+            .args(args)
+            .env_clear()
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .env("HOME", self.folder.path())
+            .env("TZ", "UTC")
+            .env("MATINS_DATA", self.data())
+            .current_dir(self.folder.path())
+            .stdin(Stdio::null());
+        command
+    }
+
+    pub(crate) fn run(&self, args: &[&str]) -> Done {
+        Done::of(self.command(args).output().unwrap())
+    }
+
+    /// The JSON answer of a command that is done.
+    pub(crate) fn json(&self, args: &[&str]) -> Value {
+        let args: Vec<_> = args.iter().copied().chain(["--json"]).collect();
+        serde_json::from_str(&self.run(&args).done()).unwrap()
+    }
+
+    /// Adds a harness whose agent takes as long for a turn as nobody waits.
+    pub(crate) fn slow_harness(&self) {
+        let home = self.folder.path().join("slow");
+        let home = home.to_str().unwrap();
+        let command = [
+            "harness",
+            "add",
+            "slow",
+            "--",
+            MATINS,
+            "demo-agent",
+            "--home",
+            home,
+            "--pace",
+            "3600000",
+        ];
+        self.run(&command).done();
+    }
+
+    /// Starts a command whose output is read as it comes.
+    pub(crate) fn start(&self, args: &[&str]) -> Running {
+        let mut child = self
+            .command(args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        Running { child, stdout }
+    }
+
+    /// Starts a server and waits until it serves.
+    pub(crate) fn serve(&self) -> Running {
+        let mut server = self.start(&["serve"]);
+        server.until("next fire");
+        server
+    }
+
+    /// Waits until something holds. The outside world gives no signal for what is waited for here.
+    pub(crate) fn wait_for(&self, what: &str, holds: impl Fn(&Self) -> bool) {
+        let pause = std::time::Duration::from_millis(50);
+        for _ in 0..600 {
+            if holds(self) {
+                return;
+            }
+            std::thread::park_timeout(pause);
+        }
+        panic!("in vain: {what}");
+    }
+}
+
+/// A command that goes on.
+pub(crate) struct Running {
+    child: Child,
+    stdout: BufReader<ChildStdout>,
+}
+
+impl Running {
+    /// Reads its output up to the line that says `text`.
+    pub(crate) fn until(&mut self, text: &str) -> String {
+        let mut read = String::new();
+        loop {
+            let from = read.len();
+            let bytes = self.stdout.read_line(&mut read).unwrap();
+            assert_ne!(bytes, 0, "it ended before {text:?}: {read}");
+            if read[from..].contains(text) {
+                return read;
+            }
+        }
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Waits until it has ended, and gives what was not read yet.
+    pub(crate) fn end(mut self) -> Done {
+        let (mut stdout, mut stderr) = (String::new(), String::new());
+        self.stdout.read_to_string(&mut stdout).unwrap();
+        let mut errors = self.child.stderr.take().unwrap();
+        errors.read_to_string(&mut stderr).unwrap();
+        let code = self.child.wait().unwrap().code().unwrap_or(-1);
+        Done {
+            code,
+            stdout,
+            stderr,
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}

@@ -1,0 +1,62 @@
+//! Finding the known name that somebody who wrote an unknown one may have meant.
+
+/// The longest text that is compared, in bytes.
+const MAX_BYTES: usize = 200;
+
+/// The known name most like `given`, whatever the case; `None` where more than one letter in three
+/// differs, so that nobody gets wrong advice.
+pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    if given.len() > MAX_BYTES {
+        return None;
+    }
+    let lower = given.to_lowercase();
+    known
+        .into_iter()
+        .map(|name| (distance(&lower, &name.to_lowercase()), name))
+        .filter(|(differing, name)| *differing * 3 <= given.len().max(name.len()))
+        .min()
+        .map(|(_, name)| name)
+}
+
+/// How many bytes must be put in, left out or replaced, or neighbours swapped, to make one text into
+/// the other (optimal string alignment).
+pub(crate) fn distance(one: &str, other: &str) -> usize {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    let mut before = Vec::new();
+    let mut above: Vec<usize> = (0..=other.len()).collect();
+    for (y, a) in one.iter().enumerate() {
+        let mut row = vec![y + 1];
+        for (x, b) in other.iter().enumerate() {
+            let replaced = above[x] + usize::from(a != b);
+            let mut least = replaced.min(above[x + 1] + 1).min(row[x] + 1);
+            if x > 0 && y > 0 && *a == other[x - 1] && one[y - 1] == *b {
+                least = least.min(before[x - 1] + 1);
+            }
+            row.push(least);
+        }
+        before = std::mem::replace(&mut above, row);
+    }
+    above[other.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_name_is_offered_only_where_it_is_near() {
+        let known = ["claude", "codex", "good", "daily news"];
+        for (given, offered) in [
+            ("cluade", Some("claude")),
+            ("Claude", Some("claude")),
+            ("codx", Some("codex")),
+            ("godo", Some("good")),
+            ("daily-news", Some("daily news")),
+            ("gemini", None),
+            ("", None),
+        ] {
+            assert_eq!(nearest(given, known), offered, "{given:?}");
+        }
+        assert_eq!(nearest(&"x".repeat(100_000), known), None);
+    }
+}

@@ -1,0 +1,208 @@
+//! Why something that was asked for was not done.
+
+use model::{
+    Timestamp, harness::RestoreBy, lifecycle::Refused, policy::InvalidPolicy, schedule,
+    session::SessionState,
+};
+
+use crate::ProbeError;
+
+/// What kind of thing went wrong; exit codes and HTTP statuses follow from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// What was given cannot be taken.
+    Invalid,
+    /// There is no such thing.
+    NotFound,
+    /// It is there, and its state or its name does not allow it.
+    Refused,
+    /// An agent could not be started.
+    Agent,
+    /// The database failed.
+    Database,
+}
+
+/// Why something that was asked for was not done.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A value cannot be taken.
+    #[error("take the {field} {value:?}: {problem}")]
+    Invalid {
+        /// The field, in the words of the API.
+        field: &'static str,
+        /// What was given, shortened.
+        value: String,
+        /// What is wrong with it, and what is accepted.
+        problem: String,
+    },
+    /// Something that is needed was not given.
+    #[error("go on without {what}: {expected}")]
+    Missing {
+        /// What is missing.
+        what: &'static str,
+        /// What is accepted.
+        expected: String,
+    },
+    /// A schedule cannot be taken.
+    #[error(transparent)]
+    Schedule(#[from] schedule::Error),
+    /// Policies contradict each other or the session mode.
+    #[error("take the policies")]
+    Policies(#[from] InvalidPolicy),
+    /// There is no such thing.
+    #[error("find {what} {given:?}: there is none{}", did_you_mean(.nearest.as_deref()))]
+    NotFound {
+        /// What was looked for.
+        what: &'static str,
+        /// The id or name that was given.
+        given: String,
+        /// The known name most like it.
+        nearest: Option<String>,
+    },
+    /// More than one thing begins like this.
+    #[error("tell which {what} {given:?} is: more than one id begins so, among them {}", .candidates.join(" and "))]
+    Ambiguous {
+        /// What was looked for.
+        what: &'static str,
+        /// The beginning that was given.
+        given: String,
+        /// Two of those that it may be.
+        candidates: [String; 2],
+    },
+    /// The agent can restore no session in the way that its harness asks for.
+    #[error(
+        "use the harness {harness:?} for a session that goes on: its agent {}, so it can only run \
+         automations with fresh sessions",
+        offers_not(*.restore)
+    )]
+    CannotRestore {
+        /// The harness.
+        harness: String,
+        /// How it is to restore.
+        restore: RestoreBy,
+    },
+    /// The session takes no more inputs.
+    #[error("use the session {session}: it is {state} and takes no more inputs")]
+    SessionClosed {
+        /// The session's key or id.
+        session: String,
+        /// Its state.
+        state: SessionState,
+    },
+    /// The agent of a harness could not be started.
+    #[error("start the agent of the harness {harness:?}")]
+    Probe {
+        /// The harness.
+        harness: String,
+        /// How to install it, where that is known.
+        install: Option<String>,
+        /// Why.
+        source: ProbeError,
+    },
+    /// The instant lies before the present.
+    #[error("schedule anything at {at}: no instant is left")]
+    NothingLeft {
+        /// The present.
+        at: Timestamp,
+    },
+    /// The state does not allow it.
+    #[error("do that")]
+    Refused(#[from] Refused),
+    /// The store did not do it.
+    #[error(transparent)]
+    Store(store::Error),
+}
+
+fn did_you_mean(nearest: Option<&str>) -> String {
+    nearest.map_or_else(String::new, |name| format!("; did you mean {name:?}?"))
+}
+
+const fn offers_not(restore: RestoreBy) -> &'static str {
+    match restore {
+        RestoreBy::Auto => "offers neither session/resume nor session/load",
+        RestoreBy::Resume => "does not offer session/resume",
+        RestoreBy::Load => "does not offer session/load",
+    }
+}
+
+impl From<store::Error> for Error {
+    fn from(error: store::Error) -> Self {
+        match error {
+            store::Error::Refused(refused) => Self::Refused(refused),
+            store::Error::NotFound { what, id } => Self::NotFound {
+                what,
+                given: id,
+                nearest: None,
+            },
+            error => Self::Store(error),
+        }
+    }
+}
+
+impl Error {
+    /// What kind of thing went wrong.
+    pub const fn kind(&self) -> Kind {
+        match self {
+            Self::Invalid { .. }
+            | Self::Missing { .. }
+            | Self::Schedule(_)
+            | Self::Policies(_)
+            | Self::NothingLeft { .. } => Kind::Invalid,
+            Self::NotFound { .. } | Self::Ambiguous { .. } => Kind::NotFound,
+            Self::CannotRestore { .. }
+            | Self::SessionClosed { .. }
+            | Self::Refused(_)
+            | Self::Store(store::Error::Exists { .. }) => Kind::Refused,
+            Self::Probe { .. } => Kind::Agent,
+            Self::Store(_) => Kind::Database,
+        }
+    }
+
+    /// What a person can do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::NotFound { what, .. } => list_command(what),
+            Self::Ambiguous { .. } => Some("give more of the id".into()),
+            Self::CannotRestore { harness, .. } => Some(format!(
+                "use fresh sessions, or another harness; `matins harness check {harness}` looks at \
+                 the agent again"
+            )),
+            Self::SessionClosed { .. } => {
+                Some("`matins session list` shows the sessions that are open".into())
+            }
+            Self::Probe {
+                harness, install, ..
+            } => Some(match install {
+                Some(install) => {
+                    format!(
+                        "install it with `{install}`, then try `matins harness check {harness}`"
+                    )
+                }
+                None => format!("`matins harness check {harness}` tries it alone"),
+            }),
+            Self::Store(error) => error.hint().map(str::to_owned),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn invalid(field: &'static str, value: &str, problem: impl Into<String>) -> Self {
+        const SHOWN_CHARS: usize = 80;
+        let mut shown: String = value.chars().take(SHOWN_CHARS).collect();
+        if shown.len() < value.len() {
+            shown.push('…');
+        }
+        Self::Invalid {
+            field,
+            value: shown,
+            problem: problem.into(),
+        }
+    }
+}
+
+fn list_command(what: &str) -> Option<String> {
+    let command = ["harness", "automation", "session", "run"]
+        .into_iter()
+        .find(|command| what.ends_with(command))?;
+    let all = if command == "session" { " --all" } else { "" };
+    Some(format!("`matins {command} list{all}` shows what there is"))
+}

@@ -1,0 +1,155 @@
+//! Harnesses: those that are there from the start, those that people add, and looking at them.
+
+use std::{path::Path, time::Duration};
+
+use model::harness::{Harness, HarnessConfig, Offers, RestoreBy};
+use serde::Serialize;
+
+use crate::{Error, Service, SignIn, catalogue, naming};
+
+/// The name of the harness that starts the demonstration agent.
+pub const DEMO_HARNESS: &str = "demo";
+
+/// What a look at an agent found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Checked {
+    /// The harness, with the offers as they are now kept.
+    #[serde(flatten)]
+    pub harness: Harness,
+    /// The ways to sign in that the agent names.
+    pub sign_in: Vec<SignIn>,
+    /// Whether its sessions can be restored in the way that the harness asks for.
+    pub can_restore: bool,
+    /// How long it took to start it, to let it introduce itself and to end it.
+    #[serde(serialize_with = "as_milliseconds", rename = "took_ms")]
+    pub took: Duration,
+}
+
+fn as_milliseconds<S: serde::Serializer>(
+    took: &Duration,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u128(took.as_millis())
+}
+
+impl Service {
+    /// Adds the harnesses of the catalogue that are not there, and the demonstration agent's, whose
+    /// command is this program's own. What a person changed stays; only where the program of the
+    /// demonstration agent is gone, because it was moved, it is named anew.
+    pub async fn add_known_harnesses(&self, demo_command: &[String]) -> Result<(), Error> {
+        let there = self.store.harnesses(self.scope()).await?;
+        let demo = HarnessConfig::new(demo_command.to_vec());
+        let moved = there
+            .iter()
+            .find(|harness| harness.name == DEMO_HARNESS && is_moved(&harness.config, &demo));
+        if let Some(harness) = moved {
+            let mut config = harness.config.clone();
+            config.command = demo.command.clone();
+            self.put(DEMO_HARNESS, &config, harness.offers.as_ref())
+                .await?;
+        }
+        let demo = (DEMO_HARNESS.to_owned(), demo);
+        for (name, config) in catalogue::harnesses().into_iter().chain([demo]) {
+            if there.iter().all(|harness| harness.name != name) {
+                self.store
+                    .add_harness(self.tenant, &name, &config, self.now())
+                    .await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lists the harnesses by name.
+    pub async fn harnesses(&self) -> Result<Vec<Harness>, Error> {
+        Ok(self.store.harnesses(self.scope()).await?)
+    }
+
+    /// Adds a harness, or gives the one of that name another configuration. What its agent offers is
+    /// unknown until it is started.
+    pub async fn add_harness(&self, name: &str, config: &HarnessConfig) -> Result<Harness, Error> {
+        let name = naming::name("harness name", name)?;
+        if config.command.first().is_none_or(String::is_empty) {
+            return Err(Error::Missing {
+                what: "a command",
+                expected: "give the agent's program and its arguments".into(),
+            });
+        }
+        for variable in config.env.keys().chain(&config.pass_env) {
+            if variable.is_empty() || variable.contains(['=', '\0']) {
+                let accepted = "the name of a variable is not empty and has no =";
+                return Err(Error::invalid("variable", variable, accepted));
+            }
+        }
+        self.put(&name, config, None).await
+    }
+
+    /// Starts the agent of a harness, keeps what it offers, and tells.
+    pub async fn check_harness(&self, given: &str) -> Result<Checked, Error> {
+        let harness = self.find_harness(given).await?;
+        self.check(&harness).await
+    }
+
+    /// What the agent of a harness offers, as it is known; started where it never was.
+    pub(crate) async fn offers(&self, harness: &Harness) -> Result<Offers, Error> {
+        if let Some(offers) = &harness.offers {
+            return Ok(offers.clone());
+        }
+        let checked = self.check(harness).await?;
+        Ok(checked.harness.offers.unwrap_or_default())
+    }
+
+    /// Refuses a harness whose agent cannot take a session up again.
+    pub(crate) async fn require_restore(&self, harness: &Harness) -> Result<(), Error> {
+        let restore: RestoreBy = harness.config.restore;
+        if self.offers(harness).await?.can_restore(restore) {
+            return Ok(());
+        }
+        Err(Error::CannotRestore {
+            harness: harness.name.clone(),
+            restore,
+        })
+    }
+
+    async fn check(&self, harness: &Harness) -> Result<Checked, Error> {
+        let begun = self.now();
+        let probed = self.probe.probe(&harness.config).await;
+        let probed = probed.map_err(|source| Error::Probe {
+            harness: harness.name.clone(),
+            install: catalogue::install_hint(&harness.config),
+            source,
+        })?;
+        let took = self.now().since(begun);
+        let can_restore = probed.offers.can_restore(harness.config.restore);
+        let harness = self
+            .put(&harness.name, &harness.config, Some(&probed.offers))
+            .await?;
+        Ok(Checked {
+            harness,
+            sign_in: probed.sign_in,
+            can_restore,
+            took,
+        })
+    }
+
+    async fn put(
+        &self,
+        name: &str,
+        config: &HarnessConfig,
+        offers: Option<&Offers>,
+    ) -> Result<Harness, Error> {
+        let put = self
+            .store
+            .put_harness(self.tenant, name, config, offers, self.now());
+        Ok(put.await?)
+    }
+}
+
+/// Whether a harness is the demonstration agent's, unchanged but for a program that is gone.
+fn is_moved(kept: &HarnessConfig, demo: &HarnessConfig) -> bool {
+    let (Some((kept_program, kept_args)), Some((program, args))) =
+        (kept.command.split_first(), demo.command.split_first())
+    else {
+        return false;
+    };
+    kept_args == args && kept_program != program && !Path::new(kept_program).exists()
+}

@@ -1,0 +1,100 @@
+//! Names and texts that people give.
+
+use model::limits;
+
+use crate::Error;
+
+/// The longest name that is made from a prompt, in characters.
+const DERIVED_CHARS: usize = 40;
+
+/// Takes a name: one line that is not empty and not too long.
+pub(crate) fn name(field: &'static str, given: &str) -> Result<String, Error> {
+    let accepted = format!(
+        "accepted are 1 to {} bytes on one line, without spaces at the ends",
+        limits::NAME_BYTES
+    );
+    let fits = !given.is_empty()
+        && given.len() <= limits::NAME_BYTES
+        && given.trim() == given
+        && !given.chars().any(char::is_control);
+    if fits {
+        Ok(given.to_owned())
+    } else {
+        Err(Error::invalid(field, given, accepted))
+    }
+}
+
+/// Takes a prompt or a person's words: not empty and not too long.
+pub(crate) fn content(field: &'static str, given: &str) -> Result<(), Error> {
+    if given.trim().is_empty() {
+        return Err(Error::invalid(field, given, "it is empty"));
+    }
+    if given.len() > limits::CONTENT_BYTES {
+        let problem = format!(
+            "it has {} bytes, accepted are up to {}",
+            given.len(),
+            limits::CONTENT_BYTES
+        );
+        return Err(Error::invalid(field, given, problem));
+    }
+    Ok(())
+}
+
+/// Makes a name from the first words of a prompt: `check-the-build`.
+pub(crate) fn derived(prompt: &str) -> String {
+    let lower = prompt.to_lowercase();
+    let mut name = String::new();
+    for word in lower.split(|letter: char| !letter.is_alphanumeric()) {
+        let length = name.chars().count() + word.chars().count() + 1;
+        if !name.is_empty() && length > DERIVED_CHARS {
+            break;
+        }
+        if !name.is_empty() && !word.is_empty() {
+            name.push('-');
+        }
+        name.extend(word.chars().take(DERIVED_CHARS));
+    }
+    if name.is_empty() {
+        "automation".into()
+    } else {
+        name
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_made_of_the_first_words() {
+        for (prompt, name) in [
+            ("Check the build, please!", "check-the-build-please"),
+            ("  ...  ", "automation"),
+            ("Zkontroluj žluťoučkého koně", "zkontroluj-žluťoučkého-koně"),
+            (
+                "Look at every issue that was opened since yesterday",
+                "look-at-every-issue-that-was-opened",
+            ),
+        ] {
+            assert_eq!(derived(prompt), name);
+        }
+        let long = derived(&"x".repeat(1000));
+        assert_eq!(long.len(), DERIVED_CHARS);
+    }
+
+    #[test]
+    fn names_that_a_line_cannot_show_are_refused() {
+        for given in ["", " ", " a", "a\n", "a\tb", &"x".repeat(201)] {
+            let error = name("name", given).unwrap_err().to_string();
+            assert!(error.contains("1 to 200 bytes"), "{given:?}: {error}");
+        }
+        assert_eq!(name("name", "daily news").unwrap(), "daily news");
+    }
+
+    #[test]
+    fn texts_are_bounded() {
+        assert!(content("prompt", " \n").is_err());
+        assert!(content("prompt", &"x".repeat(limits::CONTENT_BYTES)).is_ok());
+        assert!(content("prompt", &"x".repeat(limits::CONTENT_BYTES + 1)).is_err());
+    }
+}

@@ -1,0 +1,177 @@
+//! Finding what somebody names: by name, by id, or by the beginning of an id.
+
+use model::{
+    AutomationId, RunId, SessionId,
+    entity::{Automation, Session},
+    harness::Harness,
+    nearest::nearest,
+};
+use uuid::Uuid;
+
+use crate::{Error, Service};
+
+/// The shortest beginning of an id that is looked up, in hexadecimal digits; fewer could be a name.
+const MIN_DIGITS: usize = 4;
+
+impl Service {
+    /// The harness of a name or an id.
+    pub(crate) async fn find_harness(&self, given: &str) -> Result<Harness, Error> {
+        let mut all = self.store.harnesses(self.scope()).await?;
+        let found = all
+            .iter()
+            .position(|harness| harness.name == given || harness.id.to_string() == given);
+        match found {
+            Some(index) => Ok(all.swap_remove(index)),
+            None => Err(not_found(
+                "harness",
+                given,
+                all.iter().map(|known| known.name.as_str()),
+            )),
+        }
+    }
+
+    /// The automation of a name, an id or the beginning of an id.
+    pub(crate) async fn find_automation(&self, given: &str) -> Result<Automation, Error> {
+        let all = self.store.automations(self.scope()).await?;
+        if let Some(found) = all.iter().find(|automation| automation.name == given) {
+            return Ok(found.clone());
+        }
+        let range = Range::of(given, AutomationId::PREFIX);
+        let mut matching = all
+            .iter()
+            .filter(|automation| range.is_some_and(|range| range.holds(automation.id.uuid())));
+        match (matching.next(), matching.next()) {
+            (Some(found), None) => Ok(found.clone()),
+            (Some(one), Some(other)) => Err(ambiguous("automation", given, [one.id, other.id])),
+            (None, _) => {
+                let names = all.iter().map(|known| known.name.as_str());
+                Err(not_found("automation", given, names))
+            }
+        }
+    }
+
+    /// The session of a key, an id or the beginning of an id.
+    pub(crate) async fn find_session(&self, given: &str) -> Result<Session, Error> {
+        if let Some(found) = self.store.session_by_key(self.tenant, given).await? {
+            return Ok(found);
+        }
+        let id = match Range::of(given, SessionId::PREFIX) {
+            None => None,
+            Some(Range { first, last }) => {
+                let (first, last) = (SessionId::from_uuid(first), SessionId::from_uuid(last));
+                let found = self
+                    .store
+                    .session_ids_between(self.scope(), first, last, 2)
+                    .await?;
+                only("session", given, &found)?
+            }
+        };
+        match id {
+            Some(id) => Ok(self.store.session(self.scope(), id).await?),
+            None => Err(not_found("session", given, [])),
+        }
+    }
+
+    /// The run of an id or the beginning of one.
+    pub(crate) async fn find_run(&self, given: &str) -> Result<RunId, Error> {
+        let Some(Range { first, last }) = Range::of(given, RunId::PREFIX) else {
+            return Err(not_found("run", given, []));
+        };
+        let (first, last) = (RunId::from_uuid(first), RunId::from_uuid(last));
+        let found = self
+            .store
+            .run_ids_between(self.scope(), first, last, 2)
+            .await?;
+        only("run", given, &found)?.ok_or_else(|| not_found("run", given, []))
+    }
+}
+
+/// All ids that begin alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Range {
+    first: Uuid,
+    last: Uuid,
+}
+
+impl Range {
+    /// Reads an id or the beginning of one, with or without what stands before the underscore.
+    fn of(given: &str, prefix: &str) -> Option<Self> {
+        let bare = given
+            .strip_prefix(prefix)
+            .and_then(|rest| rest.strip_prefix('_'))
+            .unwrap_or(given);
+        let digits = bare.replace('-', "");
+        let hexadecimal = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if !hexadecimal || !(MIN_DIGITS..=32).contains(&digits.len()) {
+            return None;
+        }
+        Some(Self {
+            first: Uuid::try_parse(&format!("{digits:0<32}")).ok()?,
+            last: Uuid::try_parse(&format!("{digits:f<32}")).ok()?,
+        })
+    }
+
+    fn holds(self, id: Uuid) -> bool {
+        (self.first..=self.last).contains(&id)
+    }
+}
+
+fn only<T: Copy + ToString>(
+    what: &'static str,
+    given: &str,
+    found: &[T],
+) -> Result<Option<T>, Error> {
+    match found {
+        [] => Ok(None),
+        [one] => Ok(Some(*one)),
+        [one, other, ..] => Err(ambiguous(what, given, [*one, *other])),
+    }
+}
+
+fn ambiguous<T: ToString>(what: &'static str, given: &str, candidates: [T; 2]) -> Error {
+    Error::Ambiguous {
+        what,
+        given: given.to_owned(),
+        candidates: candidates.map(|id| id.to_string()),
+    }
+}
+
+fn not_found<'a>(
+    what: &'static str,
+    given: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> Error {
+    Error::NotFound {
+        what,
+        given: given.chars().take(80).collect(),
+        nearest: nearest(given, known).map(str::to_owned),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_beginning_of_an_id_spans_all_that_begin_so() {
+        let range = Range::of("run_0199ab", "run").unwrap();
+        assert_eq!(
+            range.first.simple().to_string(),
+            "0199ab00000000000000000000000000"
+        );
+        assert_eq!(
+            range.last.simple().to_string(),
+            "0199abffffffffffffffffffffffffff"
+        );
+        assert_eq!(Range::of("0199ab", "run"), Some(range));
+        let whole = Range::of("0199ab00-0000-7000-8000-000000000000", "run").unwrap();
+        assert_eq!(whole.first, whole.last);
+    }
+
+    #[test]
+    fn what_is_no_beginning_of_an_id_spans_nothing() {
+        for given in ["", "run_", "019", "ses_0199ab", "0199xy", &"0".repeat(33)] {
+            assert_eq!(Range::of(given, "run"), None, "{given}");
+        }
+    }
+}

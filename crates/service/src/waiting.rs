@@ -1,0 +1,88 @@
+//! What a run that has not begun waits for.
+
+use model::{
+    RunId, Timestamp,
+    entity::Run,
+    run::{Origin, RunStatus},
+    session::{Admission, SessionState},
+};
+use serde::Serialize;
+use store::RunFilter;
+
+use crate::{Error, Service};
+
+/// How many of the newest runs of a session are looked at for the one that holds the seat.
+const LOOKED_AT: u32 = 200;
+
+/// What a run that has not begun waits for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "for", rename_all = "snake_case")]
+pub enum Waiting {
+    /// A worker.
+    Worker,
+    /// The end of its backoff.
+    Backoff {
+        /// When that is.
+        until: Timestamp,
+    },
+    /// Its session is held.
+    Session {
+        /// The state of the session.
+        state: SessionState,
+    },
+    /// Another run on its seat, or of its automation.
+    Run {
+        /// The other run.
+        run: RunId,
+        /// Where that is in its life.
+        status: RunStatus,
+        /// Where the other's input came from.
+        origin: Origin,
+    },
+    /// Its turn among those that wait.
+    Turn,
+}
+
+impl Service {
+    /// What `run` waits for; `None` if it has begun or is over.
+    pub async fn waits_for(&self, run: &Run) -> Result<Option<Waiting>, Error> {
+        if run.status == RunStatus::Queued {
+            return Ok(Some(Waiting::Worker));
+        }
+        if run.status != RunStatus::Deferred {
+            return Ok(None);
+        }
+        if let Some(until) = run.not_before.filter(|until| *until > self.now()) {
+            return Ok(Some(Waiting::Backoff { until }));
+        }
+        if let Some(session) = run.session_id {
+            let state = self.store.session(self.scope(), session).await?.state;
+            if state.admission() == Admission::Wait {
+                return Ok(Some(Waiting::Session { state }));
+            }
+        }
+        for filter in [
+            RunFilter {
+                session: run.session_id,
+                ..RunFilter::default()
+            },
+            RunFilter {
+                automation: run.automation_id,
+                ..RunFilter::default()
+            },
+        ] {
+            if filter.session.is_none() && filter.automation.is_none() {
+                continue;
+            }
+            let runs = self.store.runs(self.scope(), filter, LOOKED_AT).await?;
+            if let Some(other) = runs.iter().find(|other| other.status.is_active()) {
+                return Ok(Some(Waiting::Run {
+                    run: other.id,
+                    status: other.status,
+                    origin: other.origin,
+                }));
+            }
+        }
+        Ok(Some(Waiting::Turn))
+    }
+}

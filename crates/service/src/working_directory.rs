@@ -1,0 +1,27 @@
+//! Working directories that people name.
+
+use std::path::Path;
+
+use crate::Error;
+
+/// Takes a working directory: absolute, there, and a directory. It must be UTF-8, since the protocol
+/// sends it as JSON.
+pub(crate) fn check(given: Option<&Path>) -> Result<Option<String>, Error> {
+    const FIELD: &str = "working directory";
+    let Some(path) = given else { return Ok(None) };
+    let refuse = |problem: &str| Err(Error::invalid(FIELD, &path.to_string_lossy(), problem));
+    let Some(text) = path.to_str() else {
+        return refuse("its name is not UTF-8");
+    };
+    if !path.is_absolute() {
+        return refuse("it is relative; accepted is an absolute path");
+    }
+    match std::fs::metadata(path) {
+        Ok(found) if found.is_dir() => Ok(Some(text.to_owned())),
+        Ok(_) => refuse("it is no directory"),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            refuse("it does not exist; accepted is an existing directory")
+        }
+        Err(error) => refuse(&error.to_string()),
+    }
+}

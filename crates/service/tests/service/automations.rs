@@ -1,0 +1,354 @@
+//! Automations, asked for and changed.
+
+use std::sync::atomic::Ordering;
+
+use model::{
+    automation::AutomationState,
+    policy::{Overlap, SessionMode},
+    run::RunStatus,
+    session::SessionEvent,
+};
+use service::{AutomationRequest, Error, Kind, RunQuery, SessionTarget, Timing};
+use store::Scope;
+
+use crate::world::{NOW, World, request, told};
+
+type Change = fn(&mut AutomationRequest);
+
+#[tokio::test]
+async fn what_cannot_work_is_refused_with_the_field_the_value_and_what_is_accepted() {
+    let world = World::new().await;
+    let file = world.directory().join("matins.db");
+    let table: Vec<(Change, Kind, &[&str])> = vec![
+        (
+            |asked| asked.harness = Some("godo".into()),
+            Kind::NotFound,
+            &["harness \"godo\"", "did you mean \"good\"?"],
+        ),
+        (
+            |asked| asked.harness = None,
+            Kind::Invalid,
+            &["a harness", "absent, amnesiac, good"],
+        ),
+        (
+            |asked| asked.harness = Some("amnesiac".into()),
+            Kind::Refused,
+            &["\"amnesiac\"", "neither session/resume nor session/load"],
+        ),
+        (
+            |asked| asked.harness = Some("absent".into()),
+            Kind::Agent,
+            &["\"absent\"", "no such program"],
+        ),
+        (
+            |asked| asked.prompt = " \n".into(),
+            Kind::Invalid,
+            &["prompt", "it is empty"],
+        ),
+        (
+            |asked| asked.prompt = "x".repeat(model::limits::CONTENT_BYTES + 1),
+            Kind::Invalid,
+            &["prompt", "1048577 bytes", "up to 1048576"],
+        ),
+        (
+            |asked| asked.name = Some("x".repeat(201)),
+            Kind::Invalid,
+            &["name", "1 to 200 bytes"],
+        ),
+        (
+            |asked| asked.cwd = Some("project".into()),
+            Kind::Invalid,
+            &["working directory \"project\"", "absolute"],
+        ),
+        (
+            |asked| asked.cwd = Some("/no/such/folder".into()),
+            Kind::Invalid,
+            &["working directory \"/no/such/folder\"", "does not exist"],
+        ),
+        (
+            |asked| asked.policies.overlap = Some(Overlap::Allow),
+            Kind::Invalid,
+            &["overlap cannot be allow", "only automations with fresh"],
+        ),
+        (
+            |asked| asked.zone = "Europe/Prage".into(),
+            Kind::Invalid,
+            &["\"Europe/Prage\"", "did you mean Europe/Prague?"],
+        ),
+        (
+            |asked| asked.timings = vec![Timing::Cron("0 0 30 2 *".into())],
+            Kind::Invalid,
+            &["\"0 0 30 2 *\""],
+        ),
+        (
+            |asked| asked.timings = vec![Timing::Cron("0 25 * * *".into())],
+            Kind::Invalid,
+            &["hour", "25"],
+        ),
+        (
+            |asked| asked.timings = vec![Timing::Every("10 minutes".into())],
+            Kind::Invalid,
+            &["\"10 minutes\"", "1s to 366d"],
+        ),
+        (
+            |asked| asked.timings = vec![Timing::At("2026-11-21T09:59".into())],
+            Kind::Invalid,
+            &["2026-11-21T08:59:00Z", "not after the present"],
+        ),
+        (
+            |asked| asked.session = SessionTarget::Bound("web:7".into()),
+            Kind::NotFound,
+            &["session \"web:7\""],
+        ),
+    ];
+    for (change, kind, says) in table {
+        let mut asked = request();
+        change(&mut asked);
+        let error = world.service.create_automation(&asked).await.unwrap_err();
+        let told = told(&error);
+        assert_eq!(error.kind(), kind, "{told}");
+        for text in says {
+            assert!(told.contains(text), "{text:?} is not in {told:?}");
+        }
+    }
+    let mut asked = request();
+    asked.cwd = Some(file);
+    let error = world.service.create_automation(&asked).await.unwrap_err();
+    assert!(told(&error).contains("it is no directory"), "{error}");
+    assert!(world.service.automations().await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn an_agent_that_restores_nothing_runs_fresh_automations_and_is_not_even_started() {
+    let world = World::new().await;
+    let mut asked = request();
+    asked.harness = Some("amnesiac".into());
+    asked.session = SessionTarget::Fresh;
+    let made = world.service.create_automation(&asked).await.unwrap();
+    assert_eq!(made.automation.session_mode, SessionMode::Fresh);
+    assert_eq!(world.agents.starts.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn an_agent_is_started_once_to_see_what_it_offers() {
+    let world = World::new().await;
+    for name in ["one", "two"] {
+        let mut asked = request();
+        asked.name = Some(name.into());
+        world.service.create_automation(&asked).await.unwrap();
+    }
+    assert_eq!(world.agents.starts.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn a_new_automation_shows_its_next_five_fires_with_zone_and_offset() {
+    let world = World::new().await;
+    let mut asked = request();
+    asked.policies.quiet_hours = serde_json::from_str(r#"["08:00-09:30"]"#).unwrap();
+    asked.timings.push(Timing::At("2026-11-23 12:00".into()));
+    let made = world.service.create_automation(&asked).await.unwrap();
+    let shown: Vec<_> = made
+        .next_fires
+        .iter()
+        .map(|fire| (fire.shown.as_str(), fire.quiet))
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            ("Mon 2026-11-23 09:00:00 +01:00 Europe/Prague", true),
+            ("Mon 2026-11-23 12:00:00 +01:00 Europe/Prague", false),
+            ("Tue 2026-11-24 09:00:00 +01:00 Europe/Prague", true),
+            ("Wed 2026-11-25 09:00:00 +01:00 Europe/Prague", true),
+            ("Thu 2026-11-26 09:00:00 +01:00 Europe/Prague", true),
+        ]
+    );
+    let kinds: Vec<_> = made
+        .triggers
+        .iter()
+        .map(|trigger| trigger.spec.kind())
+        .collect();
+    assert_eq!(kinds, ["manual", "cron", "at"]);
+}
+
+#[tokio::test]
+async fn equal_distances_begin_on_a_whole_second_after_now() {
+    let world = World::new().await;
+    world
+        .clock
+        .advance(std::time::Duration::from_micros(999_999));
+    let mut asked = request();
+    asked.zone = "UTC".into();
+    asked.timings = vec![Timing::Every("1s".into())];
+    let made = world.service.create_automation(&asked).await.unwrap();
+    let first = &made.next_fires[0].shown;
+    assert_eq!(first, "Sat 2026-11-21 09:00:01 +00:00 UTC");
+}
+
+#[tokio::test]
+async fn names_are_made_of_the_prompt_and_kept_apart() {
+    let world = World::new().await;
+    let mut asked = request();
+    asked.name = None;
+    for name in ["read-the-news", "read-the-news-2", "read-the-news-3"] {
+        let made = world.service.create_automation(&asked).await.unwrap();
+        assert_eq!(made.automation.name, name);
+    }
+    asked.name = Some("read-the-news".into());
+    let error = world.service.create_automation(&asked).await.unwrap_err();
+    assert_eq!(error.kind(), Kind::Refused);
+    assert!(error.to_string().contains("\"read-the-news\""), "{error}");
+}
+
+#[tokio::test]
+async fn an_automation_is_found_by_name_id_and_the_beginning_of_its_id() {
+    let world = World::new().await;
+    let one = world.service.create_automation(&request()).await.unwrap();
+    let id = one.automation.id.to_string();
+    for given in ["news", &id, &id[..20], &id["aut_".len()..]] {
+        let found = world.service.automation(given).await.unwrap();
+        assert_eq!(found.automation.id, one.automation.id, "{given}");
+    }
+    let mut asked = request();
+    asked.name = Some("weather".into());
+    world.service.create_automation(&asked).await.unwrap();
+    // Both were made in one millisecond, so they begin alike.
+    let error = world.service.automation(&id[..16]).await.unwrap_err();
+    assert!(matches!(error, Error::Ambiguous { .. }), "{error}");
+    let error = world.service.automation("wether").await.unwrap_err();
+    assert!(error.to_string().contains("\"weather\""), "{error}");
+}
+
+#[tokio::test]
+async fn a_bound_automation_takes_the_harness_of_its_session_and_no_other() {
+    let world = World::new().await;
+    let session = world.conversation().await;
+    let key = session.session_key.clone().unwrap();
+    for given in [key.clone(), session.id.to_string()] {
+        let mut asked = request();
+        asked.name = None;
+        asked.harness = None;
+        asked.session = SessionTarget::Bound(given);
+        let made = world.service.create_automation(&asked).await.unwrap();
+        assert_eq!(made.harness, "good");
+        assert_eq!(made.session.unwrap().id, session.id);
+        assert_eq!(made.automation.bound_session_key.as_ref(), Some(&key));
+    }
+    let mut asked = request();
+    asked.session = SessionTarget::Bound(key.clone());
+    asked.harness = Some("amnesiac".into());
+    let error = world.service.create_automation(&asked).await.unwrap_err();
+    assert!(told(&error).contains("has the harness good"), "{error}");
+    asked.harness = None;
+    asked.cwd = Some(world.directory());
+    let error = world.service.create_automation(&asked).await.unwrap_err();
+    assert!(told(&error).contains("never changes"), "{error}");
+    asked.cwd = None;
+    asked.policies.overlap = Some(Overlap::CancelRunning);
+    let error = world.service.create_automation(&asked).await.unwrap_err();
+    assert!(told(&error).contains("use queue or skip"), "{error}");
+}
+
+#[tokio::test]
+async fn nothing_is_bound_to_a_closed_session_or_to_one_without_a_key() {
+    let world = World::new().await;
+    let session = world.conversation().await;
+    world
+        .store
+        .move_session(
+            Scope::Tenant(world.tenant),
+            session.id,
+            SessionEvent::Complete,
+            None,
+            NOW.parse().unwrap(),
+        )
+        .await
+        .unwrap();
+    let mut asked = request();
+    asked.session = SessionTarget::Bound(session.id.to_string());
+    let error = world.service.create_automation(&asked).await.unwrap_err();
+    assert!(matches!(error, Error::SessionClosed { .. }), "{error}");
+
+    world.service.create_automation(&request()).await.unwrap();
+    let run = world.service.fire("news").await.unwrap();
+    let mut asked = request();
+    asked.name = Some("other".into());
+    asked.session = SessionTarget::Bound(run.session_id.unwrap().to_string());
+    let error = world.service.create_automation(&asked).await.unwrap_err();
+    assert!(told(&error).contains("has no key"), "{error}");
+}
+
+#[tokio::test]
+async fn a_paused_automation_has_no_next_fires_and_fires_on_demand() {
+    let world = World::new().await;
+    world.service.create_automation(&request()).await.unwrap();
+    let paused = world.service.pause_automation("news").await.unwrap();
+    assert_eq!(paused.automation.state, AutomationState::Paused);
+    assert!(paused.next_fires.is_empty());
+    let error = world.service.pause_automation("news").await.unwrap_err();
+    assert_eq!(error.kind(), Kind::Refused);
+    assert!(told(&error).contains("automation is paused"), "{error}");
+    let run = world.service.fire("news").await.unwrap();
+    assert_eq!(run.status, RunStatus::Queued);
+    let resumed = world.service.resume_automation("news").await.unwrap();
+    assert_eq!(resumed.next_fires.len(), 5);
+}
+
+#[tokio::test]
+async fn a_reset_automation_begins_another_session() {
+    let world = World::new().await;
+    world.service.create_automation(&request()).await.unwrap();
+    let first = world.service.fire("news").await.unwrap().session_id;
+    let shown = world.service.automation("news").await.unwrap();
+    assert_eq!(shown.session.map(|session| session.id), first);
+    let reset = world.service.reset_automation("news").await.unwrap();
+    assert_eq!(reset.session, None);
+    let second = world.service.fire("news").await.unwrap().session_id;
+    assert!(second.is_some() && second != first);
+}
+
+#[tokio::test]
+async fn a_deleted_automation_leaves_its_sessions_unless_they_are_to_go() {
+    let world = World::new().await;
+    for (with_sessions, left) in [(false, 2), (true, 2)] {
+        let mut asked = request();
+        asked.session = SessionTarget::Fresh;
+        world.service.create_automation(&asked).await.unwrap();
+        for _ in 0..2 {
+            world.service.fire("news").await.unwrap();
+        }
+        let deleted = world
+            .service
+            .delete_automation("news", with_sessions)
+            .await
+            .unwrap();
+        assert_eq!(deleted.sessions_deleted, if with_sessions { 2 } else { 0 });
+        let all = world
+            .store
+            .sessions(Scope::Tenant(world.tenant), None, None, 100)
+            .await
+            .unwrap();
+        assert_eq!(all.len(), left);
+        let error = world.service.automation("news").await.unwrap_err();
+        assert_eq!(error.kind(), Kind::NotFound);
+    }
+}
+
+#[tokio::test]
+async fn the_runs_of_an_automation_are_listed_by_its_name() {
+    let world = World::new().await;
+    world.service.create_automation(&request()).await.unwrap();
+    let fired = world.service.fire("news").await.unwrap();
+    let query = |automation: &str, status| RunQuery {
+        automation: Some(automation.into()),
+        status,
+        limit: 10,
+        ..RunQuery::default()
+    };
+    let runs = world.service.runs(&query("news", None)).await.unwrap();
+    assert_eq!(runs.len(), 1);
+    assert_eq!(runs[0].id, fired.id);
+    let failed = query("news", Some(RunStatus::Failed));
+    assert!(world.service.runs(&failed).await.unwrap().is_empty());
+    let unknown = world.service.runs(&query("nwes", None)).await.unwrap_err();
+    assert!(unknown.to_string().contains("\"news\""), "{unknown}");
+}

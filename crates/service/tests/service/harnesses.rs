@@ -1,0 +1,134 @@
+//! Harnesses: known, added, looked at.
+
+use std::time::Duration;
+
+use model::harness::{HarnessConfig, Offers, RestoreBy};
+use service::{DEMO_HARNESS, Kind};
+
+use crate::world::{World, resuming, told};
+
+fn demo(program: &str) -> Vec<String> {
+    [program, "demo-agent", "--home", "/data/demo-agent"]
+        .map(str::to_owned)
+        .into()
+}
+
+async fn command_of(world: &World, name: &str) -> Vec<String> {
+    let all = world.service.harnesses().await.unwrap();
+    let found = all.into_iter().find(|harness| harness.name == name);
+    found.unwrap().config.command
+}
+
+#[tokio::test]
+async fn known_harnesses_are_added_once_and_what_a_person_changed_stays() {
+    let world = World::new().await;
+    let there = std::env::current_exe().unwrap();
+    let there = there.to_str().unwrap();
+    world
+        .service
+        .add_known_harnesses(&demo(there))
+        .await
+        .unwrap();
+    let mut changed = HarnessConfig::new(vec!["my-claude".into()]);
+    changed.pass_env = vec!["TOKEN".into()];
+    world.service.add_harness("claude", &changed).await.unwrap();
+    world
+        .service
+        .add_known_harnesses(&demo("/elsewhere/matins"))
+        .await
+        .unwrap();
+    assert_eq!(command_of(&world, "claude").await, ["my-claude"]);
+    assert_eq!(command_of(&world, "codex").await, ["codex-acp"]);
+    // The program is still there, so nothing says that it was moved.
+    assert_eq!(command_of(&world, DEMO_HARNESS).await, demo(there));
+}
+
+#[tokio::test]
+async fn the_demonstration_agent_follows_a_program_that_was_moved() {
+    let world = World::new().await;
+    let before = demo("/gone/matins");
+    world.service.add_known_harnesses(&before).await.unwrap();
+    let moved = demo("/elsewhere/matins");
+    world.service.add_known_harnesses(&moved).await.unwrap();
+    assert_eq!(command_of(&world, DEMO_HARNESS).await, moved);
+    let own = HarnessConfig::new(vec!["/gone/of-a-person".into()]);
+    world.service.add_harness(DEMO_HARNESS, &own).await.unwrap();
+    world.service.add_known_harnesses(&moved).await.unwrap();
+    assert_eq!(command_of(&world, DEMO_HARNESS).await, own.command);
+}
+
+#[tokio::test]
+async fn a_check_starts_the_agent_and_keeps_what_it_offers() {
+    let world = World::new().await;
+    let checked = world.service.check_harness("good").await.unwrap();
+    assert!(checked.can_restore);
+    assert_eq!(checked.took, Duration::ZERO);
+    assert_eq!(checked.harness.offers, Some(resuming()));
+    // A later version of the agent offers less: the check is believed, not what was kept.
+    world.agents.install("good-agent", Offers::default());
+    let checked = world.service.check_harness("good").await.unwrap();
+    assert!(!checked.can_restore);
+    let kept = world.service.harnesses().await.unwrap();
+    let kept = kept.iter().find(|harness| harness.name == "good").unwrap();
+    assert_eq!(kept.offers, Some(Offers::default()));
+}
+
+#[tokio::test]
+async fn an_agent_that_offers_load_cannot_restore_where_resume_is_asked_for() {
+    let world = World::new().await;
+    let load = Offers {
+        load: true,
+        ..Offers::default()
+    };
+    world.agents.install("loading-agent", load);
+    for (restore, can_restore) in [
+        (RestoreBy::Auto, true),
+        (RestoreBy::Load, true),
+        (RestoreBy::Resume, false),
+    ] {
+        let mut config = HarnessConfig::new(vec!["loading-agent".into()]);
+        config.restore = restore;
+        world.service.add_harness("loading", &config).await.unwrap();
+        let checked = world.service.check_harness("loading").await.unwrap();
+        assert_eq!(checked.can_restore, can_restore, "{restore}");
+    }
+}
+
+#[tokio::test]
+async fn an_agent_that_cannot_be_started_is_told_with_how_to_install_it() {
+    let world = World::new().await;
+    world
+        .service
+        .add_known_harnesses(&demo("/elsewhere/matins"))
+        .await
+        .unwrap();
+    let error = world.service.check_harness("codex").await.unwrap_err();
+    assert_eq!(error.kind(), Kind::Agent);
+    assert!(told(&error).contains("no such program"), "{error}");
+    let hint = error.hint().unwrap();
+    assert!(hint.contains("npm install -g"), "{hint}");
+    let error = world.service.check_harness("absent").await.unwrap_err();
+    assert!(error.hint().unwrap().contains("matins harness check"));
+}
+
+#[tokio::test]
+async fn a_harness_without_a_command_a_name_or_sound_variables_is_refused() {
+    let world = World::new().await;
+    let sound = HarnessConfig::new(vec!["agent".into()]);
+    let mut unsound = sound.clone();
+    unsound.pass_env = vec!["A=B".into()];
+    for (name, config, says) in [
+        ("", &sound, "harness name"),
+        ("mine", &HarnessConfig::new(Vec::new()), "a command"),
+        (
+            "mine",
+            &HarnessConfig::new(vec![String::new()]),
+            "a command",
+        ),
+        ("mine", &unsound, "variable \"A=B\""),
+    ] {
+        let error = world.service.add_harness(name, config).await.unwrap_err();
+        assert_eq!(error.kind(), Kind::Invalid, "{error}");
+        assert!(error.to_string().contains(says), "{error}");
+    }
+}

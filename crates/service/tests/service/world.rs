@@ -1,0 +1,147 @@
+//! A service over a database of its own, with a clock that stands still and agents that are told
+//! what to offer.
+
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use model::{
+    TenantId,
+    harness::{HarnessConfig, Offers},
+    policy::Policies,
+};
+use service::{
+    AutomationRequest, Probe, ProbeError, Probed, Probing, Service, SessionRequest, SessionTarget,
+    Timing,
+};
+use store::{Location, Store};
+use tempfile::TempDir;
+use testkit::clock::{FakeClock, SeededEntropy};
+
+/// What each program offers when it is started; one that is not named cannot be.
+#[derive(Default)]
+pub(crate) struct Agents {
+    offers: Mutex<BTreeMap<String, Offers>>,
+    pub(crate) starts: AtomicUsize,
+}
+
+impl Agents {
+    pub(crate) fn install(&self, program: &str, offers: Offers) {
+        self.offers.lock().unwrap().insert(program.into(), offers);
+    }
+}
+
+impl Probe for Agents {
+    fn probe<'a>(&'a self, config: &'a HarnessConfig) -> Probing<'a> {
+        self.starts.fetch_add(1, Ordering::SeqCst);
+        let offers = self.offers.lock().unwrap().get(&config.command[0]).cloned();
+        Box::pin(async move {
+            let offers = offers.ok_or_else(|| ProbeError("no such program".into()))?;
+            Ok(Probed {
+                offers,
+                sign_in: Vec::new(),
+            })
+        })
+    }
+}
+
+pub(crate) struct World {
+    pub(crate) service: Service,
+    pub(crate) store: Store,
+    pub(crate) tenant: TenantId,
+    pub(crate) clock: Arc<FakeClock>,
+    pub(crate) agents: Arc<Agents>,
+    pub(crate) folder: TempDir,
+}
+
+/// 10:00 in Prague, on a Saturday.
+pub(crate) const NOW: &str = "2026-11-21T09:00:00Z";
+
+pub(crate) fn resuming() -> Offers {
+    Offers {
+        resume: true,
+        ..Offers::default()
+    }
+}
+
+impl World {
+    /// A tenant with the harnesses `good`, whose agent resumes, `amnesiac`, whose agent does not,
+    /// and `absent`, whose agent cannot be started.
+    pub(crate) async fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let location = Location::SqliteFile(folder.path().join("matins.db"));
+        let database = store::open(&location).await.unwrap();
+        let entropy = Arc::new(SeededEntropy::new(7));
+        let store = Store::new(database, entropy.clone(), folder.path().join("sessions"));
+        let clock = Arc::new(FakeClock::at(NOW));
+        let tenant = store
+            .ensure_tenant("default", NOW.parse().unwrap())
+            .await
+            .unwrap();
+        let agents = Arc::new(Agents::default());
+        agents.install("good-agent", resuming());
+        agents.install("amnesiac-agent", Offers::default());
+        let service = Service::new(
+            store.clone(),
+            tenant,
+            clock.clone(),
+            entropy,
+            agents.clone(),
+        );
+        for name in ["good", "amnesiac", "absent"] {
+            let config = HarnessConfig::new(vec![format!("{name}-agent")]);
+            service.add_harness(name, &config).await.unwrap();
+        }
+        Self {
+            service,
+            store,
+            tenant,
+            clock,
+            agents,
+            folder,
+        }
+    }
+
+    /// A session that a person began.
+    pub(crate) async fn conversation(&self) -> model::entity::Session {
+        let request = SessionRequest {
+            harness: "good".into(),
+            ..SessionRequest::default()
+        };
+        self.service.create_session(&request).await.unwrap()
+    }
+
+    pub(crate) fn directory(&self) -> PathBuf {
+        self.folder.path().to_owned()
+    }
+}
+
+/// An automation that can be made: the tests change what they are about.
+pub(crate) fn request() -> AutomationRequest {
+    AutomationRequest {
+        name: Some("news".into()),
+        prompt: "Read the news".into(),
+        timings: vec![Timing::Cron("0 9 * * 1-5".into())],
+        zone: "Europe/Prague".into(),
+        session: SessionTarget::Continuous,
+        harness: Some("good".into()),
+        cwd: None,
+        policies: Policies::default(),
+        settings: model::entity::SeatSettings::default(),
+        permissions: model::permission::PermissionRules::default(),
+    }
+}
+
+/// An error with all that caused it, as the command line prints it.
+pub(crate) fn told(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    std::iter::once(error.to_string())
+        .chain(causes.map(ToString::to_string))
+        .collect::<Vec<_>>()
+        .join(": ")
+}

@@ -1,0 +1,203 @@
+//! Beginning a turn: the transcript's event, the internal record, the pin.
+
+use model::{
+    WorkerId,
+    outcome::FailureKind,
+    permission::{PermissionRule, PermissionRules, Verdict},
+    policy::SessionMode,
+    run::RunStatus::{Cancelled, Failed, Running},
+    turn::Begin,
+};
+use serde_json::json;
+use store::{Scope, params};
+
+use crate::{
+    fixtures::TestStore,
+    stage::{Stage, at, hourly, instance},
+};
+
+pub(crate) async fn a_run_that_is_not_the_workers_is_lost(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let run = stage.say(session, "hello").await.run_id;
+    assert!(matches!(stage.begin(run).await, Begin::Lost), "not claimed");
+    stage.claim().await;
+    let other = WorkerId::from_stored("host-2-bbbbbbbb".into());
+    let begun = stage.store.begin(run, &other, stage.instance, stage.now());
+    assert!(matches!(begun.await.unwrap(), Begin::Lost));
+    assert!(stage.transcript(session).await.is_empty());
+    assert!(matches!(stage.begin(run).await, Begin::Started(_)));
+    assert!(
+        matches!(stage.begin(run).await, Begin::Lost),
+        "begun before"
+    );
+    let nobody = model::RunId::from_uuid(crate::fixtures::id());
+    assert!(matches!(stage.begin(nobody).await, Begin::Lost));
+}
+
+pub(crate) async fn a_run_that_was_called_off_never_begins(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let run = stage.say(session, "hello").await.run_id;
+    stage.claim().await;
+    let cancelled = stage
+        .store
+        .cancel_run(stage.scope(), run, "changed my mind", stage.now());
+    cancelled.await.unwrap();
+    assert!(matches!(stage.begin(run).await, Begin::Cancelled));
+    let run = stage.run(run).await;
+    assert_eq!(run.status, Cancelled);
+    assert_eq!(run.reason.as_deref(), Some("changed my mind"));
+    assert_eq!(
+        stage.transcript(session).await,
+        ["system: The turn was cancelled: changed my mind."]
+    );
+}
+
+pub(crate) async fn no_agent_without_its_memory_is_started_in_its_place(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let registered =
+        stage
+            .store
+            .register_host(stage.tenant, instance(2), "other host", stage.now());
+    registered.await.unwrap();
+    let session = stage.session().await;
+    let first = stage.say(session, "one").await.run_id;
+    let second = stage.say(session, "two").await.run_id;
+    stage.start(first).await;
+    stage.succeed(first).await;
+    stage.claim().await;
+    let begun = stage
+        .store
+        .begin(second, &stage.worker, instance(2), stage.now());
+    let Begin::Refused(failure) = begun.await.unwrap() else {
+        panic!("it began on another instance");
+    };
+    assert_eq!(failure.kind, FailureKind::InstanceGone);
+    assert_eq!(stage.status(second).await, Failed);
+}
+
+pub(crate) async fn a_scheduled_turn_is_shown_as_a_readable_event(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let mut new = stage.new_automation("daily monitor", SessionMode::Continuous);
+    new.prompt = "Check the mail.".into();
+    new.triggers = vec![hourly()];
+    let automation = stage.create(&new).await;
+    stage.clock.set(at("2026-05-04T10:00:00Z"));
+    stage.fire_due().await;
+    let run = stage.runs_of(automation).await[0].id;
+    let assignment = stage.start(run).await;
+    assert_eq!(assignment.run.status, Running);
+
+    let session = stage.session_of(run).await;
+    let shown = stage.store.messages(stage.scope(), session, 0, 10);
+    let shown = shown.await.unwrap();
+    assert_eq!(shown.len(), 1);
+    assert_eq!(shown[0].role, "user");
+    assert_eq!(
+        shown[0].content,
+        "Scheduled automation triggered: daily monitor\n\nCheck the mail."
+    );
+    let reference = &assignment.prompt.prompt_ref;
+    assert_eq!(
+        shown[0].metadata,
+        json!({
+            "_automation_turn": true,
+            "automation_id": automation.to_string(),
+            "automation_name": "daily monitor",
+            "automation_run_id": run.to_string(),
+            "automation_prompt_ref": {
+                "id": "cron.agent_turn.reminder", "version": 1, "sha256": reference.sha256,
+            },
+        })
+    );
+    assert_eq!(shown[0].run_id, Some(run));
+}
+
+pub(crate) async fn the_prompt_that_is_sent_is_in_the_record_and_nowhere_else(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let automation = stage.automation("report", SessionMode::Fresh).await;
+    let run = stage.fire(automation).await.run_id;
+    let record = stage.store.run_record(stage.scope(), run).await.unwrap();
+    assert_eq!(record, None);
+    let assignment = stage.start(run).await;
+    let sent = assignment.prompt.text;
+    assert_ne!(sent, "Do the report.");
+    let record = stage.store.run_record(stage.scope(), run).await;
+    let record = record.unwrap().unwrap();
+    assert_eq!(record.rendered_prompt.as_deref(), Some(sent.as_str()));
+    assert_eq!(record.prompt_ref, stage.run(run).await.prompt_ref);
+    assert_eq!(record.variables["automation_name"], "report");
+    let session = stage.session_of(run).await;
+    for row in stage.transcript(session).await {
+        assert!(!row.contains(&sent), "{row}");
+    }
+    let events = stage.store.events(stage.scope(), session, 0, 100);
+    for event in events.await.unwrap() {
+        assert!(!event.body.to_string().contains(&sent), "{event:?}");
+    }
+    let sql = "select content from agent_runs where id = $1";
+    let rows = db.run(Scope::System, sql, params![run]).await.unwrap();
+    assert_eq!(rows[0].get::<String>("content").unwrap(), "Do the report.");
+}
+
+pub(crate) async fn a_persons_words_are_shown_as_they_were_said(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let run = stage.say(session, "hello {{ name }}").await.run_id;
+    let assignment = stage.start(run).await;
+    assert_eq!(assignment.prompt.text, "hello {{ name }}");
+    let shown = stage.store.messages(stage.scope(), session, 0, 10);
+    let shown = shown.await.unwrap();
+    assert_eq!(shown[0].content, "hello {{ name }}");
+    assert_eq!(shown[0].metadata, json!({}));
+}
+
+pub(crate) async fn the_first_turn_pins_its_seat_and_its_end_decides(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let pinned = || async {
+        let seats = stage.store.seats(stage.scope(), session).await.unwrap();
+        seats[0].instance_id
+    };
+    let first = stage.say(session, "one").await.run_id;
+    assert_eq!(pinned().await, None);
+    stage.start(first).await;
+    assert_eq!(pinned().await, Some(stage.instance));
+    // No turn has ended yet: a retry may go elsewhere.
+    stage.fail(first, FailureKind::SignIn).await;
+    assert_eq!(pinned().await, None);
+    let second = stage.say(session, "two").await.run_id;
+    stage.start(second).await;
+    stage.succeed(second).await;
+    assert_eq!(pinned().await, Some(stage.instance));
+    // From now on it is the seat's, whatever becomes of later turns.
+    let third = stage.say(session, "three").await.run_id;
+    stage.start(third).await;
+    stage.fail(third, FailureKind::SignIn).await;
+    assert_eq!(pinned().await, Some(stage.instance));
+}
+
+pub(crate) async fn the_rules_of_the_harness_and_the_automation_hold_together(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let mut config = model::harness::HarnessConfig::new(vec!["agent".into()]);
+    let allow = |tool: &str| PermissionRule {
+        tool: tool.into(),
+        title: None,
+        verdict: Verdict::Allow,
+    };
+    config.permissions = PermissionRules(vec![allow("read")]);
+    let put = stage
+        .store
+        .put_harness(stage.tenant, "agent", &config, None, stage.now());
+    assert_eq!(put.await.unwrap().id, stage.harness);
+    let mut new = stage.new_automation("report", SessionMode::Fresh);
+    new.permissions = PermissionRules(vec![allow("edit")]);
+    new.policies.timeout_seconds = 77;
+    let automation = stage.create(&new).await;
+    let run = stage.fire(automation).await.run_id;
+    let assignment = stage.start(run).await;
+    assert_eq!(assignment.permissions.0, [allow("read"), allow("edit")]);
+    assert_eq!(assignment.policies.timeout_seconds, 77);
+    assert_eq!(assignment.harness.config, config);
+}

@@ -1,0 +1,127 @@
+//! Calling runs off: at once where they wait, by request where they are executed.
+
+use model::{
+    policy::SessionMode,
+    run::RunStatus::{Cancelled, Delivered, Queued, Running, Skipped, Succeeded},
+};
+use store::{Error, Scope};
+
+use crate::{fixtures::TestStore, stage::Stage};
+
+impl Stage {
+    async fn cancel(&self, run: model::RunId) -> Result<model::run::RunStatus, Error> {
+        let cancelled = self
+            .store
+            .cancel_run(self.scope(), run, "enough", self.now());
+        cancelled.await
+    }
+}
+
+pub(crate) async fn what_is_over_cannot_be_called_off(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let run = stage.say(session, "hello").await.run_id;
+    stage.start(run).await;
+    stage.succeed(run).await;
+    let bound = stage.bound("standup", "web:nobody").await;
+    let skipped = stage.fire(bound).await.run_id;
+    for (run, state) in [(run, Succeeded), (skipped, Skipped)] {
+        match stage.cancel(run).await {
+            Err(Error::Refused(refused)) => assert_eq!(refused.state, state.as_str()),
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(stage.status(run).await, state);
+    }
+}
+
+pub(crate) async fn another_tenants_run_is_as_if_it_were_not_there(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let run = stage.say(session, "hello").await.run_id;
+    let other = stage.store.ensure_tenant("other", stage.now());
+    let other = Scope::Tenant(other.await.unwrap());
+    let cancelled = stage.store.cancel_run(other, run, "x", stage.now()).await;
+    assert!(
+        matches!(cancelled, Err(Error::NotFound { .. })),
+        "{cancelled:?}"
+    );
+    let found = stage.store.run(other, run).await;
+    assert!(matches!(found, Err(Error::NotFound { .. })), "{found:?}");
+    let record = stage.store.run_record(other, run).await.unwrap();
+    assert_eq!(record, None);
+    assert_eq!(stage.status(run).await, Queued);
+}
+
+pub(crate) async fn a_waiting_run_is_called_off_at_once_and_makes_room(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let first = stage.say(session, "one").await.run_id;
+    let second = stage.say(session, "two").await.run_id;
+    let third = stage.say(session, "three").await.run_id;
+    assert_eq!(stage.cancel(second).await.unwrap(), Cancelled);
+    assert_eq!(stage.cancel(first).await.unwrap(), Cancelled);
+    assert_eq!(
+        stage.statuses([first, second, third]).await,
+        [Cancelled, Cancelled, Queued]
+    );
+    assert_eq!(
+        stage.transcript(session).await,
+        vec!["system: The turn was cancelled: enough."; 2]
+    );
+}
+
+pub(crate) async fn an_executed_run_is_only_asked_to_stop(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let run = stage.say(session, "hello").await.run_id;
+    stage.claim().await;
+    assert_eq!(stage.cancel(run).await.unwrap(), Delivered);
+    let asked = stage.run(run).await.cancel_requested_at;
+    assert_eq!(asked, Some(stage.now()));
+
+    let other = stage.session().await;
+    let run = stage.say(other, "hello").await.run_id;
+    stage.start(run).await;
+    assert_eq!(stage.cancel(run).await.unwrap(), Running);
+    assert_eq!(stage.run(run).await.ended_at, None);
+}
+
+pub(crate) async fn all_of_a_session_are_called_off_and_none_starts_instead(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.keyed_session(Some("web:1")).await;
+    let automation = stage.bound("standup", "web:1").await;
+    let runs = stage.say(session, "one").await.run_id;
+    let waits = stage.say(session, "two").await.run_id;
+    let fired = stage.fire(automation).await.run_id;
+    stage.start(runs).await;
+    let cancelled = stage
+        .store
+        .cancel_session_runs(stage.scope(), session, "enough", stage.now());
+    assert_eq!(cancelled.await.unwrap(), 3);
+    assert_eq!(
+        stage.statuses([runs, waits, fired]).await,
+        [Running, Cancelled, Cancelled]
+    );
+    let idle = stage.session().await;
+    let queued = stage.say(idle, "one").await.run_id;
+    let deferred = stage.say(idle, "two").await.run_id;
+    let cancelled = stage
+        .store
+        .cancel_session_runs(stage.scope(), idle, "enough", stage.now());
+    assert_eq!(cancelled.await.unwrap(), 2);
+    assert_eq!(
+        stage.statuses([queued, deferred]).await,
+        [Cancelled, Cancelled]
+    );
+}
+
+pub(crate) async fn calling_one_off_lets_the_automations_next_one_start(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let automation = stage
+        .overlapping(SessionMode::Fresh, model::policy::Overlap::Queue)
+        .await;
+    let first = stage.fire(automation).await.run_id;
+    let second = stage.fire(automation).await.run_id;
+    assert_eq!(stage.cancel(first).await.unwrap(), Cancelled);
+    assert_eq!(stage.status(second).await, Queued);
+}

@@ -1,0 +1,124 @@
+//! Claiming: each run once, people's first, and only where its memory lies.
+
+use std::collections::BTreeSet;
+
+use futures::future::join_all;
+use model::{
+    WorkerId,
+    policy::SessionMode,
+    run::RunStatus::{Delivered, Queued},
+};
+
+use crate::{
+    fixtures::TestStore,
+    stage::{Stage, instance, store_over},
+};
+
+pub(crate) async fn an_empty_queue_gives_nothing(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    assert_eq!(stage.claim_all(10).await, []);
+}
+
+pub(crate) async fn many_claimers_take_each_run_once(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let mut waiting = BTreeSet::new();
+    for _ in 0..40 {
+        let session = stage.session().await;
+        waiting.insert(stage.say(session, "hello").await.run_id);
+    }
+    let stores: Vec<_> = (0..8).map(|_| store_over(&db.database)).collect();
+    let claimers = stores.iter().enumerate().map(|(number, store)| {
+        let worker = WorkerId::from_stored(format!("host-{number}-aaaaaaaa"));
+        let stage = &stage;
+        async move {
+            let mut taken = Vec::new();
+            loop {
+                let claimed = store.claim(&worker, stage.instance, 3, None, stage.now());
+                let claimed = claimed.await.unwrap();
+                assert!(claimed.len() <= 3, "more than was asked for");
+                if claimed.is_empty() {
+                    return taken;
+                }
+                for claimed in claimed {
+                    assert_eq!(claimed.tenant, stage.tenant);
+                    let run = stage.run(claimed.run).await;
+                    assert_eq!(run.worker_id.as_ref(), Some(&worker));
+                    taken.push(claimed.run);
+                }
+            }
+        }
+    });
+    let taken: Vec<_> = join_all(claimers).await.into_iter().flatten().collect();
+    assert_eq!(taken.len(), 40);
+    assert_eq!(taken.into_iter().collect::<BTreeSet<_>>(), waiting);
+}
+
+pub(crate) async fn people_are_claimed_before_automations_and_each_in_their_order(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let automation = stage.automation("report", SessionMode::Fresh).await;
+    let fired = stage.fire(automation).await.run_id;
+    let mut said = Vec::new();
+    for _ in 0..2 {
+        let session = stage.session().await;
+        said.push(stage.say(session, "hello").await.run_id);
+    }
+    let mut order = Vec::new();
+    while let Some(run) = stage.claim().await {
+        order.push(run);
+    }
+    assert_eq!(order, [said[0], said[1], fired]);
+}
+
+pub(crate) async fn a_named_run_is_claimed_alone(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let (one, two) = (stage.session().await, stage.session().await);
+    let first = stage.say(one, "hello").await.run_id;
+    let second = stage.say(two, "hello").await.run_id;
+    let claim = || {
+        stage
+            .store
+            .claim(&stage.worker, stage.instance, 10, Some(second), stage.now())
+    };
+    let claimed = claim().await.unwrap();
+    assert_eq!(claimed.len(), 1);
+    assert_eq!(claimed[0].run, second);
+    assert_eq!(stage.statuses([first, second]).await, [Queued, Delivered]);
+    assert_eq!(claim().await.unwrap(), [], "it is claimed already");
+}
+
+pub(crate) async fn what_waits_cannot_be_claimed(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    stage.say(session, "one").await;
+    let waits = stage.say(session, "two").await.run_id;
+    let claimed = stage
+        .store
+        .claim(&stage.worker, stage.instance, 1, Some(waits), stage.now());
+    assert_eq!(claimed.await.unwrap(), []);
+}
+
+pub(crate) async fn a_run_is_claimed_only_where_its_memory_lies(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let elsewhere = instance(2);
+    let registered = stage
+        .store
+        .register_host(stage.tenant, elsewhere, "other host", stage.now());
+    registered.await.unwrap();
+    let session = stage.session().await;
+    let first = stage.say(session, "one").await.run_id;
+    let second = stage.say(session, "two").await.run_id;
+    stage.start(first).await;
+    stage.succeed(first).await;
+    let claim = |place| {
+        stage
+            .store
+            .claim(&stage.worker, place, 1, None, stage.now())
+    };
+    assert_eq!(claim(elsewhere).await.unwrap(), []);
+    assert_eq!(stage.status(second).await, Queued, "it waits, visibly");
+    assert_eq!(claim(stage.instance).await.unwrap().len(), 1);
+    // Work without a memory goes on anywhere.
+    let fresh = stage.session().await;
+    let free = stage.say(fresh, "hello").await.run_id;
+    assert_eq!(claim(elsewhere).await.unwrap()[0].run, free);
+}

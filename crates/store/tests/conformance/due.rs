@@ -1,0 +1,460 @@
+//! Due triggers: what they become, once, and when they are due next.
+
+use std::time::Duration;
+
+use futures::future::join_all;
+use model::{
+    AutomationId,
+    automation::AutomationState,
+    limits,
+    policy::{CatchUp, SessionMode},
+    run::{
+        Origin,
+        RunStatus::{Deferred, Missed, Queued, Skipped},
+    },
+    schedule::{QuietHours, Spec},
+    session::{SessionEvent, SessionType},
+};
+use store::{Fired, Scope, params};
+
+use crate::{
+    fixtures::TestStore,
+    stage::{Stage, at, hourly, store_over},
+};
+
+impl Stage {
+    /// Makes an automation with triggers.
+    async fn triggered(&self, name: &str, mode: SessionMode, triggers: &[Spec]) -> AutomationId {
+        let mut new = self.new_automation(name, mode);
+        new.triggers = triggers.to_vec();
+        self.create(&new).await
+    }
+
+    /// The trigger that fires by time.
+    async fn trigger(&self, automation: AutomationId) -> model::entity::Trigger {
+        let triggers = self.store.triggers(self.scope(), automation);
+        let mut triggers = triggers.await.unwrap();
+        triggers.retain(|trigger| trigger.spec != Spec::Manual {});
+        triggers.remove(0)
+    }
+
+    /// What an automation's occurrences became: instant, status, reason and count.
+    async fn occurrences(&self, automation: AutomationId) -> Vec<String> {
+        let mut runs = self.runs_of(automation).await;
+        runs.sort_by_key(|run| run.scheduled_for);
+        runs.iter()
+            .map(|run| {
+                let at = run.scheduled_for.unwrap();
+                let reason = run.reason.as_deref().unwrap_or("-");
+                format!("{at} {} {reason} {}", run.status, run.occurrences)
+            })
+            .collect()
+    }
+}
+
+pub(crate) async fn before_its_instant_nothing_fires(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let automation = stage
+        .triggered("report", SessionMode::Fresh, &[hourly()])
+        .await;
+    stage.clock.set(at("2026-05-04T09:59:59.999999Z"));
+    assert_eq!(stage.fire_due().await, Fired::default());
+    assert!(stage.runs_of(automation).await.is_empty());
+    let next = stage.store.next_due(stage.now()).await.unwrap();
+    assert_eq!(next, Some(at("2026-05-04T10:00:00Z")));
+}
+
+pub(crate) async fn a_due_trigger_becomes_one_run_and_moves_on(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let automation = stage
+        .triggered("report", SessionMode::Fresh, &[hourly()])
+        .await;
+    stage.clock.set(at("2026-05-04T10:00:00Z"));
+    let fired = stage.fire_due().await;
+    assert_eq!((fired.triggers, fired.occurrences, fired.missed), (1, 1, 0));
+    assert!(!fired.more);
+    assert_eq!(
+        stage.occurrences(automation).await,
+        ["2026-05-04T10:00:00Z queued - 1"]
+    );
+    let run = &stage.runs_of(automation).await[0];
+    assert_eq!(run.origin, Origin::Occurrence);
+    let trigger = stage.trigger(automation).await;
+    assert_eq!(run.trigger_id, Some(trigger.id));
+    assert_eq!(trigger.last_scheduled_for, run.scheduled_for);
+    assert_eq!(trigger.next_fire_at, Some(at("2026-05-04T11:00:00Z")));
+
+    let session = stage.store.session(stage.scope(), run.session_id.unwrap());
+    let session = session.await.unwrap();
+    assert_eq!(session.session_type, SessionType::ScheduleCron);
+    assert_eq!(session.schedule_id, Some(automation));
+    assert_eq!(session.title.unwrap(), "report 2026-05-04T10:00:00Z");
+}
+
+pub(crate) async fn looking_again_fires_nothing_twice(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let automation = stage
+        .triggered("report", SessionMode::Fresh, &[hourly()])
+        .await;
+    stage.clock.set(at("2026-05-04T10:00:00Z"));
+    stage.fire_due().await;
+    assert_eq!(stage.fire_due().await, Fired::default());
+    // A clock that is set back makes nothing due again.
+    stage.clock.set(at("2026-05-04T09:30:00Z"));
+    assert_eq!(stage.fire_due().await, Fired::default());
+    assert_eq!(stage.runs_of(automation).await.len(), 1);
+}
+
+pub(crate) async fn many_schedulers_fire_each_instant_once(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let mut automations = Vec::new();
+    for name in 0..10 {
+        let (name, mode) = (format!("job {name}"), SessionMode::Continuous);
+        automations.push(stage.triggered(&name, mode, &[hourly(), hourly()]).await);
+    }
+    stage.clock.set(at("2026-05-04T10:00:00Z"));
+    let stores: Vec<_> = (0..4).map(|_| store_over(&db.database)).collect();
+    let fired = join_all(
+        stores
+            .iter()
+            .map(|store| store.fire_due(Scope::System, stage.now())),
+    );
+    let fired = fired
+        .await
+        .into_iter()
+        .map(|fired| fired.unwrap().occurrences);
+    assert_eq!(fired.sum::<u32>(), 20);
+    for automation in automations {
+        assert_eq!(stage.runs_of(automation).await.len(), 2);
+    }
+}
+
+pub(crate) async fn what_cannot_be_written_leaves_its_trigger_due(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let automation = stage
+        .triggered("report", SessionMode::Fresh, &[hourly()])
+        .await;
+    let trigger = stage.trigger(automation).await;
+    // A row of the same occurrence is there already, under another input.
+    let sql = "insert into agent_runs (id, tenant_id, input_id, attempt, status, origin, priority, \
+        automation_id, trigger_id, scheduled_for, exclusive, content, reason, input_at, created_at, \
+        ended_at) values ($1, $2, $3, 1, 'skipped', 'occurrence', 1, $4, $5, $6, $7, '', 'x', $6, $6, $6)";
+    let due = at("2026-05-04T10:00:00Z");
+    let (id, input) = (crate::fixtures::id(), crate::fixtures::id());
+    let params = params![id, stage.tenant, input, automation, trigger.id, due, false];
+    db.run(Scope::System, sql, params).await.unwrap();
+    stage.clock.set(due);
+    let fired = stage.store.fire_due(Scope::System, due).await;
+    assert!(fired.is_err(), "{fired:?}");
+    assert_eq!(stage.trigger(automation).await, trigger);
+    assert_eq!(db.count(Scope::System, "agent_sessions").await, 0);
+}
+
+pub(crate) async fn one_instant_ends_its_trigger(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let spec = Spec::At {
+        at: at("2026-05-04T09:30:00Z"),
+        zone: "UTC".into(),
+    };
+    let automation = stage.triggered("once", SessionMode::Fresh, &[spec]).await;
+    stage.clock.set(at("2026-05-04T09:30:02Z"));
+    assert_eq!(stage.fire_due().await.occurrences, 1);
+    let trigger = stage.trigger(automation).await;
+    assert_eq!(trigger.done_at, Some(stage.now()));
+    assert_eq!(trigger.next_fire_at, None);
+    assert_eq!(stage.store.next_due(stage.now()).await.unwrap(), None);
+}
+
+pub(crate) async fn a_missed_stretch_is_one_row_with_a_count(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let mut new = stage.new_automation("report", SessionMode::Fresh);
+    new.triggers = vec![hourly()];
+    new.policies.catch_up = CatchUp::None;
+    let automation = stage.create(&new).await;
+    stage.clock.set(at("2026-05-04T14:30:00Z"));
+    let fired = stage.fire_due().await;
+    assert_eq!((fired.occurrences, fired.missed), (0, 5));
+    let runs = stage.runs_of(automation).await;
+    assert_eq!(runs.len(), 1);
+    let run = &runs[0];
+    assert_eq!((run.status, run.occurrences), (Missed, 5));
+    assert_eq!(run.scheduled_for, Some(at("2026-05-04T10:00:00Z")));
+    assert_eq!(run.missed_until, Some(at("2026-05-04T14:00:00Z")));
+    assert_eq!((run.session_id, run.seat_id), (None, None));
+    assert_eq!(run.reason.as_deref(), Some("the system was down"));
+    let trigger = stage.trigger(automation).await;
+    assert_eq!(trigger.last_scheduled_for, Some(at("2026-05-04T14:00:00Z")));
+    assert_eq!(trigger.next_fire_at, Some(at("2026-05-04T15:00:00Z")));
+}
+
+pub(crate) async fn the_latest_missed_instant_is_made_up_for(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let automation = stage
+        .triggered("report", SessionMode::Fresh, &[hourly()])
+        .await;
+    stage.clock.set(at("2026-05-04T12:30:00Z"));
+    stage.fire_due().await;
+    assert_eq!(
+        stage.occurrences(automation).await,
+        [
+            "2026-05-04T10:00:00Z missed the system was down 2",
+            "2026-05-04T12:00:00Z queued - 1"
+        ]
+    );
+}
+
+pub(crate) async fn all_missed_instants_are_made_up_for_in_pieces(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let mut new = stage.new_automation("report", SessionMode::Continuous);
+    new.policies.catch_up = CatchUp::All;
+    new.policies.queue_limit = 1000;
+    new.triggers = vec![Spec::Every {
+        period: "1m".parse().unwrap(),
+        anchor: stage.now(),
+        zone: "UTC".into(),
+    }];
+    let automation = stage.create(&new).await;
+    stage.wait(150 * 60);
+    let mut looks = 1;
+    while stage.fire_due().await.more {
+        looks += 1;
+    }
+    assert_eq!(looks, 150_usize.div_ceil(limits::OCCURRENCES_PER_FIRE));
+    let runs = stage.runs_of(automation).await;
+    assert_eq!(runs.len(), 150);
+    assert!(runs.is_sorted_by_key(|run| run.scheduled_for));
+    let (first, last) = (runs.first().unwrap(), runs.last().unwrap());
+    assert_eq!((first.status, last.status), (Queued, Deferred));
+    let sessions: std::collections::BTreeSet<_> = runs.iter().map(|run| run.session_id).collect();
+    assert_eq!(sessions.len(), 1, "all go to the automation's own session");
+}
+
+pub(crate) async fn a_spread_fire_waits_for_its_moment_and_keeps_its_instant(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let mut new = stage.new_automation("report", SessionMode::Fresh);
+    new.triggers = vec![hourly()];
+    new.policies.jitter_seconds = 1800;
+    let automation = stage.create(&new).await;
+    let trigger = stage.trigger(automation).await;
+    let (nominal, fire_at) = (
+        trigger.next_scheduled_for.unwrap(),
+        trigger.next_fire_at.unwrap(),
+    );
+    assert_eq!(nominal, at("2026-05-04T10:00:00Z"));
+    assert!(fire_at > nominal && fire_at.since(nominal) <= Duration::from_secs(1800));
+    stage.clock.set(nominal);
+    assert_eq!(stage.fire_due().await, Fired::default());
+    stage.clock.set(fire_at);
+    assert_eq!(stage.fire_due().await.occurrences, 1);
+    assert_eq!(
+        stage.runs_of(automation).await[0].scheduled_for,
+        Some(nominal)
+    );
+}
+
+pub(crate) async fn a_paused_automation_fires_nothing_and_goes_on_from_now(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let automation = stage
+        .triggered("report", SessionMode::Fresh, &[hourly()])
+        .await;
+    let paused = stage
+        .store
+        .pause_automation(stage.scope(), automation, "holidays", stage.now());
+    paused.await.unwrap();
+    let again = stage
+        .store
+        .pause_automation(stage.scope(), automation, "holidays", stage.now());
+    assert!(again.await.is_err(), "it is paused already");
+    assert_eq!(stage.store.next_due(stage.now()).await.unwrap(), None);
+    stage.clock.set(at("2026-05-04T12:30:00Z"));
+    assert_eq!(stage.fire_due().await, Fired::default());
+    let found = stage
+        .store
+        .automation(stage.scope(), automation)
+        .await
+        .unwrap();
+    assert_eq!(found.state, AutomationState::Paused);
+    assert_eq!(found.pause_reason.as_deref(), Some("holidays"));
+
+    let resumed = stage
+        .store
+        .resume_automation(stage.scope(), automation, stage.now());
+    resumed.await.unwrap();
+    assert_eq!(stage.fire_due().await, Fired::default());
+    let next = stage.trigger(automation).await.next_fire_at;
+    assert_eq!(next, Some(at("2026-05-04T13:00:00Z")));
+    assert!(
+        stage.runs_of(automation).await.is_empty(),
+        "nothing was due"
+    );
+}
+
+pub(crate) async fn a_clock_that_was_set_back_makes_no_instant_due_again(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let automation = stage
+        .triggered("report", SessionMode::Fresh, &[hourly()])
+        .await;
+    stage.clock.set(at("2026-05-04T10:00:00Z"));
+    stage.fire_due().await;
+    stage.clock.set(at("2026-05-04T09:59:00Z"));
+    let paused = stage
+        .store
+        .pause_automation(stage.scope(), automation, "x", stage.now());
+    paused.await.unwrap();
+    let resumed = stage
+        .store
+        .resume_automation(stage.scope(), automation, stage.now());
+    resumed.await.unwrap();
+    let next = stage.trigger(automation).await.next_fire_at;
+    assert_eq!(next, Some(at("2026-05-04T11:00:00Z")));
+}
+
+pub(crate) async fn a_due_trigger_of_a_paused_automation_is_stopped(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let automation = stage
+        .triggered("report", SessionMode::Fresh, &[hourly()])
+        .await;
+    // As after a race that only its constraints decided.
+    let sql = "update automations set paused_at = $1, pause_reason = 'x' where id = $2";
+    let params = params![stage.now(), automation];
+    db.run(Scope::System, sql, params).await.unwrap();
+    stage.clock.set(at("2026-05-04T10:00:00Z"));
+    assert_eq!(stage.fire_due().await, Fired::default());
+    assert_eq!(stage.trigger(automation).await.next_fire_at, None);
+}
+
+pub(crate) async fn a_schedule_that_cannot_be_read_holds_up_no_other(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let broken = stage
+        .triggered("broken", SessionMode::Fresh, &[hourly()])
+        .await;
+    let sound = stage
+        .triggered("sound", SessionMode::Fresh, &[hourly()])
+        .await;
+    let spec = serde_json::json!({"kind": "cron", "expression": "0 * * * *", "zone": "Mars/Dome"});
+    let sql = "update automation_triggers set spec = $1 where automation_id = $2 and kind = 'cron'";
+    db.run(Scope::System, sql, params![spec, broken])
+        .await
+        .unwrap();
+    stage.clock.set(at("2026-05-04T10:00:00Z"));
+    assert_eq!(stage.fire_due().await.occurrences, 1);
+    assert_eq!(stage.runs_of(sound).await.len(), 1);
+    let found = stage.store.automation(stage.scope(), broken).await.unwrap();
+    assert_eq!(found.state, AutomationState::Paused);
+    assert!(
+        found.attention.as_ref().unwrap().contains("Mars"),
+        "{found:?}"
+    );
+    assert_eq!(stage.fire_due().await, Fired::default());
+}
+
+pub(crate) async fn what_is_due_in_quiet_hours_is_skipped(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let mut new = stage.new_automation("report", SessionMode::Fresh);
+    // Prague is two hours ahead of UTC in May.
+    new.policies.quiet_hours = QuietHours::new(vec!["11:30-12:30".parse().unwrap()]).unwrap();
+    new.triggers = vec![Spec::Cron {
+        expression: "0 * * * *".into(),
+        zone: "Europe/Prague".into(),
+    }];
+    let automation = stage.create(&new).await;
+    for due in ["2026-05-04T10:00:00Z", "2026-05-04T11:00:00Z"] {
+        stage.clock.set(at(due));
+        stage.fire_due().await;
+    }
+    assert_eq!(
+        stage.occurrences(automation).await,
+        [
+            "2026-05-04T10:00:00Z skipped quiet hours 1",
+            "2026-05-04T11:00:00Z queued - 1"
+        ]
+    );
+}
+
+pub(crate) async fn an_occurrence_for_a_closed_session_is_skipped_and_asks_for_attention(
+    db: &TestStore,
+) {
+    let stage = Stage::set(db).await;
+    let session = stage.keyed_session(Some("web:1")).await;
+    let mut new = stage.new_automation("standup", SessionMode::Bound);
+    new.bound_session_key = Some("web:1".into());
+    new.triggers = vec![hourly()];
+    let automation = stage.create(&new).await;
+    let complete = SessionEvent::Complete;
+    let closed = stage
+        .store
+        .move_session(stage.scope(), session, complete, None, stage.now());
+    closed.await.unwrap();
+    stage.clock.set(at("2026-05-04T10:00:00Z"));
+    stage.fire_due().await;
+    assert_eq!(
+        stage.occurrences(automation).await,
+        ["2026-05-04T10:00:00Z skipped session closed 1"]
+    );
+    let found = stage
+        .store
+        .automation(stage.scope(), automation)
+        .await
+        .unwrap();
+    assert!(found.attention.is_some());
+    assert_eq!(found.state, AutomationState::Enabled);
+}
+
+pub(crate) async fn an_occurrence_for_a_paused_session_waits(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.keyed_session(Some("web:1")).await;
+    let mut new = stage.new_automation("standup", SessionMode::Bound);
+    new.bound_session_key = Some("web:1".into());
+    new.triggers = vec![hourly()];
+    let automation = stage.create(&new).await;
+    let pause = SessionEvent::Pause;
+    let paused = stage
+        .store
+        .move_session(stage.scope(), session, pause, None, stage.now());
+    paused.await.unwrap();
+    stage.clock.set(at("2026-05-04T10:00:00Z"));
+    stage.fire_due().await;
+    assert_eq!(stage.runs_of(automation).await[0].status, Deferred);
+    stage.nothing_is_left_behind().await;
+}
+
+pub(crate) async fn two_triggers_due_at_once_make_a_continuous_session_once(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let both = [hourly(), hourly()];
+    let automation = stage
+        .triggered("watch", SessionMode::Continuous, &both)
+        .await;
+    stage.clock.set(at("2026-05-04T10:00:00Z"));
+    assert_eq!(stage.fire_due().await.occurrences, 2);
+    let runs = stage.runs_of(automation).await;
+    assert_eq!(runs[0].session_id, runs[1].session_id);
+    let mut statuses = [runs[0].status, runs[1].status];
+    statuses.sort();
+    assert_eq!(statuses, [Queued, Deferred]);
+    assert_eq!(db.count(Scope::System, "agent_sessions").await, 1);
+}
+
+pub(crate) async fn one_tenants_look_leaves_the_others_alone(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let automation = stage
+        .triggered("report", SessionMode::Fresh, &[hourly()])
+        .await;
+    let other = stage.store.ensure_tenant("other", stage.now());
+    let other = Scope::Tenant(other.await.unwrap());
+    stage.clock.set(at("2026-05-04T10:00:00Z"));
+    let fired = stage.store.fire_due(other, stage.now()).await.unwrap();
+    assert_eq!(fired, Fired::default());
+    let fired = stage.store.fire_due(stage.scope(), stage.now()).await;
+    assert_eq!(fired.unwrap().occurrences, 1);
+    assert_eq!(stage.runs_of(automation).await.len(), 1);
+}
+
+pub(crate) async fn a_skipped_occurrence_belongs_to_no_session(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    stage.bound("standup", "web:nobody").await;
+    let found = stage.store.automation_by_name(stage.tenant, "standup");
+    let automation = found.await.unwrap().unwrap();
+    let fired = stage.fire(automation.id).await;
+    assert_eq!((fired.status, fired.seat_id), (Skipped, None));
+    assert_eq!(stage.run(fired.run_id).await.session_id, None);
+}

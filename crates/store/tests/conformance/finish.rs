@@ -1,0 +1,302 @@
+//! The end of a turn: its status, what people see of it, what the seat keeps.
+
+use model::{
+    AcpSessionId,
+    automation::AutomationState,
+    entity::RunFlags,
+    outcome::{Failure, FailureKind, Outcome, StopReason},
+    policy::SessionMode,
+    run::RunStatus::{self, Cancelled, Failed, Queued, Stalled, Succeeded},
+    turn::{Finished, Settled},
+};
+use serde_json::json;
+
+use crate::{
+    fixtures::TestStore,
+    stage::{Stage, answer},
+};
+
+/// Every outcome, with the status and the reason that it leaves.
+fn outcomes() -> Vec<(Outcome, RunStatus, Option<String>)> {
+    let mut all = Vec::new();
+    for stop in StopReason::ALL {
+        let status = match stop {
+            StopReason::EndTurn => Succeeded,
+            StopReason::Cancelled => Cancelled,
+            _ => Failed,
+        };
+        let reason = (status != Succeeded).then(|| stop.to_string());
+        all.push((Outcome::Stopped(*stop), status, reason));
+    }
+    let reason = "enough".to_owned();
+    all.push((Outcome::Cancelled(reason.clone()), Cancelled, Some(reason)));
+    for kind in FailureKind::ALL {
+        let status = match kind {
+            FailureKind::WorkerLost | FailureKind::HandedBack => Stalled,
+            _ => Failed,
+        };
+        let failure = Failure {
+            kind: *kind,
+            prompted: true,
+            message: "it broke".into(),
+        };
+        all.push((Outcome::Failed(failure), status, Some(kind.to_string())));
+    }
+    all
+}
+
+pub(crate) async fn every_outcome_leaves_its_status_and_a_visible_end(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    for (outcome, status, reason) in outcomes() {
+        let session = stage.session().await;
+        let run = stage.say(session, "hello").await.run_id;
+        stage.start(run).await;
+        let settled = stage.finish(run, &Finished::bare(outcome.clone())).await;
+        assert_eq!(settled, Settled::Written, "{outcome:?}");
+        let run = stage.run(run).await;
+        assert_eq!((run.status, &run.reason), (status, &reason), "{outcome:?}");
+        assert_eq!(run.ended_at, Some(stage.now()));
+        let stop = match &outcome {
+            Outcome::Stopped(reason) => Some(reason.to_string()),
+            _ => None,
+        };
+        assert_eq!(run.stop_reason, stop);
+        let shown = stage.transcript(session).await;
+        assert_eq!(shown.len(), 2, "{outcome:?}: {shown:?}");
+        assert!(shown[1].starts_with("system: "), "{shown:?}");
+        // What is shown is what is kept, but for what follows.
+        let message = run.message.unwrap();
+        assert!(shown[1].contains(&message), "{shown:?} {message}");
+    }
+}
+
+pub(crate) async fn a_finish_by_another_worker_changes_nothing(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let run = stage.say(session, "hello").await.run_id;
+    assert_eq!(stage.finish(run, &answer("x")).await, Settled::Lost);
+    stage.claim().await;
+    assert_eq!(stage.finish(run, &answer("x")).await, Settled::Lost);
+    stage.begin(run).await;
+    let other = model::WorkerId::from_stored("host-2-bbbbbbbb".into());
+    let finished = answer("x");
+    let finished = stage.store.finish(run, &other, &finished, stage.now());
+    assert_eq!(finished.await.unwrap(), Settled::Lost);
+    assert_eq!(stage.transcript(session).await, ["user: hello"]);
+}
+
+pub(crate) async fn the_answer_is_a_message_with_its_source(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let automation = stage.automation("report", SessionMode::Fresh).await;
+    let run = stage.fire(automation).await.run_id;
+    let assignment = stage.start(run).await;
+    stage.end(run, &answer("All is well.")).await;
+    let session = stage.session_of(run).await;
+    let rows = stage.store.messages(stage.scope(), session, 0, 10);
+    let rows = rows.await.unwrap();
+    assert_eq!(rows.len(), 2, "an answer needs no notice");
+    assert_eq!(
+        (rows[1].role.as_str(), rows[1].kind.as_str()),
+        ("assistant", "message")
+    );
+    assert_eq!(rows[1].content, "All is well.");
+    assert_eq!(
+        rows[1].metadata,
+        json!({
+            "_automation_turn": true,
+            "automation_id": automation.to_string(),
+            "automation_name": "report",
+            "automation_run_id": run.to_string(),
+            "automation_prompt_ref": assignment.prompt.prompt_ref,
+            "outcome": "succeeded",
+        })
+    );
+    assert_eq!(stage.run(run).await.message, None);
+}
+
+pub(crate) async fn an_answer_without_text_is_said_to_be_none(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let run = stage.say(session, "hello").await.run_id;
+    stage.start(run).await;
+    let finished = Finished {
+        flags: RunFlags {
+            empty_answer: true,
+            permissions_denied: 2,
+            ..RunFlags::default()
+        },
+        ..answer(" \n")
+    };
+    stage.end(run, &finished).await;
+    let ended = stage.run(run).await;
+    assert_eq!((ended.status, ended.flags), (Succeeded, finished.flags));
+    assert_eq!(
+        stage.transcript(session).await,
+        [
+            "user: hello",
+            "system: The agent ended its turn with no answer."
+        ]
+    );
+}
+
+pub(crate) async fn what_was_answered_before_a_failure_is_kept_and_marked(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let run = stage.say(session, "hello").await.run_id;
+    stage.start(run).await;
+    let finished = Finished {
+        outcome: Outcome::Stopped(StopReason::MaxTokens),
+        ..answer("Half of")
+    };
+    stage.end(run, &finished).await;
+    let rows = stage.store.messages(stage.scope(), session, 0, 10);
+    let rows = rows.await.unwrap();
+    assert_eq!(rows[1].content, "Half of");
+    assert_eq!(rows[1].metadata["interrupted"], true);
+    assert_eq!(rows[2].kind, "notice");
+    assert_eq!(rows[2].metadata["outcome"], "failed");
+}
+
+pub(crate) async fn only_a_stop_reason_makes_the_agents_session_the_memory(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let memory = || async {
+        let seats = stage.store.seats(stage.scope(), session).await.unwrap();
+        (seats[0].acp_session_id.clone(), seats[0].turns)
+    };
+    for (outcome, _, _) in outcomes() {
+        let before = memory().await;
+        let run = stage.say(session, "hello").await.run_id;
+        stage.start(run).await;
+        let id = AcpSessionId::new(format!("memory of {run}"));
+        let finished = Finished {
+            acp_session_id: Some(id.clone()),
+            ..Finished::bare(outcome.clone())
+        };
+        stage.end(run, &finished).await;
+        let expected = match outcome {
+            Outcome::Stopped(_) => (Some(id), before.1 + 1),
+            _ => before,
+        };
+        assert_eq!(memory().await, expected, "{outcome:?}");
+        // A further attempt would hold the seat for the next outcome.
+        let rest = stage
+            .store
+            .cancel_session_runs(stage.scope(), session, "next", stage.now());
+        rest.await.unwrap();
+    }
+}
+
+pub(crate) async fn usage_title_and_record_are_kept(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let title = || async {
+        let found = stage.store.session(stage.scope(), session).await;
+        found.unwrap().title
+    };
+    for (said, kept) in [("Mail", "Mail"), ("Other", "Mail")] {
+        let run = stage.say(session, "hello").await.run_id;
+        stage.start(run).await;
+        let finished = Finished {
+            usage: Some(json!({ "tokens": 42 })),
+            title: Some(said.into()),
+            diagnostics: json!({ "exit": 0 }),
+            error: Some("a long story".into()),
+            ..answer("Yes.")
+        };
+        stage.end(run, &finished).await;
+        assert_eq!(stage.run(run).await.usage, finished.usage);
+        assert_eq!(title().await.unwrap(), kept, "the first title stays");
+        let record = stage.store.run_record(stage.scope(), run).await;
+        let record = record.unwrap().unwrap();
+        assert_eq!(record.diagnostics, finished.diagnostics);
+        assert_eq!(record.error, finished.error);
+        assert!(record.rendered_prompt.is_some(), "what was sent stays");
+    }
+}
+
+pub(crate) async fn an_automation_that_keeps_failing_pauses_itself(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let mut new = stage.new_automation("report", SessionMode::Fresh);
+    new.policies.pause_after_failures = 3;
+    let automation = stage.create(&new).await;
+    let found = || async {
+        let found = stage.store.automation(stage.scope(), automation).await;
+        found.unwrap()
+    };
+    let turn = async |outcome: Outcome| {
+        let run = stage.fire(automation).await.run_id;
+        stage.start(run).await;
+        stage.end(run, &Finished::bare(outcome)).await;
+    };
+    let refusal = || Outcome::Stopped(StopReason::Refusal);
+    turn(refusal()).await;
+    turn(refusal()).await;
+    turn(Outcome::Cancelled("no matter".into())).await;
+    assert_eq!(found().await.consecutive_failures, 2);
+    turn(Outcome::Stopped(StopReason::EndTurn)).await;
+    assert_eq!(found().await.consecutive_failures, 0, "a success forgives");
+    for _ in 0..3 {
+        assert_eq!(found().await.state, AutomationState::Enabled);
+        turn(refusal()).await;
+    }
+    let paused = found().await;
+    assert_eq!(paused.state, AutomationState::Paused);
+    assert_eq!(paused.pause_reason.as_deref(), Some("failures"));
+    assert!(paused.attention.unwrap().contains("3 consecutive failures"));
+
+    let resumed = stage
+        .store
+        .resume_automation(stage.scope(), automation, stage.now());
+    resumed.await.unwrap();
+    let resumed = found().await;
+    assert_eq!(
+        (resumed.state, resumed.consecutive_failures),
+        (AutomationState::Enabled, 0)
+    );
+    assert_eq!((resumed.attention, resumed.pause_reason), (None, None));
+}
+
+pub(crate) async fn failures_that_are_tried_again_count_once(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let automation = stage.automation("report", SessionMode::Fresh).await;
+    let mut run = stage.fire(automation).await.run_id;
+    for attempt in 1..=3 {
+        stage.start(run).await;
+        stage.fail(run, FailureKind::Start).await;
+        let found = stage.store.automation(stage.scope(), automation).await;
+        let expected = i64::from(attempt == 3);
+        assert_eq!(found.unwrap().consecutive_failures, expected);
+        stage.wait(3600);
+        stage.store.promote_due(stage.now()).await.unwrap();
+        run = stage.attempts(run).await.last().unwrap().id;
+    }
+}
+
+pub(crate) async fn the_end_and_the_next_start_are_one_transaction(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let first = stage.say(session, "one").await.run_id;
+    let second = stage.say(session, "two").await.run_id;
+    stage.start(first).await;
+    let before = stage.store.session(stage.scope(), session).await.unwrap();
+    stage.succeed(first).await;
+    assert_eq!(stage.statuses([first, second]).await, [Succeeded, Queued]);
+    let events = stage
+        .store
+        .events(stage.scope(), session, before.last_seq, 10);
+    let kinds: Vec<_> = events
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|event| (event.kind, event.body["status"].clone()))
+        .collect();
+    assert_eq!(
+        kinds,
+        [
+            ("message".into(), json!(null)),
+            ("run".into(), json!("succeeded")),
+            ("run".into(), json!("queued")),
+        ]
+    );
+}

@@ -1,0 +1,67 @@
+//! Heartbeats, and what they are answered: go on, cancel, or lost.
+
+use model::{
+    WorkerId,
+    turn::{Beat, Settled},
+};
+
+use crate::{
+    fixtures::TestStore,
+    stage::{Stage, answer},
+};
+
+pub(crate) async fn a_run_of_another_worker_is_lost(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let run = stage.say(session, "hello").await.run_id;
+    assert_eq!(stage.beat(run).await, Beat::Lost, "nobody has claimed it");
+    stage.start(run).await;
+    let other = WorkerId::from_stored("host-2-bbbbbbbb".into());
+    let beats = stage.store.heartbeat(&other, &[run], stage.now()).await;
+    assert_eq!(beats.unwrap(), [Beat::Lost]);
+}
+
+pub(crate) async fn a_run_that_is_over_is_lost(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let run = stage.say(session, "hello").await.run_id;
+    stage.start(run).await;
+    stage.succeed(run).await;
+    assert_eq!(stage.beat(run).await, Beat::Lost);
+    assert_eq!(stage.store.oldest_heartbeat().await.unwrap(), None);
+}
+
+pub(crate) async fn a_run_that_was_called_off_is_told_why(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let run = stage.say(session, "hello").await.run_id;
+    stage.start(run).await;
+    assert_eq!(stage.beat(run).await, Beat::GoOn);
+    for reason in ["enough", "really"] {
+        let cancelled = stage
+            .store
+            .cancel_run(stage.scope(), run, reason, stage.now());
+        cancelled.await.unwrap();
+    }
+    let beat = stage.beat(run).await;
+    assert_eq!(beat, Beat::Cancel("enough".into()), "the first one stands");
+    // An agent that is done before it hears of it is done.
+    assert_eq!(stage.finish(run, &answer("42")).await, Settled::Written);
+    assert_eq!(stage.status(run).await, model::run::RunStatus::Succeeded);
+}
+
+pub(crate) async fn each_run_of_a_worker_gets_its_own_answer(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let (one, two) = (stage.session().await, stage.session().await);
+    let first = stage.say(one, "hello").await.run_id;
+    let second = stage.say(two, "hello").await.run_id;
+    stage.start(first).await;
+    stage.start(second).await;
+    stage.succeed(first).await;
+    stage.wait(20);
+    let runs = [first, second];
+    let beats = stage.store.heartbeat(&stage.worker, &runs, stage.now());
+    assert_eq!(beats.await.unwrap(), [Beat::Lost, Beat::GoOn]);
+    let oldest = stage.store.oldest_heartbeat().await.unwrap();
+    assert_eq!(oldest, Some(stage.now()));
+}

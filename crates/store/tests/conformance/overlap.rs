@@ -1,0 +1,152 @@
+//! What an occurrence does when an earlier run of its automation is still there.
+
+use model::{
+    outcome::FailureKind,
+    policy::{
+        Overlap::{Allow, CancelRunning, Queue, Skip},
+        SessionMode::{Continuous, Fresh},
+    },
+    run::RunStatus::{Cancelled, Deferred, Delivered, Queued, Running, Skipped, Succeeded},
+    turn::{Beat, Begin},
+};
+
+use crate::{
+    fixtures::TestStore,
+    stage::{Stage, failed},
+};
+
+pub(crate) async fn a_skipped_overlap_says_so(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    for mode in [Fresh, Continuous] {
+        let mut new = stage.new_automation(mode.as_str(), mode);
+        new.policies.overlap = Some(Skip);
+        let automation = stage.create(&new).await;
+        let first = stage.fire(automation).await.run_id;
+        let second = stage.fire(automation).await;
+        assert_eq!(second.status, Skipped);
+        let reason = stage.run(second.run_id).await.reason;
+        assert_eq!(reason.as_deref(), Some("overlap"));
+        stage.start(first).await;
+        stage.succeed(first).await;
+        assert_eq!(stage.fire(automation).await.status, Queued);
+    }
+}
+
+pub(crate) async fn beyond_the_queue_limit_occurrences_are_skipped(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let mut new = stage.new_automation("watch", Continuous);
+    new.policies.queue_limit = 2;
+    let automation = stage.create(&new).await;
+    let first = stage.fire(automation).await.run_id;
+    stage.start(first).await;
+    assert_eq!(stage.fire(automation).await.status, Deferred);
+    assert_eq!(stage.fire(automation).await.status, Deferred);
+    let full = stage.fire(automation).await;
+    assert_eq!(full.status, Skipped);
+    let reason = stage.run(full.run_id).await.reason;
+    assert_eq!(reason.as_deref(), Some("queue full"));
+}
+
+pub(crate) async fn queued_runs_follow_each_other_across_sessions(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let automation = stage.overlapping(Fresh, Queue).await;
+    let mut fired = Vec::new();
+    for _ in 0..4 {
+        fired.push(stage.fire(automation).await.run_id);
+    }
+    let mut order = Vec::new();
+    while let Some(run) = stage.claim().await {
+        assert_eq!(stage.claim().await, None, "two runs of it hold seats");
+        stage.begin(run).await;
+        stage.succeed(run).await;
+        stage.nothing_is_left_behind().await;
+        order.push(run);
+    }
+    assert_eq!(order, fired);
+}
+
+pub(crate) async fn allowed_runs_stand_side_by_side(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let automation = stage.overlapping(Fresh, Allow).await;
+    let first = stage.fire(automation).await.run_id;
+    let second = stage.fire(automation).await.run_id;
+    stage.start(first).await;
+    stage.start(second).await;
+    assert_eq!(stage.statuses([first, second]).await, [Running, Running]);
+}
+
+pub(crate) async fn a_later_occurrence_calls_the_earlier_ones_off(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    for mode in [Fresh, Continuous] {
+        let mut new = stage.new_automation(mode.as_str(), mode);
+        new.policies.overlap = Some(CancelRunning);
+        let automation = stage.create(&new).await;
+        let first = stage.fire(automation).await.run_id;
+        stage.start(first).await;
+        let second = stage.fire(automation).await.run_id;
+        let third = stage.fire(automation).await.run_id;
+        assert_eq!(
+            stage.statuses([first, second, third]).await,
+            [Running, Cancelled, Deferred]
+        );
+        let reason = "superseded by a later occurrence".to_owned();
+        assert_eq!(stage.beat(first).await, Beat::Cancel(reason));
+        stage.nothing_is_left_behind().await;
+        // An agent that is killed for it ends by a failure, and is called off all the same.
+        let end = failed(FailureKind::AgentExited, true);
+        let _ = stage.finish(first, &end).await;
+        assert_eq!(
+            stage.statuses([first, third]).await,
+            [Cancelled, Queued],
+            "{mode}"
+        );
+    }
+}
+
+pub(crate) async fn a_superseded_run_that_has_not_begun_never_does(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let automation = stage.overlapping(Fresh, CancelRunning).await;
+    let first = stage.fire(automation).await.run_id;
+    stage.claim().await;
+    let second = stage.fire(automation).await.run_id;
+    assert_eq!(stage.statuses([first, second]).await, [Delivered, Deferred]);
+    assert!(matches!(stage.begin(first).await, Begin::Cancelled));
+    assert_eq!(stage.statuses([first, second]).await, [Cancelled, Queued]);
+}
+
+pub(crate) async fn only_the_automations_own_runs_count(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.keyed_session(Some("web:1")).await;
+    let mut new = stage.new_automation("standup", model::policy::SessionMode::Bound);
+    new.bound_session_key = Some("web:1".into());
+    new.policies.overlap = Some(Skip);
+    let automation = stage.create(&new).await;
+    let said = stage.say(session, "hello").await.run_id;
+    stage.start(said).await;
+    let fired = stage.fire(automation).await;
+    assert_eq!(fired.status, Deferred, "a seat busy with a person defers");
+    stage.succeed(said).await;
+    assert_eq!(
+        stage.statuses([said, fired.run_id]).await,
+        [Succeeded, Queued]
+    );
+}
+
+pub(crate) async fn a_run_in_its_backoff_holds_up_no_other(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let automation = stage.automation("watch", Continuous).await;
+    let first = stage.fire(automation).await.run_id;
+    stage.start(first).await;
+    stage.fail(first, FailureKind::Start).await;
+    let input = stage.run(first).await.input_id;
+    let retry = stage.store.attempts(stage.scope(), input).await.unwrap()[1].id;
+    assert_eq!(stage.status(retry).await, Deferred);
+    let second = stage.fire(automation).await;
+    assert_eq!(second.status, Queued);
+    stage.nothing_is_left_behind().await;
+    stage.wait(3600);
+    stage.nothing_is_left_behind().await;
+    stage.start(second.run_id).await;
+    stage.succeed(second.run_id).await;
+    assert_eq!(stage.status(retry).await, Queued);
+}

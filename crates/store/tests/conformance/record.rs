@@ -1,0 +1,143 @@
+//! What a turn writes on its way, and that only its own attempt can.
+
+use model::{
+    MessageId, RunId, WorkerId,
+    turn::{Entry, EntryKind, Role, Settled},
+};
+use serde_json::json;
+use store::{Error, Scope};
+
+use crate::{
+    fixtures::TestStore,
+    stage::{Stage, answer},
+};
+
+fn tool_call(state: &str) -> Entry {
+    Entry {
+        id: MessageId::from_uuid(crate::fixtures::id()),
+        role: Role::Tool,
+        kind: EntryKind::ToolCall,
+        content: "Read mail".into(),
+        metadata: json!({ "state": state }),
+    }
+}
+
+impl Stage {
+    async fn record(&self, run: RunId, entry: &Entry) -> Settled {
+        let entries = std::slice::from_ref(entry);
+        let written = self.store.record(run, &self.worker, entries, self.now());
+        written.await.unwrap()
+    }
+
+    async fn write(&self, run: RunId, position: i64, text: &str) -> Settled {
+        let written = self
+            .store
+            .write_live(run, &self.worker, position, text, self.now());
+        written.await.unwrap()
+    }
+
+    pub(crate) async fn live(&self, run: RunId, from: i64) -> (String, i64) {
+        self.store.live(self.scope(), run, from).await.unwrap()
+    }
+}
+
+pub(crate) async fn an_attempt_that_is_over_writes_nothing(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let run = stage.say(session, "hello").await.run_id;
+    assert_eq!(stage.record(run, &tool_call("new")).await, Settled::Lost);
+    stage.start(run).await;
+    let other = WorkerId::from_stored("host-2-bbbbbbbb".into());
+    let entries = [tool_call("new")];
+    let written = stage.store.record(run, &other, &entries, stage.now());
+    assert_eq!(written.await.unwrap(), Settled::Lost);
+    stage.succeed(run).await;
+    let before = stage.transcript(session).await;
+    assert_eq!(stage.record(run, &tool_call("new")).await, Settled::Lost);
+    assert_eq!(stage.write(run, 0, "more").await, Settled::Lost);
+    assert_eq!(stage.finish(run, &answer("again")).await, Settled::Lost);
+    assert_eq!(stage.transcript(session).await, before);
+    assert_eq!(db.count(Scope::System, "run_live").await, 0);
+}
+
+pub(crate) async fn a_stalled_attempt_cannot_finish(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let run = stage.say(session, "hello").await.run_id;
+    stage.start(run).await;
+    stage.wait(200);
+    assert_eq!(stage.stall().await, [run]);
+    let before = stage.transcript(session).await;
+    assert_eq!(stage.finish(run, &answer("late")).await, Settled::Lost);
+    assert_eq!(stage.record(run, &tool_call("late")).await, Settled::Lost);
+    assert_eq!(stage.write(run, 0, "late").await, Settled::Lost);
+    assert_eq!(stage.transcript(session).await, before);
+}
+
+pub(crate) async fn a_row_written_again_replaces_what_it_said(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let run = stage.say(session, "hello").await.run_id;
+    stage.start(run).await;
+    let mut call = tool_call("pending");
+    assert_eq!(stage.record(run, &call).await, Settled::Written);
+    call.metadata = json!({ "state": "done" });
+    assert_eq!(stage.record(run, &call).await, Settled::Written);
+    let rows = stage.store.messages(stage.scope(), session, 0, 10);
+    let rows = rows.await.unwrap();
+    assert_eq!(rows.len(), 2);
+    assert_eq!(rows[1].id, call.id);
+    assert_eq!(rows[1].kind, "tool_call");
+    assert_eq!(rows[1].metadata, json!({ "state": "done" }));
+    // Both writes are in the log, so that viewers read the row again.
+    let events = stage.store.events(stage.scope(), session, 0, 100);
+    let events = events.await.unwrap();
+    let about = call.id.uuid().to_string();
+    let about = events.iter().filter(|event| event.ref_id == about);
+    assert_eq!(about.count(), 2);
+}
+
+pub(crate) async fn a_row_of_another_run_cannot_be_replaced(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let (one, two) = (stage.session().await, stage.session().await);
+    let first = stage.say(one, "hello").await.run_id;
+    let second = stage.say(two, "hello").await.run_id;
+    stage.start(first).await;
+    stage.start(second).await;
+    let mut call = tool_call("pending");
+    assert_eq!(stage.record(first, &call).await, Settled::Written);
+    call.content = "stolen".into();
+    let entries = [call];
+    let written = stage
+        .store
+        .record(second, &stage.worker, &entries, stage.now());
+    let refused = written.await.unwrap_err();
+    assert!(matches!(refused, Error::Exists { .. }), "{refused:?}");
+    assert_eq!(
+        stage.transcript(one).await.last().unwrap(),
+        "tool: Read mail"
+    );
+}
+
+pub(crate) async fn text_being_written_is_read_on_from_any_position(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let run = stage.say(session, "hello").await.run_id;
+    stage.start(run).await;
+    assert_eq!(stage.live(run, 0).await, (String::new(), 0));
+    assert_eq!(stage.write(run, 0, "naïve ").await, Settled::Written);
+    assert_eq!(stage.write(run, 7, "text").await, Settled::Written);
+    // Sent again, as after an answer that was lost on the way.
+    assert_eq!(stage.write(run, 7, "text").await, Settled::Written);
+    assert_eq!(stage.live(run, 0).await, ("naïve text".into(), 11));
+    assert_eq!(stage.live(run, 7).await, ("text".into(), 11));
+    assert_eq!(stage.live(run, 9).await, ("xt".into(), 11));
+    assert_eq!(stage.live(run, 2).await, ("ïve text".into(), 11));
+    assert_eq!(stage.live(run, 11).await, (String::new(), 11));
+    let other = stage.store.ensure_tenant("other", stage.now());
+    let other = Scope::Tenant(other.await.unwrap());
+    let theirs = stage.store.live(other, run, 0).await.unwrap();
+    assert_eq!(theirs, (String::new(), 0));
+    stage.succeed(run).await;
+    assert_eq!(stage.live(run, 0).await, (String::new(), 0));
+}

@@ -1,0 +1,380 @@
+//! Random sequences of transitions: whatever happens in whatever order, the invariants hold.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use model::{
+    AutomationId, RunId, SessionId,
+    entity::Run,
+    lifecycle::Lifecycle as _,
+    outcome::{FailureKind, Outcome, StopReason},
+    policy::{Overlap, SessionMode},
+    run::RunStatus,
+    session::SessionEvent,
+    turn::{Finished, Settled},
+};
+use store::{Deletion, Error, RunFilter, Scope};
+
+use crate::{
+    fixtures::TestStore,
+    invariants,
+    stage::{Stage, answer, failed, hourly},
+};
+
+/// How many transitions one sequence has.
+const STEPS: usize = 60;
+
+/// A stream of numbers that a seed alone decides (xorshift64*).
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        let word = self.0.wrapping_mul(0x2545_F491_4F6C_DD1D);
+        usize::try_from((word >> 33) % limit as u64).unwrap()
+    }
+
+    fn pick<'a, T>(&mut self, from: &'a [T]) -> Option<&'a T> {
+        if from.is_empty() {
+            return None;
+        }
+        let index = self.below(from.len());
+        from.get(index)
+    }
+}
+
+/// What a sequence has made so far.
+struct Sequence<'a> {
+    db: &'a TestStore,
+    stage: Stage,
+    chance: Chance,
+    sessions: Vec<SessionId>,
+    automations: Vec<AutomationId>,
+    made: usize,
+}
+
+/// Refusals are answers; anything else that goes wrong is a fault.
+fn answered<T>(result: Result<T, Error>) -> Option<T> {
+    match result {
+        Ok(value) => Some(value),
+        Err(Error::Refused(_) | Error::NotFound { .. }) => None,
+        Err(error) => panic!("{error:?}"),
+    }
+}
+
+impl Sequence<'_> {
+    async fn runs(&self) -> Vec<Run> {
+        let runs = self
+            .stage
+            .store
+            .runs(Scope::System, RunFilter::default(), 100_000);
+        runs.await.unwrap()
+    }
+
+    async fn some_run(&mut self, statuses: &[RunStatus]) -> Option<RunId> {
+        let runs = self.runs().await;
+        let of: Vec<_> = runs
+            .iter()
+            .filter(|run| statuses.contains(&run.status))
+            .map(|run| run.id)
+            .collect();
+        self.chance.pick(&of).copied()
+    }
+
+    /// Does one thing and says what it was.
+    async fn step(&mut self) -> String {
+        let seconds = [0, 1, 30, 600, 3600][self.chance.below(5)];
+        self.stage.wait(seconds);
+        self.stage.clock.advance(Duration::from_millis(1));
+        match self.chance.below(24) {
+            0 => self.make_session().await,
+            1 => self.make_automation().await,
+            2..=4 => self.say().await,
+            5 | 6 => self.fire().await,
+            7 => format!("fire_due {:?}", self.stage.fire_due().await),
+            8 | 9 => self.claim().await,
+            10..=12 => self.begin().await,
+            13..=18 => self.finish().await,
+            19 => self.cancel().await,
+            20 => self.move_session().await,
+            21 => self.beat_or_stall().await,
+            _ => self.change().await,
+        }
+    }
+
+    async fn make_session(&mut self) -> String {
+        self.made += 1;
+        let key = (self.made.is_multiple_of(2)).then(|| format!("web:{}", self.made % 6));
+        let new = self.stage.new_session(key.as_deref());
+        let made = self
+            .stage
+            .store
+            .create_session(self.stage.tenant, &new, self.stage.now());
+        match made.await {
+            Ok((session, _)) => self.sessions.push(session),
+            Err(Error::Exists { .. }) => {}
+            Err(error) => panic!("{error:?}"),
+        }
+        format!("create_session {key:?}")
+    }
+
+    async fn make_automation(&mut self) -> String {
+        self.made += 1;
+        let mode = SessionMode::ALL[self.chance.below(3)];
+        let overlaps: &[Overlap] = match mode {
+            SessionMode::Fresh => Overlap::ALL,
+            SessionMode::Continuous => &[Overlap::Queue, Overlap::Skip, Overlap::CancelRunning],
+            SessionMode::Bound => &[Overlap::Queue, Overlap::Skip],
+        };
+        let mut new = self
+            .stage
+            .new_automation(&format!("job {}", self.made), mode);
+        new.policies.overlap = self.chance.pick(overlaps).copied();
+        new.policies.queue_limit = 3;
+        new.policies.pause_after_failures = 3;
+        new.bound_session_key =
+            (mode == SessionMode::Bound).then(|| format!("web:{}", self.chance.below(6)));
+        new.triggers = vec![hourly()];
+        new.policies.validate(mode).unwrap();
+        self.automations.push(self.stage.create(&new).await);
+        format!("create_automation {mode} {:?}", new.policies.overlap)
+    }
+
+    async fn say(&mut self) -> String {
+        let Some(session) = self.chance.pick(&self.sessions).copied() else {
+            return self.make_session().await;
+        };
+        let stage = &self.stage;
+        let said = stage.store.say(stage.tenant, session, "hello", stage.now());
+        format!("say {:?}", answered(said.await))
+    }
+
+    async fn fire(&mut self) -> String {
+        let Some(automation) = self.chance.pick(&self.automations).copied() else {
+            return self.make_automation().await;
+        };
+        let stage = &self.stage;
+        let fired = stage.store.fire(stage.tenant, automation, stage.now());
+        format!("fire {:?}", answered(fired.await))
+    }
+
+    /// Claims, and sees that what is claimed was next.
+    async fn claim(&mut self) -> String {
+        let mut queued = self.runs().await;
+        queued.retain(|run| run.status == RunStatus::Queued);
+        queued.sort_by_key(|run| (run.origin.priority(), run.input_at, run.id));
+        let claimed = self.stage.claim().await;
+        assert_eq!(claimed, queued.first().map(|run| run.id));
+        format!("claim {claimed:?}")
+    }
+
+    async fn begin(&mut self) -> String {
+        let Some(run) = self.some_run(&[RunStatus::Delivered]).await else {
+            return self.claim().await;
+        };
+        let begun = self.stage.begin(run).await;
+        let begun = format!("{begun:?}");
+        format!("begin {run} {}", begun.split('(').next().unwrap())
+    }
+
+    async fn finish(&mut self) -> String {
+        let Some(run) = self.some_run(&[RunStatus::Running]).await else {
+            return self.begin().await;
+        };
+        let kinds = FailureKind::ALL;
+        let end = match self.chance.below(4) {
+            0 => failed(
+                kinds[self.chance.below(kinds.len())],
+                self.chance.below(2) == 0,
+            ),
+            1 => Finished::bare(Outcome::Stopped(
+                StopReason::ALL[self.chance.below(StopReason::ALL.len())],
+            )),
+            _ => answer("Done."),
+        };
+        assert_eq!(self.stage.finish(run, &end).await, Settled::Written);
+        format!("finish {run} {:?}", end.outcome)
+    }
+
+    async fn cancel(&mut self) -> String {
+        use RunStatus::{Deferred, Delivered, Queued, Running};
+        if self.chance.below(4) == 0
+            && let Some(session) = self.chance.pick(&self.sessions).copied()
+        {
+            let stage = &self.stage;
+            let cancelled =
+                stage
+                    .store
+                    .cancel_session_runs(stage.scope(), session, "enough", stage.now());
+            return format!("cancel_session_runs {:?}", answered(cancelled.await));
+        }
+        let Some(run) = self.some_run(&[Queued, Deferred, Delivered, Running]).await else {
+            return "nothing to cancel".into();
+        };
+        let stage = &self.stage;
+        let cancelled = stage
+            .store
+            .cancel_run(stage.scope(), run, "enough", stage.now());
+        format!("cancel_run {run} {:?}", answered(cancelled.await))
+    }
+
+    async fn move_session(&mut self) -> String {
+        let all = self.stage.store.sessions(Scope::System, None, None, 1000);
+        let all: Vec<_> = all.await.unwrap();
+        let Some(session) = self.chance.pick(&all) else {
+            return self.make_session().await;
+        };
+        // Mostly back and forth: what is closed is closed for good.
+        let moves = [
+            SessionEvent::Pause,
+            SessionEvent::Pause,
+            SessionEvent::Resume,
+            SessionEvent::Resume,
+            SessionEvent::Resume,
+            SessionEvent::Complete,
+        ];
+        let event = moves[self.chance.below(moves.len())];
+        let expected = session.state.after(event);
+        let (stage, id) = (&self.stage, session.id);
+        let moved = stage
+            .store
+            .move_session(stage.scope(), id, event, None, stage.now());
+        assert_eq!(answered(moved.await), expected);
+        format!("move_session {id} {event} {expected:?}")
+    }
+
+    async fn beat_or_stall(&mut self) -> String {
+        if self.chance.below(2) == 0 {
+            return format!("stall {:?}", self.stage.stall().await);
+        }
+        let Some(run) = self
+            .some_run(&[RunStatus::Running, RunStatus::Delivered])
+            .await
+        else {
+            return "nothing to beat".into();
+        };
+        format!("heartbeat {run} {:?}", self.stage.beat(run).await)
+    }
+
+    /// Pauses, resumes, resets or removes an automation, or deletes a session.
+    async fn change(&mut self) -> String {
+        let what = self.chance.below(7);
+        let (Some(automation), Some(session)) = (
+            self.chance.pick(&self.automations).copied(),
+            self.chance.pick(&self.sessions).copied(),
+        ) else {
+            return self.make_automation().await;
+        };
+        let (store, scope, now) = (&self.stage.store, self.stage.scope(), self.stage.now());
+        match what {
+            0 | 1 => {
+                let paused = store.pause_automation(scope, automation, "test", now).await;
+                format!("pause {:?}", answered(paused))
+            }
+            2..=4 => {
+                let resumed = store.resume_automation(scope, automation, now).await;
+                format!("resume {:?}", answered(resumed))
+            }
+            5 => {
+                let reset = store.reset_automation(scope, automation, now).await;
+                format!("reset {:?}", answered(reset))
+            }
+            _ if self.chance.below(2) == 0 => {
+                let removed = store.delete_automation(scope, automation, now).await;
+                format!("delete_automation {:?}", answered(removed))
+            }
+            _ => {
+                let deleted = store.delete_session(self.stage.tenant, session, false, now);
+                let deleted = answered(deleted.await);
+                if deleted == Some(Deletion::Done) {
+                    self.sessions.retain(|other| *other != session);
+                }
+                format!("delete_session {}", deleted.is_some())
+            }
+        }
+    }
+
+    /// What must be true after every step.
+    async fn check(&self) {
+        invariants::hold(self.db).await;
+        // Backoffs that are over are the sweep's to start; all else has started by itself.
+        self.stage.nothing_is_left_behind().await;
+        let runs = self.runs().await;
+        let active = runs.iter().filter(|run| run.status.is_active());
+        let held: BTreeSet<_> = active.map(|run| run.seat_id).collect();
+        for run in &runs {
+            if run.status == RunStatus::Deferred && run.not_before.is_none() {
+                assert!(
+                    held.contains(&run.seat_id) || self.is_held(run, &runs).await,
+                    "{run:?} waits for nothing"
+                );
+            }
+        }
+    }
+
+    /// Whether a run without a holder on its seat has another reason to wait.
+    async fn is_held(&self, run: &Run, runs: &[Run]) -> bool {
+        let session = self
+            .stage
+            .store
+            .session(Scope::System, run.session_id.unwrap());
+        let paused = session.await.unwrap().state == model::session::SessionState::Paused;
+        let mut own = runs.iter().filter(|other| {
+            run.automation_id.is_some() && other.automation_id == run.automation_id
+        });
+        paused || own.any(|other| other.status.is_active())
+    }
+}
+
+/// Plays a sequence that the seed decides, to its end.
+async fn play(db: &TestStore, seed: u64) {
+    println!("seed {seed}");
+    let mut sequence = Sequence {
+        db,
+        stage: Stage::set(db).await,
+        // Never zero, and far apart for seeds that are not.
+        chance: Chance(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1),
+        sessions: Vec::new(),
+        automations: Vec::new(),
+        made: 0,
+    };
+    for step in 0..STEPS {
+        let what = sequence.step().await;
+        println!("step {step}: {what}");
+        sequence.check().await;
+    }
+    // What can start comes to an end.
+    loop {
+        sequence.stage.wait(3600);
+        let now = sequence.stage.now();
+        sequence.stage.store.promote_due(now).await.unwrap();
+        let Some(run) = sequence.stage.claim().await else {
+            break;
+        };
+        sequence.stage.begin(run).await;
+        let _ = sequence.stage.finish(run, &answer("Done.")).await;
+        sequence.check().await;
+    }
+}
+
+pub(crate) async fn a_random_sequence_keeps_the_invariants(db: &TestStore) {
+    play(db, 1).await;
+}
+
+async fn play_in_memory(seeds: std::ops::RangeInclusive<u64>) {
+    for seed in seeds {
+        play(&TestStore::in_memory().await, seed).await;
+    }
+}
+
+#[tokio::test]
+async fn random_sequences_keep_the_invariants() {
+    play_in_memory(1..=25).await;
+}
+
+#[tokio::test]
+#[ignore = "takes a quarter of an hour"]
+async fn thousands_of_random_sequences_keep_the_invariants() {
+    play_in_memory(1000..=4000).await;
+}

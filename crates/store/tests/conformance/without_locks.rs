@@ -1,0 +1,284 @@
+//! What holds by constraints alone: the same transitions with the code's locks taken out.
+
+use std::{
+    cell::Cell,
+    collections::{BTreeMap, BTreeSet},
+};
+
+use futures::future::join_all;
+use model::{
+    AutomationId, RunId, WorkerId,
+    outcome::FailureKind,
+    policy::{Overlap, SessionMode},
+    turn::{Beat, Begin, Finished, Settled},
+};
+use store::{Error, Scope, Store, database};
+
+use crate::{
+    fixtures::TestStore,
+    invariants,
+    stage::{Stage, answer, failed, hourly, store_over},
+};
+
+/// Does something again for as long as the database is busy: without locks, transactions give way
+/// to each other more often than the store puts up with.
+macro_rules! patiently {
+    ($doing:expr) => {
+        loop {
+            match $doing.await {
+                Err(Error::Database(
+                    database::Error::Busy { .. } | database::Error::Conflict { .. },
+                )) => tokio::task::yield_now().await,
+                done => break done.unwrap(),
+            }
+        }
+    };
+}
+
+/// Two stores without locks over one database, as two processes have them.
+async fn without_locks(db: &TestStore) -> [Store; 2] {
+    let second = store::open(&db.location()).await.unwrap();
+    [&db.database, &second].map(|database| store_over(&database.without_locks()))
+}
+
+/// Looks at the invariants until `done`.
+async fn watch(db: &TestStore, done: &Cell<bool>) {
+    while !done.get() {
+        invariants::hold(db).await;
+        tokio::task::yield_now().await;
+    }
+    invariants::hold(db).await;
+}
+
+pub(crate) async fn schedulers_that_race_fire_each_instant_once(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let mut automations = Vec::new();
+    for number in 0..6 {
+        let mode = [SessionMode::Fresh, SessionMode::Continuous][number % 2];
+        let mut new = stage.new_automation(&format!("job {number}"), mode);
+        new.policies.overlap = Some(Overlap::Queue);
+        new.triggers = vec![hourly()];
+        automations.push(stage.create(&new).await);
+    }
+    let stores = without_locks(db).await;
+    for _ in 0..3 {
+        stage.wait(3600);
+        let done = Cell::new(false);
+        let schedulers = async {
+            join_all(stores.iter().cycle().take(6).map(|store| async {
+                patiently!(store.fire_due(Scope::System, stage.now()));
+            }))
+            .await;
+            done.set(true);
+        };
+        futures::join!(schedulers, watch(db, &done));
+    }
+    for automation in automations {
+        let runs = stage.runs_of(automation).await;
+        let instants: BTreeSet<_> = runs.iter().map(|run| run.scheduled_for).collect();
+        assert_eq!((runs.len(), instants.len()), (3, 3));
+    }
+}
+
+pub(crate) async fn people_who_race_get_one_seat_in_turn(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let stores = without_locks(db).await;
+    let done = Cell::new(false);
+    let people = async {
+        join_all(stores.iter().cycle().take(8).map(|store| async {
+            for _ in 0..5 {
+                patiently!(store.say(stage.tenant, session, "me", stage.now()));
+            }
+        }))
+        .await;
+        done.set(true);
+    };
+    futures::join!(people, watch(db, &done));
+    assert_eq!(db.count(Scope::System, "agent_runs").await, 40);
+}
+
+pub(crate) async fn fires_that_race_keep_the_overlap(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let automation = stage.overlapping(SessionMode::Fresh, Overlap::Queue).await;
+    let stores = without_locks(db).await;
+    let done = Cell::new(false);
+    let fires = async {
+        join_all(stores.iter().cycle().take(8).map(|store| async {
+            for _ in 0..3 {
+                patiently!(store.fire(stage.tenant, automation, stage.now()));
+            }
+        }))
+        .await;
+        done.set(true);
+    };
+    futures::join!(fires, watch(db, &done));
+    let runs = stage.runs_of(automation).await;
+    let instants: BTreeSet<_> = runs.iter().map(|run| run.scheduled_for).collect();
+    assert_eq!((runs.len(), instants.len()), (24, 24));
+    stage.store.promote_due(stage.now()).await.unwrap();
+    let mut ended = 0;
+    while let Some(run) = stage.claim().await {
+        assert_eq!(stage.claim().await, None, "two of its runs hold seats");
+        stage.begin(run).await;
+        stage.succeed(run).await;
+        ended += 1;
+    }
+    assert_eq!(ended, 24);
+}
+
+pub(crate) async fn workers_that_race_claim_each_run_once(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    for _ in 0..30 {
+        let session = stage.session().await;
+        stage.say(session, "hello").await;
+    }
+    let stores = without_locks(db).await;
+    let workers = stores.iter().cycle().take(8).enumerate();
+    let claimed = join_all(workers.map(|(number, store)| {
+        let worker = WorkerId::from_stored(format!("host-{number}-aaaaaaaa"));
+        let stage = &stage;
+        async move {
+            let mut mine = Vec::new();
+            loop {
+                let claimed =
+                    patiently!(store.claim(&worker, stage.instance, 4, None, stage.now()));
+                if claimed.is_empty() && count_queued(stage).await == 0 {
+                    return mine;
+                }
+                mine.extend(claimed.into_iter().map(|claimed| claimed.run));
+            }
+        }
+    }));
+    let claimed: Vec<RunId> = claimed.await.into_iter().flatten().collect();
+    assert_eq!(claimed.len(), 30);
+    assert_eq!(claimed.into_iter().collect::<BTreeSet<_>>().len(), 30);
+}
+
+async fn count_queued(stage: &Stage) -> usize {
+    let filter = store::RunFilter {
+        status: Some(model::run::RunStatus::Queued),
+        ..store::RunFilter::default()
+    };
+    let queued = stage.store.runs(stage.scope(), filter, 1000).await;
+    queued.unwrap().len()
+}
+
+pub(crate) async fn an_end_that_races_with_a_stall_has_one_winner(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let stores = without_locks(db).await;
+    for _ in 0..12 {
+        let session = stage.session().await;
+        let run = stage.say(session, "hello").await.run_id;
+        stage.start(run).await;
+        let now = stage.wait(200);
+        let end = answer("Done.");
+        let done = Cell::new(false);
+        let race = async {
+            let ended = async {
+                patiently!(stores[0].finish(run, &stage.worker, &end, now)) == Settled::Written
+            };
+            let stalled = async { patiently!(stores[1].stall(now, now)).contains(&run) };
+            let ends = futures::join!(ended, stalled);
+            done.set(true);
+            ends
+        };
+        let ((ended, stalled), ()) = futures::join!(race, watch(db, &done));
+        assert!(ended != stalled, "ended: {ended}, stalled: {stalled}");
+        assert_eq!(stage.attempts(run).await.len(), if ended { 1 } else { 2 });
+        let answers = stage.transcript(session).await;
+        let answers = answers.iter().filter(|row| *row == "assistant: Done.");
+        assert_eq!(answers.count(), usize::from(ended));
+    }
+}
+
+/// A worker that takes what it finds, and ends it well or badly, until everything is over.
+async fn work(store: &Store, stage: &Stage, number: usize, everything: &Cell<usize>) {
+    let worker = WorkerId::from_stored(format!("host-{number}-aaaaaaaa"));
+    let mut turns = number;
+    while everything.get() > 0 {
+        let claimed = patiently!(store.claim(&worker, stage.instance, 2, None, stage.now()));
+        if claimed.is_empty() {
+            patiently!(store.promote_due(stage.now()));
+            everything.set(left(stage).await);
+        }
+        for claimed in claimed {
+            let run = claimed.run;
+            let begun = patiently!(store.begin(run, &worker, stage.instance, stage.now()));
+            if !matches!(begun, Begin::Started(_)) {
+                continue;
+            }
+            turns += 1;
+            let runs = [run];
+            let beats = patiently!(store.heartbeat(&worker, &runs, stage.now()));
+            let end: Finished = match (&beats[0], turns % 4) {
+                (Beat::Cancel(_) | Beat::Lost, _) | (_, 0) => failed(FailureKind::HandedBack, true),
+                (_, 1) => failed(FailureKind::AgentError, true),
+                _ => answer("Done."),
+            };
+            let _ = patiently!(store.finish(run, &worker, &end, stage.now()));
+        }
+    }
+}
+
+async fn left(stage: &Stage) -> usize {
+    let runs = stage
+        .store
+        .runs(stage.scope(), store::RunFilter::default(), 10_000);
+    let runs = runs.await.unwrap();
+    runs.iter().filter(|run| !run.status.is_over()).count()
+}
+
+pub(crate) async fn everything_at_once_breaks_nothing(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.keyed_session(Some("web:1")).await;
+    let mut automations: Vec<AutomationId> = Vec::new();
+    for (name, mode, overlap) in [
+        ("fresh", SessionMode::Fresh, Overlap::Queue),
+        ("cancelling", SessionMode::Fresh, Overlap::CancelRunning),
+        ("continuous", SessionMode::Continuous, Overlap::Queue),
+        ("bound", SessionMode::Bound, Overlap::Queue),
+    ] {
+        let mut new = stage.new_automation(name, mode);
+        new.policies.overlap = Some(overlap);
+        new.policies.pause_after_failures = 0;
+        new.bound_session_key = (mode == SessionMode::Bound).then(|| "web:1".into());
+        new.triggers = vec![hourly()];
+        automations.push(stage.create(&new).await);
+    }
+    stage.wait(3600);
+    let stores = without_locks(db).await;
+    let everything = Cell::new(usize::MAX);
+    let done = Cell::new(false);
+    let askers = stores.iter().map(|store| async {
+        for automation in &automations {
+            patiently!(store.say(stage.tenant, session, "hello", stage.now()));
+            patiently!(store.fire(stage.tenant, *automation, stage.now()));
+            patiently!(store.fire_due(Scope::System, stage.now()));
+        }
+    });
+    let everyone = async {
+        let workers = (0..4).map(|number| work(&stores[number % 2], &stage, number, &everything));
+        let workers: Vec<_> = workers.collect();
+        futures::join!(join_all(askers), join_all(workers));
+        done.set(true);
+    };
+    futures::join!(everyone, watch(db, &done));
+    // Workers may have gone home before the last one asked.
+    everything.set(1);
+    work(&stores[0], &stage, 9, &everything).await;
+    invariants::hold(db).await;
+    assert_eq!(left(&stage).await, 0);
+
+    // Two fires of each by hand and one on time.
+    let mut first_attempts: BTreeMap<AutomationId, usize> = BTreeMap::new();
+    for automation in automations {
+        let runs = stage.runs_of(automation).await;
+        let first = runs.iter().filter(|run| run.attempt == 1).count();
+        first_attempts.insert(automation, first);
+    }
+    assert!(
+        first_attempts.values().all(|first| *first == 3),
+        "{first_attempts:?}"
+    );
+}
