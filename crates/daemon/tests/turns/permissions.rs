@@ -3,7 +3,6 @@
 use model::{
     harness::HarnessConfig,
     permission::{PermissionRule, PermissionRules, Verdict},
-    policy::SessionMode,
     run::RunStatus,
 };
 use testkit::scripted::{Event, Script, Step};
@@ -43,7 +42,7 @@ pub(crate) async fn rules_allow_and_deny_and_what_none_covers_is_denied(world: &
     let mut config = HarnessConfig::new(script.command().unwrap());
     config.permissions = PermissionRules(vec![rule("execute", "ls*", Verdict::Allow)]);
     let harness = world.harness_with(&config).await;
-    let mut new = world.automation(harness, SessionMode::Continuous);
+    let mut new = world.on_demand(harness);
     new.permissions = PermissionRules(vec![
         rule("*", "format*", Verdict::Deny),
         rule("execute", "*rm*", Verdict::Deny),

@@ -147,12 +147,21 @@ impl World {
     }
 
     pub(crate) async fn harness_with(&self, config: &HarnessConfig) -> HarnessId {
+        self.put_harness("scripted", config).await
+    }
+
+    /// The harness of one of several agents.
+    pub(crate) async fn harness_named(&self, name: &str, script: &Script) -> HarnessId {
+        let config = HarnessConfig::new(script.command().unwrap());
+        self.put_harness(name, &config).await
+    }
+
+    pub(crate) async fn put_harness(&self, name: &str, config: &HarnessConfig) -> HarnessId {
         let now = self.clock.now();
         let made = self
             .store()
-            .put_harness(self.tenant, "scripted", config, None, now)
-            .await;
-        made.unwrap().id
+            .put_harness(self.tenant, name, config, None, now);
+        made.await.unwrap().id
     }
 
     pub(crate) async fn session(&self, harness: HarnessId) -> SessionId {
@@ -191,6 +200,14 @@ impl World {
                 expression: "0 8 * * *".into(),
                 zone: "UTC".into(),
             }],
+        }
+    }
+
+    /// A continuous automation that is fired on demand alone.
+    pub(crate) fn on_demand(&self, harness: HarnessId) -> NewAutomation {
+        NewAutomation {
+            triggers: Vec::new(),
+            ..self.automation(harness, SessionMode::Continuous)
         }
     }
 
