@@ -148,3 +148,27 @@ pub(crate) async fn a_tenants_name_gives_the_same_id_each_time(db: &TestStore) {
     again.await.unwrap();
     assert_eq!(db.count(Scope::System, "instances").await, 1);
 }
+
+pub(crate) async fn ids_in_a_range_are_the_tenants_own_and_in_order(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let (mut sessions, mut runs) = (Vec::new(), Vec::new());
+    for _ in 0..3 {
+        stage.wait(1);
+        let session = stage.session().await;
+        runs.push(stage.say(session, "hello").await.run_id);
+        sessions.push(session);
+    }
+    let (store, scope) = (&stage.store, stage.scope());
+    let found = store.run_ids_between(scope, runs[1], runs[2], 10).await;
+    assert_eq!(found.unwrap(), runs[1..]);
+    let found = store.run_ids_between(scope, runs[0], runs[2], 2).await;
+    assert_eq!(found.unwrap(), runs[..2]);
+    let found = store.session_ids_between(scope, sessions[0], sessions[1], 10);
+    assert_eq!(found.await.unwrap(), sessions[..2]);
+    let other = store.ensure_tenant("other", stage.now()).await.unwrap();
+    let other = Scope::Tenant(other);
+    let theirs = store.run_ids_between(other, runs[0], runs[2], 10).await;
+    assert_eq!(theirs.unwrap(), []);
+    let theirs = store.session_ids_between(other, sessions[0], sessions[2], 10);
+    assert_eq!(theirs.await.unwrap(), []);
+}
