@@ -144,7 +144,7 @@ pub(super) async fn end(
                 closure.as_deref(),
                 stop_reason,
                 &json!(finished.flags),
-                finished.usage.clone().unwrap_or_else(|| json!({})),
+                finished.usage.clone(),
                 finished
                     .acp_session_id
                     .as_ref()

@@ -157,7 +157,7 @@ pub(crate) async fn what_was_answered_before_a_failure_is_kept_and_marked(db: &T
     assert_eq!(rows[2].metadata["outcome"], "failed");
 }
 
-pub(crate) async fn only_a_stop_reason_makes_the_agents_session_the_memory(db: &TestStore) {
+pub(crate) async fn only_a_turn_that_ended_makes_the_agents_session_the_memory(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let memory = || async {
@@ -165,25 +165,29 @@ pub(crate) async fn only_a_stop_reason_makes_the_agents_session_the_memory(db: &
         (seats[0].acp_session_id.clone(), seats[0].turns)
     };
     for (outcome, _, _) in outcomes() {
-        let before = memory().await;
-        let run = stage.say(session, "hello").await.run_id;
-        stage.start(run).await;
-        let id = AcpSessionId::new(format!("memory of {run}"));
-        let finished = Finished {
-            acp_session_id: Some(id.clone()),
-            ..Finished::bare(outcome.clone())
-        };
-        stage.end(run, &finished).await;
-        let expected = match outcome {
-            Outcome::Stopped(_) => (Some(id), before.1 + 1),
-            _ => before,
-        };
-        assert_eq!(memory().await, expected, "{outcome:?}");
-        // A further attempt would hold the seat for the next outcome.
-        let rest = stage
-            .store
-            .cancel_session_runs(stage.scope(), session, "next", stage.now());
-        rest.await.unwrap();
+        for turn_ended in [false, true] {
+            let before = memory().await;
+            let run = stage.say(session, "hello").await.run_id;
+            stage.start(run).await;
+            let id = AcpSessionId::new(format!("memory of {run}"));
+            let finished = Finished {
+                acp_session_id: Some(id.clone()),
+                turn_ended,
+                ..Finished::bare(outcome.clone())
+            };
+            stage.end(run, &finished).await;
+            let expected = if turn_ended {
+                (Some(id), before.1 + 1)
+            } else {
+                before
+            };
+            assert_eq!(memory().await, expected, "{outcome:?} {turn_ended}");
+            // A further attempt would hold the seat for the next outcome.
+            let rest = stage
+                .store
+                .cancel_session_runs(stage.scope(), session, "next", stage.now());
+            rest.await.unwrap();
+        }
     }
 }
 

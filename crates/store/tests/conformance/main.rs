@@ -235,7 +235,7 @@ behaviours! {
             the_answer_is_a_message_with_its_source,
             an_answer_without_text_is_said_to_be_none,
             what_was_answered_before_a_failure_is_kept_and_marked,
-            only_a_stop_reason_makes_the_agents_session_the_memory,
+            only_a_turn_that_ended_makes_the_agents_session_the_memory,
             usage_title_and_record_are_kept,
             an_automation_that_keeps_failing_pauses_itself,
             failures_that_are_tried_again_count_once,
@@ -254,6 +254,7 @@ behaviours! {
             a_backoff_that_is_over_goes_first_though_no_sweep_saw_it,
             a_run_that_is_handed_back_uses_up_no_attempt,
             a_handed_back_run_waits_behind_people,
+            a_worker_that_is_known_to_be_gone_is_not_waited_for,
             a_lost_run_that_was_called_off_is_not_tried_again,
             a_retry_of_an_exclusive_automation_waits_for_its_other_run,
         ]

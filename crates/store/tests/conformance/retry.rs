@@ -252,6 +252,25 @@ pub(crate) async fn a_handed_back_run_waits_behind_people(db: &TestStore) {
     assert_eq!(stage.statuses([said, next]).await, [Queued, Deferred]);
 }
 
+pub(crate) async fn a_worker_that_is_known_to_be_gone_is_not_waited_for(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let run = stage.say(session, "hello").await.run_id;
+    let executing = || stage.store.executing_on(stage.instance);
+    stage.start(run).await;
+    assert_eq!(executing().await.unwrap(), [(run, stage.worker.clone())]);
+    let elsewhere = stage.store.executing_on(crate::stage::instance(2));
+    assert_eq!(elsewhere.await.unwrap(), []);
+    let other = model::WorkerId::from_stored("host-2-bbbbbbbb".into());
+    let stall = |worker| stage.store.stall_run(run, worker, stage.now());
+    assert!(!stall(&other).await.unwrap(), "it is not that worker's");
+    assert!(stall(&stage.worker).await.unwrap());
+    assert!(!stall(&stage.worker).await.unwrap(), "once");
+    assert_eq!(stage.status(run).await, Stalled);
+    assert_eq!(stage.attempts(run).await.len(), 2);
+    assert_eq!(executing().await.unwrap(), []);
+}
+
 pub(crate) async fn a_lost_run_that_was_called_off_is_not_tried_again(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;

@@ -336,6 +336,7 @@ pub(crate) fn answer(text: &str) -> Finished {
     Finished {
         answer: text.into(),
         acp_session_id: Some(AcpSessionId::new("memory-1")),
+        turn_ended: true,
         ..Finished::bare(Outcome::Stopped(StopReason::EndTurn))
     }
 }

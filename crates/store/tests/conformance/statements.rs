@@ -2,9 +2,13 @@
 
 use std::{collections::BTreeSet, fs, path::Path};
 
+use futures::{StreamExt as _, stream};
 use store::database::{Dialect, executed};
 
 use crate::{TestStore, behaviours};
+
+/// How many behaviours run at once: most of their time they wait for a disk or a server.
+const AT_ONCE: usize = 8;
 
 /// Lists the `.sql` files below a folder, without the ending.
 fn files(folder: &Path, below: &str, found: &mut BTreeSet<String>) {
@@ -37,10 +41,14 @@ async fn every_statement_is_executed_by_the_suite() {
         }
     }
     for dialect in [Dialect::Sqlite, Dialect::Postgres] {
-        for behaviour in behaviours(dialect) {
+        let running = behaviours(dialect).into_iter().map(async |behaviour| {
             println!("{} on {dialect:?}", behaviour.name);
             (behaviour.run)(&TestStore::open(dialect).await).await;
-        }
+        });
+        stream::iter(running)
+            .buffer_unordered(AT_ONCE)
+            .collect::<()>()
+            .await;
     }
     let executed = executed();
     let never: Vec<_> = expected
