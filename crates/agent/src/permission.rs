@@ -56,7 +56,7 @@ pub enum Decision {
     Allow,
     /// It may not.
     Deny,
-    /// The prompt was cancelled or is over, or the agent offers no answer of the decided kind.
+    /// The prompt was cancelled or is over, or the agent offers no way to allow.
     Cancelled,
 }
 

@@ -130,7 +130,8 @@ impl Router {
             decision = self.permissions.decide(request.clone()) => decision,
         };
         let option = request.option_for(decision).map(|option| option.id.clone());
-        if option.is_none() {
+        // A denial stands, even where the agent offers no other way to say it than `cancelled`.
+        if option.is_none() && decision == Decision::Allow {
             decision = Decision::Cancelled;
         }
         let report = |decision| Update::Permission {

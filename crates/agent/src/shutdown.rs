@@ -12,9 +12,12 @@ use crate::{Agent, Status, guard::launch::Life, limits::STATUS_WAIT};
 /// The most that is waited for what is still to be written to an agent whose input is closed.
 const FLUSH_LIMIT: Duration = Duration::from_secs(1);
 
-/// How long each step of a shutdown may take.
+/// How long each step of ending an agent may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grace {
+    /// From asking for the end of a turn until the agent has ended it. Whoever prompts waits for it,
+    /// before the shutdown.
+    pub cancel: Duration,
     /// For the answer to `session/close`.
     pub close: Duration,
     /// From the end of input until the whole tree is gone. Agents save their session here.
@@ -26,6 +29,7 @@ pub struct Grace {
 impl Default for Grace {
     fn default() -> Self {
         Self {
+            cancel: Duration::from_secs(15),
             close: Duration::from_secs(5),
             eof: Duration::from_secs(10),
             term: Duration::from_secs(5),

@@ -1,7 +1,8 @@
 //! The loops that make things happen on time: scheduler, workers, watchdog.
 //!
-//! **Invariants:** no HTTP server, and nothing shared with one but the database. Each loop is a
-//! `tick` that can be called by itself; one small runner owns sleeping, waking and stopping.
+//! **Invariants:** no HTTP server, and nothing shared with one but the database. Scheduler and
+//! watchdog are a `tick` each that can be called by itself, and one small runner owns their sleeping,
+//! waking and stopping. The pool of workers keeps its own time, since it waits for its turns.
 
 mod error;
 mod host;
@@ -24,7 +25,10 @@ pub use ledger::StoreLedger;
 pub use once::take_one;
 pub use pool::Stopped;
 
-use crate::{scheduler::Scheduler, watchdog::Watchdog};
+use crate::{
+    scheduler::Scheduler,
+    watchdog::{Watch, Watchdog},
+};
 
 /// Wakes the loops after something changed in the database. Cheap to clone.
 #[derive(Clone)]
@@ -74,6 +78,7 @@ impl Daemon {
         let watchdog = Watchdog {
             host: host.clone(),
             waker: waker.clone(),
+            watch: Watch::default(),
         };
         // Nobody wakes the watchdog: what it looks for is that nothing happens.
         let never = Arc::new(Notify::new());

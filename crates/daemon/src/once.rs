@@ -8,7 +8,7 @@ use tokio::{sync::Notify, time::sleep};
 use tokio_util::sync::CancellationToken;
 use turn::{Orders, execute};
 
-use crate::{Error, Host, StoreLedger, watchdog};
+use crate::{Error, Host, StoreLedger, watchdog::Watch};
 
 /// How often a run that waits is looked at. Another process may end what it waits for, and cannot
 /// tell.
@@ -19,6 +19,7 @@ const LOOK: Duration = Duration::from_millis(250);
 /// first, as it stands.
 pub async fn take_one(host: &Host, run: RunId, stop: CancellationToken) -> Result<Run, Error> {
     let ledger = StoreLedger::new(host.clone());
+    let mut watch = Watch::default();
     let mut run = host.store.run(Scope::System, run).await?;
     loop {
         if run.status == RunStatus::Queued {
@@ -49,7 +50,7 @@ pub async fn take_one(host: &Host, run: RunId, stop: CancellationToken) -> Resul
                 () = stop.cancelled() => {}
             }
             // Without a server nobody else sees that a backoff is over or a worker is lost.
-            watchdog::tick(host, host.now()).await?;
+            watch.look(host, host.now()).await?;
             host.store.promote_due(host.now()).await?;
             run = newest_attempt(host, &run).await?;
         }

@@ -1,6 +1,6 @@
 //! Whether a worker of this machine still lives.
 
-use std::path::Path;
+use std::{fs, io};
 
 use model::WorkerId;
 
@@ -17,7 +17,19 @@ pub(crate) fn is_gone(worker: &WorkerId, own: &WorkerId) -> bool {
         // The same number, and yet not us: an earlier process had it.
         return worker != own;
     }
-    !Path::new("/proc").join(pid.to_string()).exists()
+    has_ended(pid)
+}
+
+/// Whether a process has ended: it is not there, or only waits for its parent to take note (states
+/// `Z` and `X` of proc(5)), which in a container may be never.
+fn has_ended(pid: u32) -> bool {
+    let stat = match fs::read_to_string(format!("/proc/{pid}/stat")) {
+        Ok(stat) => stat,
+        Err(error) => return error.kind() == io::ErrorKind::NotFound,
+    };
+    // The name before the state may hold anything, closing brackets included.
+    let state = stat.rsplit_once(')').map(|(_, rest)| rest.trim_start());
+    state.is_some_and(|state| state.starts_with(['Z', 'X']))
 }
 
 /// The host and the process of `<hostname>-<pid>-<random8>`; hostnames may hold hyphens.
@@ -33,6 +45,19 @@ mod tests {
 
     fn worker(name: &str) -> WorkerId {
         WorkerId::from_stored(name.into())
+    }
+
+    #[test]
+    fn a_process_that_nobody_has_taken_note_of_has_ended() {
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        // Waits for its end without taking note of it.
+        let pid = rustix::process::Pid::from_child(&child);
+        let options =
+            rustix::process::WaitIdOptions::EXITED | rustix::process::WaitIdOptions::NOWAIT;
+        rustix::process::waitid(rustix::process::WaitId::Pid(pid), options).unwrap();
+        assert!(has_ended(child.id()));
+        child.wait().unwrap();
+        assert!(!has_ended(std::process::id()));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The one place where loops sleep, wake and stop.
+//! How the scheduler and the watchdog sleep, wake and stop.
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,14 +17,16 @@ pub(crate) trait Look: Send + Sync {
     const NAME: &'static str;
 
     /// Looks once, and says when it wants to look again.
-    fn look(&self, now: Timestamp)
-    -> impl Future<Output = Result<Option<Timestamp>, Error>> + Send;
+    fn look(
+        &mut self,
+        now: Timestamp,
+    ) -> impl Future<Output = Result<Option<Timestamp>, Error>> + Send;
 }
 
 /// Looks until it is stopped: when the last look wanted it, when it is woken, and at the latest after
 /// `longest`. After an error it waits longer each time.
 pub(crate) async fn run<L: Look>(
-    look: L,
+    mut look: L,
     host: Host,
     longest: Duration,
     wake: Arc<Notify>,

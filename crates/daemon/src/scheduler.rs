@@ -12,7 +12,7 @@ pub async fn tick(host: &Host, now: Timestamp) -> Result<Tick, Error> {
         let fired = host.store.fire_due(Scope::System, now).await?;
         started += fired.occurrences;
         if fired.missed > 0 {
-            tracing::warn!(
+            tracing::info!(
                 missed = fired.missed,
                 "{} instants were missed",
                 fired.missed
@@ -55,7 +55,7 @@ pub(crate) struct Scheduler {
 impl Look for Scheduler {
     const NAME: &'static str = "scheduler";
 
-    async fn look(&self, now: Timestamp) -> Result<Option<Timestamp>, Error> {
+    async fn look(&mut self, now: Timestamp) -> Result<Option<Timestamp>, Error> {
         let tick = tick(&self.host, now).await?;
         if tick.started > 0 {
             self.waker.pool.notify_one();

@@ -1,14 +1,27 @@
 //! Gives up runs whose worker is lost, so that their inputs are taken up again.
 
-use model::{RunId, Timestamp};
+use std::time::Duration;
 
-use crate::{Error, Host, Waker, process::is_gone, runner::Look};
+use model::{RunId, Timestamp};
+use tokio::time::Instant;
+
+use crate::{Error, Host, Settings, Waker, process::is_gone, runner::Look};
+
+/// How much more than the time that has passed the clock may advance between two looks.
+const CLOCK_DRIFT: Duration = Duration::from_secs(1);
 
 /// One look: runs whose heartbeat is stale, and those whose worker was a process of this machine that
 /// is gone. Gives the runs that were given up.
 pub async fn tick(host: &Host, now: Timestamp) -> Result<Vec<RunId>, Error> {
     let stale_before = now.saturating_sub(host.settings.heartbeat_stale);
-    let mut stalled = host.store.stall(stale_before, now).await?;
+    let mut given_up = host.store.stall(stale_before, now).await?;
+    given_up.extend(give_up_gone(host, now).await?);
+    Ok(given_up)
+}
+
+/// Gives up the runs whose worker was a process of this machine that is gone.
+async fn give_up_gone(host: &Host, now: Timestamp) -> Result<Vec<RunId>, Error> {
+    let mut stalled = Vec::new();
     for (run, worker) in host.store.executing_on(host.instance).await? {
         if !is_gone(&worker, &host.worker) {
             continue;
@@ -17,9 +30,6 @@ pub async fn tick(host: &Host, now: Timestamp) -> Result<Vec<RunId>, Error> {
         if host.store.stall_run(run, &worker, now).await? {
             stalled.push(run);
         }
-    }
-    for run in &stalled {
-        tracing::warn!(%run, "gave up {run}: its worker is lost");
     }
     Ok(stalled)
 }
@@ -36,22 +46,75 @@ async fn sweep(run: RunId) {
     }
 }
 
+/// Looks at heartbeats, and knows when the clock cannot be trusted with their age.
+///
+/// A clock that was set forward, or a machine that slept, makes every heartbeat look stale at once.
+/// Those who live renew theirs within a period, so for that long only the dead are given up who are
+/// known to be dead.
+#[derive(Default)]
+pub(crate) struct Watch {
+    /// What the clock showed at the last look, and when that was.
+    last: Option<(Timestamp, Instant)>,
+    /// Until when heartbeats may look older than they are.
+    doubtful_until: Option<Instant>,
+}
+
+impl Watch {
+    /// One look. Gives the runs that were given up.
+    pub(crate) async fn look(&mut self, host: &Host, now: Timestamp) -> Result<Vec<RunId>, Error> {
+        let at = Instant::now();
+        if let Some((shown, then)) = self.last.replace((now, at)) {
+            let leapt = now.since(shown).saturating_sub(at - then);
+            if leapt > CLOCK_DRIFT {
+                tracing::warn!("the clock leapt by {leapt:?}: waiting for heartbeats");
+                self.doubtful_until = Some(at + host.settings.heartbeat + CLOCK_DRIFT);
+            }
+        }
+        let given_up = if self.doubts(at) {
+            give_up_gone(host, now).await?
+        } else {
+            self.doubtful_until = None;
+            tick(host, now).await?
+        };
+        for run in &given_up {
+            tracing::warn!(%run, "gave up {run}: its worker is lost");
+        }
+        Ok(given_up)
+    }
+
+    /// Whether heartbeats may look older than they are.
+    fn doubts(&self, at: Instant) -> bool {
+        self.doubtful_until.is_some_and(|until| at < until)
+    }
+}
+
 /// The watchdog of one server. It looks at its own period, and when the oldest heartbeat can have
 /// become stale.
 pub(crate) struct Watchdog {
     pub(crate) host: Host,
     pub(crate) waker: Waker,
+    pub(crate) watch: Watch,
 }
 
 impl Look for Watchdog {
     const NAME: &'static str = "watchdog";
 
-    async fn look(&self, now: Timestamp) -> Result<Option<Timestamp>, Error> {
-        if !tick(&self.host, now).await?.is_empty() {
+    async fn look(&mut self, now: Timestamp) -> Result<Option<Timestamp>, Error> {
+        if !self.watch.look(&self.host, now).await?.is_empty() {
             self.waker.scheduler.notify_one();
             self.waker.pool.notify_one();
         }
+        let Settings {
+            heartbeat,
+            heartbeat_stale,
+            ..
+        } = self.host.settings;
+        if self.watch.doubtful_until.is_some() {
+            self.waker.beats.notify_one();
+            return Ok(Some(now + heartbeat + CLOCK_DRIFT));
+        }
         let oldest = self.host.store.oldest_heartbeat().await?;
-        Ok(oldest.map(|at| at + self.host.settings.heartbeat_stale))
+        // One that is exactly as old as it may be is not stale yet.
+        Ok(oldest.map(|at| at + heartbeat_stale + Duration::from_micros(1)))
     }
 }

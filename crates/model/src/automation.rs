@@ -62,7 +62,7 @@ impl Lifecycle for AutomationState {
 /// What an occurrence meets when it is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Standing {
-    /// The automation's own runs that hold a seat.
+    /// The automation's own runs that a worker has.
     pub active: u64,
     /// The automation's own runs that wait, queued or deferred.
     pub waiting: u64,

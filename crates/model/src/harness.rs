@@ -86,10 +86,11 @@ pub struct HarnessConfig {
     /// that lose a session which is restored too soon.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub restore_after_seconds: u32,
-    /// The longest that the agent may take to start and introduce itself, in seconds.
+    /// The longest that the agent may take to start and introduce itself, and again to make a session,
+    /// in seconds.
     #[serde(default = "default_start_seconds")]
     pub start_seconds: u32,
-    /// The longest that it may take to make or restore a session, in seconds.
+    /// The longest that it may take to restore a session, and for its mode or a setting, in seconds.
     #[serde(default = "default_restore_seconds")]
     pub restore_seconds: u32,
 }

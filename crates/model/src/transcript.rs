@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     ids::{AutomationId, RunId},
+    limits,
     outcome::{FailureKind, Outcome, StopReason},
     prompt::PromptRef,
 };
@@ -55,11 +56,35 @@ pub fn is_automation_turn(metadata: &Value) -> bool {
         })
 }
 
+/// How much of an answer a transcript holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// There is none.
+    None,
+    /// All of it.
+    Whole,
+    /// Its beginning: it was longer than is kept.
+    Cut,
+}
+
 /// The notice with which a turn visibly ends, beside the answer if there is one; `None` where the
 /// answer itself is the end.
-pub fn closure(outcome: &Outcome, answered: bool) -> Option<String> {
+pub fn closure(outcome: &Outcome, answer: Answer) -> Option<String> {
+    let cut = || {
+        let megabytes = limits::ANSWER_BYTES >> 20;
+        format!("The answer was longer than {megabytes} MiB; the rest of it was not kept.")
+    };
+    let end = end(outcome, answer);
+    match (answer, end) {
+        (Answer::Cut, Some(end)) => Some(format!("{end} {}", cut())),
+        (Answer::Cut, None) => Some(cut()),
+        (_, end) => end,
+    }
+}
+
+fn end(outcome: &Outcome, answer: Answer) -> Option<String> {
     let text = match outcome {
-        Outcome::Stopped(StopReason::EndTurn) if answered => return None,
+        Outcome::Stopped(StopReason::EndTurn) if answer != Answer::None => return None,
         Outcome::Stopped(StopReason::EndTurn) => "The agent ended its turn with no answer.".into(),
         Outcome::Stopped(StopReason::MaxTokens) => {
             "The turn failed: the model's limit of tokens was reached.".into()

@@ -1,9 +1,10 @@
 //! The contract of the store, with PostgreSQL and SQLite behind it.
 //!
 //! **Invariants:** the only crate with SQL. [`open`] checks a database, brings it to this version
-//! and gives a [`Database`]; everything else is a transition of [`Store`] in one transaction.
-//! Transactions never leak out. Rows are locked in the order trigger, automation, seat, session. No
-//! statement asks for the time: instants come in as parameters.
+//! and gives a [`Database`]; everything else is a transition of [`Store`] in one transaction, or in
+//! one for each run where it sweeps. Transactions never leak out. Rows are locked in the order
+//! trigger, automation, seat, session. No statement asks for the time: instants come in as
+//! parameters.
 
 #[macro_use]
 pub mod database;

@@ -4,5 +4,6 @@ pub mod acp_lines;
 pub mod clock;
 pub mod databases;
 pub mod model_server;
+pub mod processes;
 pub mod real_agents;
 pub mod scripted;

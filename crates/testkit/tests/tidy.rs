@@ -136,6 +136,126 @@ fn no_file_names_a_folder_of_somebodys_machine() {
     assert!(found.is_empty(), "{found:?}");
 }
 
+/// The targets of a page's links and pictures that lie in the repository, with their lines. Code is
+/// left out.
+fn links(page: &str) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    let mut in_code = false;
+    for (index, line) in page.lines().enumerate() {
+        in_code ^= line.starts_with("```");
+        if in_code {
+            continue;
+        }
+        for after in line.split("](").skip(1) {
+            let target = after.split([')', '#']).next().unwrap_or_default();
+            if !target.is_empty() && !target.contains("://") {
+                found.push((index + 1, target.to_owned()));
+            }
+        }
+    }
+    found
+}
+
+/// The paths of the repository that a page names between backticks, with their lines.
+fn named_paths(page: &str) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    for (index, line) in page.lines().enumerate() {
+        for code in line.split('`').skip(1).step_by(2) {
+            let ours = ["crates/", "docs/", "scripts/"];
+            let path = ours.iter().any(|folder| code.starts_with(folder));
+            if path && !code.contains([' ', '*', '<']) {
+                found.push((index + 1, code.to_owned()));
+            }
+        }
+    }
+    found
+}
+
+/// The identifiers that a page names between backticks, as parts of paths like `a_b` or `a::b`.
+fn named_identifiers(page: &str) -> Vec<&str> {
+    let codes = page
+        .lines()
+        .flat_map(|line| line.split('`').skip(1).step_by(2));
+    let identifier = |letter: char| letter.is_ascii_alphanumeric() || "_:".contains(letter);
+    let named = codes.filter_map(|code| {
+        let name = code.split('(').next()?;
+        (name.contains(['_', ':']) && name.chars().all(identifier)).then_some(name)
+    });
+    named
+        .flat_map(|name| name.split("::"))
+        .filter(|name| !name.is_empty())
+        .collect()
+}
+
+#[test]
+fn every_link_and_every_path_in_the_pages_leads_somewhere() {
+    let root = repository().unwrap();
+    let pages = with_extension("md").unwrap();
+    assert!(!pages.is_empty(), "no page was looked at");
+    let mut dead = Vec::new();
+    for page in &pages {
+        let folder = root.join(&page.name);
+        let folder = folder.parent().unwrap();
+        let linked = links(&page.content).into_iter();
+        let linked = linked.map(|(line, target)| (line, folder.join(&target), target));
+        let named = named_paths(&page.content).into_iter();
+        let named = named.map(|(line, target)| (line, root.join(&target), target));
+        for (line, path, target) in linked.chain(named) {
+            if !path.exists() {
+                dead.push(format!("{}:{line}: {target}", page.name));
+            }
+        }
+    }
+    assert!(dead.is_empty(), "{dead:#?}");
+}
+
+#[test]
+fn what_the_architecture_names_is_in_the_code() {
+    let texts = texts().unwrap();
+    let page = texts.iter().find(|text| text.name == "ARCHITECTURE.md");
+    let named = named_identifiers(&page.unwrap().content);
+    assert!(!named.is_empty(), "nothing is named");
+    let code = |text: &&Text| {
+        let kind = Path::new(&text.name).extension();
+        kind.is_some_and(|kind| kind == "rs" || kind == "sql")
+    };
+    let code: Vec<_> = texts.iter().filter(code).collect();
+    let known = |name: &str| code.iter().any(|text| text.content.contains(name));
+    let unknown: Vec<_> = named.into_iter().filter(|name| !known(name)).collect();
+    assert!(unknown.is_empty(), "{unknown:?}");
+}
+
+#[test]
+fn every_decision_is_in_the_index_once_and_in_its_order() {
+    let pages = with_extension("md").unwrap();
+    let decision = |page: &Text| {
+        let name = page.name.strip_prefix("docs/adr/")?.to_owned();
+        (name != "README.md").then_some(name)
+    };
+    let mut decisions: Vec<_> = pages.iter().filter_map(decision).collect();
+    decisions.sort();
+    let index = pages.iter().find(|page| page.name == "docs/adr/README.md");
+    let index: Vec<_> = links(&index.unwrap().content)
+        .into_iter()
+        .map(|(_, target)| target)
+        .collect();
+    assert_eq!(index, decisions);
+    for (name, number) in decisions.iter().zip(1..) {
+        assert!(name.starts_with(&format!("{number:04}-")), "{name}");
+    }
+}
+
+#[test]
+fn links_are_found_outside_of_code() {
+    let page = "[a](b.md#c) and ![d](e/f.svg)\n[g](https://h) [i](#j)\n```\n[k](l)\n```\n";
+    let expected = [(1, "b.md".to_owned()), (1, "e/f.svg".to_owned())];
+    assert_eq!(links(page), expected);
+    let page = "`crates/a` or `crates/*/b`, not `other/c`";
+    assert_eq!(named_paths(page), [(1, "crates/a".to_owned())]);
+    let page = "`Store::fire_due(now)` and `a_b`, not `word` or `a_b/c`";
+    assert_eq!(named_identifiers(page), ["Store", "fire_due", "a_b"]);
+}
+
 #[test]
 fn lines_are_found_by_file_and_number() {
     let text = |content: &str| Text {

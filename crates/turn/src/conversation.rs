@@ -19,9 +19,6 @@ use crate::{
 /// How often text being written and rows of the transcript are flushed at the most.
 const FLUSH: Duration = Duration::from_millis(200);
 
-/// How long an agent may take to end its turn after it was asked to stop.
-const CANCEL_GRACE: Duration = Duration::from_secs(15);
-
 /// Updates that wait between the agent's output and here.
 const WAITING_UPDATES: usize = 256;
 
@@ -61,6 +58,8 @@ pub(crate) struct Setting<'a> {
     pub(crate) policies: &'a Policies,
     pub(crate) deadline: Instant,
     pub(crate) pulse: watch::Receiver<Pulse>,
+    /// How long the agent may take to end its turn after it was asked to stop.
+    pub(crate) cancel_grace: Duration,
 }
 
 /// Prompts the agent and stays until it has answered, or until waiting for it is over.
@@ -100,7 +99,7 @@ pub(crate) async fn converse(
                     Some(Stop::Lost) => return End::Stopped(Stop::Lost, false),
                     Some(stop) if asked.is_none() => {
                         agent.cancel();
-                        asked = Some((Asked::Stop(stop), Instant::now() + CANCEL_GRACE));
+                        asked = Some((Asked::Stop(stop), Instant::now() + setting.cancel_grace));
                     }
                     _ => {}
                 }
@@ -112,14 +111,14 @@ pub(crate) async fn converse(
             }
             () = sleep_until(silent_until), if asked.is_none() => {
                 agent.cancel();
-                asked = Some((Asked::Inactive, Instant::now() + CANCEL_GRACE));
+                asked = Some((Asked::Inactive, Instant::now() + setting.cancel_grace));
             }
             () = sleep_until(give_up) => {
                 if let Some((asked, _)) = asked {
                     return asked.end(false);
                 }
                 agent.cancel();
-                asked = Some((Asked::Timeout, Instant::now() + CANCEL_GRACE));
+                asked = Some((Asked::Timeout, Instant::now() + setting.cancel_grace));
             }
         }
     }

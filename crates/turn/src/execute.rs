@@ -2,12 +2,14 @@
 
 use std::{
     collections::BTreeMap,
+    io,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
 
-use agent::{Agent, Exit, Grace, GuardProgram, Launch, Limits};
+use agent::{Agent, Exit, Grace, GuardProgram, Launch, Limits, guard};
+use futures::future::BoxFuture;
 use model::{
     Clock, Entropy, RunId,
     outcome::{Failure, FailureKind, Outcome},
@@ -32,6 +34,7 @@ use crate::{
 
 /// For a run that somebody else may take any moment: no time for gentleness.
 const AT_ONCE: Grace = Grace {
+    cancel: Duration::ZERO,
     close: Duration::ZERO,
     eof: Duration::ZERO,
     term: Duration::ZERO,
@@ -136,19 +139,30 @@ async fn finish(
             ..
         })
     );
+    let settled = persist(run, patience, || ledger.finish(run, finished.clone())).await?;
+    Ok(match settled {
+        Settled::Written if handed_back => Ended::HandedBack,
+        Settled::Written => Ended::Finished,
+        Settled::Lost => Ended::Lost,
+    })
+}
+
+/// Makes a write again for as long as the ledger is only away, and the run this worker's.
+async fn persist<'a>(
+    run: RunId,
+    patience: Duration,
+    write: impl Fn() -> BoxFuture<'a, Result<Settled, LedgerError>>,
+) -> Result<Settled, LedgerError> {
     let until = Instant::now() + patience;
     let mut pause = Duration::from_millis(100);
     loop {
-        match ledger.finish(run, finished.clone()).await {
-            Ok(Settled::Written) if handed_back => return Ok(Ended::HandedBack),
-            Ok(Settled::Written) => return Ok(Ended::Finished),
-            Ok(Settled::Lost) => return Ok(Ended::Lost),
-            Err(error) if !error.transient || Instant::now() + pause > until => return Err(error),
-            Err(error) => {
+        match write().await {
+            Err(error) if error.transient && Instant::now() + pause <= until => {
                 warn(run, &error, "write the end");
                 sleep(pause).await;
                 pause = (pause * 2).min(Duration::from_secs(5));
             }
+            settled => return settled,
         }
     }
 }
@@ -167,7 +181,10 @@ impl Turn<'_> {
         let deadline = Instant::now() + self.assignment.policies.timeout();
         let started = match self.start(deadline).await {
             Ok(agent) => agent,
-            Err(early) => return give_up(early, &Value::Null),
+            Err(early) => {
+                clear_away(self.assignment.run.id).await;
+                return give_up(early, &Value::Null);
+            }
         };
         let opened = self.open(&started, deadline).await;
         let id = match opened {
@@ -188,6 +205,7 @@ impl Turn<'_> {
             policies: &self.assignment.policies,
             deadline,
             pulse: self.pulse.clone(),
+            cancel_grace: self.agents.grace.cancel,
         };
         let prompt = &self.assignment.prompt.text;
         let end = converse(&started, prompt, &mut recorder, setting).await;
@@ -270,7 +288,8 @@ impl Turn<'_> {
 
     /// Shuts the agent down gently, and keeps it alive for as long as that takes.
     async fn shutdown(&mut self, agent: Agent) -> Exit {
-        // The lease is renewed once more, to cover every step; the guard needs no more than that.
+        // Renewed once more. The lease is longer than all steps together, unless heartbeats are set
+        // to go stale within seconds; the guard then ends what takes longer.
         agent.renew_lease(self.pulse.borrow().lease()).ok();
         agent.shutdown(self.agents.grace).await
     }
@@ -286,7 +305,8 @@ impl Turn<'_> {
         let recorded = recorder.end();
         let run = self.assignment.run.id;
         if !recorded.pending.is_empty() {
-            match self.ledger.record(run, recorded.pending.clone()).await {
+            let write = || self.ledger.record(run, recorded.pending.clone());
+            match persist(run, self.agents.lease, write).await {
                 Ok(Settled::Written) => {}
                 Ok(Settled::Lost) => return None,
                 Err(error) => {
@@ -342,6 +362,14 @@ impl Turn<'_> {
             diagnostics: json!({ "process": process(exit), "updates": diagnostics }),
             error,
         })
+    }
+}
+
+/// Waits until nothing is left of an agent whose start was given up: its guard is at work already.
+async fn clear_away(run: RunId) {
+    let swept = tokio::task::spawn_blocking(move || guard::sweep(&run.to_string())).await;
+    if let Err(error) = swept.map_err(io::Error::other).flatten() {
+        tracing::error!(%run, %error, "failed to kill what {run} has left");
     }
 }
 

@@ -1,6 +1,6 @@
 //! What an agent's errors mean for a run.
 
-use agent::{OpenError, PromptError, SettingsError, StartError};
+use agent::{Ended, OpenError, PromptError, SettingsError, StartError};
 use model::outcome::{Failure, FailureKind};
 
 /// An error of the agent, told apart by what follows from it.
@@ -17,9 +17,21 @@ pub(crate) trait Classified: std::error::Error {
     }
 }
 
+/// What the end of the agent's process means.
+const fn exited(ended: &Ended) -> FailureKind {
+    if ended.lease_over {
+        // Its guard killed it because nobody renewed its lease: this worker was frozen, or cut off
+        // from its ledger.
+        FailureKind::WorkerLost
+    } else {
+        FailureKind::AgentExited
+    }
+}
+
 impl Classified for StartError {
     fn kind(&self) -> FailureKind {
         match self {
+            Self::AgentExited(ended) if ended.lease_over => FailureKind::WorkerLost,
             Self::NoCommand
             | Self::WorkingDirectory { .. }
             | Self::Guard { .. }
@@ -42,7 +54,7 @@ impl Classified for OpenError {
             Self::Gone { .. } => FailureKind::RestoreGone,
             Self::SignInNeeded { .. } => FailureKind::SignIn,
             Self::Timeout { .. } => FailureKind::Start,
-            Self::AgentExited(_) => FailureKind::AgentExited,
+            Self::AgentExited(ended) => exited(ended),
             Self::LineTooLong { .. } | Self::Malformed(_) => FailureKind::Protocol,
         }
     }
@@ -51,7 +63,7 @@ impl Classified for OpenError {
 impl Classified for SettingsError {
     fn kind(&self) -> FailureKind {
         match self {
-            Self::AgentExited(_) => FailureKind::AgentExited,
+            Self::AgentExited(ended) => exited(ended),
             Self::Timeout { .. } => FailureKind::Start,
             Self::Malformed(_) => FailureKind::Protocol,
             _ => FailureKind::Settings,
@@ -62,10 +74,7 @@ impl Classified for SettingsError {
 impl Classified for PromptError {
     fn kind(&self) -> FailureKind {
         match self {
-            // The guard killed the agent because nobody renewed its lease: this worker was frozen,
-            // or cut off from its ledger.
-            Self::AgentExited(ended) if ended.lease_over => FailureKind::WorkerLost,
-            Self::AgentExited(_) => FailureKind::AgentExited,
+            Self::AgentExited(ended) => exited(ended),
             Self::AgentError { .. } => FailureKind::AgentError,
             Self::NoSession | Self::Overlap | Self::LineTooLong { .. } | Self::Protocol(_) => {
                 FailureKind::Protocol

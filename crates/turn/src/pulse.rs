@@ -37,8 +37,8 @@ impl Pulse {
     }
 }
 
-/// Beats until it is dropped: every `period`, at once when somebody asks for it, and once more when
-/// the server stops.
+/// Beats until it is dropped: every `period`, and at once when somebody asks for it. When the server
+/// stops, it tells the turn.
 ///
 /// A ledger that cannot be reached renews nothing: the lease runs out, and the guard kills the agent
 /// before anyone else may take the run.

@@ -3,7 +3,7 @@
 use agent_client_protocol::schema::MaybeUndefined;
 use agent_client_protocol::v1::schema::{
     self, ContentBlock, ContentChunk, SessionConfigKind, SessionConfigOptionValue,
-    SessionConfigSelectOptions, SessionUpdate,
+    SessionConfigSelectOptions, SessionUpdate, ToolCallContent,
 };
 use model::{AcpSessionId, outcome::StopReason};
 use serde::Serialize;
@@ -41,6 +41,14 @@ fn text(chunk: ContentChunk) -> Option<String> {
     }
 }
 
+/// What came out of a tool: in the agent's own form, or else as it is shown to people.
+fn output(raw: Option<Value>, shown: Vec<ToolCallContent>) -> Option<Value> {
+    raw.or_else(|| {
+        let shown = (!shown.is_empty()).then_some(shown)?;
+        serde_json::to_value(shown).ok()
+    })
+}
+
 fn read_update(update: SessionUpdate) -> Option<Update> {
     Some(match update {
         SessionUpdate::AgentMessageChunk(chunk) => Update::Text(text(chunk)?),
@@ -51,7 +59,7 @@ fn read_update(update: SessionUpdate) -> Option<Update> {
             kind: word(call.kind),
             status: word(call.status),
             input: call.raw_input,
-            output: call.raw_output,
+            output: output(call.raw_output, call.content),
         }),
         SessionUpdate::ToolCallUpdate(call) => Update::ToolCallUpdate {
             id: call.tool_call_id.0.as_ref().to_owned(),
@@ -59,7 +67,10 @@ fn read_update(update: SessionUpdate) -> Option<Update> {
             kind: call.fields.kind.map(word),
             status: call.fields.status.map(word),
             input: call.fields.raw_input,
-            output: call.fields.raw_output,
+            output: output(
+                call.fields.raw_output,
+                call.fields.content.unwrap_or_default(),
+            ),
         },
         SessionUpdate::Plan(plan) => {
             let entries = plan.entries.into_iter().map(|entry| PlanEntry {

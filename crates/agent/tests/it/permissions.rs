@@ -56,19 +56,24 @@ async fn the_option_is_chosen_by_its_kind_and_for_once() {
 }
 
 #[tokio::test]
-async fn an_answer_that_the_agent_does_not_take_is_cancelled() {
-    let world = World::new();
-    let steps = vec![Step::Ask {
-        call: "1".into(),
-        about: Some(("ls".into(), "execute".into())),
-        options: vec![("yes".into(), "allow_once".into())],
-        times: 1,
-    }];
-    let agent = open_with(&world, steps, Always(Decision::Deny)).await;
-    let (_, told) = say(&agent, "go").await;
-    assert_eq!(text(&told), "asked: cancelled");
-    assert_eq!(asked(&told)[0].2, Decision::Cancelled);
-    world.end(agent).await;
+async fn an_agent_that_cannot_be_answered_as_decided_is_told_cancelled() {
+    for (offered, decided, told_of) in [
+        ("allow_once", Decision::Deny, Decision::Deny),
+        ("reject_once", Decision::Allow, Decision::Cancelled),
+    ] {
+        let world = World::new();
+        let steps = vec![Step::Ask {
+            call: "1".into(),
+            about: Some(("ls".into(), "execute".into())),
+            options: vec![("the only one".into(), offered.into())],
+            times: 1,
+        }];
+        let agent = open_with(&world, steps, Always(decided)).await;
+        let (_, told) = say(&agent, "go").await;
+        assert_eq!(text(&told), "asked: cancelled");
+        assert_eq!(asked(&told)[0].2, told_of);
+        world.end(agent).await;
+    }
 }
 
 #[tokio::test]

@@ -11,6 +11,7 @@ use crate::support::{World, events, is_alive, patient, say, within};
 /// Steps that run out at once, for agents that ignore them.
 fn hasty() -> Grace {
     Grace {
+        cancel: Duration::ZERO,
         close: Duration::ZERO,
         eof: Duration::ZERO,
         term: Duration::ZERO,

@@ -124,6 +124,7 @@ pub(crate) fn guard_program() -> GuardProgram {
 /// A shutdown whose steps never run out by a slow machine.
 pub(crate) fn patient() -> Grace {
     Grace {
+        cancel: LONG,
         close: LONG,
         eof: LONG,
         term: LONG,

@@ -1,6 +1,10 @@
 //! A transcript as people read it: the time, who speaks, and the words.
 
-use std::collections::HashSet;
+use std::{
+    borrow::Cow,
+    collections::HashSet,
+    io::{self, IsTerminal},
+};
 
 use anstyle::{AnsiColor, Style};
 use model::{MessageId, SessionId, entity::Message, transcript::is_automation_turn};
@@ -11,6 +15,8 @@ use crate::failure::Failure;
 
 /// How wide the column of who speaks is.
 const WHO_WIDTH: usize = 9;
+/// How many columns words need at the least.
+const LEAST_ROOM: usize = 20;
 
 /// Who speaks in a row of a transcript.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,13 +72,14 @@ impl Who {
 /// One row, as a line or several.
 pub(crate) fn line(message: &Message, time: &str) -> String {
     let who = Who::of(message);
-    let margin = " ".repeat(time.chars().count() + WHO_WIDTH + 3);
+    let indent = time.chars().count() + WHO_WIDTH + 3;
     let said = clean(message.content.trim_end());
-    let said = said
-        .lines()
-        .filter(|line| !line.trim().is_empty())
-        .collect::<Vec<_>>()
-        .join(&format!("\n{margin}"));
+    let lines = said.lines().filter(|line| !line.trim().is_empty());
+    let lines: Vec<_> = match room(indent) {
+        Some(room) => lines.flat_map(|line| textwrap::wrap(line, room)).collect(),
+        None => lines.map(Cow::Borrowed).collect(),
+    };
+    let said = lines.join(&format!("\n{}", " ".repeat(indent)));
     let said = match who {
         Who::Aside | Who::Tool => paint(DIM, &said),
         _ => said,
@@ -83,6 +90,14 @@ pub(crate) fn line(message: &Message, time: &str) -> String {
         paint(DIM, time),
         paint(who.style(), &speaker)
     )
+}
+
+/// How many columns of the terminal are left behind the margin; none where nobody watches, or where
+/// too few are left to wrap words in.
+fn room(indent: usize) -> Option<usize> {
+    let watched = io::stdout().is_terminal();
+    let room = watched.then(|| textwrap::termwidth().saturating_sub(indent))?;
+    (room >= LEAST_ROOM).then_some(room)
 }
 
 /// A transcript that is printed as it grows.

@@ -4,7 +4,18 @@
 
 #![expect(clippy::unwrap_used, reason = "tests and their helpers")]
 
+mod cancels;
+mod failures;
+mod fences;
+mod invariants;
+mod limits;
+mod loops;
+mod outcomes;
+mod permissions;
+mod records;
 mod remembers;
+mod restores;
+mod stops;
 mod world;
 
 /// Makes a test of each scenario for each database.
@@ -23,11 +34,83 @@ macro_rules! scenarios {
         async fn $scenario() {
             let world = crate::world::World::new(crate::world::Database::$database).await;
             crate::$file::$scenario(&world).await;
+            crate::invariants::check(&world).await;
         }
     )*)*};
 }
 
 scenarios! {
+    cancels: [
+        a_running_turn_is_called_off_at_once,
+        a_turn_that_was_done_before_it_heard_is_a_success,
+        a_turn_is_called_off_while_its_agent_starts,
+        what_waits_is_called_off_without_a_turn,
+    ]
+    failures: [
+        a_command_that_is_not_there_uses_up_its_attempts,
+        an_agent_that_ends_before_it_introduces_itself_is_started_again,
+        an_agent_that_dies_in_mid_text_is_told_so_when_it_is_asked_again,
+        where_the_policy_says_fail_a_crash_in_mid_turn_is_final,
+        a_crash_before_the_prompt_is_tried_again_whatever_the_policy,
+        a_sign_in_that_nobody_can_do_is_said_and_not_tried_again,
+        another_version_of_the_protocol_is_refused,
+        an_automation_that_fails_again_and_again_pauses_itself,
+    ]
+    fences: [
+        a_stalled_attempt_that_ends_its_turn_changes_nothing,
+        a_stalled_attempt_that_goes_on_is_killed_as_soon_as_it_writes,
+        a_stalled_attempt_that_is_silent_is_killed_at_its_next_heartbeat,
+        the_attempt_after_a_stalled_one_begins_when_nothing_of_it_is_left,
+    ]
+    limits: [
+        a_silent_agent_that_obeys_is_stopped_and_keeps_its_memory,
+        a_silent_agent_that_ignores_everything_is_killed,
+        an_agent_that_talks_for_ever_is_stopped_in_time,
+        an_agent_that_never_starts_is_stopped_in_time,
+    ]
+    loops: [
+        the_scheduler_sleeps_until_the_due_instant,
+        no_more_turns_run_than_there_are_slots,
+        two_automations_run_side_by_side,
+        people_go_before_automations_and_nobody_into_a_running_turn,
+        a_clock_that_is_set_fires_nothing_twice_and_nothing_early,
+        a_turn_goes_on_when_the_clock_is_set,
+        after_eight_hours_of_sleep_the_latest_instant_is_made_up_for,
+        after_eight_hours_of_sleep_every_instant_is_made_up_for_in_order,
+    ]
+    stops: [
+        a_turn_that_ends_in_time_is_waited_for,
+        a_turn_that_does_not_end_is_handed_back_and_taken_up_again,
+        a_turn_that_has_not_come_to_its_prompt_is_handed_back_whole,
+        an_agent_that_ignores_the_wish_to_stop_does_not_hold_the_server,
+    ]
+    restores: [
+        a_busy_session_is_waited_for,
+        a_lost_session_fails_and_is_never_replaced_silently,
+        a_refused_restore_of_a_session_that_is_there_fails_and_keeps_it,
+        an_agent_that_cannot_restore_has_one_turn,
+        mode_and_settings_are_applied_again_after_each_restore,
+        a_setting_that_the_agent_does_not_have_fails_before_the_prompt,
+        a_session_whose_first_turn_crashed_is_no_memory,
+        the_working_directory_never_changes,
+    ]
+    outcomes: [
+        each_stop_reason_is_an_outcome_of_its_own,
+        a_stop_reason_that_nobody_knows_is_a_failure,
+        an_empty_answer_is_flagged_and_said,
+        an_error_as_answer_fails_the_turn_and_keeps_what_was_said,
+        an_answer_longer_than_is_kept_is_cut_and_said_so,
+    ]
+    permissions: [
+        rules_allow_and_deny_and_what_none_covers_is_denied,
+        a_request_of_a_cancelled_turn_is_answered_cancelled,
+    ]
+    records: [
+        what_an_agent_does_is_kept_in_its_last_state,
+        what_comes_after_the_answer_is_taken,
+        what_a_load_replays_is_not_kept_twice,
+        text_is_seen_while_it_is_written_and_once_afterwards,
+    ]
     remembers: [
         a_continuous_automation_remembers_its_last_turn,
         a_persons_words_are_answered_in_the_session,

@@ -1,15 +1,25 @@
 //! One server in miniature: a database, a scripted agent, a clock that tests move.
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use agent::{Grace, GuardProgram};
 use daemon::{Daemon, Host, Settings};
 use model::{
-    Clock, Entropy, HarnessId, InstanceId, RunId, SessionId, TenantId, WorkerId,
-    entity::{Message, Run, SeatSettings},
+    AutomationId, Clock, Entropy, HarnessId, InstanceId, RunId, SessionId, TenantId, Timestamp,
+    WorkerId,
+    entity::{Automation, Message, Run, SeatSettings},
     harness::{HarnessConfig, RestoreBy},
     permission::PermissionRules,
     policy::{Policies, SessionMode},
+    run::RunStatus,
     schedule::Spec,
     session::{SessionKind, SessionType},
 };
@@ -18,9 +28,18 @@ use tempfile::TempDir;
 use testkit::{
     clock::{FakeClock, SeededEntropy},
     databases::TestDatabase,
-    scripted::{Ledger, Script, program},
+    scripted::{Event, Ledger, Script, program},
 };
 use turn::Agents;
+
+/// What nothing here should take. Waited for only by what has gone wrong.
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+
+/// How often the outside world is looked at that sends no signal.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// Longer than any test: a loop that is not woken when it should be is found out.
+const HOUR: Duration = Duration::from_hours(1);
 
 #[derive(Clone, Copy)]
 pub(crate) enum Database {
@@ -33,7 +52,7 @@ pub(crate) struct World {
     pub(crate) clock: Arc<FakeClock>,
     pub(crate) host: Host,
     pub(crate) tenant: TenantId,
-    _database: TestDatabase,
+    pub(crate) database: TestDatabase,
 }
 
 impl World {
@@ -51,7 +70,7 @@ impl World {
         let database = database.unwrap();
         let home = tempfile::tempdir().unwrap();
         let clock = Arc::new(FakeClock::at("2026-11-23T07:59:50Z"));
-        let entropy: Arc<dyn Entropy> = Arc::new(SeededEntropy::new(1));
+        let entropy: Arc<dyn Entropy> = Arc::new(SeededEntropy::new(seed()));
         let opened = store::open(&database.url().parse().unwrap()).await.unwrap();
         let store = Store::new(opened, Arc::clone(&entropy), home.path().join("sessions"));
         let tenant = store.ensure_tenant("default", clock.now()).await.unwrap();
@@ -61,8 +80,12 @@ impl World {
             .await
             .unwrap();
         let settings = Settings {
-            stop_deadline: Duration::from_millis(200),
-            ..Settings::default()
+            workers: 4,
+            tick: HOUR,
+            heartbeat: HOUR,
+            heartbeat_stale: 4 * HOUR,
+            watchdog: HOUR,
+            stop_deadline: PATIENCE,
         };
         let agents = Agents {
             guard: GuardProgram {
@@ -74,7 +97,12 @@ impl World {
             entropy: Arc::clone(&entropy),
             heartbeat: settings.heartbeat,
             lease: settings.lease(),
-            grace: Grace::default(),
+            grace: Grace {
+                cancel: PATIENCE,
+                close: PATIENCE,
+                eof: PATIENCE,
+                term: PATIENCE,
+            },
         };
         let worker = WorkerId::generate("test", std::process::id(), &*entropy);
         let host = Host {
@@ -91,7 +119,7 @@ impl World {
             clock,
             host,
             tenant,
-            _database: database,
+            database,
         }
     }
 
@@ -119,12 +147,21 @@ impl World {
     }
 
     pub(crate) async fn harness_with(&self, config: &HarnessConfig) -> HarnessId {
+        self.put_harness("scripted", config).await
+    }
+
+    /// The harness of one of several agents.
+    pub(crate) async fn harness_named(&self, name: &str, script: &Script) -> HarnessId {
+        let config = HarnessConfig::new(script.command().unwrap());
+        self.put_harness(name, &config).await
+    }
+
+    pub(crate) async fn put_harness(&self, name: &str, config: &HarnessConfig) -> HarnessId {
         let now = self.clock.now();
         let made = self
             .store()
-            .put_harness(self.tenant, "scripted", config, None, now)
-            .await;
-        made.unwrap().id
+            .put_harness(self.tenant, name, config, None, now);
+        made.await.unwrap().id
     }
 
     pub(crate) async fn session(&self, harness: HarnessId) -> SessionId {
@@ -166,6 +203,14 @@ impl World {
         }
     }
 
+    /// A continuous automation that is fired on demand alone.
+    pub(crate) fn on_demand(&self, harness: HarnessId) -> NewAutomation {
+        NewAutomation {
+            triggers: Vec::new(),
+            ..self.automation(harness, SessionMode::Continuous)
+        }
+    }
+
     /// Fires what is due.
     pub(crate) async fn fire_due(&self) {
         daemon::scheduler::tick(&self.host, self.clock.now())
@@ -177,7 +222,7 @@ impl World {
     pub(crate) async fn take_turns(&self) {
         loop {
             let filter = RunFilter {
-                status: Some(model::run::RunStatus::Queued),
+                status: Some(RunStatus::Queued),
                 ..RunFilter::default()
             };
             let queued = self.store().runs(Scope::System, filter, 100).await.unwrap();
@@ -225,4 +270,198 @@ impl World {
         ledger.check_disjoint().unwrap();
         ledger
     }
+
+    /// The host with other knobs.
+    pub(crate) fn host_with(&self, change: impl FnOnce(&mut Settings, &mut Grace)) -> Host {
+        let mut host = self.host.clone();
+        change(&mut host.settings, &mut host.agents.grace);
+        host.agents.heartbeat = host.settings.heartbeat;
+        host.agents.lease = host.settings.lease();
+        host
+    }
+
+    /// A host whose agents get no time to end by themselves.
+    pub(crate) fn impatient_host(&self) -> Host {
+        self.host_with(|_, grace| {
+            *grace = Grace {
+                cancel: Duration::from_millis(200),
+                close: Duration::ZERO,
+                eof: Duration::ZERO,
+                term: Duration::ZERO,
+            };
+        })
+    }
+
+    /// The host as another process of the machine has it that starts after the first has gone.
+    pub(crate) fn successor(&self) -> Host {
+        let mut host = self.host.clone();
+        host.worker = WorkerId::generate("test", std::process::id(), &*host.entropy);
+        host
+    }
+
+    /// Makes an automation.
+    pub(crate) async fn make(&self, new: &NewAutomation) -> AutomationId {
+        let made = self
+            .store()
+            .create_automation(self.tenant, new, self.clock.now());
+        made.await.unwrap()
+    }
+
+    pub(crate) async fn automation_of(&self, id: AutomationId) -> Automation {
+        self.store().automation(self.scope(), id).await.unwrap()
+    }
+
+    /// Fires an automation on demand.
+    pub(crate) async fn fire(&self, id: AutomationId) -> RunId {
+        let fired = self.store().fire(self.tenant, id, self.clock.now());
+        fired.await.unwrap().run_id
+    }
+
+    /// Gives a session words. Gives the run that is to take them up.
+    pub(crate) async fn say(&self, session: SessionId, words: &str) -> RunId {
+        // Who says something later is later.
+        let now = self.clock.advance(Duration::from_millis(1));
+        let said = self.store().say(self.tenant, session, words, now);
+        said.await.unwrap().run_id
+    }
+
+    /// Gives a session words and takes the turn.
+    pub(crate) async fn turn(&self, session: SessionId, words: &str) -> Run {
+        let run = self.say(session, words).await;
+        self.take(run).await
+    }
+
+    /// Calls a run off.
+    pub(crate) async fn cancel(&self, run: RunId, reason: &str) -> RunStatus {
+        let now = self.clock.now();
+        let cancelled = self.store().cancel_run(self.scope(), run, reason, now);
+        cancelled.await.unwrap()
+    }
+
+    pub(crate) async fn run(&self, run: RunId) -> Run {
+        self.store().run(Scope::System, run).await.unwrap()
+    }
+
+    /// All attempts at the input of a run, the first one first.
+    pub(crate) async fn attempts(&self, run: RunId) -> Vec<Run> {
+        let input = self.run(run).await.input_id;
+        self.store().attempts(Scope::System, input).await.unwrap()
+    }
+
+    /// All runs, the oldest first.
+    pub(crate) async fn runs(&self) -> Vec<Run> {
+        let all = RunFilter::default();
+        let mut runs = self.store().runs(Scope::System, all, 1000).await.unwrap();
+        runs.reverse();
+        runs
+    }
+
+    /// Waits until a run is over.
+    pub(crate) async fn ended(&self, run: RunId) -> Run {
+        self.reaches(run, RunStatus::is_over).await
+    }
+
+    /// Waits until the status of a run is as wanted.
+    pub(crate) async fn reaches(&self, run: RunId, wanted: fn(RunStatus) -> bool) -> Run {
+        eventually("a run's status", async || {
+            Some(self.run(run).await).filter(|run| wanted(run.status))
+        })
+        .await
+    }
+
+    /// Waits until the backoff before an attempt is over, and takes it.
+    pub(crate) async fn take_after_backoff(&self, run: &Run) -> Run {
+        assert_eq!(run.status, RunStatus::Deferred, "{run:#?}");
+        let at = run.not_before.unwrap();
+        let just_before = at.saturating_sub(Duration::from_micros(1));
+        self.clock.set(just_before);
+        self.fire_due().await;
+        assert_eq!(self.run(run.id).await.status, RunStatus::Deferred);
+        self.clock.set(at);
+        self.fire_due().await;
+        self.take(run.id).await
+    }
+
+    /// How the agents of a script got their sessions, in order.
+    pub(crate) fn opened(&self, script: &Script) -> Vec<&'static str> {
+        let ledger = self.ledger(script);
+        let opened = ledger.events().filter_map(|event| match event {
+            Event::New(..) => Some("new"),
+            Event::Resume(..) => Some("resume"),
+            Event::Load(..) => Some("load"),
+            _ => None,
+        });
+        opened.collect()
+    }
+
+    /// The words of the newest notice of a session.
+    pub(crate) async fn last_notice(&self, session: SessionId) -> String {
+        let transcript = self.transcript(session).await;
+        let notice = transcript.into_iter().rfind(|row| row.kind == "notice");
+        notice.unwrap().content
+    }
+
+    /// Everything that is kept of a session and its runs, for comparing before and after.
+    pub(crate) async fn snapshot(&self, session: SessionId) -> Vec<String> {
+        let (store, scope) = (self.store(), self.scope());
+        let of_session = RunFilter {
+            session: Some(session),
+            ..RunFilter::default()
+        };
+        let runs = store.runs(scope, of_session, 1000).await.unwrap();
+        let mut rows = vec![format!(
+            "{:?}",
+            store.session(scope, session).await.unwrap()
+        )];
+        for seat in store.seats(scope, session).await.unwrap() {
+            rows.push(format!("{seat:?}"));
+        }
+        for row in self.transcript(session).await {
+            rows.push(format!("{row:?}"));
+        }
+        for event in store.events(scope, session, 0, 10_000).await.unwrap() {
+            rows.push(format!("{event:?}"));
+        }
+        for run in runs {
+            let record = store.run_record(scope, run.id).await.unwrap();
+            let live = store.live(scope, run.id, 0).await.unwrap();
+            rows.push(format!("{run:?} {record:?} {live:?}"));
+        }
+        rows
+    }
+}
+
+/// Another one for each world on this machine: agents are found by the ids of their runs.
+fn seed() -> u64 {
+    static WORLDS: AtomicU64 = AtomicU64::new(0);
+    u64::from(std::process::id()) << 32 | WORLDS.fetch_add(1, Ordering::Relaxed)
+}
+
+/// Waits for what only the outside world can show.
+pub(crate) async fn eventually<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
+    let until = tokio::time::Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = look().await {
+            return found;
+        }
+        let now = tokio::time::Instant::now();
+        assert!(now < until, "waited in vain for {what}");
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+/// Waits until there is this file.
+pub(crate) async fn made(path: &Path) {
+    let what = path.display().to_string();
+    eventually(&what, async || path.exists().then_some(())).await;
+}
+
+/// Makes a file that an agent waits for.
+pub(crate) fn make(path: &Path) {
+    std::fs::write(path, "").unwrap();
+}
+
+/// The instant that a text names.
+pub(crate) fn at(text: &str) -> Timestamp {
+    text.parse().unwrap()
 }

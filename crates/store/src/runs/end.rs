@@ -13,7 +13,7 @@ use model::{
     policy::{Overlap, Policies},
     run::{Origin, RunEvent, RunStatus},
     session::Admission,
-    transcript::{self, Source},
+    transcript::{self, Answer, Source},
     turn::{EntryKind, Finished, Role, Settled},
 };
 use serde_json::{Value, json};
@@ -126,8 +126,12 @@ pub(super) async fn end(
         Outcome::Stopped(reason) => Some(reason.as_str()),
         _ => None,
     };
-    let answered = !finished.answer.trim().is_empty();
-    let closure = transcript::closure(outcome, answered);
+    let answer = match finished.answer.trim() {
+        "" => Answer::None,
+        _ if finished.flags.answer_cut => Answer::Cut,
+        _ => Answer::Whole,
+    };
+    let closure = transcript::closure(outcome, answer);
     let written = tx
         .execute(
             sql!("runs/end"),

@@ -65,7 +65,8 @@ impl Store {
         Ok(stalled)
     }
 
-    /// Runs that are executed on an instance, with their workers.
+    /// Runs that are executed on an instance, or claimed and not begun yet anywhere, with their
+    /// workers.
     pub async fn executing_on(
         &self,
         instance: InstanceId,

@@ -53,11 +53,11 @@ impl Response {
 /// Reads one request, answers it and closes the connection.
 pub(super) async fn serve(
     stream: TcpStream,
-    answer: impl FnOnce(Request) -> Response,
+    answer: impl AsyncFnOnce(Request) -> Response,
 ) -> io::Result<()> {
     let mut stream = BufReader::new(stream);
     let response = match read(&mut stream).await {
-        Ok(request) => answer(request),
+        Ok(request) => answer(request).await,
         Err(error) => Response::failure(400, &error.to_string()),
     };
     let head = format!(

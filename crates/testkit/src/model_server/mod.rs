@@ -14,7 +14,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use tokio::{net::TcpListener, task::JoinHandle};
+use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
 
 use http::{Request, Response};
 
@@ -26,6 +26,7 @@ const QUOTE_CHARS: usize = 120;
 pub struct ModelServer {
     port: u16,
     seen: Arc<Mutex<Vec<SeenRequest>>>,
+    held: watch::Sender<bool>,
     task: JoinHandle<()>,
 }
 
@@ -46,13 +47,24 @@ impl ModelServer {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let port = listener.local_addr()?.port();
         let seen = Arc::new(Mutex::new(Vec::new()));
-        let task = tokio::spawn(accept(listener, Arc::clone(&seen)));
-        Ok(Self { port, seen, task })
+        let held = watch::Sender::new(false);
+        let task = tokio::spawn(accept(listener, Arc::clone(&seen), held.subscribe()));
+        Ok(Self {
+            port,
+            seen,
+            held,
+            task,
+        })
     }
 
     /// The server's address without a path, like `http://127.0.0.1:40123`.
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// Holds back the model's answers, or lets them go on. Calls are seen as they arrive.
+    pub fn hold(&self, hold: bool) {
+        self.held.send_replace(hold);
     }
 
     /// All calls for an answer so far, in the order of their arrival.
@@ -71,11 +83,24 @@ fn lock(seen: &Mutex<Vec<SeenRequest>>) -> std::sync::MutexGuard<'_, Vec<SeenReq
     seen.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-async fn accept(listener: TcpListener, seen: Arc<Mutex<Vec<SeenRequest>>>) {
+async fn accept(
+    listener: TcpListener,
+    seen: Arc<Mutex<Vec<SeenRequest>>>,
+    held: watch::Receiver<bool>,
+) {
     while let Ok((stream, _)) = listener.accept().await {
-        let seen = Arc::clone(&seen);
+        let (seen, mut held) = (Arc::clone(&seen), held.clone());
         // A client that hangs up in the middle concerns only that client.
-        tokio::spawn(async move { http::serve(stream, |request| answer(&request, &seen)).await });
+        tokio::spawn(async move {
+            let answer = async |request: Request| {
+                let response = answer(&request, &seen);
+                if request.method == "POST" {
+                    held.wait_for(|held| !held).await.ok();
+                }
+                response
+            };
+            http::serve(stream, answer).await
+        });
     }
 }
 

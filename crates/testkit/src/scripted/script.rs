@@ -129,6 +129,10 @@ pub enum Step {
     Notify(String),
     /// Waits for the end of the world, or to be cancelled.
     Stall,
+    /// Thinks aloud until it is cancelled.
+    Chatter,
+    /// Waits to be cancelled, and goes on.
+    UntilCancelled,
     /// Dies.
     Crash(Crash),
     /// Sends this many pieces of an answer of this many bytes.

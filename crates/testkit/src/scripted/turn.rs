@@ -3,6 +3,8 @@
 use std::{
     io::{self, Write},
     process,
+    sync::mpsc::TryRecvError,
+    thread,
 };
 
 use serde_json::{Value, json};
@@ -10,7 +12,7 @@ use serde_json::{Value, json};
 use super::{
     agent::ScriptedAgent,
     ledger::Event,
-    process::{start, wait_for},
+    process::{LOOK_PAUSE, start, wait_for},
     script::{Crash, Step},
     wire::{answer, chunk, refuse, send, update, write},
 };
@@ -94,6 +96,11 @@ impl ScriptedAgent {
                         return Ok(Played::Cancelled);
                     }
                 }
+                (Step::Chatter, Some(prompt)) => {
+                    self.chatter(prompt)?;
+                    return Ok(Played::Cancelled);
+                }
+                (Step::UntilCancelled, _) => drop(self.hear(|_| false)?),
                 (
                     Step::Ask {
                         call,
@@ -167,6 +174,27 @@ impl ScriptedAgent {
             self.note(Event::Answered(chosen))?;
         }
         Ok(())
+    }
+
+    /// Thinks aloud until it is cancelled.
+    fn chatter(&mut self, prompt: &Prompt<'_>) -> io::Result<()> {
+        loop {
+            match self.messages.try_recv() {
+                Ok(message) if message["method"] == "session/cancel" => {
+                    self.note(Event::Cancel)?;
+                    if !self.script.ignores_cancel {
+                        return Ok(());
+                    }
+                }
+                Ok(_) | Err(TryRecvError::Empty) => {}
+                Err(TryRecvError::Disconnected) => {
+                    self.end_of_input()?;
+                    process::exit(0);
+                }
+            }
+            update(prompt.session, &chunk("agent_thought_chunk", "so "))?;
+            thread::sleep(LOOK_PAUSE);
+        }
     }
 
     /// Hears messages until one is wanted; `None` if the prompt was cancelled before.

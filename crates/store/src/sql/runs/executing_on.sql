@@ -1,7 +1,8 @@
--- Lists the runs that are executed on an instance, with their workers.
+-- Lists the runs that are executed on an instance, or claimed and not begun yet anywhere, with their
+-- workers.
 -- $1 instance
 select r.id, r.worker_id
 from run_heartbeats h
 join agent_runs r on r.id = h.run_id
-where r.instance_id = $1 and r.status in ('delivered', 'running')
+where (r.instance_id is null or r.instance_id = $1) and r.status in ('delivered', 'running')
 order by r.id

@@ -14,5 +14,5 @@ where r.automation_id = $1 and r.status = 'deferred' and r.exclusive
       select 1 from agent_runs a
       where a.automation_id = $1 and a.exclusive and a.status in ('queued', 'delivered', 'running')
   )
-order by r.priority, r.input_at, r.id
+order by r.priority, r.input_at, r.scheduled_for, r.id
 limit 1

@@ -1,5 +1,6 @@
 -- Finds the input that a free seat takes up next: people before automations, then first come, first
--- served; none while the seat is held or its session is not active.
+-- served, and instants that were caught up together in their order; none while the seat is held or its
+-- session is not active.
 -- $1 seat, $2 now
 select r.id, r.not_before
 from agent_runs r
@@ -15,5 +16,5 @@ where r.seat_id = $1 and r.status = 'deferred'
       where a.automation_id = r.automation_id and a.exclusive
         and a.status in ('queued', 'delivered', 'running')
   ))
-order by r.priority, r.input_at, r.id
+order by r.priority, r.input_at, r.scheduled_for, r.id
 limit 1

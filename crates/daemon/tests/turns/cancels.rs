@@ -1,0 +1,119 @@
+//! Calling turns off.
+
+use model::run::RunStatus;
+use testkit::scripted::{Event, Step};
+
+use crate::world::{World, made};
+
+pub(crate) async fn a_running_turn_is_called_off_at_once(world: &World) {
+    let started = world.path("started");
+    let script = world
+        .script()
+        .prompt([
+            Step::say("I begin"),
+            Step::Touch(started.clone()),
+            Step::Stall,
+        ])
+        .prompt([Step::Echo]);
+    let harness = world.harness(&script).await;
+    let session = world.session(harness).await;
+    // Heartbeats are an hour apart here: only the waker can be what tells the turn.
+    let daemon = world.daemon();
+    let run = world.say(session, "One").await;
+    let next = world.say(session, "Two").await;
+    daemon.waker().wake();
+    made(&started).await;
+
+    assert_eq!(world.cancel(run, "not wanted").await, RunStatus::Running);
+    daemon.waker().wake();
+    let cancelled = world.ended(run).await;
+    assert_eq!(cancelled.status, RunStatus::Cancelled, "{cancelled:#?}");
+    assert_eq!(cancelled.reason.as_deref(), Some("not wanted"));
+    let next = world.ended(next).await;
+    assert_eq!(next.status, RunStatus::Succeeded, "{next:#?}");
+
+    assert!(
+        world
+            .ledger(&script)
+            .events()
+            .any(|event| *event == Event::Cancel)
+    );
+    // The agent ended its turn itself, so it remembers it.
+    assert_eq!(world.opened(&script), ["new", "resume"]);
+    let words: Vec<_> = world
+        .words(session)
+        .await
+        .into_iter()
+        .map(|row| row.1)
+        .collect();
+    assert_eq!(
+        words,
+        [
+            "One",
+            "I begin",
+            "The turn was cancelled: not wanted.",
+            "Two",
+            "Two"
+        ]
+    );
+    daemon.stop().await;
+}
+
+pub(crate) async fn a_turn_that_was_done_before_it_heard_is_a_success(world: &World) {
+    let started = world.path("started");
+    let script = world.script().prompt([
+        Step::Touch(started.clone()),
+        Step::UntilCancelled,
+        Step::say("Done already"),
+        Step::stop("end_turn"),
+    ]);
+    let harness = world.harness(&script).await;
+    let session = world.session(harness).await;
+    let daemon = world.daemon();
+    let run = world.say(session, "One").await;
+    daemon.waker().wake();
+    made(&started).await;
+    world.cancel(run, "not wanted").await;
+    daemon.waker().wake();
+    assert_eq!(world.ended(run).await.status, RunStatus::Succeeded);
+    daemon.stop().await;
+}
+
+pub(crate) async fn a_turn_is_called_off_while_its_agent_starts(world: &World) {
+    let started = world.path("started");
+    let mut script = world.script();
+    script.before_initialize = vec![Step::Touch(started.clone()), Step::Stall];
+    script.ignores_end_of_input = true;
+    let harness = world.harness(&script).await;
+    let session = world.session(harness).await;
+    let daemon = world.daemon();
+    let run = world.say(session, "One").await;
+    daemon.waker().wake();
+    made(&started).await;
+    world.cancel(run, "not wanted").await;
+    daemon.waker().wake();
+    assert_eq!(world.ended(run).await.status, RunStatus::Cancelled);
+    // Nothing of it is alive by the time that it is over, not only some time later.
+    crate::invariants::check(world).await;
+    assert!(world.ledger(&script).prompts().is_empty());
+    daemon.stop().await;
+}
+
+pub(crate) async fn what_waits_is_called_off_without_a_turn(world: &World) {
+    let script = world.script();
+    let harness = world.harness(&script).await;
+    let session = world.session(harness).await;
+    let queued = world.say(session, "One").await;
+    let deferred = world.say(session, "Two").await;
+    let last = world.say(session, "Three").await;
+    assert_eq!(world.run(queued).await.status, RunStatus::Queued);
+    assert_eq!(world.run(deferred).await.status, RunStatus::Deferred);
+    for run in [deferred, queued] {
+        assert_eq!(world.cancel(run, "not wanted").await, RunStatus::Cancelled);
+    }
+    // What waited behind them is next.
+    assert_eq!(world.run(last).await.status, RunStatus::Queued);
+    world.take_turns().await;
+    assert_eq!(world.ledger(&script).prompts(), ["Three"]);
+    assert_eq!(world.run(last).await.status, RunStatus::Succeeded);
+}

@@ -1,0 +1,232 @@
+//! Failures of the machinery: what is tried again, what is not, and what people see of it.
+
+use model::{
+    harness::HarnessConfig,
+    outcome::FailureKind,
+    policy::{OnCrash, Policies, Retry, SessionMode},
+    run::RunStatus,
+};
+use serde_json::json;
+use testkit::scripted::{Crash, Event, Step};
+
+use crate::world::World;
+
+pub(crate) async fn a_command_that_is_not_there_uses_up_its_attempts(world: &World) {
+    let config = HarnessConfig::new(vec!["/nowhere/agent".into()]);
+    let harness = world.harness_with(&config).await;
+    let id = world.make(&world.on_demand(harness)).await;
+    let fired = world.fire(id).await;
+    let first = world.take(fired).await;
+    for number in 1..3 {
+        let attempts = world.attempts(first.id).await;
+        assert_eq!(attempts.len(), number + 1);
+        // Until the last one the automation has not failed.
+        assert_eq!(world.automation_of(id).await.consecutive_failures, 0);
+        world.take_after_backoff(&attempts[number]).await;
+    }
+    let attempts = world.attempts(first.id).await;
+    assert_eq!(attempts.len(), 3);
+    for run in &attempts {
+        assert_eq!(run.status, RunStatus::Failed, "{run:#?}");
+        assert_eq!(run.reason.as_deref(), Some(FailureKind::Start.as_str()));
+    }
+    assert_eq!(world.automation_of(id).await.consecutive_failures, 1);
+    let words = world.words(first.session_id.unwrap()).await;
+    let roles: Vec<_> = words.iter().map(|(role, _)| role.as_str()).collect();
+    assert_eq!(
+        roles,
+        ["user", "system", "system", "system", "system", "system"]
+    );
+    assert!(words[1].1.contains("/nowhere/agent"), "{words:#?}");
+    assert!(words[1].1.contains("tried again at"), "{words:#?}");
+    assert_eq!(words[2].1, "Attempt 2 begins.");
+    assert!(!words[5].1.contains("tried again"), "{words:#?}");
+}
+
+pub(crate) async fn an_agent_that_ends_before_it_introduces_itself_is_started_again(world: &World) {
+    let mut script = world.script();
+    script.before_initialize = vec![Step::Stderr(10), Step::Crash(Crash::Exit(7))];
+    let harness = world.harness(&script).await;
+    let session = world.session(harness).await;
+    let run = world.turn(session, "Go").await;
+    assert_eq!(run.reason.as_deref(), Some("start"), "{run:#?}");
+    let notice = world.last_notice(session).await;
+    assert!(notice.contains("exit code 7: the last word"), "{notice}");
+
+    script.before_initialize.clear();
+    script.command().unwrap();
+    let attempts = world.attempts(run.id).await;
+    let again = world.take_after_backoff(&attempts[1]).await;
+    assert_eq!(again.status, RunStatus::Succeeded, "{again:#?}");
+    // No agent had seen the words before: they are sent as they are.
+    assert_eq!(world.ledger(&script).prompts(), ["Go"]);
+}
+
+pub(crate) async fn an_agent_that_dies_in_mid_text_is_told_so_when_it_is_asked_again(
+    world: &World,
+) {
+    let script = world
+        .script()
+        .prompt([Step::Echo])
+        .prompt([
+            Step::Update(json!({"sessionUpdate": "tool_call", "toolCallId": "1", "title": "pay"})),
+            Step::say("I have paid and"),
+            Step::Crash(Crash::Exit(3)),
+        ])
+        .prompt([Step::say("It was paid.")]);
+    let harness = world.harness(&script).await;
+    let session = world.session(harness).await;
+    world.turn(session, "One").await;
+    let crashed = world.turn(session, "Pay the bill").await;
+    assert_eq!(crashed.status, RunStatus::Failed, "{crashed:#?}");
+    assert_eq!(crashed.reason.as_deref(), Some("agent_exited"));
+
+    let attempts = world.attempts(crashed.id).await;
+    let again = world.take_after_backoff(&attempts[1]).await;
+    assert_eq!(again.status, RunStatus::Succeeded, "{again:#?}");
+    assert_eq!(again.interrupted_run_id, Some(crashed.id));
+    assert_eq!(again.prompt_ref.unwrap().id, "turn.interrupted");
+    let ledger = world.ledger(&script);
+    let prompts = ledger.prompts();
+    assert_eq!(prompts[..2], ["One", "Pay the bill"]);
+    assert!(
+        prompts[2].contains(&crashed.id.to_string()),
+        "{}",
+        prompts[2]
+    );
+    assert!(prompts[2].ends_with("\nPay the bill"), "{}", prompts[2]);
+    assert_eq!(world.opened(&script), ["new", "resume", "resume"]);
+
+    let transcript = world.transcript(session).await;
+    let partial = transcript
+        .iter()
+        .find(|row| row.content == "I have paid and")
+        .unwrap();
+    assert_eq!(partial.metadata["interrupted"], true);
+    assert!(
+        transcript
+            .iter()
+            .any(|row| row.kind == "tool_call" && row.content == "pay")
+    );
+    // The words of the person are shown once.
+    assert_eq!(
+        transcript.iter().filter(|row| row.role == "user").count(),
+        2
+    );
+    assert_eq!(transcript.last().unwrap().content, "It was paid.");
+}
+
+pub(crate) async fn where_the_policy_says_fail_a_crash_in_mid_turn_is_final(world: &World) {
+    let script = world
+        .script()
+        .prompt([Step::say("Half"), Step::Crash(Crash::Abort)]);
+    let harness = world.harness(&script).await;
+    let mut new = world.on_demand(harness);
+    new.policies.on_crash = OnCrash::Fail;
+    let id = world.make(&new).await;
+    let fired = world.fire(id).await;
+    let run = world.take(fired).await;
+    assert_eq!(run.status, RunStatus::Failed, "{run:#?}");
+    assert_eq!(world.attempts(run.id).await.len(), 1);
+    assert_eq!(world.automation_of(id).await.consecutive_failures, 1);
+    assert_eq!(world.ledger(&script).prompts().len(), 1);
+}
+
+pub(crate) async fn a_crash_before_the_prompt_is_tried_again_whatever_the_policy(world: &World) {
+    let mut script = world.script();
+    script.before_open = vec![Step::Crash(Crash::Abort)];
+    let harness = world.harness(&script).await;
+    let mut new = world.on_demand(harness);
+    new.policies.on_crash = OnCrash::Fail;
+    let id = world.make(&new).await;
+    let fired = world.fire(id).await;
+    let run = world.take(fired).await;
+    assert_eq!(run.reason.as_deref(), Some("agent_exited"), "{run:#?}");
+    script.before_open.clear();
+    script.command().unwrap();
+    let attempts = world.attempts(run.id).await;
+    let again = world.take_after_backoff(&attempts[1]).await;
+    assert_eq!(again.status, RunStatus::Succeeded, "{again:#?}");
+    assert_eq!(again.interrupted_run_id, None);
+}
+
+pub(crate) async fn a_sign_in_that_nobody_can_do_is_said_and_not_tried_again(world: &World) {
+    let mut script = world.script();
+    script.sign_in = Some("browser".into());
+    let harness = world.harness(&script).await;
+    let session = world.session(harness).await;
+    let run = world.turn(session, "Go").await;
+    assert_eq!(run.reason.as_deref(), Some("sign_in"), "{run:#?}");
+    assert_eq!(world.attempts(run.id).await.len(), 1);
+    let notice = world.last_notice(session).await;
+    assert!(notice.contains("browser"), "{notice}");
+    assert!(world.ledger(&script).prompts().is_empty());
+
+    // A harness that names the way signs in, in each process.
+    let mut config = HarnessConfig::new(script.command().unwrap());
+    config.authenticate = Some("browser".into());
+    world.harness_with(&config).await;
+    for words in ["One", "Two"] {
+        let run = world.turn(session, words).await;
+        assert_eq!(run.status, RunStatus::Succeeded, "{run:#?}");
+    }
+    let ledger = world.ledger(&script);
+    let signed_in = Event::SignedIn("browser".into());
+    assert_eq!(
+        ledger.events().filter(|event| **event == signed_in).count(),
+        2
+    );
+}
+
+pub(crate) async fn another_version_of_the_protocol_is_refused(world: &World) {
+    for version in [json!(2), json!("1"), json!(null)] {
+        let mut script = world.script();
+        script.protocol_version = version;
+        let harness = world.harness(&script).await;
+        let session = world.session(harness).await;
+        let run = world.turn(session, "Go").await;
+        assert_eq!(run.reason.as_deref(), Some("protocol"), "{run:#?}");
+        assert_eq!(world.attempts(run.id).await.len(), 1);
+        assert_eq!(world.opened(&script), [] as [&str; 0]);
+    }
+}
+
+pub(crate) async fn an_automation_that_fails_again_and_again_pauses_itself(world: &World) {
+    let script = world
+        .script()
+        .prompt([Step::stop("refusal")])
+        .prompt([Step::Echo])
+        .prompt([Step::stop("refusal")]);
+    let harness = world.harness(&script).await;
+    let mut new = world.automation(harness, SessionMode::Continuous);
+    new.policies = Policies {
+        pause_after_failures: 2,
+        retry: Retry {
+            attempts: 1,
+            ..Retry::default()
+        },
+        ..Policies::default()
+    };
+    let id = world.make(&new).await;
+    let mut counts = Vec::new();
+    for _ in 0..4 {
+        let fired = world.fire(id).await;
+        world.take(fired).await;
+        counts.push(world.automation_of(id).await.consecutive_failures);
+    }
+    // A success begins the count anew.
+    assert_eq!(counts, [1, 0, 1, 2]);
+    let automation = world.automation_of(id).await;
+    assert_eq!(automation.state.as_str(), "paused");
+    assert_eq!(automation.pause_reason.as_deref(), Some("failures"));
+    assert!(
+        automation
+            .attention
+            .unwrap()
+            .contains("2 consecutive failures")
+    );
+    // Nothing is due while it is paused.
+    world.clock.advance(std::time::Duration::from_hours(48));
+    world.fire_due().await;
+    assert_eq!(world.runs().await.len(), 4);
+}

@@ -1,0 +1,119 @@
+//! Attempts that were given up, and go on all the same.
+
+use std::time::Duration;
+
+use model::{Clock as _, RunId, SessionId, run::RunStatus};
+use serde_json::json;
+use testkit::{
+    processes::marked,
+    scripted::{Script, Step},
+};
+
+use crate::world::{World, eventually, made, make};
+
+/// A turn in mid-flight, and what makes it go on.
+fn held(world: &World, then: impl IntoIterator<Item = Step>) -> Script {
+    let mut steps = vec![
+        Step::say("I begin"),
+        Step::Touch(world.path("began")),
+        Step::WaitFor(world.path("goes on")),
+    ];
+    steps.extend(then);
+    world.script().prompt(steps)
+}
+
+/// Begins a turn, waits until it has been seen to speak, and gives it up.
+async fn given_up(
+    world: &World,
+    script: &Script,
+    waker: &daemon::Waker,
+) -> (SessionId, RunId, Vec<String>) {
+    let harness = world.harness(script).await;
+    let session = world.session(harness).await;
+    let run = world.say(session, "Go").await;
+    waker.wake();
+    made(&world.path("began")).await;
+    eventually("the first words", async || {
+        let (live, _) = world.store().live(world.scope(), run, 0).await.unwrap();
+        (live == "I begin").then_some(())
+    })
+    .await;
+    let now = world.clock.advance(Duration::from_hours(24));
+    let stalled = world.store().stall(now, now).await.unwrap();
+    assert_eq!(stalled, [run]);
+    let before = world.snapshot(session).await;
+    (session, run, before)
+}
+
+async fn nothing_was_written(world: &World, session: SessionId, run: RunId, before: &[String]) {
+    eventually("the end of its agent", async || {
+        marked(&run.to_string()).unwrap().is_empty().then_some(())
+    })
+    .await;
+    assert_eq!(world.snapshot(session).await, before);
+    assert_eq!(world.run(run).await.status, RunStatus::Stalled);
+    // What it had said by then was kept, and that it was interrupted is said.
+    let words: Vec<_> = world
+        .words(session)
+        .await
+        .into_iter()
+        .map(|row| row.1)
+        .collect();
+    assert_eq!(words[..2], ["Go", "I begin"]);
+    assert!(words[2].contains("was interrupted"), "{words:#?}");
+}
+
+pub(crate) async fn a_stalled_attempt_that_ends_its_turn_changes_nothing(world: &World) {
+    let script = held(world, [Step::say(" and end")]);
+    let daemon = world.daemon();
+    let (session, run, before) = given_up(world, &script, &daemon.waker()).await;
+    make(&world.path("goes on"));
+    nothing_was_written(world, session, run, &before).await;
+    daemon.stop().await;
+    assert_eq!(world.snapshot(session).await, before);
+}
+
+pub(crate) async fn a_stalled_attempt_that_goes_on_is_killed_as_soon_as_it_writes(world: &World) {
+    let call = json!({"sessionUpdate": "tool_call", "toolCallId": "1", "title": "pay"});
+    let script = held(world, [Step::Update(call), Step::Stall]);
+    let daemon = world.daemon();
+    let (session, run, before) = given_up(world, &script, &daemon.waker()).await;
+    make(&world.path("goes on"));
+    nothing_was_written(world, session, run, &before).await;
+    daemon.stop().await;
+    assert_eq!(world.snapshot(session).await, before);
+}
+
+pub(crate) async fn a_stalled_attempt_that_is_silent_is_killed_at_its_next_heartbeat(
+    world: &World,
+) {
+    let script = held(world, []);
+    let daemon = world.daemon();
+    let (session, run, before) = given_up(world, &script, &daemon.waker()).await;
+    daemon.waker().wake();
+    nothing_was_written(world, session, run, &before).await;
+    daemon.stop().await;
+    assert_eq!(world.snapshot(session).await, before);
+}
+
+pub(crate) async fn the_attempt_after_a_stalled_one_begins_when_nothing_of_it_is_left(
+    world: &World,
+) {
+    let script = held(world, []);
+    let daemon = world.daemon();
+    let (_, run, _) = given_up(world, &script, &daemon.waker()).await;
+    daemon.waker().wake();
+    eventually("the end of its agent", async || {
+        marked(&run.to_string()).unwrap().is_empty().then_some(())
+    })
+    .await;
+    make(&world.path("goes on"));
+    let next = world.attempts(run).await.pop().unwrap();
+    world.clock.set(next.not_before.unwrap());
+    daemon.waker().wake();
+    let next = world.ended(next.id).await;
+    assert_eq!(next.interrupted_run_id, Some(run));
+    let now = world.clock.now();
+    assert_eq!(world.store().stall(now, now).await.unwrap(), []);
+    daemon.stop().await;
+}

@@ -1,0 +1,84 @@
+//! What must hold whatever happened, looked at after each scenario.
+
+use std::collections::HashSet;
+
+use model::{entity::Run, run::RunStatus};
+use store::Scope;
+use testkit::{
+    processes::marked,
+    scripted::{Event, Ledger},
+};
+
+use crate::world::World;
+
+/// Panics where one of them does not hold.
+pub(crate) async fn check(world: &World) {
+    let runs = world.runs().await;
+    each_instant_has_one_first_attempt(&runs);
+    for run in runs.iter().filter(|run| run.status.is_over()) {
+        nothing_is_left_of(run);
+        a_begun_turn_ends_visibly(world, run).await;
+        let (live, _) = world.store().live(Scope::System, run.id, 0).await.unwrap();
+        assert_eq!(live, "", "text being written is left of {run:#?}");
+    }
+    the_logs_have_no_gap(world).await;
+    successes_are_what_agents_said(world, &runs);
+}
+
+fn each_instant_has_one_first_attempt(runs: &[Run]) {
+    let mut seen = HashSet::new();
+    for run in runs.iter().filter(|run| run.attempt == 1) {
+        if let (Some(trigger), Some(instant)) = (run.trigger_id, run.scheduled_for) {
+            assert!(seen.insert((trigger, instant)), "a second one: {run:#?}");
+        }
+    }
+}
+
+fn nothing_is_left_of(run: &Run) {
+    let left = marked(&run.id.to_string()).unwrap();
+    assert!(left.is_empty(), "{left:#?} are left of {run:#?}");
+}
+
+async fn a_begun_turn_ends_visibly(world: &World, run: &Run) {
+    let (Some(_), Some(session)) = (run.started_at, run.session_id) else {
+        return;
+    };
+    let transcript = world.transcript(session).await;
+    let own = transcript.iter().filter(|row| row.run_id == Some(run.id));
+    let end = own.filter(|row| row.metadata["outcome"] == run.status.as_str());
+    assert!(end.count() > 0, "no visible end of {run:#?}");
+}
+
+async fn the_logs_have_no_gap(world: &World) {
+    let store = world.store();
+    let sessions = store
+        .sessions(Scope::System, None, None, 1000)
+        .await
+        .unwrap();
+    for session in sessions {
+        let events = store
+            .events(Scope::System, session.id, 0, 10_000)
+            .await
+            .unwrap();
+        let numbers: Vec<i64> = events.iter().map(|event| event.seq).collect();
+        let expected: Vec<i64> = (1..=session.last_seq).collect();
+        assert_eq!(numbers, expected);
+    }
+}
+
+/// Turns of one agent session never overlap, and no success is claimed that no agent knows of.
+fn successes_are_what_agents_said(world: &World, runs: &[Run]) {
+    let mut ended = 0;
+    for entry in std::fs::read_dir(world.home.path()).unwrap() {
+        let path = entry.unwrap().path().join("ledger.jsonl");
+        let ledger = Ledger::read(&path).unwrap_or_default();
+        ledger.check_disjoint().unwrap();
+        let end = Event::PromptFinished("end_turn".into());
+        ended += ledger.events().filter(|event| **event == end).count();
+    }
+    let claimed = runs.iter().filter(|run| run.status == RunStatus::Succeeded);
+    assert!(
+        claimed.count() <= ended,
+        "{ended} turns were ended by agents"
+    );
+}

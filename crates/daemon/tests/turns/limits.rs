@@ -1,0 +1,143 @@
+//! Turns that take too long.
+
+use std::fs;
+
+use model::{RunId, run::RunStatus};
+use testkit::{
+    processes::is_alive,
+    scripted::{Event, Script, Step},
+};
+use turn::{Orders, execute};
+
+use crate::world::World;
+
+/// Takes an automation's turn that may be silent and take as many seconds as said, with an agent that
+/// gets no time to end.
+async fn limited(world: &World, script: &Script, silence: u32, whole: u32) -> RunId {
+    let harness = world.harness(script).await;
+    let mut new = world.on_demand(harness);
+    new.policies.inactivity_seconds = silence;
+    new.policies.timeout_seconds = whole;
+    let id = world.make(&new).await;
+    let run = world.fire(id).await;
+    let host = world.impatient_host();
+    let (store, now) = (world.store(), model::Clock::now(&*world.clock));
+    let claimed = store.claim(&host.worker, host.instance, 1, Some(run), now);
+    assert_eq!(claimed.await.unwrap().len(), 1);
+    let ledger = daemon::StoreLedger::new(host.clone());
+    execute(&ledger, &host.agents, run, &Orders::none())
+        .await
+        .unwrap();
+    run
+}
+
+/// Starts a process that leaves its group, its session and its environment, then is silent.
+fn silent(world: &World) -> Script {
+    world.script().prompt([
+        Step::Grandchild {
+            pid_file: world.path("grandchild"),
+            clear_environment: true,
+        },
+        Step::say("I begin"),
+        Step::Stall,
+    ])
+}
+
+fn grandchild_is_dead(world: &World) {
+    let pid = fs::read_to_string(world.path("grandchild")).unwrap();
+    let pid = rustix::process::Pid::from_raw(pid.parse().unwrap()).unwrap();
+    assert!(!is_alive(pid));
+}
+
+async fn stopped(world: &World, run: RunId, reason: &str, notice: &str) {
+    let run = world.run(run).await;
+    assert_eq!(run.status, RunStatus::Failed, "{run:#?}");
+    assert_eq!(run.reason.as_deref(), Some(reason));
+    // Too slow once is too slow again.
+    assert_eq!(world.attempts(run.id).await.len(), 1);
+    grandchild_is_dead(world);
+    let words = world.words(run.session_id.unwrap()).await.into_iter();
+    let words: Vec<_> = words.map(|row| row.1).collect();
+    assert_eq!(words[1..], ["I begin", notice]);
+}
+
+pub(crate) async fn a_silent_agent_that_obeys_is_stopped_and_keeps_its_memory(world: &World) {
+    let script = silent(world);
+    let run = limited(world, &script, 1, 600).await;
+    stopped(
+        world,
+        run,
+        "inactive",
+        "The turn failed: the agent was silent for 1 s.",
+    )
+    .await;
+    assert!(
+        world
+            .ledger(&script)
+            .events()
+            .any(|event| *event == Event::Cancel)
+    );
+    let session = world.run(run).await.session_id.unwrap();
+    let seat = &world.store().seats(world.scope(), session).await.unwrap()[0];
+    assert!(seat.acp_session_id.is_some());
+}
+
+pub(crate) async fn a_silent_agent_that_ignores_everything_is_killed(world: &World) {
+    let mut script = silent(world);
+    script.ignores_cancel = true;
+    script.ignores_end_of_input = true;
+    script.ignores_term = true;
+    let run = limited(world, &script, 1, 600).await;
+    stopped(
+        world,
+        run,
+        "inactive",
+        "The turn failed: the agent was silent for 1 s.",
+    )
+    .await;
+    let record = world
+        .store()
+        .run_record(world.scope(), run)
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(
+        record.diagnostics["process"]["ended_by"], "kill",
+        "{record:#?}"
+    );
+}
+
+pub(crate) async fn an_agent_that_talks_for_ever_is_stopped_in_time(world: &World) {
+    let mut script = world.script().prompt([
+        Step::Grandchild {
+            pid_file: world.path("grandchild"),
+            clear_environment: true,
+        },
+        Step::say("I begin"),
+        Step::Chatter,
+    ]);
+    script.ignores_cancel = true;
+    let run = limited(world, &script, 600, 1).await;
+    stopped(
+        world,
+        run,
+        "timeout",
+        "The turn failed: the turn took longer than 1 s.",
+    )
+    .await;
+}
+
+pub(crate) async fn an_agent_that_never_starts_is_stopped_in_time(world: &World) {
+    let mut script = world.script();
+    script.before_initialize = vec![
+        Step::Grandchild {
+            pid_file: world.path("grandchild"),
+            clear_environment: true,
+        },
+        Step::Stall,
+    ];
+    let run = limited(world, &script, 600, 1).await;
+    let run = world.run(run).await;
+    assert_eq!(run.reason.as_deref(), Some("timeout"), "{run:#?}");
+    grandchild_is_dead(world);
+}

@@ -1,0 +1,298 @@
+//! The loops: on time, side by side, and sober about clocks.
+
+use std::time::Duration;
+
+use model::{
+    Clock as _,
+    policy::{CatchUp, SessionMode},
+    run::RunStatus,
+    schedule::Spec,
+};
+use testkit::scripted::{Event, Script, Step};
+
+use crate::world::{World, at, eventually, made, make};
+
+/// How long the loops may take to see that a clock has moved, with the worst that a busy machine
+/// adds to the second that they sleep at a time.
+const SOON: Duration = Duration::from_secs(10);
+
+pub(crate) async fn the_scheduler_sleeps_until_the_due_instant(world: &World) {
+    let script = world.script();
+    let harness = world.harness(&script).await;
+    world
+        .make(&world.automation(harness, SessionMode::Continuous))
+        .await;
+    let due = at("2026-11-24T08:00:00Z");
+    world.clock.set(at("2026-11-23T08:00:00Z"));
+    world.fire_due().await;
+    world.take_turns().await;
+
+    // A microsecond before its time nothing is due, and the next look is wanted at it.
+    world
+        .clock
+        .set(due.saturating_sub(Duration::from_micros(1)));
+    let now = world.clock.now();
+    let tick = daemon::scheduler::tick(&world.host, now).await.unwrap();
+    assert_eq!((tick.started, tick.next), (0, Some(due)));
+
+    // Nobody wakes the loops; the safety net is an hour away.
+    let daemon = world.daemon();
+    world.clock.set(due);
+    let second = eventually("the second run", async || {
+        world.runs().await.into_iter().nth(1)
+    });
+    let second = tokio::time::timeout(SOON, second).await.unwrap();
+    assert_eq!(second.scheduled_for, Some(due));
+    assert_eq!(world.ended(second.id).await.status, RunStatus::Succeeded);
+    daemon.stop().await;
+    assert_eq!(world.runs().await.len(), 2);
+}
+
+/// A script in a folder of its own, whose turn says that it has begun and waits to go on.
+fn waiting(world: &World, name: &str) -> Script {
+    Script::new(world.path(name)).prompt([
+        Step::Touch(world.path(&format!("{name} began"))),
+        Step::WaitFor(world.path(&format!("{name} goes on"))),
+        Step::Echo,
+    ])
+}
+
+pub(crate) async fn no_more_turns_run_than_there_are_slots(world: &World) {
+    let names = ["a", "b", "c"];
+    let mut runs = Vec::new();
+    for name in names {
+        let script = waiting(world, name);
+        let harness = world.harness_named(name, &script).await;
+        let session = world.session(harness).await;
+        runs.push(world.say(session, name).await);
+    }
+    let host = world.host_with(|settings, _| settings.workers = 2);
+    let daemon = daemon::Daemon::start(host);
+    daemon.waker().wake();
+    for name in ["a", "b"] {
+        made(&world.path(&format!("{name} began"))).await;
+    }
+    // Both slots were claimed for at once, so the third was left behind and stays so.
+    assert_eq!(world.run(runs[2]).await.status, RunStatus::Queued);
+    daemon.waker().wake();
+    make(&world.path("a goes on"));
+    world.ended(runs[0]).await;
+    made(&world.path("c began")).await;
+    for name in ["b", "c"] {
+        make(&world.path(&format!("{name} goes on")));
+    }
+    for run in &runs {
+        assert_eq!(world.ended(*run).await.status, RunStatus::Succeeded);
+    }
+    daemon.stop().await;
+
+    // At no instant did more than two agents have a prompt.
+    let mut moments = Vec::new();
+    for name in names {
+        for entry in world.ledger(&Script::new(world.path(name))).entries {
+            match entry.event {
+                Event::PromptReceived(_) => moments.push((entry.at, 1)),
+                Event::PromptFinished(_) => moments.push((entry.at, -1)),
+                _ => {}
+            }
+        }
+    }
+    moments.sort_unstable();
+    let beside = moments.iter().scan(0, |count, (_, change)| {
+        *count += change;
+        Some(*count)
+    });
+    assert_eq!(beside.max(), Some(2));
+}
+
+pub(crate) async fn two_automations_run_side_by_side(world: &World) {
+    // Each can end only while the other one runs.
+    for (name, other) in [("a", "b"), ("b", "a")] {
+        let script = Script::new(world.path(name)).prompt([
+            Step::Touch(world.path(&format!("{name} began"))),
+            Step::WaitFor(world.path(&format!("{other} began"))),
+            Step::Echo,
+        ]);
+        let harness = world.harness_named(name, &script).await;
+        let mut new = world.automation(harness, SessionMode::Continuous);
+        new.name = name.into();
+        world.make(&new).await;
+    }
+    let daemon = world.daemon();
+    world.clock.set(at("2026-11-23T08:00:00Z"));
+    daemon.waker().wake();
+    let runs = eventually("two runs", async || {
+        Some(world.runs().await).filter(|runs| runs.len() == 2)
+    });
+    for run in runs.await {
+        assert_eq!(world.ended(run.id).await.status, RunStatus::Succeeded);
+    }
+    daemon.stop().await;
+}
+
+pub(crate) async fn people_go_before_automations_and_nobody_into_a_running_turn(world: &World) {
+    let script = waiting(world, "a").prompt([Step::Echo]);
+    let harness = world.harness_named("a", &script).await;
+    let session = world.session(harness).await;
+    let mut new = world.automation(harness, SessionMode::Bound);
+    new.bound_session_key = Some(format!("web:{session}"));
+    world.make(&new).await;
+    let daemon = world.daemon();
+    let first = world.say(session, "First").await;
+    daemon.waker().wake();
+    made(&world.path("a began")).await;
+
+    world.clock.set(at("2026-11-23T08:00:00Z"));
+    world.fire_due().await;
+    let said = world.say(session, "Second").await;
+    let runs = world.runs().await;
+    let fired = runs
+        .iter()
+        .find(|run| run.automation_id.is_some())
+        .unwrap()
+        .id;
+    for waits in [fired, said] {
+        assert_eq!(world.run(waits).await.status, RunStatus::Deferred);
+    }
+    assert_eq!(world.ledger(&script).prompts(), ["First"]);
+
+    make(&world.path("a goes on"));
+    for run in [first, said, fired] {
+        assert_eq!(world.ended(run).await.status, RunStatus::Succeeded);
+    }
+    daemon.stop().await;
+    let ledger = world.ledger(&script);
+    assert_eq!(ledger.prompts()[..2], ["First", "Second"]);
+    assert!(ledger.prompts()[2].contains("Check the logs"));
+}
+
+pub(crate) async fn a_clock_that_is_set_fires_nothing_twice_and_nothing_early(world: &World) {
+    let script = world.script();
+    let harness = world.harness(&script).await;
+    let id = world
+        .make(&world.automation(harness, SessionMode::Continuous))
+        .await;
+    let fired_at = async |now: &str| {
+        world.clock.set(at(now));
+        world.fire_due().await;
+        world.take_turns().await;
+        world.runs().await.len()
+    };
+    assert_eq!(fired_at("2026-11-23T08:00:00Z").await, 1);
+    // Back by hours, and to the same instant a second time.
+    assert_eq!(fired_at("2026-11-23T05:00:00Z").await, 1);
+    assert_eq!(fired_at("2026-11-23T08:00:00Z").await, 1);
+    assert_eq!(fired_at("2026-11-23T11:00:00Z").await, 1);
+    // Forward by fifty years: what was missed is one row, and the latest instant is made up for.
+    assert_eq!(fired_at("2076-11-23T11:00:00Z").await, 3);
+    let runs = world.runs().await;
+    let missed = runs
+        .iter()
+        .find(|run| run.status == RunStatus::Missed)
+        .unwrap();
+    assert_eq!(missed.occurrences, 50 * 365 + 12);
+    let latest = runs.iter().filter_map(|run| run.scheduled_for).max();
+    assert_eq!(latest, Some(at("2076-11-23T08:00:00Z")));
+    // And back: what is recorded as dealt with is not due again.
+    assert_eq!(fired_at("2026-11-25T11:00:00Z").await, 3);
+
+    // A person has the schedule worked out anew, from now.
+    let now = world.clock.now();
+    let (store, scope) = (world.store(), world.scope());
+    store
+        .pause_automation(scope, id, "the clock was wrong", now)
+        .await
+        .unwrap();
+    store.resume_automation(scope, id, now).await.unwrap();
+    assert_eq!(fired_at("2026-11-26T07:59:59Z").await, 3);
+    assert_eq!(fired_at("2026-11-26T08:00:00Z").await, 4);
+}
+
+pub(crate) async fn a_turn_goes_on_when_the_clock_is_set(world: &World) {
+    let script = waiting(world, "a");
+    let harness = world.harness_named("a", &script).await;
+    let session = world.session(harness).await;
+    let host = world.host_with(|settings, _| settings.watchdog = Duration::from_millis(1));
+    let daemon = daemon::Daemon::start(host);
+    let run = world.say(session, "First").await;
+    daemon.waker().wake();
+    made(&world.path("a began")).await;
+
+    let beats = async || world.store().oldest_heartbeat().await.unwrap();
+    for now in [
+        "2026-11-23T20:00:00Z",
+        "2026-11-23T02:00:00Z",
+        "2076-11-23T20:00:00Z",
+    ] {
+        world.clock.set(at(now));
+        // After a leap forward everybody beats at once, by the new clock.
+        if now > "2026-11-23T08:00:00Z" {
+            let renewed = eventually("a heartbeat", async || {
+                beats().await.filter(|beat| *beat == at(now))
+            });
+            renewed.await;
+        }
+        assert_eq!(world.run(run).await.status, RunStatus::Running);
+    }
+    make(&world.path("a goes on"));
+    assert_eq!(world.ended(run).await.status, RunStatus::Succeeded);
+    assert_eq!(world.attempts(run).await.len(), 1);
+    daemon.stop().await;
+}
+
+/// Has a machine sleep for eight hours. Gives the hours for which an hourly automation's agent was
+/// prompted, in the order in which it was, and how many were missed.
+async fn slept(world: &World, catch_up: CatchUp) -> (Vec<u32>, i64) {
+    let script = world.script();
+    let harness = world.harness(&script).await;
+    let mut new = world.automation(harness, SessionMode::Continuous);
+    new.policies.catch_up = catch_up;
+    new.triggers = vec![Spec::Cron {
+        expression: "0 * * * *".into(),
+        zone: "UTC".into(),
+    }];
+    world.make(&new).await;
+    let daemon = world.daemon();
+    world.clock.set(at("2026-11-23T08:00:00Z"));
+    let look = eventually("the run before", async || {
+        world.runs().await.into_iter().next()
+    });
+    world.ended(look.await.id).await;
+
+    // The lid is closed and opened; nobody wakes anything.
+    world.clock.set(at("2026-11-23T16:30:00Z"));
+    let due = at("2026-11-23T16:00:00Z");
+    let caught_up = eventually("the latest run", async || {
+        let mut runs = world.runs().await.into_iter();
+        runs.find(|run| run.scheduled_for == Some(due) && run.occurrences == 1)
+    });
+    let latest = tokio::time::timeout(SOON, caught_up).await.unwrap();
+    if latest.status != RunStatus::Missed {
+        world.ended(latest.id).await;
+    }
+    daemon.stop().await;
+    let ledger = world.ledger(&script);
+    let prompts = ledger.prompts().into_iter();
+    // The prompt says for when it is: `Mon 2026-11-23 09:00:00 +00:00 UTC`.
+    let hour = |prompt: &str| {
+        prompt.split_once("2026-11-23 ").unwrap().1[..2]
+            .parse()
+            .unwrap()
+    };
+    let runs = world.runs().await;
+    let missed = runs.iter().filter(|run| run.status == RunStatus::Missed);
+    (
+        prompts.map(hour).collect(),
+        missed.map(|run| run.occurrences).sum(),
+    )
+}
+
+pub(crate) async fn after_eight_hours_of_sleep_the_latest_instant_is_made_up_for(world: &World) {
+    assert_eq!(slept(world, CatchUp::Latest).await, (vec![8, 16], 7));
+}
+
+pub(crate) async fn after_eight_hours_of_sleep_every_instant_is_made_up_for_in_order(
+    world: &World,
+) {
+    assert_eq!(slept(world, CatchUp::All).await, ((8..=16).collect(), 0));
+}

@@ -1,0 +1,152 @@
+//! How turns end that their agent ends.
+
+use model::{limits, run::RunStatus};
+use testkit::scripted::{Script, Step};
+
+use crate::world::World;
+
+pub(crate) async fn each_stop_reason_is_an_outcome_of_its_own(world: &World) {
+    let expected = [
+        (
+            "refusal",
+            RunStatus::Failed,
+            "The turn failed: the agent refused.",
+        ),
+        (
+            "max_tokens",
+            RunStatus::Failed,
+            "The turn failed: the model's limit of tokens was reached.",
+        ),
+        (
+            "max_turn_requests",
+            RunStatus::Failed,
+            "The turn failed: the limit of requests in one turn was reached.",
+        ),
+        ("cancelled", RunStatus::Cancelled, "The turn was cancelled."),
+    ];
+    let says = |script: Script, reason: &str| {
+        script.prompt([Step::say(format!("half of {reason}")), Step::stop(reason)])
+    };
+    let script = expected
+        .iter()
+        .fold(world.script(), |script, (reason, ..)| says(script, reason));
+    let script = says(script, "end_turn");
+    let harness = world.harness(&script).await;
+    let session = world.session(harness).await;
+
+    for (reason, status, notice) in expected {
+        let run = world.turn(session, reason).await;
+        assert_eq!(run.status, status, "{run:#?}");
+        assert_eq!(run.stop_reason.as_deref(), Some(reason));
+        assert_eq!(run.reason.as_deref(), Some(reason));
+        // None of them is tried again.
+        assert_eq!(world.attempts(run.id).await.len(), 1);
+        let transcript = world.transcript(session).await;
+        let [.., answer, end] = transcript.as_slice() else {
+            panic!("{transcript:#?}")
+        };
+        assert_eq!(answer.content, format!("half of {reason}"));
+        assert_eq!(answer.metadata["interrupted"], true);
+        assert_eq!(end.content, notice);
+    }
+    let run = world.turn(session, "end_turn").await;
+    assert_eq!((run.status, run.reason), (RunStatus::Succeeded, None));
+    // Whatever the reason, the turn had ended and the agent's session is the seat's memory.
+    let opened = world.opened(&script);
+    assert_eq!(opened, ["new", "resume", "resume", "resume", "resume"]);
+}
+
+pub(crate) async fn a_stop_reason_that_nobody_knows_is_a_failure(world: &World) {
+    let script = world.script().prompt([Step::stop("tired")]);
+    let harness = world.harness(&script).await;
+    let session = world.session(harness).await;
+    let run = world.turn(session, "Go").await;
+    assert_eq!(run.status, RunStatus::Failed, "{run:#?}");
+    assert_eq!(run.reason.as_deref(), Some("protocol"));
+    assert_eq!(world.attempts(run.id).await.len(), 1);
+}
+
+pub(crate) async fn an_empty_answer_is_flagged_and_said(world: &World) {
+    let script = world.script().prompt([]).prompt([Step::say(" \n")]);
+    let harness = world.harness(&script).await;
+    let session = world.session(harness).await;
+    for words in ["One", "Two"] {
+        let run = world.turn(session, words).await;
+        assert_eq!(run.status, RunStatus::Succeeded, "{run:#?}");
+        assert!(run.flags.empty_answer);
+        let notice = world.last_notice(session).await;
+        assert_eq!(notice, "The agent ended its turn with no answer.");
+    }
+    let roles: Vec<_> = world
+        .words(session)
+        .await
+        .into_iter()
+        .map(|row| row.0)
+        .collect();
+    assert_eq!(roles, ["user", "system", "user", "system"]);
+}
+
+pub(crate) async fn an_error_as_answer_fails_the_turn_and_keeps_what_was_said(world: &World) {
+    let overloaded = Step::Fail {
+        code: -32603,
+        message: "the model is overloaded".into(),
+    };
+    let script = world
+        .script()
+        .prompt([Step::Echo])
+        .prompt([Step::say("Let me see"), overloaded])
+        .prompt([Step::Echo]);
+    let harness = world.harness(&script).await;
+    let session = world.session(harness).await;
+    world.turn(session, "One").await;
+
+    let run = world.turn(session, "Two").await;
+    assert_eq!(run.status, RunStatus::Failed, "{run:#?}");
+    assert_eq!(run.reason.as_deref(), Some("agent_error"));
+    // The agent's own answer is no failure of the machinery.
+    assert_eq!(world.attempts(run.id).await.len(), 1);
+    let transcript = world.transcript(session).await;
+    let said = transcript
+        .iter()
+        .find(|row| row.content == "Let me see")
+        .unwrap();
+    assert_eq!(said.metadata["interrupted"], true);
+    let notice = world.last_notice(session).await;
+    assert!(notice.contains("the model is overloaded"), "{notice}");
+    let record = world
+        .store()
+        .run_record(world.scope(), run.id)
+        .await
+        .unwrap();
+    assert!(record.unwrap().error.unwrap().contains("-32603"));
+
+    let run = world.turn(session, "Three").await;
+    assert_eq!(run.status, RunStatus::Succeeded, "{run:#?}");
+    assert_eq!(world.opened(&script), ["new", "resume", "resume"]);
+}
+
+pub(crate) async fn an_answer_longer_than_is_kept_is_cut_and_said_so(world: &World) {
+    let flood = Step::Flood {
+        count: 5,
+        bytes: 1 << 20,
+    };
+    let script = world
+        .script()
+        .prompt([Step::say("å"), flood, Step::say("the end")]);
+    let harness = world.harness(&script).await;
+    let session = world.session(harness).await;
+    let run = world.turn(session, "Talk").await;
+    assert_eq!(run.status, RunStatus::Succeeded, "{run:#?}");
+    assert!(run.flags.answer_cut);
+    let transcript = world.transcript(session).await;
+    let answer = transcript
+        .iter()
+        .find(|row| row.role == "assistant")
+        .unwrap();
+    assert_eq!(answer.content.len(), limits::ANSWER_BYTES);
+    assert!(answer.content.starts_with("åx"));
+    assert_eq!(
+        world.last_notice(session).await,
+        "The answer was longer than 4 MiB; the rest of it was not kept."
+    );
+}

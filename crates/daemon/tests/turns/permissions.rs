@@ -1,0 +1,110 @@
+//! Permission requests of unattended agents.
+
+use model::{
+    harness::HarnessConfig,
+    permission::{PermissionRule, PermissionRules, Verdict},
+    run::RunStatus,
+};
+use testkit::scripted::{Event, Script, Step};
+
+use crate::world::{World, made};
+
+fn rule(tool: &str, title: &str, verdict: Verdict) -> PermissionRule {
+    PermissionRule {
+        tool: tool.into(),
+        title: Some(title.into()),
+        verdict,
+    }
+}
+
+fn answers(world: &World, script: &Script) -> Vec<String> {
+    let ledger = world.ledger(script);
+    let answers = ledger.events().filter_map(|event| match event {
+        Event::Answered(answer) => Some(answer.clone()),
+        _ => None,
+    });
+    answers.collect()
+}
+
+pub(crate) async fn rules_allow_and_deny_and_what_none_covers_is_denied(world: &World) {
+    let no_way_to_refuse = Step::Ask {
+        call: "4".into(),
+        about: Some(("format disk".into(), "execute".into())),
+        options: vec![("sure".into(), "allow_once".into())],
+        times: 1,
+    };
+    let script = world.script().prompt([
+        Step::ask("1", "ls -l", "execute"),
+        Step::ask("2", "rm -rf /", "execute"),
+        Step::ask("3", "https://example.org", "fetch"),
+        no_way_to_refuse,
+    ]);
+    let mut config = HarnessConfig::new(script.command().unwrap());
+    config.permissions = PermissionRules(vec![rule("execute", "ls*", Verdict::Allow)]);
+    let harness = world.harness_with(&config).await;
+    let mut new = world.on_demand(harness);
+    new.permissions = PermissionRules(vec![
+        rule("*", "format*", Verdict::Deny),
+        rule("execute", "*rm*", Verdict::Deny),
+        rule("execute", "*", Verdict::Allow),
+    ]);
+    let id = world.make(&new).await;
+
+    let run = world.fire(id).await;
+    let run = world.take(run).await;
+    assert_eq!(run.status, RunStatus::Succeeded, "{run:#?}");
+    assert_eq!(
+        answers(world, &script),
+        [
+            "option-allow_once",
+            "option-reject_once",
+            "option-reject_once",
+            "cancelled"
+        ]
+    );
+    assert_eq!(run.flags.permissions_denied, 3);
+    let transcript = world.transcript(run.session_id.unwrap()).await;
+    let shown = transcript.iter().filter(|row| row.kind == "permission");
+    let shown: Vec<_> = shown.map(|row| row.content.as_str()).collect();
+    assert_eq!(
+        shown,
+        [
+            "Permission allowed: ls -l",
+            "Permission denied: rm -rf /",
+            "Permission denied: https://example.org",
+            "Permission denied: format disk",
+        ]
+    );
+}
+
+pub(crate) async fn a_request_of_a_cancelled_turn_is_answered_cancelled(world: &World) {
+    let started = world.path("started");
+    let script = world.script().prompt([
+        Step::Touch(started.clone()),
+        Step::UntilCancelled,
+        Step::ask("1", "ls", "execute"),
+        Step::stop("cancelled"),
+    ]);
+    let mut config = HarnessConfig::new(script.command().unwrap());
+    config.permissions = PermissionRules(vec![rule("*", "*", Verdict::Allow)]);
+    let harness = world.harness_with(&config).await;
+    let session = world.session(harness).await;
+    let daemon = world.daemon();
+    let run = world.say(session, "Go").await;
+    daemon.waker().wake();
+    made(&started).await;
+
+    world.cancel(run, "changed my mind").await;
+    daemon.waker().wake();
+    let run = world.ended(run).await;
+    assert_eq!(run.status, RunStatus::Cancelled, "{run:#?}");
+    assert_eq!(answers(world, &script), ["cancelled"]);
+    assert_eq!(run.flags.permissions_denied, 0);
+    let transcript = world.transcript(session).await;
+    let shown = transcript
+        .iter()
+        .find(|row| row.kind == "permission")
+        .unwrap();
+    assert_eq!(shown.content, "Permission cancelled: ls");
+    daemon.stop().await;
+}

@@ -1,0 +1,165 @@
+//! What of a turn is kept, and what is not.
+
+use model::run::RunStatus;
+use serde_json::json;
+use store::Scope;
+use testkit::scripted::Step;
+
+use crate::world::{World, eventually, make};
+
+pub(crate) async fn what_an_agent_does_is_kept_in_its_last_state(world: &World) {
+    let plan = |status: &str| {
+        Step::Update(json!({"sessionUpdate": "plan", "entries": [
+            {"content": "look", "priority": "high", "status": status},
+            {"content": "tell", "priority": "low", "status": "pending"}]}))
+    };
+    let call = |id: &str, title: &str| {
+        Step::Update(
+            json!({"sessionUpdate": "tool_call", "toolCallId": id, "title": title,
+            "kind": "execute", "status": "pending", "rawInput": {"command": title}}),
+        )
+    };
+    let changed = |id: &str, status: &str, output: &str| {
+        Step::Update(
+            json!({"sessionUpdate": "tool_call_update", "toolCallId": id,
+            "status": status, "rawOutput": output}),
+        )
+    };
+    let usage = |used: u64| {
+        Step::Update(
+            json!({"sessionUpdate": "usage_update", "used": used, "size": 100,
+            "cost": {"amount": 0.25, "currency": "USD"}}),
+        )
+    };
+    let title = Step::Update(json!({"sessionUpdate": "session_info_update", "title": "Looking"}));
+    let script = world.script().prompt([
+        Step::Think("Let me ".into()),
+        Step::Think("think".into()),
+        plan("pending"),
+        Step::say("I look."),
+        call("a", "ls"),
+        call("b", "cat notes"),
+        changed("b", "failed", "no such file"),
+        changed("a", "in_progress", ""),
+        changed("a", "completed", "x y"),
+        changed("c", "completed", "nobody told of me before"),
+        plan("completed"),
+        usage(5),
+        usage(7),
+        title,
+        Step::say("I saw x and y."),
+    ]);
+    let harness = world.harness(&script).await;
+    let session = world.session(harness).await;
+    let run = world.turn(session, "Look").await;
+    assert_eq!(run.status, RunStatus::Succeeded, "{run:#?}");
+
+    let transcript = world.transcript(session).await;
+    let rows: Vec<_> = transcript
+        .iter()
+        .map(|row| (row.role.as_str(), row.kind.as_str(), row.content.as_str()))
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            ("user", "message", "Look"),
+            ("assistant", "thought", "Let me think"),
+            ("assistant", "plan", "[completed] look\n[pending] tell"),
+            ("tool", "tool_call", "ls"),
+            ("tool", "tool_call", "cat notes"),
+            ("tool", "tool_call", ""),
+            ("assistant", "message", "I look.\n\nI saw x and y."),
+        ]
+    );
+    let calls: Vec<_> = transcript.iter().filter(|row| row.role == "tool").collect();
+    assert_eq!(calls[0].metadata["status"], "completed");
+    assert_eq!(calls[0].metadata["input"], json!({"command": "ls"}));
+    assert_eq!(calls[0].metadata["output"], "x y");
+    assert_eq!(calls[1].metadata["status"], "failed");
+    assert_eq!(run.flags.tool_calls, 3);
+    let usage = run.usage.unwrap();
+    assert_eq!(
+        (&usage["used"], &usage["cost"]["currency"]),
+        (&json!(7), &json!("USD"))
+    );
+    let session = world.store().session(world.scope(), session).await.unwrap();
+    assert_eq!(session.title.as_deref(), Some("Looking"));
+}
+
+pub(crate) async fn what_comes_after_the_answer_is_taken(world: &World) {
+    let late = json!({"sessionUpdate": "tool_call_update", "toolCallId": "a",
+        "status": "completed"});
+    let script = world.script().prompt([
+        Step::Update(json!({"sessionUpdate": "tool_call", "toolCallId": "a", "title": "ls"})),
+        Step::say("Done"),
+        Step::stop("end_turn"),
+        Step::say(" and dusted"),
+        Step::Update(late),
+    ]);
+    let harness = world.harness(&script).await;
+    let session = world.session(harness).await;
+    world.turn(session, "Go").await;
+    let transcript = world.transcript(session).await;
+    assert_eq!(transcript.last().unwrap().content, "Done and dusted");
+    let call = transcript.iter().find(|row| row.role == "tool").unwrap();
+    assert_eq!(call.metadata["status"], "completed");
+}
+
+pub(crate) async fn what_a_load_replays_is_not_kept_twice(world: &World) {
+    let mut script = world.script();
+    script.offers.resume = false;
+    let harness = world.harness(&script).await;
+    let session = world.session(harness).await;
+    world.turn(session, "One").await;
+    world.turn(session, "Two").await;
+    assert_eq!(world.opened(&script), ["new", "load"]);
+    let words: Vec<_> = world
+        .words(session)
+        .await
+        .into_iter()
+        .map(|row| row.1)
+        .collect();
+    assert_eq!(words, ["One", "One", "Two", "Two"]);
+}
+
+pub(crate) async fn text_is_seen_while_it_is_written_and_once_afterwards(world: &World) {
+    let go_on = world.path("go on");
+    let script = world.script().prompt([
+        Step::say("It was "),
+        Step::say("a dark "),
+        Step::WaitFor(go_on.clone()),
+        Step::say("and stormy night"),
+    ]);
+    let harness = world.harness(&script).await;
+    let session = world.session(harness).await;
+    let daemon = world.daemon();
+    let run = world.say(session, "Tell").await;
+    daemon.waker().wake();
+
+    let seen = async |from| world.store().live(Scope::System, run, from).await.unwrap();
+    eventually("text being written", async || {
+        (seen(0).await.0 == "It was a dark ").then_some(())
+    })
+    .await;
+    // A viewer that has seen a part reads on from there.
+    assert_eq!(seen(7).await, ("a dark ".into(), 14));
+    assert!(
+        world
+            .transcript(session)
+            .await
+            .iter()
+            .all(|row| row.role == "user")
+    );
+
+    make(&go_on);
+    world.ended(run).await;
+    assert_eq!(seen(0).await.0, "");
+    let words: Vec<_> = world
+        .words(session)
+        .await
+        .into_iter()
+        .map(|row| row.1)
+        .collect();
+    assert_eq!(words, ["Tell", "It was a dark and stormy night"]);
+    daemon.stop().await;
+}

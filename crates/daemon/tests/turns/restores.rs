@@ -1,0 +1,274 @@
+//! Taking an agent's session up again, and never another one instead.
+
+use std::{collections::BTreeMap, fs};
+
+use model::{
+    entity::{Run, SeatSettings},
+    harness::HarnessConfig,
+    run::RunStatus,
+};
+use testkit::scripted::{Crash, Event, OnRestore, Script, Setting, Step};
+
+use crate::world::World;
+
+/// What one agent answers for a session that another process has open.
+const BUSY: OnRestoreRefusal = (-32003, "session is in use");
+
+type OnRestoreRefusal = (i32, &'static str);
+
+fn refuse((code, message): OnRestoreRefusal) -> OnRestore {
+    OnRestore::Refuse {
+        code,
+        message: message.into(),
+    }
+}
+
+/// Changes what the agent does from its next process on.
+fn change(script: &mut Script, change: impl FnOnce(&mut Script)) {
+    change(script);
+    script.command().unwrap();
+}
+
+pub(crate) async fn a_busy_session_is_waited_for(world: &World) {
+    let mut script = world.script();
+    let harness = world.harness(&script).await;
+    let session = world.session(harness).await;
+    world.turn(session, "One").await;
+
+    change(&mut script, |script| script.on_restore = refuse(BUSY));
+    let first = world.turn(session, "Two").await;
+    assert_eq!(first.status, RunStatus::Failed, "{first:#?}");
+    assert_eq!(first.reason.as_deref(), Some("restore_busy"));
+    let next = async || world.attempts(first.id).await.pop().unwrap();
+    let second = next().await;
+    let again = world.take_after_backoff(&second).await;
+    assert_eq!(again.reason.as_deref(), Some("restore_busy"));
+
+    change(&mut script, |script| script.on_restore = OnRestore::Honest);
+    let third = next().await;
+    // The waits grow.
+    let wait = |run: &Run| run.not_before.unwrap().since(run.created_at);
+    assert!(wait(&third) > wait(&second), "{second:#?} {third:#?}");
+    let last = world.take_after_backoff(&third).await;
+    assert_eq!(last.status, RunStatus::Succeeded, "{last:#?}");
+
+    // The words reached the agent once and as they were said.
+    assert_eq!(world.ledger(&script).prompts(), ["One", "Two"]);
+    assert_eq!(world.opened(&script), ["new", "resume"]);
+    let words = world.words(session).await;
+    let said: Vec<_> = words.iter().filter(|(role, _)| role == "user").collect();
+    assert_eq!(said.len(), 2, "{words:#?}");
+    let told = &words
+        .iter()
+        .find(|(_, text)| text.contains("in use elsewhere"))
+        .unwrap()
+        .1;
+    assert!(told.contains("It will be tried again at "), "{told}");
+}
+
+pub(crate) async fn a_lost_session_fails_and_is_never_replaced_silently(world: &World) {
+    let script = world.script();
+    let harness = world.harness(&script).await;
+    let id = world.make(&world.on_demand(harness)).await;
+    let fired = world.fire(id).await;
+    let first = world.take(fired).await;
+    fs::remove_file(script.home.join("sessions/scripted-1.json")).unwrap();
+
+    for _ in 0..2 {
+        let fired = world.fire(id).await;
+        let lost = world.take(fired).await;
+        assert_eq!(lost.status, RunStatus::Failed, "{lost:#?}");
+        assert_eq!(lost.reason.as_deref(), Some("restore_gone"));
+        assert_eq!(world.attempts(lost.id).await.len(), 1);
+        let notice = world.last_notice(first.session_id.unwrap()).await;
+        assert!(notice.contains("the agent does not know it"), "{notice}");
+    }
+    assert_eq!(world.opened(&script), ["new"]);
+
+    // A person decides to begin anew; the old conversation stays.
+    let now = model::Clock::now(&*world.clock);
+    world
+        .store()
+        .reset_automation(world.scope(), id, now)
+        .await
+        .unwrap();
+    let fired = world.fire(id).await;
+    let anew = world.take(fired).await;
+    assert_eq!(anew.status, RunStatus::Succeeded, "{anew:#?}");
+    assert_ne!(anew.session_id, first.session_id);
+    assert_eq!(world.opened(&script), ["new", "new"]);
+    assert!(!world.transcript(first.session_id.unwrap()).await.is_empty());
+}
+
+pub(crate) async fn a_refused_restore_of_a_session_that_is_there_fails_and_keeps_it(world: &World) {
+    let mut script = world.script();
+    let harness = world.harness(&script).await;
+    let session = world.session(harness).await;
+    world.turn(session, "One").await;
+    change(&mut script, |script| {
+        script.on_restore = refuse((-32603, "the model is not configured"));
+    });
+    let refused = world.turn(session, "Two").await;
+    assert_eq!(refused.reason.as_deref(), Some("restore"), "{refused:#?}");
+    assert_eq!(world.attempts(refused.id).await.len(), 1);
+
+    change(&mut script, |script| script.on_restore = OnRestore::Honest);
+    let run = world.turn(session, "Three").await;
+    assert_eq!(run.status, RunStatus::Succeeded, "{run:#?}");
+    assert_eq!(world.opened(&script), ["new", "resume"]);
+}
+
+pub(crate) async fn an_agent_that_cannot_restore_has_one_turn(world: &World) {
+    let mut script = world.script();
+    (script.offers.resume, script.offers.load) = (false, false);
+    let harness = world.harness(&script).await;
+    let session = world.session(harness).await;
+    let run = world.turn(session, "One").await;
+    assert_eq!(run.status, RunStatus::Succeeded, "{run:#?}");
+    let run = world.turn(session, "Two").await;
+    assert_eq!(run.reason.as_deref(), Some("restore"), "{run:#?}");
+    let notice = world.last_notice(session).await;
+    assert!(
+        notice.contains("neither session/resume nor session/load"),
+        "{notice}"
+    );
+    assert_eq!(world.opened(&script), ["new"]);
+}
+
+pub(crate) async fn mode_and_settings_are_applied_again_after_each_restore(world: &World) {
+    let mut script = world.script();
+    script.modes = vec!["ask".into(), "code".into(), "plan".into()];
+    let setting = |id: &str, values: &[&str], resets: Option<&str>| Setting {
+        id: id.into(),
+        values: values.iter().map(|value| (*value).to_owned()).collect(),
+        resets: resets.map(str::to_owned),
+    };
+    script.settings = vec![
+        setting("effort", &["low", "high"], None),
+        setting("model", &["small", "large"], Some("effort")),
+    ];
+    let mut config = HarnessConfig::new(script.command().unwrap());
+    config.mode = Some("plan".into());
+    let values = |model: &str, effort: &str| {
+        BTreeMap::from([
+            ("model".to_owned(), model.to_owned()),
+            ("effort".to_owned(), effort.to_owned()),
+        ])
+    };
+    config.settings = values("small", "high");
+    let harness = world.harness_with(&config).await;
+    let mut new = world.on_demand(harness);
+    // The automation's own go before those of the harness.
+    new.settings = SeatSettings {
+        mode: Some("code".into()),
+        values: BTreeMap::from([("model".to_owned(), "large".to_owned())]),
+    };
+    let id = world.make(&new).await;
+    for _ in 0..3 {
+        let fired = world.fire(id).await;
+        let run = world.take(fired).await;
+        assert_eq!(run.status, RunStatus::Succeeded, "{run:#?}");
+    }
+
+    // What each process was set to when it was prompted.
+    let ledger = world.ledger(&script);
+    let (mut mode, mut values) = (String::new(), BTreeMap::new());
+    let mut prompted = 0;
+    for event in ledger.events() {
+        match event {
+            Event::New(..) | Event::Resume(..) => {
+                mode = "ask".into();
+                values =
+                    BTreeMap::from([("effort", "low".to_owned()), ("model", "small".to_owned())]);
+            }
+            Event::Mode(set) => mode.clone_from(set),
+            Event::Setting(id, value) if id == "model" => {
+                values.insert("effort", "low".to_owned());
+                values.insert("model", value.clone());
+            }
+            Event::Setting(_, value) => drop(values.insert("effort", value.clone())),
+            Event::PromptReceived(_) => {
+                prompted += 1;
+                assert_eq!((mode.as_str(), values["model"].as_str()), ("code", "large"));
+                assert_eq!(values["effort"], "high");
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(prompted, 3);
+}
+
+pub(crate) async fn a_setting_that_the_agent_does_not_have_fails_before_the_prompt(world: &World) {
+    let mut script = world.script();
+    script.modes = vec!["ask".into()];
+    let mut config = HarnessConfig::new(script.command().unwrap());
+    config.mode = Some("yolo".into());
+    let harness = world.harness_with(&config).await;
+    let session = world.session(harness).await;
+    let run = world.turn(session, "One").await;
+    assert_eq!(run.reason.as_deref(), Some("settings"), "{run:#?}");
+    assert_eq!(world.attempts(run.id).await.len(), 1);
+    assert!(world.ledger(&script).prompts().is_empty());
+    let notice = world.last_notice(session).await;
+    assert!(
+        notice.contains("yolo") && notice.contains("ask"),
+        "{notice}"
+    );
+}
+
+pub(crate) async fn a_session_whose_first_turn_crashed_is_no_memory(world: &World) {
+    let mut script = world.script().prompt([Step::Crash(Crash::Abort)]);
+    script.forgets_unprompted = true;
+    let harness = world.harness(&script).await;
+    let session = world.session(harness).await;
+    let run = world.turn(session, "One").await;
+    assert_eq!(run.reason.as_deref(), Some("agent_exited"), "{run:#?}");
+    let seat = &world.store().seats(world.scope(), session).await.unwrap()[0];
+    assert_eq!((&seat.acp_session_id, seat.turns), (&None, 0));
+    // Nothing of the agent lies on this instance, so another one may try.
+    assert_eq!(seat.instance_id, None);
+
+    change(&mut script, |script| script.prompts.clear());
+    let attempts = world.attempts(run.id).await;
+    let again = world.take_after_backoff(&attempts[1]).await;
+    assert_eq!(again.status, RunStatus::Succeeded, "{again:#?}");
+    assert_eq!(world.opened(&script), ["new", "new"]);
+    let seat = &world.store().seats(world.scope(), session).await.unwrap()[0];
+    assert_eq!(
+        (seat.turns, seat.instance_id),
+        (1, Some(world.host.instance))
+    );
+}
+
+pub(crate) async fn the_working_directory_never_changes(world: &World) {
+    let mut script = world.script();
+    script.offers.resume = false;
+    let harness = world.harness(&script).await;
+    let given = world.path("project");
+    fs::create_dir(&given).unwrap();
+    let mut new = world.on_demand(harness);
+    new.cwd = given.to_str().map(str::to_owned);
+    let id = world.make(&new).await;
+    for _ in 0..2 {
+        let fired = world.fire(id).await;
+        world.take(fired).await;
+    }
+    // A folder that was given is not made again when it is gone: its content is what matters.
+    fs::remove_dir_all(&given).unwrap();
+    let fired = world.fire(id).await;
+    let run = world.take(fired).await;
+    assert_eq!(run.reason.as_deref(), Some("start"), "{run:#?}");
+    assert!(run.message.unwrap().contains("not a folder"));
+    assert!(!given.exists());
+
+    let ledger = world.ledger(&script);
+    let folders: Vec<_> = ledger
+        .events()
+        .filter_map(|event| match event {
+            Event::New(cwd, servers) | Event::Load(cwd, servers) => Some((cwd, servers.len())),
+            _ => None,
+        })
+        .collect();
+    let expected = given.to_str().unwrap().to_owned();
+    assert_eq!(folders, [(&expected, 0), (&expected, 0)]);
+}

@@ -1,0 +1,162 @@
+//! Stopping a server while turns run.
+
+use std::time::Duration;
+
+use daemon::{Daemon, Stopped};
+use model::run::RunStatus;
+use testkit::scripted::{Event, Step};
+
+use crate::world::{World, made, make};
+
+pub(crate) async fn a_turn_that_ends_in_time_is_waited_for(world: &World) {
+    let (began, go_on) = (world.path("began"), world.path("goes on"));
+    let script = world.script().prompt([
+        Step::Touch(began.clone()),
+        Step::WaitFor(go_on.clone()),
+        Step::Echo,
+    ]);
+    let harness = world.harness(&script).await;
+    let session = world.session(harness).await;
+    let daemon = world.daemon();
+    let waker = daemon.waker();
+    let run = world.say(session, "One").await;
+    waker.wake();
+    made(&began).await;
+
+    let stop = tokio::spawn(daemon.stop());
+    // What comes after the wish to stop is not begun.
+    let late = world.say(session, "Two").await;
+    waker.wake();
+    make(&go_on);
+    let stopped = stop.await.unwrap();
+    assert_eq!(
+        stopped,
+        Stopped {
+            finished: 1,
+            handed_back: 0
+        }
+    );
+    assert_eq!(world.run(run).await.status, RunStatus::Succeeded);
+    assert_eq!(world.run(late).await.status, RunStatus::Queued);
+    assert_eq!(world.ledger(&script).prompts(), ["One"]);
+}
+
+pub(crate) async fn a_turn_that_does_not_end_is_handed_back_and_taken_up_again(world: &World) {
+    let began = world.path("began");
+    let script = world
+        .script()
+        .prompt([Step::Echo])
+        .prompt([
+            Step::say("I begin"),
+            Step::Touch(began.clone()),
+            Step::Stall,
+        ])
+        .prompt([Step::say("It is done")]);
+    let harness = world.harness(&script).await;
+    let session = world.session(harness).await;
+    world.turn(session, "One").await;
+
+    let host = world.host_with(|settings, _| settings.stop_deadline = Duration::ZERO);
+    let daemon = Daemon::start(host);
+    let run = world.say(session, "Two").await;
+    daemon.waker().wake();
+    made(&began).await;
+    let stopped = daemon.stop().await;
+    assert_eq!(
+        stopped,
+        Stopped {
+            finished: 0,
+            handed_back: 1
+        }
+    );
+    // By the time that the server has stopped, the books are kept and nothing is alive.
+    crate::invariants::check(world).await;
+    let attempts = world.attempts(run).await;
+    let [first, second] = attempts.as_slice() else {
+        panic!("{attempts:#?}")
+    };
+    assert_eq!(first.status, RunStatus::Stalled);
+    assert_eq!(first.reason.as_deref(), Some("handed_back"));
+    assert_eq!((second.status, second.failures), (RunStatus::Queued, 0));
+    assert!(
+        world
+            .ledger(&script)
+            .events()
+            .any(|event| *event == Event::Cancel)
+    );
+
+    // Another server takes it up at once.
+    let daemon = Daemon::start(world.successor());
+    let second = world.ended(second.id).await;
+    daemon.stop().await;
+    assert_eq!(second.status, RunStatus::Succeeded, "{second:#?}");
+    assert_eq!(second.interrupted_run_id, Some(first.id));
+    let ledger = world.ledger(&script);
+    assert!(ledger.prompts()[2].contains(&first.id.to_string()));
+    let words: Vec<_> = world
+        .words(session)
+        .await
+        .into_iter()
+        .map(|row| row.1)
+        .collect();
+    assert_eq!(
+        words[2..],
+        [
+            "Two",
+            "I begin",
+            "The turn was interrupted: the server stopped and handed it back. It will be taken up \
+             again.",
+            "Attempt 2 begins.",
+            "It is done",
+        ]
+    );
+}
+
+pub(crate) async fn a_turn_that_has_not_come_to_its_prompt_is_handed_back_whole(world: &World) {
+    let began = world.path("began");
+    let mut script = world.script();
+    script.before_open = vec![Step::Touch(began.clone()), Step::Stall];
+    let harness = world.harness(&script).await;
+    let session = world.session(harness).await;
+    let host = world.impatient_host();
+    let daemon = Daemon::start(host);
+    let run = world.say(session, "One").await;
+    daemon.waker().wake();
+    made(&began).await;
+    // A person presses Ctrl-C a second time.
+    daemon.hurry().cancel();
+    assert_eq!(daemon.stop().await.handed_back, 1);
+    crate::invariants::check(world).await;
+
+    script.before_open.clear();
+    script.command().unwrap();
+    let second = world.attempts(run).await.pop().unwrap();
+    let second = world.take(second.id).await;
+    assert_eq!(second.status, RunStatus::Succeeded, "{second:#?}");
+    // The agent had not seen the words, so they are as they were said.
+    assert_eq!(second.interrupted_run_id, None);
+    assert_eq!(world.ledger(&script).prompts(), ["One"]);
+}
+
+pub(crate) async fn an_agent_that_ignores_the_wish_to_stop_does_not_hold_the_server(world: &World) {
+    let began = world.path("began");
+    let mut script = world.script().prompt([
+        Step::say("I begin"),
+        Step::Touch(began.clone()),
+        Step::Stall,
+    ]);
+    script.ignores_cancel = true;
+    script.ignores_end_of_input = true;
+    script.ignores_term = true;
+    let harness = world.harness(&script).await;
+    let session = world.session(harness).await;
+    let mut host = world.impatient_host();
+    host.settings.stop_deadline = Duration::ZERO;
+    let daemon = Daemon::start(host);
+    let run = world.say(session, "One").await;
+    daemon.waker().wake();
+    made(&began).await;
+    assert_eq!(daemon.stop().await.handed_back, 1);
+    crate::invariants::check(world).await;
+    assert_eq!(world.run(run).await.status, RunStatus::Stalled);
+}
