@@ -39,6 +39,7 @@ pub(crate) enum Command {
 
 /// Options that every command takes.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Global options")]
 pub(crate) struct Global {
     /// The data folder [default: matins in the user's data directory]
     #[arg(long, global = true, env = environment::DATA, value_name = "DIR")]

@@ -133,6 +133,8 @@ struct Follower<'a> {
     /// The attempt whose answer is being printed, and how many bytes of it are.
     streamed: (RunId, i64),
     answer: Option<String>,
+    /// Whether the answer's last line is still open.
+    mid_line: bool,
     /// The first failure to print. The run goes on, and is told then.
     broken: Option<OutputError>,
 }
@@ -145,6 +147,7 @@ impl<'a> Follower<'a> {
             waiting: None,
             streamed: (run.id, 0),
             answer: None,
+            mid_line: false,
             broken: None,
         }
     }
@@ -176,17 +179,16 @@ impl<'a> Follower<'a> {
         if self.streamed.0 != run.id {
             self.streamed = (run.id, 0);
         }
+        if let Some(transcript) = &mut self.transcript {
+            let news = transcript.news(&self.app.service).await?;
+            for message in news.iter().filter(|message| message.run_id == Some(run.id)) {
+                self.tell(message);
+            }
+        }
         if run.status == RunStatus::Running && self.app.output.is_watched() {
             let (text, end) = self.app.service.live_text(run.id, self.streamed.1).await?;
             self.streamed.1 = end;
             self.print(&clean(&text));
-        }
-        let Some(transcript) = &mut self.transcript else {
-            return Ok(());
-        };
-        let news = transcript.news(&self.app.service).await?;
-        for message in news.iter().filter(|message| message.run_id == Some(run.id)) {
-            self.tell(message);
         }
         Ok(())
     }
@@ -203,12 +205,23 @@ impl<'a> Follower<'a> {
                 }
                 self.answer = Some(message.content.clone());
             }
-            Who::Tool => output.aside(&format!("[{}]", clean(&message.content))),
-            Who::Aside | Who::Matins => output.aside(&clean(&message.content)),
+            Who::Tool => self.aside(&format!("[{}]", clean(&message.content))),
+            Who::Aside | Who::Matins => self.aside(&clean(&message.content)),
         }
     }
 
+    /// Says something beside the answer, on a line of its own.
+    fn aside(&mut self, text: &str) {
+        if self.mid_line && self.app.output.is_watched() {
+            self.print("\n");
+        }
+        self.app.output.aside(text);
+    }
+
     fn print(&mut self, text: &str) {
+        if let Some(last) = text.chars().next_back() {
+            self.mid_line = last != '\n';
+        }
         if self.broken.is_none()
             && let Err(error) = self.app.output.piece(text)
         {

@@ -181,7 +181,7 @@ async fn equal_distances_begin_on_a_whole_second_after_now() {
     asked.timings = vec![Timing::Every("1s".into())];
     let made = world.service.create_automation(&asked).await.unwrap();
     let first = &made.next_fires[0].shown;
-    assert_eq!(first, "Sat 2026-11-21 09:00:01 +00:00 UTC");
+    assert_eq!(first, "Sat 2026-11-21 09:00:02 +00:00 UTC");
 }
 
 #[tokio::test]
