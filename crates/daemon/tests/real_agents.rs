@@ -35,12 +35,8 @@ async fn ended_well(world: &World, session: SessionId, words: &str) -> Run {
 
 /// The newest answer of the transcript.
 async fn answer(world: &World, session: SessionId) -> String {
-    let words = world.words(session).await.into_iter();
-    words
-        .filter(|(role, _)| role == "assistant")
-        .next_back()
-        .unwrap()
-        .1
+    let mut words = world.words(session).await.into_iter();
+    words.rfind(|(role, _)| role == "assistant").unwrap().1
 }
 
 /// Two turns by two processes, a third in whose middle all processes are killed, and a fourth.
