@@ -4,6 +4,7 @@
 
 mod alone;
 mod automations;
+mod crashes;
 mod demo;
 mod harnesses;
 mod serving;

@@ -4,6 +4,7 @@ use std::{
     io::{BufRead, BufReader, Read},
     path::{Path, PathBuf},
     process::{Child, ChildStdout, Command, Output, Stdio},
+    sync::Arc,
 };
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -13,7 +14,11 @@ use tempfile::TempDir;
 const MATINS: &str = env!("CARGO_BIN_EXE_matins");
 
 pub(crate) struct World {
-    folder: TempDir,
+    folder: Arc<TempDir>,
+    /// The data folder's name.
+    data: &'static str,
+    /// Variables beyond those that every command gets.
+    environment: Vec<(&'static str, String)>,
 }
 
 /// What a command printed, and how it ended.
@@ -43,7 +48,24 @@ impl Done {
 impl World {
     pub(crate) fn new() -> Self {
         Self {
-            folder: tempfile::tempdir().unwrap(),
+            folder: Arc::new(tempfile::tempdir().unwrap()),
+            data: "data",
+            environment: Vec::new(),
+        }
+    }
+
+    /// The same with a variable in the environment of every command.
+    pub(crate) fn with(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.environment.push((name, value.into()));
+        self
+    }
+
+    /// Another instance, with a data folder of its own, of what else is the same.
+    pub(crate) fn beside(&self, data: &'static str) -> Self {
+        Self {
+            folder: Arc::clone(&self.folder),
+            data,
+            environment: self.environment.clone(),
         }
     }
 
@@ -52,7 +74,7 @@ impl World {
     }
 
     pub(crate) fn data(&self) -> PathBuf {
-        self.folder.path().join("data")
+        self.folder.path().join(self.data)
     }
 
     /// A command with an environment of its own, in the test's folder.
@@ -65,6 +87,7 @@ impl World {
             .env("HOME", self.folder.path())
             .env("TZ", "UTC")
             .env("MATINS_DATA", self.data())
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .current_dir(self.folder.path())
             .stdin(Stdio::null());
         command

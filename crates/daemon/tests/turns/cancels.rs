@@ -3,7 +3,7 @@
 use model::run::RunStatus;
 use testkit::scripted::{Event, Step};
 
-use crate::world::{World, made};
+use crate::world::{World, ledger, made, opened};
 
 pub(crate) async fn a_running_turn_is_called_off_at_once(world: &World) {
     let started = world.path("started");
@@ -33,13 +33,12 @@ pub(crate) async fn a_running_turn_is_called_off_at_once(world: &World) {
     assert_eq!(next.status, RunStatus::Succeeded, "{next:#?}");
 
     assert!(
-        world
-            .ledger(&script)
+        ledger(&script)
             .events()
             .any(|event| *event == Event::Cancel)
     );
     // The agent ended its turn itself, so it remembers it.
-    assert_eq!(world.opened(&script), ["new", "resume"]);
+    assert_eq!(opened(&script), ["new", "resume"]);
     let words: Vec<_> = world
         .words(session)
         .await
@@ -95,7 +94,7 @@ pub(crate) async fn a_turn_is_called_off_while_its_agent_starts(world: &World) {
     assert_eq!(world.ended(run).await.status, RunStatus::Cancelled);
     // Nothing of it is alive by the time that it is over, not only some time later.
     crate::invariants::check(world).await;
-    assert!(world.ledger(&script).prompts().is_empty());
+    assert!(ledger(&script).prompts().is_empty());
     daemon.stop().await;
 }
 
@@ -114,6 +113,6 @@ pub(crate) async fn what_waits_is_called_off_without_a_turn(world: &World) {
     // What waited behind them is next.
     assert_eq!(world.run(last).await.status, RunStatus::Queued);
     world.take_turns().await;
-    assert_eq!(world.ledger(&script).prompts(), ["Three"]);
+    assert_eq!(ledger(&script).prompts(), ["Three"]);
     assert_eq!(world.run(last).await.status, RunStatus::Succeeded);
 }

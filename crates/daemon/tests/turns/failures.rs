@@ -9,12 +9,12 @@ use model::{
 use serde_json::json;
 use testkit::scripted::{Crash, Event, Step};
 
-use crate::world::World;
+use crate::world::{World, automation, ledger, on_demand, opened};
 
 pub(crate) async fn a_command_that_is_not_there_uses_up_its_attempts(world: &World) {
     let config = HarnessConfig::new(vec!["/nowhere/agent".into()]);
     let harness = world.harness_with(&config).await;
-    let id = world.make(&world.on_demand(harness)).await;
+    let id = world.make(&on_demand(harness)).await;
     let fired = world.fire(id).await;
     let first = world.take(fired).await;
     for number in 1..3 {
@@ -59,7 +59,7 @@ pub(crate) async fn an_agent_that_ends_before_it_introduces_itself_is_started_ag
     let again = world.take_after_backoff(&attempts[1]).await;
     assert_eq!(again.status, RunStatus::Succeeded, "{again:#?}");
     // No agent had seen the words before: they are sent as they are.
-    assert_eq!(world.ledger(&script).prompts(), ["Go"]);
+    assert_eq!(ledger(&script).prompts(), ["Go"]);
 }
 
 pub(crate) async fn an_agent_that_dies_in_mid_text_is_told_so_when_it_is_asked_again(
@@ -86,7 +86,7 @@ pub(crate) async fn an_agent_that_dies_in_mid_text_is_told_so_when_it_is_asked_a
     assert_eq!(again.status, RunStatus::Succeeded, "{again:#?}");
     assert_eq!(again.interrupted_run_id, Some(crashed.id));
     assert_eq!(again.prompt_ref.unwrap().id, "turn.interrupted");
-    let ledger = world.ledger(&script);
+    let ledger = ledger(&script);
     let prompts = ledger.prompts();
     assert_eq!(prompts[..2], ["One", "Pay the bill"]);
     assert!(
@@ -95,7 +95,7 @@ pub(crate) async fn an_agent_that_dies_in_mid_text_is_told_so_when_it_is_asked_a
         prompts[2]
     );
     assert!(prompts[2].ends_with("\nPay the bill"), "{}", prompts[2]);
-    assert_eq!(world.opened(&script), ["new", "resume", "resume"]);
+    assert_eq!(opened(&script), ["new", "resume", "resume"]);
 
     let transcript = world.transcript(session).await;
     let partial = transcript
@@ -121,7 +121,7 @@ pub(crate) async fn where_the_policy_says_fail_a_crash_in_mid_turn_is_final(worl
         .script()
         .prompt([Step::say("Half"), Step::Crash(Crash::Abort)]);
     let harness = world.harness(&script).await;
-    let mut new = world.on_demand(harness);
+    let mut new = on_demand(harness);
     new.policies.on_crash = OnCrash::Fail;
     let id = world.make(&new).await;
     let fired = world.fire(id).await;
@@ -129,14 +129,14 @@ pub(crate) async fn where_the_policy_says_fail_a_crash_in_mid_turn_is_final(worl
     assert_eq!(run.status, RunStatus::Failed, "{run:#?}");
     assert_eq!(world.attempts(run.id).await.len(), 1);
     assert_eq!(world.automation_of(id).await.consecutive_failures, 1);
-    assert_eq!(world.ledger(&script).prompts().len(), 1);
+    assert_eq!(ledger(&script).prompts().len(), 1);
 }
 
 pub(crate) async fn a_crash_before_the_prompt_is_tried_again_whatever_the_policy(world: &World) {
     let mut script = world.script();
     script.before_open = vec![Step::Crash(Crash::Abort)];
     let harness = world.harness(&script).await;
-    let mut new = world.on_demand(harness);
+    let mut new = on_demand(harness);
     new.policies.on_crash = OnCrash::Fail;
     let id = world.make(&new).await;
     let fired = world.fire(id).await;
@@ -160,7 +160,7 @@ pub(crate) async fn a_sign_in_that_nobody_can_do_is_said_and_not_tried_again(wor
     assert_eq!(world.attempts(run.id).await.len(), 1);
     let notice = world.last_notice(session).await;
     assert!(notice.contains("browser"), "{notice}");
-    assert!(world.ledger(&script).prompts().is_empty());
+    assert!(ledger(&script).prompts().is_empty());
 
     // A harness that names the way signs in, in each process.
     let mut config = HarnessConfig::new(script.command().unwrap());
@@ -170,7 +170,7 @@ pub(crate) async fn a_sign_in_that_nobody_can_do_is_said_and_not_tried_again(wor
         let run = world.turn(session, words).await;
         assert_eq!(run.status, RunStatus::Succeeded, "{run:#?}");
     }
-    let ledger = world.ledger(&script);
+    let ledger = ledger(&script);
     let signed_in = Event::SignedIn("browser".into());
     assert_eq!(
         ledger.events().filter(|event| **event == signed_in).count(),
@@ -187,7 +187,7 @@ pub(crate) async fn another_version_of_the_protocol_is_refused(world: &World) {
         let run = world.turn(session, "Go").await;
         assert_eq!(run.reason.as_deref(), Some("protocol"), "{run:#?}");
         assert_eq!(world.attempts(run.id).await.len(), 1);
-        assert_eq!(world.opened(&script), [] as [&str; 0]);
+        assert_eq!(opened(&script), [] as [&str; 0]);
     }
 }
 
@@ -198,7 +198,7 @@ pub(crate) async fn an_automation_that_fails_again_and_again_pauses_itself(world
         .prompt([Step::Echo])
         .prompt([Step::stop("refusal")]);
     let harness = world.harness(&script).await;
-    let mut new = world.automation(harness, SessionMode::Continuous);
+    let mut new = automation(harness, SessionMode::Continuous);
     new.policies = Policies {
         pause_after_failures: 2,
         retry: Retry {

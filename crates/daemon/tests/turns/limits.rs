@@ -9,13 +9,13 @@ use testkit::{
 };
 use turn::{Orders, execute};
 
-use crate::world::World;
+use crate::world::{World, ledger, on_demand};
 
 /// Takes an automation's turn that may be silent and take as many seconds as said, with an agent that
 /// gets no time to end.
 async fn limited(world: &World, script: &Script, silence: u32, whole: u32) -> RunId {
     let harness = world.harness(script).await;
-    let mut new = world.on_demand(harness);
+    let mut new = on_demand(harness);
     new.policies.inactivity_seconds = silence;
     new.policies.timeout_seconds = whole;
     let id = world.make(&new).await;
@@ -72,8 +72,7 @@ pub(crate) async fn a_silent_agent_that_obeys_is_stopped_and_keeps_its_memory(wo
     )
     .await;
     assert!(
-        world
-            .ledger(&script)
+        ledger(&script)
             .events()
             .any(|event| *event == Event::Cancel)
     );

@@ -3,7 +3,7 @@
 use model::{limits, run::RunStatus};
 use testkit::scripted::{Script, Step};
 
-use crate::world::World;
+use crate::world::{World, opened};
 
 pub(crate) async fn each_stop_reason_is_an_outcome_of_its_own(world: &World) {
     let expected = [
@@ -52,7 +52,7 @@ pub(crate) async fn each_stop_reason_is_an_outcome_of_its_own(world: &World) {
     let run = world.turn(session, "end_turn").await;
     assert_eq!((run.status, run.reason), (RunStatus::Succeeded, None));
     // Whatever the reason, the turn had ended and the agent's session is the seat's memory.
-    let opened = world.opened(&script);
+    let opened = opened(&script);
     assert_eq!(opened, ["new", "resume", "resume", "resume", "resume"]);
 }
 
@@ -122,7 +122,7 @@ pub(crate) async fn an_error_as_answer_fails_the_turn_and_keeps_what_was_said(wo
 
     let run = world.turn(session, "Three").await;
     assert_eq!(run.status, RunStatus::Succeeded, "{run:#?}");
-    assert_eq!(world.opened(&script), ["new", "resume", "resume"]);
+    assert_eq!(opened(&script), ["new", "resume", "resume"]);
 }
 
 pub(crate) async fn an_answer_longer_than_is_kept_is_cut_and_said_so(world: &World) {

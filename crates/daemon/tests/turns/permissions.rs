@@ -7,7 +7,7 @@ use model::{
 };
 use testkit::scripted::{Event, Script, Step};
 
-use crate::world::{World, made};
+use crate::world::{World, ledger, made, on_demand};
 
 fn rule(tool: &str, title: &str, verdict: Verdict) -> PermissionRule {
     PermissionRule {
@@ -17,8 +17,8 @@ fn rule(tool: &str, title: &str, verdict: Verdict) -> PermissionRule {
     }
 }
 
-fn answers(world: &World, script: &Script) -> Vec<String> {
-    let ledger = world.ledger(script);
+fn answers(script: &Script) -> Vec<String> {
+    let ledger = ledger(script);
     let answers = ledger.events().filter_map(|event| match event {
         Event::Answered(answer) => Some(answer.clone()),
         _ => None,
@@ -42,7 +42,7 @@ pub(crate) async fn rules_allow_and_deny_and_what_none_covers_is_denied(world: &
     let mut config = HarnessConfig::new(script.command().unwrap());
     config.permissions = PermissionRules(vec![rule("execute", "ls*", Verdict::Allow)]);
     let harness = world.harness_with(&config).await;
-    let mut new = world.on_demand(harness);
+    let mut new = on_demand(harness);
     new.permissions = PermissionRules(vec![
         rule("*", "format*", Verdict::Deny),
         rule("execute", "*rm*", Verdict::Deny),
@@ -54,7 +54,7 @@ pub(crate) async fn rules_allow_and_deny_and_what_none_covers_is_denied(world: &
     let run = world.take(run).await;
     assert_eq!(run.status, RunStatus::Succeeded, "{run:#?}");
     assert_eq!(
-        answers(world, &script),
+        answers(&script),
         [
             "option-allow_once",
             "option-reject_once",
@@ -98,7 +98,7 @@ pub(crate) async fn a_request_of_a_cancelled_turn_is_answered_cancelled(world: &
     daemon.waker().wake();
     let run = world.ended(run).await;
     assert_eq!(run.status, RunStatus::Cancelled, "{run:#?}");
-    assert_eq!(answers(world, &script), ["cancelled"]);
+    assert_eq!(answers(&script), ["cancelled"]);
     assert_eq!(run.flags.permissions_denied, 0);
     let transcript = world.transcript(session).await;
     let shown = transcript

@@ -5,7 +5,7 @@ use serde_json::json;
 use store::Scope;
 use testkit::scripted::Step;
 
-use crate::world::{World, eventually, make};
+use crate::world::{World, eventually, make, opened};
 
 pub(crate) async fn what_an_agent_does_is_kept_in_its_last_state(world: &World) {
     let plan = |status: &str| {
@@ -112,7 +112,7 @@ pub(crate) async fn what_a_load_replays_is_not_kept_twice(world: &World) {
     let session = world.session(harness).await;
     world.turn(session, "One").await;
     world.turn(session, "Two").await;
-    assert_eq!(world.opened(&script), ["new", "load"]);
+    assert_eq!(opened(&script), ["new", "load"]);
     let words: Vec<_> = world
         .words(session)
         .await

@@ -6,12 +6,12 @@ use model::{Clock as _, harness::HarnessConfig, policy::SessionMode, run::RunSta
 use store::RunFilter;
 use testkit::scripted::Event;
 
-use crate::world::World;
+use crate::world::{World, automation, ledger};
 
 pub(crate) async fn a_continuous_automation_remembers_its_last_turn(world: &World) {
     let script = world.script();
     let harness = world.harness(&script).await;
-    let new = world.automation(harness, SessionMode::Continuous);
+    let new = automation(harness, SessionMode::Continuous);
     let id = world
         .store()
         .create_automation(world.tenant, &new, world.clock.now())
@@ -39,7 +39,7 @@ pub(crate) async fn a_continuous_automation_remembers_its_last_turn(world: &Worl
     assert!(runs.iter().all(|run| run.session_id == Some(session)));
 
     // Two processes: the first made the session, the second took it up again.
-    let ledger = world.ledger(&script);
+    let ledger = ledger(&script);
     let opened: Vec<_> = ledger
         .events()
         .filter_map(|event| match event {
@@ -102,7 +102,7 @@ pub(crate) async fn a_person_and_a_schedule_at_the_same_moment_are_two_turns_in_
     let script = world.script();
     let harness = world.harness(&script).await;
     let session = world.session(harness).await;
-    let mut new = world.automation(harness, SessionMode::Bound);
+    let mut new = automation(harness, SessionMode::Bound);
     new.bound_session_key = Some(format!("web:{session}"));
     world
         .store()
@@ -140,7 +140,7 @@ pub(crate) async fn a_person_and_a_schedule_at_the_same_moment_are_two_turns_in_
         .map(|(role, _)| role)
         .collect();
     assert_eq!(roles, ["user", "assistant", "user", "assistant"]);
-    assert_eq!(world.ledger(&script).prompts().len(), 2);
+    assert_eq!(ledger(&script).prompts().len(), 2);
 }
 
 pub(crate) async fn a_session_that_must_settle_is_not_restored_before_its_time(world: &World) {
@@ -175,10 +175,10 @@ pub(crate) async fn a_session_that_must_settle_is_not_restored_before_its_time(w
             tokio::task::yield_now().await;
         }
         // Its turn has begun, and no agent was started for it.
-        assert_eq!(world.ledger(&script).prompts().len(), 1);
+        assert_eq!(ledger(&script).prompts().len(), 1);
         world.clock.advance(Duration::from_mins(1));
     };
     let (ended, ()) = tokio::join!(turn, advance);
     assert_eq!(ended.status, RunStatus::Succeeded, "{ended:#?}");
-    assert_eq!(world.ledger(&script).prompts(), ["One", "Two"]);
+    assert_eq!(ledger(&script).prompts(), ["One", "Two"]);
 }

@@ -9,14 +9,12 @@ use model::{
 };
 use testkit::scripted::{Crash, Event, OnRestore, Script, Setting, Step};
 
-use crate::world::World;
+use crate::world::{World, ledger, on_demand, opened};
 
 /// What one agent answers for a session that another process has open.
-const BUSY: OnRestoreRefusal = (-32003, "session is in use");
+const BUSY: (i32, &str) = (-32003, "session is in use");
 
-type OnRestoreRefusal = (i32, &'static str);
-
-fn refuse((code, message): OnRestoreRefusal) -> OnRestore {
+fn refuse((code, message): (i32, &str)) -> OnRestore {
     OnRestore::Refuse {
         code,
         message: message.into(),
@@ -53,8 +51,8 @@ pub(crate) async fn a_busy_session_is_waited_for(world: &World) {
     assert_eq!(last.status, RunStatus::Succeeded, "{last:#?}");
 
     // The words reached the agent once and as they were said.
-    assert_eq!(world.ledger(&script).prompts(), ["One", "Two"]);
-    assert_eq!(world.opened(&script), ["new", "resume"]);
+    assert_eq!(ledger(&script).prompts(), ["One", "Two"]);
+    assert_eq!(opened(&script), ["new", "resume"]);
     let words = world.words(session).await;
     let said: Vec<_> = words.iter().filter(|(role, _)| role == "user").collect();
     assert_eq!(said.len(), 2, "{words:#?}");
@@ -69,7 +67,7 @@ pub(crate) async fn a_busy_session_is_waited_for(world: &World) {
 pub(crate) async fn a_lost_session_fails_and_is_never_replaced_silently(world: &World) {
     let script = world.script();
     let harness = world.harness(&script).await;
-    let id = world.make(&world.on_demand(harness)).await;
+    let id = world.make(&on_demand(harness)).await;
     let fired = world.fire(id).await;
     let first = world.take(fired).await;
     fs::remove_file(script.home.join("sessions/scripted-1.json")).unwrap();
@@ -83,7 +81,7 @@ pub(crate) async fn a_lost_session_fails_and_is_never_replaced_silently(world: &
         let notice = world.last_notice(first.session_id.unwrap()).await;
         assert!(notice.contains("the agent does not know it"), "{notice}");
     }
-    assert_eq!(world.opened(&script), ["new"]);
+    assert_eq!(opened(&script), ["new"]);
 
     // A person decides to begin anew; the old conversation stays.
     let now = model::Clock::now(&*world.clock);
@@ -96,7 +94,7 @@ pub(crate) async fn a_lost_session_fails_and_is_never_replaced_silently(world: &
     let anew = world.take(fired).await;
     assert_eq!(anew.status, RunStatus::Succeeded, "{anew:#?}");
     assert_ne!(anew.session_id, first.session_id);
-    assert_eq!(world.opened(&script), ["new", "new"]);
+    assert_eq!(opened(&script), ["new", "new"]);
     assert!(!world.transcript(first.session_id.unwrap()).await.is_empty());
 }
 
@@ -115,7 +113,7 @@ pub(crate) async fn a_refused_restore_of_a_session_that_is_there_fails_and_keeps
     change(&mut script, |script| script.on_restore = OnRestore::Honest);
     let run = world.turn(session, "Three").await;
     assert_eq!(run.status, RunStatus::Succeeded, "{run:#?}");
-    assert_eq!(world.opened(&script), ["new", "resume"]);
+    assert_eq!(opened(&script), ["new", "resume"]);
 }
 
 pub(crate) async fn an_agent_that_cannot_restore_has_one_turn(world: &World) {
@@ -132,7 +130,7 @@ pub(crate) async fn an_agent_that_cannot_restore_has_one_turn(world: &World) {
         notice.contains("neither session/resume nor session/load"),
         "{notice}"
     );
-    assert_eq!(world.opened(&script), ["new"]);
+    assert_eq!(opened(&script), ["new"]);
 }
 
 pub(crate) async fn mode_and_settings_are_applied_again_after_each_restore(world: &World) {
@@ -149,15 +147,12 @@ pub(crate) async fn mode_and_settings_are_applied_again_after_each_restore(world
     ];
     let mut config = HarnessConfig::new(script.command().unwrap());
     config.mode = Some("plan".into());
-    let values = |model: &str, effort: &str| {
-        BTreeMap::from([
-            ("model".to_owned(), model.to_owned()),
-            ("effort".to_owned(), effort.to_owned()),
-        ])
-    };
-    config.settings = values("small", "high");
+    config.settings = BTreeMap::from([
+        ("model".to_owned(), "small".to_owned()),
+        ("effort".to_owned(), "high".to_owned()),
+    ]);
     let harness = world.harness_with(&config).await;
-    let mut new = world.on_demand(harness);
+    let mut new = on_demand(harness);
     // The automation's own go before those of the harness.
     new.settings = SeatSettings {
         mode: Some("code".into()),
@@ -171,7 +166,7 @@ pub(crate) async fn mode_and_settings_are_applied_again_after_each_restore(world
     }
 
     // What each process was set to when it was prompted.
-    let ledger = world.ledger(&script);
+    let ledger = ledger(&script);
     let (mut mode, mut values) = (String::new(), BTreeMap::new());
     let mut prompted = 0;
     for event in ledger.events() {
@@ -208,7 +203,7 @@ pub(crate) async fn a_setting_that_the_agent_does_not_have_fails_before_the_prom
     let run = world.turn(session, "One").await;
     assert_eq!(run.reason.as_deref(), Some("settings"), "{run:#?}");
     assert_eq!(world.attempts(run.id).await.len(), 1);
-    assert!(world.ledger(&script).prompts().is_empty());
+    assert!(ledger(&script).prompts().is_empty());
     let notice = world.last_notice(session).await;
     assert!(
         notice.contains("yolo") && notice.contains("ask"),
@@ -232,7 +227,7 @@ pub(crate) async fn a_session_whose_first_turn_crashed_is_no_memory(world: &Worl
     let attempts = world.attempts(run.id).await;
     let again = world.take_after_backoff(&attempts[1]).await;
     assert_eq!(again.status, RunStatus::Succeeded, "{again:#?}");
-    assert_eq!(world.opened(&script), ["new", "new"]);
+    assert_eq!(opened(&script), ["new", "new"]);
     let seat = &world.store().seats(world.scope(), session).await.unwrap()[0];
     assert_eq!(
         (seat.turns, seat.instance_id),
@@ -246,7 +241,7 @@ pub(crate) async fn the_working_directory_never_changes(world: &World) {
     let harness = world.harness(&script).await;
     let given = world.path("project");
     fs::create_dir(&given).unwrap();
-    let mut new = world.on_demand(harness);
+    let mut new = on_demand(harness);
     new.cwd = given.to_str().map(str::to_owned);
     let id = world.make(&new).await;
     for _ in 0..2 {
@@ -261,7 +256,7 @@ pub(crate) async fn the_working_directory_never_changes(world: &World) {
     assert!(run.message.unwrap().contains("not a folder"));
     assert!(!given.exists());
 
-    let ledger = world.ledger(&script);
+    let ledger = ledger(&script);
     let folders: Vec<_> = ledger
         .events()
         .filter_map(|event| match event {

@@ -6,7 +6,7 @@ use daemon::{Daemon, Stopped};
 use model::run::RunStatus;
 use testkit::scripted::{Event, Step};
 
-use crate::world::{World, made, make};
+use crate::world::{World, ledger, made, make};
 
 pub(crate) async fn a_turn_that_ends_in_time_is_waited_for(world: &World) {
     let (began, go_on) = (world.path("began"), world.path("goes on"));
@@ -38,7 +38,7 @@ pub(crate) async fn a_turn_that_ends_in_time_is_waited_for(world: &World) {
     );
     assert_eq!(world.run(run).await.status, RunStatus::Succeeded);
     assert_eq!(world.run(late).await.status, RunStatus::Queued);
-    assert_eq!(world.ledger(&script).prompts(), ["One"]);
+    assert_eq!(ledger(&script).prompts(), ["One"]);
 }
 
 pub(crate) async fn a_turn_that_does_not_end_is_handed_back_and_taken_up_again(world: &World) {
@@ -79,8 +79,7 @@ pub(crate) async fn a_turn_that_does_not_end_is_handed_back_and_taken_up_again(w
     assert_eq!(first.reason.as_deref(), Some("handed_back"));
     assert_eq!((second.status, second.failures), (RunStatus::Queued, 0));
     assert!(
-        world
-            .ledger(&script)
+        ledger(&script)
             .events()
             .any(|event| *event == Event::Cancel)
     );
@@ -91,7 +90,7 @@ pub(crate) async fn a_turn_that_does_not_end_is_handed_back_and_taken_up_again(w
     daemon.stop().await;
     assert_eq!(second.status, RunStatus::Succeeded, "{second:#?}");
     assert_eq!(second.interrupted_run_id, Some(first.id));
-    let ledger = world.ledger(&script);
+    let ledger = ledger(&script);
     assert!(ledger.prompts()[2].contains(&first.id.to_string()));
     let words: Vec<_> = world
         .words(session)
@@ -135,7 +134,7 @@ pub(crate) async fn a_turn_that_has_not_come_to_its_prompt_is_handed_back_whole(
     assert_eq!(second.status, RunStatus::Succeeded, "{second:#?}");
     // The agent had not seen the words, so they are as they were said.
     assert_eq!(second.interrupted_run_id, None);
-    assert_eq!(world.ledger(&script).prompts(), ["One"]);
+    assert_eq!(ledger(&script).prompts(), ["One"]);
 }
 
 pub(crate) async fn an_agent_that_ignores_the_wish_to_stop_does_not_hold_the_server(world: &World) {

@@ -52,7 +52,7 @@ pub(crate) struct World {
     pub(crate) clock: Arc<FakeClock>,
     pub(crate) host: Host,
     pub(crate) tenant: TenantId,
-    pub(crate) database: TestDatabase,
+    _database: TestDatabase,
 }
 
 impl World {
@@ -119,7 +119,7 @@ impl World {
             clock,
             host,
             tenant,
-            database,
+            _database: database,
         }
     }
 
@@ -184,33 +184,6 @@ impl World {
         id
     }
 
-    /// An automation that is due at 08:00 UTC each day, ten seconds from the beginning.
-    pub(crate) fn automation(&self, harness: HarnessId, mode: SessionMode) -> NewAutomation {
-        NewAutomation {
-            name: "daily monitor".into(),
-            prompt: "Check the logs".into(),
-            harness,
-            cwd: None,
-            session_mode: mode,
-            bound_session_key: None,
-            policies: Policies::default(),
-            settings: SeatSettings::default(),
-            permissions: PermissionRules::default(),
-            triggers: vec![Spec::Cron {
-                expression: "0 8 * * *".into(),
-                zone: "UTC".into(),
-            }],
-        }
-    }
-
-    /// A continuous automation that is fired on demand alone.
-    pub(crate) fn on_demand(&self, harness: HarnessId) -> NewAutomation {
-        NewAutomation {
-            triggers: Vec::new(),
-            ..self.automation(harness, SessionMode::Continuous)
-        }
-    }
-
     /// Fires what is due.
     pub(crate) async fn fire_due(&self) {
         daemon::scheduler::tick(&self.host, self.clock.now())
@@ -263,12 +236,6 @@ impl World {
         let transcript = self.transcript(session).await.into_iter();
         let shown = transcript.filter(|row| matches!(row.kind.as_str(), "message" | "notice"));
         shown.map(|row| (row.role, row.content)).collect()
-    }
-
-    pub(crate) fn ledger(&self, script: &Script) -> Ledger {
-        let ledger = Ledger::read(&script.ledger()).unwrap();
-        ledger.check_disjoint().unwrap();
-        ledger
     }
 
     /// The host with other knobs.
@@ -382,18 +349,6 @@ impl World {
         self.take(run.id).await
     }
 
-    /// How the agents of a script got their sessions, in order.
-    pub(crate) fn opened(&self, script: &Script) -> Vec<&'static str> {
-        let ledger = self.ledger(script);
-        let opened = ledger.events().filter_map(|event| match event {
-            Event::New(..) => Some("new"),
-            Event::Resume(..) => Some("resume"),
-            Event::Load(..) => Some("load"),
-            _ => None,
-        });
-        opened.collect()
-    }
-
     /// The words of the newest notice of a session.
     pub(crate) async fn last_notice(&self, session: SessionId) -> String {
         let transcript = self.transcript(session).await;
@@ -464,4 +419,49 @@ pub(crate) fn make(path: &Path) {
 /// The instant that a text names.
 pub(crate) fn at(text: &str) -> Timestamp {
     text.parse().unwrap()
+}
+
+/// An automation that is due at 08:00 UTC each day, ten seconds from the beginning.
+pub(crate) fn automation(harness: HarnessId, mode: SessionMode) -> NewAutomation {
+    NewAutomation {
+        name: "daily monitor".into(),
+        prompt: "Check the logs".into(),
+        harness,
+        cwd: None,
+        session_mode: mode,
+        bound_session_key: None,
+        policies: Policies::default(),
+        settings: SeatSettings::default(),
+        permissions: PermissionRules::default(),
+        triggers: vec![Spec::Cron {
+            expression: "0 8 * * *".into(),
+            zone: "UTC".into(),
+        }],
+    }
+}
+
+/// A continuous automation that is fired on demand alone.
+pub(crate) fn on_demand(harness: HarnessId) -> NewAutomation {
+    NewAutomation {
+        triggers: Vec::new(),
+        ..automation(harness, SessionMode::Continuous)
+    }
+}
+
+pub(crate) fn ledger(script: &Script) -> Ledger {
+    let ledger = Ledger::read(&script.ledger()).unwrap();
+    ledger.check_disjoint().unwrap();
+    ledger
+}
+
+/// How the agents of a script got their sessions, in order.
+pub(crate) fn opened(script: &Script) -> Vec<&'static str> {
+    let ledger = ledger(script);
+    let opened = ledger.events().filter_map(|event| match event {
+        Event::New(..) => Some("new"),
+        Event::Resume(..) => Some("resume"),
+        Event::Load(..) => Some("load"),
+        _ => None,
+    });
+    opened.collect()
 }

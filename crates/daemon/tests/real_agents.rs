@@ -1,0 +1,126 @@
+//! Real agents remember through the product's own path, with every process of theirs dead in between.
+
+#![expect(clippy::unwrap_used, reason = "tests and their helpers")]
+
+#[path = "turns/world.rs"]
+#[expect(dead_code, reason = "what the scenarios use beside")]
+mod world;
+
+use std::path::Path;
+
+use daemon::Daemon;
+use model::{SessionId, entity::Run, harness::HarnessConfig, run::RunStatus};
+use rustix::process::{Signal, kill_process};
+use testkit::{acp_lines::Launch, model_server::ModelServer, processes::marked, real_agents};
+
+use world::{Database, World, eventually};
+
+/// What tells one agent from another for these tests: how it is started.
+type Start = fn(&ModelServer, &Path) -> anyhow::Result<Launch>;
+
+fn config(launch: &Launch) -> HarnessConfig {
+    let program = launch.command.to_str().unwrap().to_owned();
+    let command = [program].into_iter().chain(launch.args.clone()).collect();
+    let mut config = HarnessConfig::new(command);
+    config.env = launch.env.iter().cloned().collect();
+    config
+}
+
+async fn ended_well(world: &World, session: SessionId, words: &str) -> Run {
+    let run = world.turn(session, words).await;
+    assert_eq!(run.status, RunStatus::Succeeded, "{run:#?}");
+    assert_eq!(marked(&run.id.to_string()).unwrap(), []);
+    run
+}
+
+/// The newest answer of the transcript.
+async fn answer(world: &World, session: SessionId) -> String {
+    let mut words = world.words(session).await.into_iter();
+    words.rfind(|(role, _)| role == "assistant").unwrap().1
+}
+
+/// Two turns by two processes, a third in whose middle all processes are killed, and a fourth.
+async fn remembers(database: Database, start: Start) {
+    let server = ModelServer::start().await.unwrap();
+    let world = World::new(database).await;
+    let home = world.path("home");
+    std::fs::create_dir(&home).unwrap();
+    let launch = start(&server, &home).unwrap();
+    let harness = world.harness_with(&config(&launch)).await;
+    let session = world.session(harness).await;
+
+    ended_well(&world, session, "Remember the heron.").await;
+    ended_well(&world, session, "What was it?").await;
+    let said = answer(&world, session).await;
+    assert!(
+        said.contains("[1] Remember the heron. [2] What was it?"),
+        "{said}"
+    );
+    let known = world.store().seats(world.scope(), session).await.unwrap();
+    let memory = known[0].acp_session_id.clone().unwrap();
+
+    // The model is asked and does not answer; then nothing of the agent is left.
+    server.hold(true);
+    let daemon = Daemon::start(world.host.clone());
+    let calls = server.seen().len();
+    let crashed = world.say(session, "Go on.").await;
+    daemon.waker().wake();
+    eventually("a call of the model", async || {
+        (server.seen().len() > calls).then_some(())
+    })
+    .await;
+    let processes = marked(&crashed.to_string()).unwrap();
+    let guards = |arg: &String| arg == "guard";
+    let own = processes
+        .iter()
+        .filter(|process| !process.command.get(1).is_some_and(guards));
+    let mut killed = 0;
+    for process in own {
+        // One may be gone already with another that was killed before it.
+        killed += u32::from(kill_process(process.pid, Signal::KILL).is_ok());
+    }
+    assert!(killed > 0, "{processes:#?}");
+    let crashed = world.ended(crashed).await;
+    assert_eq!(
+        crashed.reason.as_deref(),
+        Some("agent_exited"),
+        "{crashed:#?}"
+    );
+    assert_eq!(marked(&crashed.id.to_string()).unwrap(), []);
+    server.hold(false);
+
+    let next = world.attempts(crashed.id).await.pop().unwrap();
+    world.clock.set(next.not_before.unwrap());
+    daemon.waker().wake();
+    let next = world.ended(next.id).await;
+    assert_eq!(next.status, RunStatus::Succeeded, "{next:#?}");
+    assert_eq!(next.interrupted_run_id, Some(crashed.id));
+    daemon.stop().await;
+    // The first words are still there, and the agent knows that it was interrupted.
+    let said = answer(&world, session).await;
+    assert!(said.contains("[1] Remember the heron."), "{said}");
+    let shown = server.seen().pop().unwrap();
+    assert!(shown.body.to_string().contains(&crashed.id.to_string()));
+    let known = world.store().seats(world.scope(), session).await.unwrap();
+    assert_eq!(known[0].acp_session_id, Some(memory));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn goose_remembers_and_goes_on_after_it_was_killed_on_sqlite() {
+    remembers(Database::Sqlite, real_agents::goose).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn goose_remembers_and_goes_on_after_it_was_killed_on_postgres() {
+    remembers(Database::Postgres, real_agents::goose).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn codex_remembers_and_goes_on_after_it_was_killed_on_sqlite() {
+    remembers(Database::Sqlite, real_agents::codex).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn codex_remembers_and_goes_on_after_it_was_killed_on_postgres() {
+    remembers(Database::Postgres, real_agents::codex).await;
+}
