@@ -124,24 +124,13 @@ behaviours! {
             a_newer_database_is_refused_and_left_alone,
             the_database_of_another_application_is_refused_and_left_alone,
         ]
-        sessions: [
-            a_move_that_its_state_does_not_allow_names_the_state,
-            another_tenants_session_is_as_if_it_were_not_there,
-            a_key_names_one_session_of_a_tenant,
-            a_session_without_a_folder_gets_one_of_its_own,
-            pausing_holds_what_is_queued_and_lets_a_turn_go_on,
-            a_claimed_run_whose_session_is_paused_waits_again,
-            resuming_starts_what_waited_in_its_order,
-            a_draft_holds_its_inputs_until_it_is_enabled,
-            closing_a_session_calls_off_what_waits_and_lets_a_turn_end,
-            a_claimed_run_whose_session_is_closed_is_called_off,
-            a_closed_session_gets_no_further_attempt,
-            holding_a_run_lets_the_automations_next_one_start,
-            bound_automations_of_people_block_deleting,
-            system_jobs_and_other_threads_never_block_deleting,
-            a_continuous_automation_lets_go_of_a_deleted_session,
-            deleting_a_session_lets_the_automations_next_run_start,
-            a_seat_and_its_memory_go_with_the_session,
+        without_locks: [
+            schedulers_that_race_fire_each_instant_once,
+            people_who_race_get_one_seat_in_turn,
+            fires_that_race_keep_the_overlap,
+            workers_that_race_claim_each_run_once,
+            an_end_that_races_with_a_stall_has_one_winner,
+            everything_at_once_breaks_nothing,
         ]
         say: [
             a_closed_session_refuses_words,
@@ -216,11 +205,43 @@ behaviours! {
             the_first_turn_pins_its_seat_and_its_end_decides,
             the_rules_of_the_harness_and_the_automation_hold_together,
         ]
-        heartbeat: [
-            a_run_of_another_worker_is_lost,
-            a_run_that_is_over_is_lost,
-            a_run_that_was_called_off_is_told_why,
-            each_run_of_a_worker_gets_its_own_answer,
+        retry: [
+            a_fresh_heartbeat_is_not_stalled,
+            a_heartbeat_between_the_look_and_the_lock_saves_the_run,
+            a_lost_worker_leaves_its_text_and_the_next_attempt,
+            an_interrupted_prompt_is_never_sent_again_blindly,
+            what_the_agent_never_saw_is_sent_as_it_was,
+            attempts_are_used_up,
+            an_answer_is_never_tried_again,
+            on_crash_fail_gives_up_what_may_have_been_prompted,
+            a_backoff_does_not_hold_the_seat,
+            a_backoff_that_is_over_goes_first_though_no_sweep_saw_it,
+            a_run_that_is_handed_back_uses_up_no_attempt,
+            a_handed_back_run_waits_behind_people,
+            a_worker_that_is_known_to_be_gone_is_not_waited_for,
+            a_lost_run_that_was_called_off_is_not_tried_again,
+            a_retry_of_an_exclusive_automation_waits_for_its_other_run,
+        ]
+        sweep: [
+            what_was_left_behind_starts_and_counts_as_a_fault,
+            a_backoff_that_is_over_is_no_fault,
+            what_is_held_stays,
+            more_than_one_look_takes_is_swept_at_once,
+            of_an_exclusive_automation_one_starts,
+        ]
+        events: [
+            a_log_is_read_on_from_a_number,
+            a_move_of_a_session_is_in_its_log,
+            numbers_have_no_gap_and_follow_commits,
+            what_is_undone_takes_no_number,
+        ]
+        cancel: [
+            what_is_over_cannot_be_called_off,
+            another_tenants_run_is_as_if_it_were_not_there,
+            a_waiting_run_is_called_off_at_once_and_makes_room,
+            an_executed_run_is_only_asked_to_stop,
+            all_of_a_session_are_called_off_and_none_starts_instead,
+            calling_one_off_lets_the_automations_next_one_start,
         ]
         record: [
             an_attempt_that_is_over_writes_nothing,
@@ -241,43 +262,30 @@ behaviours! {
             failures_that_are_tried_again_count_once,
             the_end_and_the_next_start_are_one_transaction,
         ]
-        retry: [
-            a_fresh_heartbeat_is_not_stalled,
-            a_heartbeat_between_the_look_and_the_lock_saves_the_run,
-            a_lost_worker_leaves_its_text_and_the_next_attempt,
-            an_interrupted_prompt_is_never_sent_again_blindly,
-            what_the_agent_never_saw_is_sent_as_it_was,
-            attempts_are_used_up,
-            an_answer_is_never_tried_again,
-            on_crash_fail_gives_up_what_may_have_been_prompted,
-            a_backoff_does_not_hold_the_seat,
-            a_backoff_that_is_over_goes_first_though_no_sweep_saw_it,
-            a_run_that_is_handed_back_uses_up_no_attempt,
-            a_handed_back_run_waits_behind_people,
-            a_worker_that_is_known_to_be_gone_is_not_waited_for,
-            a_lost_run_that_was_called_off_is_not_tried_again,
-            a_retry_of_an_exclusive_automation_waits_for_its_other_run,
+        heartbeat: [
+            a_run_of_another_worker_is_lost,
+            a_run_that_is_over_is_lost,
+            a_run_that_was_called_off_is_told_why,
+            each_run_of_a_worker_gets_its_own_answer,
         ]
-        cancel: [
-            what_is_over_cannot_be_called_off,
-            another_tenants_run_is_as_if_it_were_not_there,
-            a_waiting_run_is_called_off_at_once_and_makes_room,
-            an_executed_run_is_only_asked_to_stop,
-            all_of_a_session_are_called_off_and_none_starts_instead,
-            calling_one_off_lets_the_automations_next_one_start,
-        ]
-        events: [
-            a_log_is_read_on_from_a_number,
-            a_move_of_a_session_is_in_its_log,
-            numbers_have_no_gap_and_follow_commits,
-            what_is_undone_takes_no_number,
-        ]
-        sweep: [
-            what_was_left_behind_starts_and_counts_as_a_fault,
-            a_backoff_that_is_over_is_no_fault,
-            what_is_held_stays,
-            more_than_one_look_takes_is_swept_at_once,
-            of_an_exclusive_automation_one_starts,
+        sessions: [
+            a_move_that_its_state_does_not_allow_names_the_state,
+            another_tenants_session_is_as_if_it_were_not_there,
+            a_key_names_one_session_of_a_tenant,
+            a_session_without_a_folder_gets_one_of_its_own,
+            pausing_holds_what_is_queued_and_lets_a_turn_go_on,
+            a_claimed_run_whose_session_is_paused_waits_again,
+            resuming_starts_what_waited_in_its_order,
+            a_draft_holds_its_inputs_until_it_is_enabled,
+            closing_a_session_calls_off_what_waits_and_lets_a_turn_end,
+            a_claimed_run_whose_session_is_closed_is_called_off,
+            a_closed_session_gets_no_further_attempt,
+            holding_a_run_lets_the_automations_next_one_start,
+            bound_automations_of_people_block_deleting,
+            system_jobs_and_other_threads_never_block_deleting,
+            a_continuous_automation_lets_go_of_a_deleted_session,
+            deleting_a_session_lets_the_automations_next_run_start,
+            a_seat_and_its_memory_go_with_the_session,
         ]
         lists: [
             lists_hold_nothing_of_another_tenant,
@@ -290,14 +298,6 @@ behaviours! {
         ]
         sequences: [
             a_random_sequence_keeps_the_invariants,
-        ]
-        without_locks: [
-            schedulers_that_race_fire_each_instant_once,
-            people_who_race_get_one_seat_in_turn,
-            fires_that_race_keep_the_overlap,
-            workers_that_race_claim_each_run_once,
-            an_end_that_races_with_a_stall_has_one_winner,
-            everything_at_once_breaks_nothing,
         ]
     }
     sqlite {

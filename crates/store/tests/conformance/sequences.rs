@@ -88,10 +88,11 @@ impl Sequence<'_> {
         self.stage.wait(seconds);
         self.stage.clock.advance(Duration::from_millis(1));
         match self.chance.below(24) {
-            0 => self.make_session().await,
-            1 => self.make_automation().await,
-            2..=4 => self.say().await,
-            5 | 6 => self.fire().await,
+            // Few of them, so that they get into each other's way.
+            0 if self.sessions.len() < 3 => self.make_session().await,
+            1 if self.automations.len() < 4 => self.make_automation().await,
+            0 | 2 | 3 => self.say().await,
+            1 | 4..=6 => self.fire().await,
             7 => format!("fire_due {:?}", self.stage.fire_due().await),
             8 | 9 => self.claim().await,
             10..=12 => self.begin().await,
@@ -121,9 +122,22 @@ impl Sequence<'_> {
 
     async fn make_automation(&mut self) -> String {
         self.made += 1;
-        let mode = SessionMode::ALL[self.chance.below(3)];
+        let modes = [
+            SessionMode::Fresh,
+            SessionMode::Fresh,
+            SessionMode::Continuous,
+            SessionMode::Bound,
+        ];
+        let mode = modes[self.chance.below(modes.len())];
         let overlaps: &[Overlap] = match mode {
-            SessionMode::Fresh => Overlap::ALL,
+            SessionMode::Fresh => &[
+                Overlap::Queue,
+                Overlap::Queue,
+                Overlap::Queue,
+                Overlap::Skip,
+                Overlap::CancelRunning,
+                Overlap::Allow,
+            ],
             SessionMode::Continuous => &[Overlap::Queue, Overlap::Skip, Overlap::CancelRunning],
             SessionMode::Bound => &[Overlap::Queue, Overlap::Skip],
         };
@@ -221,7 +235,13 @@ impl Sequence<'_> {
 
     async fn move_session(&mut self) -> String {
         let all = self.stage.store.sessions(Scope::System, None, None, 1000);
-        let all: Vec<_> = all.await.unwrap();
+        let mut all = all.await.unwrap();
+        if self.chance.below(3) > 0 {
+            let runs = self.runs().await;
+            let mut open = runs.iter().filter(|run| !run.status.is_over());
+            let open: BTreeSet<_> = open.by_ref().filter_map(|run| run.session_id).collect();
+            all.retain(|session| open.contains(&session.id));
+        }
         let Some(session) = self.chance.pick(&all) else {
             return self.make_session().await;
         };
