@@ -14,6 +14,9 @@ use crate::{Error, Host, StoreLedger, watchdog::Watch};
 /// tell.
 const LOOK: Duration = Duration::from_millis(250);
 
+/// How often a turn asks what is wanted of it.
+const BEAT: Duration = Duration::from_secs(1);
+
 /// Takes the turn of a run in this process, and of the attempts that follow it, while others may be at
 /// work beside. It waits while the seat is busy. Gives the last attempt, over or, when `stop` came
 /// first, as it stands.
@@ -37,23 +40,36 @@ pub async fn take_one(host: &Host, run: RunId, stop: CancellationToken) -> Resul
                     hand_back: stop.clone(),
                     beat: Arc::new(Notify::new()),
                 };
-                execute(&ledger, &host.agents, run.id, &orders).await?;
+                tokio::select! {
+                    ended = execute(&ledger, &host.agents, run.id, &orders) => {
+                        ended?;
+                    }
+                    () = ask_often(&orders.beat) => {}
+                }
             }
         }
         run = newest_attempt(host, &run).await?;
         if run.status.is_over() || stop.is_cancelled() {
             return Ok(run);
         }
-        if run.status != RunStatus::Queued {
-            tokio::select! {
-                () = sleep(LOOK) => {}
-                () = stop.cancelled() => {}
-            }
-            // Without a server nobody else sees that a backoff is over or a worker is lost.
-            watch.look(host, host.now()).await?;
-            host.store.promote_due(host.now()).await?;
-            run = newest_attempt(host, &run).await?;
+        // A queued run that could not be claimed is about to be taken by somebody else, or its agent's
+        // memory lies on another instance.
+        tokio::select! {
+            () = sleep(LOOK) => {}
+            () = stop.cancelled() => {}
         }
+        // Without a server nobody else sees that a backoff is over or a worker is lost.
+        watch.look(host, host.now()).await?;
+        host.store.promote_due(host.now()).await?;
+        run = newest_attempt(host, &run).await?;
+    }
+}
+
+/// Makes the turn ask often whether it is to be called off: nobody can wake this process.
+async fn ask_often(beat: &Notify) {
+    loop {
+        sleep(BEAT).await;
+        beat.notify_one();
     }
 }
 

@@ -202,9 +202,9 @@ impl Store {
             tx.execute(sql!("automations/set_failures"), params![id, 0_i64, now])
                 .await?;
             for trigger in triggers(tx, id).await? {
-                // Not before what was dealt with, though the clock may have been set back.
-                let after = trigger.last_scheduled_for.map_or(now, |last| last.max(now));
-                let due = next_due(trigger.id, &trigger.spec, &automation.policies, after)?;
+                // From now, though the clock may have been ahead and set back: an instant that has its
+                // row gets no second one, and all others are due.
+                let due = next_due(trigger.id, &trigger.spec, &automation.policies, now)?;
                 tx.execute(
                     sql!("triggers/set_next"),
                     params![

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use model::{
-    AutomationId, TenantId, Timestamp,
+    AutomationId, TenantId, Timestamp, TriggerId,
     automation::{AutomationEvent, AutomationState},
     entity::Trigger,
     lifecycle::Lifecycle,
@@ -117,11 +117,16 @@ impl Store {
         }
         fired.triggers += 1;
         fired.more |= plan.next.is_some_and(|due| due.fire_at <= now);
-        if let Some(stretch) = plan.missed {
+        if let Some(stretch) = plan.missed
+            && !occurred(tx, trigger.id, stretch.first).await?
+        {
             fired.missed += stretch.count;
             miss(self, tx, &automation, trigger.id, stretch, now).await?;
         }
         for scheduled_for in plan.occurrences {
+            if occurred(tx, trigger.id, scheduled_for).await? {
+                continue;
+            }
             // A continuous automation's first occurrence makes the session of the second.
             let automation = automations::lock_any(tx, automation.id).await?;
             occur(self, tx, &automation, trigger.id, scheduled_for, now).await?;
@@ -172,4 +177,12 @@ impl Store {
             .optional("at")?;
         Ok([trigger, backoff].into_iter().flatten().min())
     }
+}
+
+/// Whether an instant of a trigger has its row already.
+async fn occurred(tx: &mut Tx, trigger: TriggerId, instant: Timestamp) -> Result<bool, Error> {
+    let row = tx
+        .fetch_one(sql!("runs/occurred"), params![trigger, instant])
+        .await?;
+    Ok(row.get("occurred")?)
 }
