@@ -231,7 +231,8 @@ impl Turn<'_> {
             guard: self.agents.guard.clone(),
             marker: assignment.run.id.to_string(),
             limits: Limits {
-                start: Duration::from_secs(config.start_seconds.into()),
+                // Nobody renews the lease of an agent that is still starting.
+                start: Duration::from_secs(config.start_seconds.into()).min(self.agents.lease / 2),
                 restore: Duration::from_secs(config.restore_seconds.into()),
                 ..Limits::default()
             },
