@@ -1,7 +1,11 @@
 //! Calling turns off.
 
 use model::run::RunStatus;
-use testkit::scripted::{Event, Step};
+use rustix::process::{Signal, kill_process};
+use testkit::{
+    processes::marked,
+    scripted::{Event, Step},
+};
 
 use crate::world::{World, ledger, made, opened};
 
@@ -89,6 +93,10 @@ pub(crate) async fn a_turn_is_called_off_while_its_agent_starts(world: &World) {
     let run = world.say(session, "One").await;
     daemon.waker().wake();
     made(&started).await;
+    // Even where the guard is not quick to kill.
+    let guard = marked(&run.to_string()).unwrap().into_iter();
+    let mut guard = guard.filter(|process| process.command[1] == "guard");
+    kill_process(guard.next().unwrap().pid, Signal::STOP).unwrap();
     world.cancel(run, "not wanted").await;
     daemon.waker().wake();
     assert_eq!(world.ended(run).await.status, RunStatus::Cancelled);
