@@ -289,13 +289,14 @@ pub(crate) async fn a_paused_automation_fires_nothing_and_goes_on_from_now(db: &
     );
 }
 
-pub(crate) async fn a_clock_that_was_set_back_makes_no_instant_due_again(db: &TestStore) {
+pub(crate) async fn an_instant_that_comes_again_gets_no_second_row(db: &TestStore) {
     let stage = Stage::set(db).await;
     let automation = stage
         .triggered("report", SessionMode::Fresh, &[hourly()])
         .await;
     stage.clock.set(at("2026-05-04T10:00:00Z"));
     stage.fire_due().await;
+    // The clock is set back, and a person has the schedule worked out anew.
     stage.clock.set(at("2026-05-04T09:59:00Z"));
     let paused = stage
         .store
@@ -306,7 +307,14 @@ pub(crate) async fn a_clock_that_was_set_back_makes_no_instant_due_again(db: &Te
         .resume_automation(stage.scope(), automation, stage.now());
     resumed.await.unwrap();
     let next = stage.trigger(automation).await.next_fire_at;
-    assert_eq!(next, Some(at("2026-05-04T11:00:00Z")));
+    assert_eq!(next, Some(at("2026-05-04T10:00:00Z")));
+
+    stage.clock.set(at("2026-05-04T10:00:00Z"));
+    assert_eq!(stage.fire_due().await.occurrences, 0);
+    assert_eq!(stage.runs_of(automation).await.len(), 1);
+    stage.clock.set(at("2026-05-04T11:00:00Z"));
+    assert_eq!(stage.fire_due().await.occurrences, 1);
+    assert_eq!(stage.runs_of(automation).await.len(), 2);
 }
 
 pub(crate) async fn a_due_trigger_of_a_paused_automation_is_stopped(db: &TestStore) {
