@@ -15,6 +15,7 @@ use model::{
     schedule::{QuietHours, Spec},
     session::{SessionEvent, SessionType},
 };
+use store::database::Dialect;
 use store::{Fired, Scope, params};
 
 use crate::{
@@ -135,19 +136,20 @@ pub(crate) async fn what_cannot_be_written_leaves_its_trigger_due(db: &TestStore
         .triggered("report", SessionMode::Fresh, &[hourly()])
         .await;
     let trigger = stage.trigger(automation).await;
-    // A row of the same occurrence is there already, under another input.
-    let sql = "insert into agent_runs (id, tenant_id, input_id, attempt, status, origin, priority, \
-        automation_id, trigger_id, scheduled_for, exclusive, content, reason, input_at, created_at, \
-        ended_at) values ($1, $2, $3, 1, 'skipped', 'occurrence', 1, $4, $5, $6, $7, '', 'x', $6, $6, $6)";
+    // The run's session cannot be made, which is found only after the trigger was moved on.
+    let sql = match db.database.dialect() {
+        Dialect::Sqlite => {
+            "create trigger refuse before insert on agent_sessions begin select raise(abort, 'no'); end"
+        }
+        Dialect::Postgres => "create rule refuse as on insert to agent_sessions do instead nothing",
+    };
+    db.run(Scope::System, sql, params![]).await.unwrap();
     let due = at("2026-05-04T10:00:00Z");
-    let (id, input) = (crate::fixtures::id(), crate::fixtures::id());
-    let params = params![id, stage.tenant, input, automation, trigger.id, due, false];
-    db.run(Scope::System, sql, params).await.unwrap();
     stage.clock.set(due);
     let fired = stage.store.fire_due(Scope::System, due).await;
     assert!(fired.is_err(), "{fired:?}");
     assert_eq!(stage.trigger(automation).await, trigger);
-    assert_eq!(db.count(Scope::System, "agent_sessions").await, 0);
+    assert_eq!(stage.runs_of(automation).await.len(), 0);
 }
 
 pub(crate) async fn one_instant_ends_its_trigger(db: &TestStore) {
@@ -289,13 +291,14 @@ pub(crate) async fn a_paused_automation_fires_nothing_and_goes_on_from_now(db: &
     );
 }
 
-pub(crate) async fn a_clock_that_was_set_back_makes_no_instant_due_again(db: &TestStore) {
+pub(crate) async fn an_instant_that_comes_again_gets_no_second_row(db: &TestStore) {
     let stage = Stage::set(db).await;
     let automation = stage
         .triggered("report", SessionMode::Fresh, &[hourly()])
         .await;
     stage.clock.set(at("2026-05-04T10:00:00Z"));
     stage.fire_due().await;
+    // The clock is set back, and a person has the schedule worked out anew.
     stage.clock.set(at("2026-05-04T09:59:00Z"));
     let paused = stage
         .store
@@ -306,7 +309,14 @@ pub(crate) async fn a_clock_that_was_set_back_makes_no_instant_due_again(db: &Te
         .resume_automation(stage.scope(), automation, stage.now());
     resumed.await.unwrap();
     let next = stage.trigger(automation).await.next_fire_at;
-    assert_eq!(next, Some(at("2026-05-04T11:00:00Z")));
+    assert_eq!(next, Some(at("2026-05-04T10:00:00Z")));
+
+    stage.clock.set(at("2026-05-04T10:00:00Z"));
+    assert_eq!(stage.fire_due().await.occurrences, 0);
+    assert_eq!(stage.runs_of(automation).await.len(), 1);
+    stage.clock.set(at("2026-05-04T11:00:00Z"));
+    assert_eq!(stage.fire_due().await.occurrences, 1);
+    assert_eq!(stage.runs_of(automation).await.len(), 2);
 }
 
 pub(crate) async fn a_due_trigger_of_a_paused_automation_is_stopped(db: &TestStore) {

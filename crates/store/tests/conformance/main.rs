@@ -153,7 +153,7 @@ behaviours! {
             all_missed_instants_are_made_up_for_in_pieces,
             a_spread_fire_waits_for_its_moment_and_keeps_its_instant,
             a_paused_automation_fires_nothing_and_goes_on_from_now,
-            a_clock_that_was_set_back_makes_no_instant_due_again,
+            an_instant_that_comes_again_gets_no_second_row,
             a_due_trigger_of_a_paused_automation_is_stopped,
             a_schedule_that_cannot_be_read_holds_up_no_other,
             what_is_due_in_quiet_hours_is_skipped,
