@@ -113,7 +113,7 @@ macro_rules! sql_by_dialect {
     }};
 }
 
-/// A list of parameters, each converted to a [`Param`].
+/// A list of parameters, each converted to a [`Param`](crate::database::Param).
 #[macro_export]
 macro_rules! params {
     ($($value:expr),* $(,)?) => {
