@@ -3,7 +3,7 @@
 use std::{pin::pin, time::Duration};
 
 use agent::Grace;
-use daemon::{Daemon, Host};
+use daemon::{Daemon, Host, Waker};
 use model::{RunId, WorkerId, entity::Run, run::RunStatus};
 use service::Waiting;
 use tokio::time::sleep;
@@ -56,18 +56,25 @@ impl Server {
     /// Takes the data folder and starts.
     pub(crate) fn start(app: &App) -> Result<Self, Failure> {
         let lock = app.folder.lock()?;
-        let daemon = Daemon::start(host(app));
-        let waker = daemon.waker();
+        let waker = Waker::default();
+        let poked = waker.clone();
+        // Before any turn is claimed: without the socket there is no serving.
         let pokes =
-            PokeServer::start(app.folder.path(), move || waker.wake()).map_err(|source| {
+            PokeServer::start(app.folder.path(), move || poked.wake()).map_err(|source| {
                 let what = format!("listen in {}", app.folder.path().display());
                 Failure::environment(what, source)
             })?;
+        let daemon = Daemon::start_with(host(app), waker);
         Ok(Self {
             daemon,
             pokes,
             lock,
         })
+    }
+
+    /// Cancelled when a loop has died: nothing is fired or taken any more.
+    pub(crate) fn ended(&self) -> CancellationToken {
+        self.daemon.ended()
     }
 
     /// What makes a stop hand running turns back at once.

@@ -24,6 +24,9 @@ use crate::{
 /// How often the database is looked at: on SQLite other processes cannot tell of changes.
 const LOOK: Duration = Duration::from_millis(100);
 
+/// After how many looks it is made sure that somebody still serves, where a run waits for that.
+const LOOKS_PER_POKE: u32 = 10;
+
 /// How a run ended, as JSON.
 #[derive(Serialize)]
 struct Followed<'a> {
@@ -45,7 +48,7 @@ pub(crate) async fn see_through(app: &App, run: Run, only_queue: bool) -> Result
     let mut follower = Follower::new(app, &run);
     if served {
         tokio::select! {
-            followed = follower.follow(run) => followed,
+            followed = follower.follow(run, true) => followed,
             () = signals.next() => {
                 app.output.aside("No longer followed; the turn goes on.");
                 Ok(Exit::Interrupted)
@@ -70,7 +73,7 @@ async fn take(
     let both = async {
         tokio::try_join!(
             engine::take_turn(app, id, stop.clone()),
-            follower.follow(run)
+            follower.follow(run, false)
         )
     };
     let interrupted = async {
@@ -130,6 +133,8 @@ struct Follower<'a> {
     app: &'a App,
     transcript: Option<Transcript>,
     waiting: Option<Waiting>,
+    /// The attempts so far: the end of one and the beginning of the next come together.
+    attempts: Vec<RunId>,
     /// The attempt whose answer is being printed, and how many bytes of it are.
     streamed: (RunId, i64),
     answer: Option<String>,
@@ -145,6 +150,7 @@ impl<'a> Follower<'a> {
             app,
             transcript: run.session_id.map(|session| Transcript::new(session, 0)),
             waiting: None,
+            attempts: vec![run.id],
             streamed: (run.id, 0),
             answer: None,
             mid_line: false,
@@ -152,10 +158,23 @@ impl<'a> Follower<'a> {
         }
     }
 
-    async fn follow(&mut self, run: Run) -> Result<Exit, Failure> {
+    /// Follows a run to its end. Beside a server, it is left where that one stops first.
+    async fn follow(&mut self, run: Run, served: bool) -> Result<Exit, Failure> {
+        let mut looks = 0_u32;
         loop {
             let newest = self.app.service.latest_attempt(&run).await?;
             self.look(&newest).await?;
+            looks += 1;
+            if served
+                && looks.is_multiple_of(LOOKS_PER_POKE)
+                && self.waiting == Some(Waiting::Worker)
+                && self.app.poke().await != Poked::Woken
+            {
+                self.app
+                    .output
+                    .aside("Whoever served this data folder has stopped.");
+                return queued(self.app, &newest, false).await;
+            }
             if newest.status.is_over() {
                 if let Some(broken) = self.broken.take() {
                     return Err(broken.into());
@@ -178,10 +197,14 @@ impl<'a> Follower<'a> {
         }
         if self.streamed.0 != run.id {
             self.streamed = (run.id, 0);
+            self.attempts.push(run.id);
         }
         if let Some(transcript) = &mut self.transcript {
             let news = transcript.news(&self.app.service).await?;
-            for message in news.iter().filter(|message| message.run_id == Some(run.id)) {
+            let told =
+                |message: &&Message| message.run_id.is_some_and(|id| self.attempts.contains(&id));
+            let news: Vec<_> = news.iter().filter(told).collect();
+            for message in news {
                 self.tell(message);
             }
         }

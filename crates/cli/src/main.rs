@@ -38,12 +38,28 @@ fn main() -> ExitCode {
     if arguments.next().is_some_and(|first| first == engine::GUARD) {
         return agent::guard::main(arguments);
     }
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return refused(&error),
+    };
     let output = Output {
         json: cli.global.json,
     };
     let exit = run(cli, output).unwrap_or_else(|failure| failure.report(output));
     exit.into()
+}
+
+/// Says what is wrong with the command line, in JSON where that was asked for.
+fn refused(error: &clap::Error) -> ExitCode {
+    let json = std::env::args_os().any(|argument| argument == "--json");
+    if json && error.use_stderr() {
+        let text = error.render().to_string();
+        let message = text.trim().trim_start_matches("error: ");
+        let failure = Failure::message(Exit::Usage, message);
+        return failure.report(Output { json }).into();
+    }
+    error.print().ok();
+    u8::try_from(error.exit_code()).unwrap_or(2).into()
 }
 
 fn run(cli: Cli, output: Output) -> Result<Exit, Failure> {

@@ -6,6 +6,9 @@ pub enum Error {
     /// The store could not do it.
     #[error("keep the books")]
     Store(#[from] store::Error),
+    /// It did not come to an end.
+    #[error("keep the books within {0:?}")]
+    TooLong(std::time::Duration),
     /// A turn's ledger could not be written.
     #[error("take a turn")]
     Turn(#[from] turn::LedgerError),

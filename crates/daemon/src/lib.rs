@@ -38,15 +38,17 @@ pub struct Waker {
     pub(crate) beats: Arc<Notify>,
 }
 
-impl Waker {
-    fn new() -> Self {
+impl Default for Waker {
+    fn default() -> Self {
         Self {
             scheduler: Arc::new(Notify::new()),
             pool: Arc::new(Notify::new()),
             beats: Arc::new(Notify::new()),
         }
     }
+}
 
+impl Waker {
     /// Makes every loop look again: something may be due, queued or called off.
     pub fn wake(&self) {
         self.scheduler.notify_one();
@@ -60,6 +62,7 @@ pub struct Daemon {
     waker: Waker,
     stop: CancellationToken,
     hand_back: CancellationToken,
+    ended: CancellationToken,
     loops: Vec<JoinHandle<()>>,
     pool: JoinHandle<Stopped>,
     host: Host,
@@ -68,9 +71,14 @@ pub struct Daemon {
 impl Daemon {
     /// Starts the loops. Must be called within a tokio runtime.
     pub fn start(host: Host) -> Self {
-        let waker = Waker::new();
+        Self::start_with(host, Waker::default())
+    }
+
+    /// Starts the loops, to be woken by a waker that others may have already.
+    pub fn start_with(host: Host, waker: Waker) -> Self {
         let stop = CancellationToken::new();
         let hand_back = CancellationToken::new();
+        let ended = CancellationToken::new();
         let scheduler = Scheduler {
             host: host.clone(),
             waker: waker.clone(),
@@ -85,31 +93,22 @@ impl Daemon {
         let (tick, period) = (host.settings.tick, host.settings.watchdog);
         let wake = Arc::clone(&waker.scheduler);
         let loops = vec![
-            tokio::spawn(runner::run(
-                scheduler,
-                host.clone(),
-                tick,
-                wake,
-                stop.clone(),
+            tokio::spawn(telling(
+                ended.clone(),
+                runner::run(scheduler, host.clone(), tick, wake, stop.clone()),
             )),
-            tokio::spawn(runner::run(
-                watchdog,
-                host.clone(),
-                period,
-                never,
-                stop.clone(),
+            tokio::spawn(telling(
+                ended.clone(),
+                runner::run(watchdog, host.clone(), period, never, stop.clone()),
             )),
         ];
-        let pool = tokio::spawn(pool::run(
-            host.clone(),
-            waker.clone(),
-            stop.clone(),
-            hand_back.clone(),
-        ));
+        let pool = pool::run(host.clone(), waker.clone(), stop.clone(), hand_back.clone());
+        let pool = tokio::spawn(telling(ended.clone(), pool));
         Self {
             waker,
             stop,
             hand_back,
+            ended,
             loops,
             pool,
             host,
@@ -121,6 +120,12 @@ impl Daemon {
         self.waker.clone()
     }
 
+    /// Cancelled when a loop has ended. If nobody stopped it, it died, and the server with it: nothing
+    /// is fired or taken any more.
+    pub fn ended(&self) -> CancellationToken {
+        self.ended.clone()
+    }
+
     /// What makes a stop that is under way hand running turns back at once.
     pub fn hurry(&self) -> CancellationToken {
         self.hand_back.clone()
@@ -128,18 +133,32 @@ impl Daemon {
 
     /// Stops: nothing more is fired or claimed, running turns may end until the deadline of the
     /// settings, and what runs then is handed back.
-    pub async fn stop(mut self) -> Stopped {
+    pub async fn stop(self) -> Stopped {
         self.stop.cancel();
-        for running in self.loops.drain(..) {
-            running.await.ok();
-        }
+        let aborts: Vec<_> = self.loops.iter().map(JoinHandle::abort_handle).collect();
+        let mut ended = std::pin::pin!(async {
+            for running in self.loops {
+                running.await.ok();
+            }
+            self.pool.await.unwrap_or_default()
+        });
         let deadline = tokio::time::sleep(self.host.settings.stop_deadline);
         tokio::select! {
-            stopped = &mut self.pool => return stopped.unwrap_or_default(),
+            stopped = &mut ended => return stopped,
             () = deadline => {}
             () = self.hand_back.cancelled() => {}
         }
+        // A loop that hangs in the database has nothing that must be brought to an end.
+        for hanging in aborts {
+            hanging.abort();
+        }
         self.hand_back.cancel();
-        self.pool.await.unwrap_or_default()
+        ended.await
     }
+}
+
+/// Runs a loop and tells when it has ended, in whatever way.
+async fn telling<T>(ended: CancellationToken, running: impl Future<Output = T>) -> T {
+    let _tells = ended.drop_guard();
+    running.await
 }

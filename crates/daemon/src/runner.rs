@@ -3,13 +3,16 @@
 use std::{sync::Arc, time::Duration};
 
 use model::{Timestamp, limits};
-use tokio::sync::Notify;
+use tokio::{sync::Notify, time::timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::{Error, Host};
 
 /// The shortest and the longest pause after a look that failed.
 const PAUSES: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(30)];
+
+/// How long one look may take: a database that hangs must not stop everything for good.
+const LOOK_LIMIT: Duration = Duration::from_mins(5);
 
 /// Something that is looked at again and again.
 pub(crate) trait Look: Send + Sync {
@@ -35,7 +38,8 @@ pub(crate) async fn run<L: Look>(
     let mut pause = PAUSES[0];
     while !stop.is_cancelled() {
         let now = host.now();
-        let until = match look.look(now).await {
+        let looked = timeout(LOOK_LIMIT, look.look(now)).await;
+        let until = match looked.unwrap_or(Err(Error::TooLong(LOOK_LIMIT))) {
             Ok(next) => {
                 pause = PAUSES[0];
                 let net = now + longest;

@@ -1,9 +1,14 @@
 //! Fires what is due, and lets start what has waited long enough.
 
+use std::time::Duration;
+
 use model::Timestamp;
 use store::Scope;
 
 use crate::{Error, Host, Waker, runner::Look};
+
+/// How long to wait before looking again at what another process holds.
+const HELD: Duration = Duration::from_millis(250);
 
 /// One look. Gives when the next is wanted.
 pub async fn tick(host: &Host, now: Timestamp) -> Result<Tick, Error> {
@@ -30,7 +35,9 @@ pub async fn tick(host: &Host, now: Timestamp) -> Result<Tick, Error> {
             swept.faults
         );
     }
+    // What is due and could not be fired is another process's, which holds it: no use in asking at once.
     let next = host.store.next_due(now).await?;
+    let next = next.map(|at| at.max(now + HELD));
     Ok(Tick {
         started: started + swept.backoffs + swept.faults,
         next,

@@ -116,6 +116,34 @@ pub fn plan(
     plan
 }
 
+/// What a trigger that is to be stopped at `now` still owes, as one stretch: nothing due disappears.
+pub fn owed(
+    trigger: TriggerId,
+    schedule: &Schedule,
+    policies: &Policies,
+    cursor: Due,
+    now: Timestamp,
+) -> Option<Stretch> {
+    let policies = Policies {
+        catch_up: CatchUp::None,
+        ..policies.clone()
+    };
+    let plan = plan(trigger, schedule, &policies, cursor, now);
+    let on_time = plan.occurrences.first().map(|at| Stretch {
+        first: *at,
+        last: *at,
+        count: 1,
+    });
+    match (plan.missed, on_time) {
+        (Some(missed), Some(on_time)) => Some(Stretch {
+            first: missed.first,
+            last: on_time.last,
+            count: missed.count + 1,
+        }),
+        (missed, on_time) => missed.or(on_time),
+    }
+}
+
 /// All instants in `[first, last]` as one stretch.
 fn missed(schedule: &Schedule, first: Timestamp, last: Timestamp) -> Option<Stretch> {
     let due = schedule::due(schedule, first, last, 1);
@@ -310,6 +338,28 @@ mod tests {
         let plan = plan(trigger, &schedule, &policies, eight, nine.scheduled_for);
         assert_eq!(plan.occurrences, [at("2026-01-01T08:00:00Z")]);
         assert_eq!(plan.next, Some(nine));
+    }
+
+    #[test]
+    fn a_trigger_that_is_stopped_owes_all_that_was_due_as_one_stretch() {
+        let owing = |now: &str| {
+            let schedule = every("1h");
+            let trigger = TriggerId::from_uuid(Uuid::nil());
+            let policies = with(CatchUp::All);
+            let cursor = fires(trigger, &schedule, &policies, at("2026-01-01T09:00:00Z"));
+            owed(trigger, &schedule, &policies, cursor, at(now))
+        };
+        assert_eq!(owing("2026-01-01T08:59:59Z"), None);
+        let stretch = |last: &str, count| Stretch {
+            first: at("2026-01-01T09:00:00Z"),
+            last: at(last),
+            count,
+        };
+        let one = stretch("2026-01-01T09:00:00Z", 1);
+        assert_eq!(owing("2026-01-01T09:00:01Z"), Some(one));
+        let late = stretch("2026-01-01T11:00:00Z", 3);
+        assert_eq!(owing("2026-01-01T11:00:01Z"), Some(late));
+        assert_eq!(owing("2026-01-01T11:30:00Z"), Some(late));
     }
 
     #[test]

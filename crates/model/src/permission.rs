@@ -12,11 +12,25 @@ pub struct PermissionRequest {
     pub title: String,
 }
 
+/// The kinds of tools that agents name (ACP `ToolKind`).
+pub const TOOL_KINDS: [&str; 10] = [
+    "read",
+    "edit",
+    "delete",
+    "move",
+    "search",
+    "execute",
+    "think",
+    "fetch",
+    "switch_mode",
+    "other",
+];
+
 /// What a rule says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// The request is granted, once.
+    /// The request is granted: once, where the agent offers that.
     Allow,
     /// The request is refused.
     Deny,

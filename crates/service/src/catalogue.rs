@@ -15,6 +15,8 @@ struct Known {
     install: String,
     #[serde(default)]
     pass_env: Vec<String>,
+    #[serde(default)]
+    restore_after_seconds: u32,
 }
 
 /// The catalogue by name. It is part of the program, and a test reads it.
@@ -29,6 +31,7 @@ pub(crate) fn harnesses() -> Vec<(String, HarnessConfig)> {
         .map(|(name, known)| {
             let mut config = HarnessConfig::new(known.command);
             config.pass_env = known.pass_env;
+            config.restore_after_seconds = known.restore_after_seconds;
             (name, config)
         })
         .collect()

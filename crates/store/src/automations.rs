@@ -16,6 +16,7 @@ use crate::{
     Error, Scope,
     database::Tx,
     rows,
+    runs::occur::miss,
     store::{Store, transact},
 };
 
@@ -176,7 +177,7 @@ impl Store {
         transact!(self, scope, |tx| {
             let automation = lock_with_triggers(tx, scope, id).await?;
             automation.state.apply(AutomationEvent::Pause)?;
-            pause(tx, id, reason, now).await
+            pause(self, tx, &automation, reason, now).await
         })
     }
 
@@ -252,7 +253,7 @@ impl Store {
         transact!(self, scope, |tx| {
             let automation = lock_with_triggers(tx, scope, id).await?;
             automation.state.apply(AutomationEvent::Delete)?;
-            delete(tx, id, now).await?;
+            delete(self, tx, &automation, now).await?;
             crate::runs::cancel::waiting_of(self, tx, id, "automation deleted", now).await
         })
     }
@@ -307,19 +308,37 @@ pub(crate) async fn triggers(tx: &mut Tx, id: AutomationId) -> Result<Vec<Trigge
     found.iter().map(rows::trigger).collect()
 }
 
-/// Pauses an automation and stops its triggers.
+/// Pauses an automation and stops its triggers. What was due by now and not looked at is recorded.
 pub(crate) async fn pause(
+    store: &Store,
     tx: &mut Tx,
-    id: AutomationId,
+    automation: &Automation,
     reason: &str,
     now: Timestamp,
 ) -> Result<(), Error> {
     tx.execute(
         sql!("automations/set_paused"),
-        params![id, now, reason, now],
+        params![automation.id, now, reason, now],
     )
     .await?;
-    stop_triggers(tx, id, now).await
+    settle_triggers(store, tx, automation, now).await
+}
+
+/// Pauses an automation whose rows cannot be read, so that it holds up no other, and says why.
+pub(crate) async fn give_up_on(
+    tx: &mut Tx,
+    id: AutomationId,
+    why: &Error,
+    now: Timestamp,
+) -> Result<(), Error> {
+    tx.execute(
+        sql!("automations/set_paused"),
+        params![id, now, "schedule", now],
+    )
+    .await?;
+    stop_triggers(tx, id, now).await?;
+    let text = format!("paused itself: {}", why.chain());
+    set_attention(tx, id, Some(&text), now).await
 }
 
 /// Says what a person should look at, or with `None` that it was seen.
@@ -334,11 +353,51 @@ pub(crate) async fn set_attention(
     Ok(())
 }
 
-/// Marks an automation as removed and stops its triggers.
-pub(crate) async fn delete(tx: &mut Tx, id: AutomationId, now: Timestamp) -> Result<(), Error> {
-    tx.execute(sql!("automations/delete"), params![id, now])
+/// Marks an automation as removed and stops its triggers. What was due by now and not looked at is
+/// recorded.
+pub(crate) async fn delete(
+    store: &Store,
+    tx: &mut Tx,
+    automation: &Automation,
+    now: Timestamp,
+) -> Result<(), Error> {
+    tx.execute(sql!("automations/delete"), params![automation.id, now])
         .await?;
-    stop_triggers(tx, id, now).await
+    settle_triggers(store, tx, automation, now).await
+}
+
+/// Stops an automation's triggers, with a row for what they owe: a server that was down has not
+/// looked at it, and nothing due disappears.
+async fn settle_triggers(
+    store: &Store,
+    tx: &mut Tx,
+    automation: &Automation,
+    now: Timestamp,
+) -> Result<(), Error> {
+    for trigger in triggers(tx, automation.id).await? {
+        let (Some(scheduled_for), Some(fire_at)) =
+            (trigger.next_scheduled_for, trigger.next_fire_at)
+        else {
+            continue;
+        };
+        // One that cannot be worked out owes nothing that could be named.
+        let Ok(schedule) = schedule(trigger.id, &trigger.spec) else {
+            continue;
+        };
+        let cursor = occurrence::Due {
+            scheduled_for,
+            fire_at,
+        };
+        let owed = occurrence::owed(trigger.id, &schedule, &automation.policies, cursor, now);
+        if let Some(stretch) = owed {
+            let reason = "stopped before it was looked at";
+            miss(
+                store, tx, automation, trigger.id, &schedule, stretch, reason, now,
+            )
+            .await?;
+        }
+    }
+    stop_triggers(tx, automation.id, now).await
 }
 
 /// Makes an automation's triggers due no more.
@@ -347,14 +406,8 @@ pub(crate) async fn stop_triggers(
     id: AutomationId,
     now: Timestamp,
 ) -> Result<(), Error> {
-    let never: Option<Timestamp> = None;
-    for trigger in triggers(tx, id).await? {
-        tx.execute(
-            sql!("triggers/set_next"),
-            params![trigger.id, never, never, now],
-        )
+    tx.execute(sql!("triggers/stop_all"), params![id, now])
         .await?;
-    }
     Ok(())
 }
 

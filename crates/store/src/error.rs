@@ -82,6 +82,11 @@ impl Error {
             if error.is_transient() || matches!(error, database::Error::DiskFull { .. }))
     }
 
+    /// Whether a stored value makes no sense: trying again gives the same.
+    pub(crate) fn is_nonsense(&self) -> bool {
+        matches!(self, Self::Database(database::Error::Nonsense { .. }))
+    }
+
     /// What a person can do about it.
     pub fn hint(&self) -> Option<&'static str> {
         match self {

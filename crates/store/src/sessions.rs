@@ -254,7 +254,7 @@ impl Store {
                 return Ok(Deletion::BlockedBy(bound));
             }
             for automation in &bound {
-                crate::automations::delete(tx, automation.id, now).await?;
+                crate::automations::delete(self, tx, automation, now).await?;
             }
             tx.execute(sql!("automations/leave_session"), params![id, now])
                 .await?;

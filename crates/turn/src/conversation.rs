@@ -6,11 +6,11 @@ use agent::{Agent, PromptEnd, PromptError};
 use model::{RunId, outcome::StopReason, policy::Policies, turn::Settled};
 use tokio::{
     sync::{mpsc, watch},
-    time::{Instant, MissedTickBehavior, interval, sleep_until},
+    time::{Instant, MissedTickBehavior, interval, sleep_until, timeout},
 };
 
 use crate::{
-    ledger::Ledger,
+    ledger::{Ledger, LedgerError},
     pulse::{Pulse, Stop},
     recorder::Recorder,
     warn,
@@ -18,6 +18,9 @@ use crate::{
 
 /// How often text being written and rows of the transcript are flushed at the most.
 const FLUSH: Duration = Duration::from_millis(200);
+
+/// How long one write of the progress may take.
+const WRITE_LIMIT: Duration = Duration::from_secs(5);
 
 /// Updates that wait between the agent's output and here.
 const WAITING_UPDATES: usize = 256;
@@ -141,7 +144,7 @@ async fn flush_out(ledger: &dyn Ledger, run: RunId, recorder: &mut Recorder) -> 
     let pending = recorder.pending().to_vec();
     if !pending.is_empty() {
         let count = pending.len();
-        match ledger.record(run, pending).await {
+        match in_time(ledger.record(run, pending)).await {
             Ok(Settled::Written) => recorder.written(count),
             Ok(Settled::Lost) => return Settled::Lost,
             Err(error) => warn(run, &error, "record the progress"),
@@ -150,13 +153,27 @@ async fn flush_out(ledger: &dyn Ledger, run: RunId, recorder: &mut Recorder) -> 
     let (position, text) = recorder.unseen();
     if !text.is_empty() {
         let (text, bytes) = (text.to_owned(), text.len());
-        match ledger.live(run, position, text).await {
+        match in_time(ledger.live(run, position, text)).await {
             Ok(Settled::Written) => recorder.seen(bytes),
             Ok(Settled::Lost) => return Settled::Lost,
             Err(error) => warn(run, &error, "record the progress"),
         }
     }
     Settled::Written
+}
+
+/// Gives a write of the turn's progress up that takes too long: limits and orders must be looked at
+/// meanwhile, and it is made again the next time.
+async fn in_time(
+    write: impl Future<Output = Result<Settled, LedgerError>>,
+) -> Result<Settled, LedgerError> {
+    let written = timeout(WRITE_LIMIT, write).await;
+    written.unwrap_or_else(|late| {
+        Err(LedgerError {
+            source: Box::new(late),
+            transient: true,
+        })
+    })
 }
 
 /// Keeps an agent alive through a step that takes time, and gives up when the turn must stop.

@@ -40,6 +40,10 @@ const AT_ONCE: Grace = Grace {
     term: Duration::ZERO,
 };
 
+/// How often beginning is tried while the ledger is away, and the pause in between.
+const BEGIN_TRIES: u32 = 10;
+const BEGIN_PAUSE: Duration = Duration::from_millis(500);
+
 /// How often the clock is asked while a session settles: clocks are set.
 const SETTLE_LOOK: Duration = Duration::from_millis(200);
 
@@ -93,7 +97,7 @@ pub async fn execute(
     orders: &Orders,
 ) -> Result<Ended, LedgerError> {
     let claimed = Instant::now();
-    let assignment = match ledger.begin(run).await? {
+    let assignment = match begin(ledger, run).await? {
         Begin::Started(assignment) => assignment,
         Begin::Lost => return Ok(Ended::Lost),
         Begin::Held | Begin::Cancelled | Begin::Refused(_) => return Ok(Ended::NotBegun),
@@ -122,6 +126,18 @@ pub async fn execute(
         ended = turn => ended,
         () = heartbeat => Ok(Ended::Lost),
     }
+}
+
+/// Begins a run. A ledger that is away for a moment is tried again, while nobody else takes the run.
+async fn begin(ledger: &dyn Ledger, run: RunId) -> Result<Begin, LedgerError> {
+    for _ in 1..BEGIN_TRIES {
+        match ledger.begin(run).await {
+            Err(error) if error.transient => warn(run, &error, "begin the turn"),
+            begun => return begun,
+        }
+        sleep(BEGIN_PAUSE).await;
+    }
+    ledger.begin(run).await
 }
 
 /// Writes the end of a run. A ledger that is away is tried again for as long as the run is this

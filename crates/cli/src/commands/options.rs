@@ -4,7 +4,7 @@ use std::{io::Read, path::PathBuf};
 
 use model::{
     entity::SeatSettings,
-    permission::{PermissionRule, PermissionRules, Verdict},
+    permission::{PermissionRule, PermissionRules, TOOL_KINDS, Verdict},
     schedule::Period,
 };
 
@@ -66,6 +66,12 @@ fn rule(text: &str, verdict: Verdict) -> Result<PermissionRule, String> {
                     'execute:cargo *'"
                 .into(),
         );
+    }
+    if !tool.contains('*') && !TOOL_KINDS.contains(&tool) {
+        return Err(format!(
+            "{tool:?} is no kind of tool: expected one of {}, or a pattern with *",
+            TOOL_KINDS.join(", ")
+        ));
     }
     Ok(PermissionRule {
         tool: tool.to_owned(),

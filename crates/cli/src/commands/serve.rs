@@ -31,13 +31,20 @@ pub(crate) async fn run(args: Args, mut app: App) -> Result<Exit, Failure> {
     app.settings.stop_deadline = Duration::from_secs(args.stop_seconds);
     let mut signals = Signals::listen()?;
     let server = Server::start(&app)?;
-    let greeted = greet(&app).await;
-    if greeted.is_ok() {
-        signals.next().await;
+    if let Err(failure) = greet(&app).await {
+        // One row that cannot be read is no reason to serve nobody.
+        failure.report(app.output);
     }
-    let stopped = stop(&app, server, signals).await;
-    greeted?;
-    stopped?;
+    let ended = server.ended();
+    let died = tokio::select! {
+        () = signals.next() => false,
+        () = ended.cancelled() => true,
+    };
+    stop(&app, server, signals).await?;
+    if died {
+        let message = "go on serving: a part of the server died; its log says why";
+        return Err(Failure::message(Exit::Failed, message));
+    }
     Ok(Exit::Done)
 }
 

@@ -132,15 +132,37 @@ pub(crate) async fn a_person_and_a_schedule_at_the_same_moment_are_two_turns_in_
     statuses.sort();
     assert_eq!(statuses, [RunStatus::Queued, RunStatus::Deferred]);
 
-    world.take_turns().await;
-    let roles: Vec<_> = world
-        .words(session)
+    let first = world
+        .store()
+        .runs(world.scope(), filter, 10)
         .await
+        .unwrap()
         .into_iter()
-        .map(|(role, _)| role)
+        .find(|run| run.status == RunStatus::Queued)
+        .unwrap();
+    world.take_turns().await;
+    // Whoever came first has the first turn, in the transcript and in what the agent was asked; its
+    // ledger says that the turns did not overlap.
+    let person = "Hello".to_owned();
+    let schedule = "Scheduled automation triggered: daily monitor\n\nCheck the logs".to_owned();
+    let expected = if first.content == "Hello" {
+        [person, schedule]
+    } else {
+        [schedule, person]
+    };
+    let words = world.words(session).await;
+    let said: Vec<_> = words
+        .iter()
+        .map(|(_, text)| text.clone())
+        .step_by(2)
         .collect();
-    assert_eq!(roles, ["user", "assistant", "user", "assistant"]);
-    assert_eq!(ledger(&script).prompts().len(), 2);
+    assert_eq!(said, expected);
+    let ledger = ledger(&script);
+    let asked = ledger.prompts();
+    assert_eq!(asked.len(), 2);
+    for (words, prompt) in expected.iter().zip(asked) {
+        assert_eq!(words == "Hello", prompt == "Hello", "{prompt}");
+    }
 }
 
 pub(crate) async fn a_session_that_must_settle_is_not_restored_before_its_time(world: &World) {

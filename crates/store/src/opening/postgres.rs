@@ -24,6 +24,9 @@ pub(super) async fn open(options: &PgConnectOptions) -> Result<Database, OpenErr
             ("search_path", "automation"),
             // A transaction never waits for anything but the database.
             ("idle_in_transaction_session_timeout", "60s"),
+            // Nor does a statement wait for ever: a loop that hangs fires nothing.
+            ("lock_timeout", "30s"),
+            ("statement_timeout", "60s"),
         ]);
     let mut connection = PgConnection::connect_with(&options)
         .await

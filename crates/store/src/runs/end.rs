@@ -203,7 +203,7 @@ pub(super) async fn end(
         }
         Sequel::Final => {
             if let Some(automation) = &automation {
-                count_failures(tx, automation, status, now).await?;
+                count_failures(store, tx, automation, status, now).await?;
             }
         }
     }
@@ -384,6 +384,7 @@ fn with_sequel(text: String, next: Sequel) -> String {
 
 /// Keeps the automation's count of consecutive failures, and pauses it at its limit.
 async fn count_failures(
+    store: &Store,
     tx: &mut Tx,
     automation: &Automation,
     status: RunStatus,
@@ -402,7 +403,7 @@ async fn count_failures(
     let limit = automation.policies.pause_after_failures;
     let enabled = automation.state == AutomationState::Enabled;
     if limit > 0 && count >= limit && enabled {
-        automations::pause(tx, automation.id, "failures", now).await?;
+        automations::pause(store, tx, automation, "failures", now).await?;
         let text = format!("paused itself after {count} consecutive failures");
         automations::set_attention(tx, automation.id, Some(&text), now).await?;
     }

@@ -1,9 +1,9 @@
 //! Firing triggers: what is due, and on demand.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use model::{
-    AutomationId, TenantId, Timestamp, TriggerId,
+    AutomationId, TenantId, Timestamp,
     automation::{AutomationEvent, AutomationState},
     entity::Trigger,
     lifecycle::Lifecycle,
@@ -16,7 +16,7 @@ use crate::{
     Error, Scope, automations,
     database::Tx,
     rows,
-    runs::occur::{miss, occur},
+    runs::occur::{miss, occur, occurred},
     store::{Store, transact},
 };
 
@@ -49,13 +49,26 @@ impl Store {
                 more: due.len() >= limit as usize,
                 ..Fired::default()
             };
-            let due: Vec<Trigger> = due.iter().map(rows::trigger).collect::<Result<_, _>>()?;
-            let owners: BTreeSet<AutomationId> =
-                due.iter().map(|trigger| trigger.automation_id).collect();
-            for owner in owners {
-                automations::lock_any(tx, owner).await?;
+            // In the order of their ids. What cannot be read must not hold up the others.
+            let mut owners = BTreeMap::new();
+            for row in &due {
+                let owner: AutomationId = row.get("automation_id")?;
+                owners.entry(owner).or_insert_with(Vec::new).push(row);
             }
-            for trigger in &due {
+            let mut readable = Vec::new();
+            for (owner, rows) in owners {
+                let triggers: Result<Vec<Trigger>, Error> =
+                    rows.into_iter().map(rows::trigger).collect();
+                match automations::lock_any(tx, owner).await.and(triggers) {
+                    Ok(triggers) => readable.extend(triggers),
+                    Err(error) if error.is_nonsense() => {
+                        automations::give_up_on(tx, owner, &error, now).await?;
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+            readable.sort_by_key(|trigger| (trigger.next_fire_at, trigger.id));
+            for trigger in &readable {
                 self.fire_trigger(tx, trigger, now, &mut fired).await?;
             }
             Ok(fired)
@@ -81,11 +94,7 @@ impl Store {
         let schedule = match automations::schedule(trigger.id, &trigger.spec) {
             Ok(schedule) => schedule,
             // One that cannot be worked out must not hold up the others.
-            Err(error) => {
-                let text = format!("paused itself: {}", error.chain());
-                automations::pause(tx, automation.id, "schedule", now).await?;
-                return automations::set_attention(tx, automation.id, Some(&text), now).await;
-            }
+            Err(error) => return automations::give_up_on(tx, automation.id, &error, now).await,
         };
         let cursor = occurrence::Due {
             scheduled_for,
@@ -117,11 +126,10 @@ impl Store {
         }
         fired.triggers += 1;
         fired.more |= plan.next.is_some_and(|due| due.fire_at <= now);
-        if let Some(stretch) = plan.missed
-            && !occurred(tx, trigger.id, stretch.first).await?
-        {
+        if let Some(stretch) = plan.missed {
             fired.missed += stretch.count;
-            miss(self, tx, &automation, trigger.id, stretch, now).await?;
+            let (id, reason) = (trigger.id, "the system was down");
+            miss(self, tx, &automation, id, &schedule, stretch, reason, now).await?;
         }
         for scheduled_for in plan.occurrences {
             if occurred(tx, trigger.id, scheduled_for).await? {
@@ -177,12 +185,4 @@ impl Store {
             .optional("at")?;
         Ok([trigger, backoff].into_iter().flatten().min())
     }
-}
-
-/// Whether an instant of a trigger has its row already.
-async fn occurred(tx: &mut Tx, trigger: TriggerId, instant: Timestamp) -> Result<bool, Error> {
-    let row = tx
-        .fetch_one(sql!("runs/occurred"), params![trigger, instant])
-        .await?;
-    Ok(row.get("occurred")?)
 }

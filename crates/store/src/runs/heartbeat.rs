@@ -25,11 +25,17 @@ impl Store {
                     beats.push(Beat::Lost);
                     continue;
                 };
-                tx.execute(
-                    sql!("heartbeats/renew"),
-                    params![*run, worker.as_str(), now],
-                )
-                .await?;
+                let renewed = tx
+                    .execute(
+                        sql!("heartbeats/renew"),
+                        params![*run, worker.as_str(), now],
+                    )
+                    .await?;
+                if renewed == 0 {
+                    // It was stalled while this waited.
+                    beats.push(Beat::Lost);
+                    continue;
+                }
                 let cancel: Option<String> = row.optional("cancel_reason")?;
                 beats.push(cancel.map_or(Beat::GoOn, Beat::Cancel));
             }

@@ -6,7 +6,7 @@ mod claim;
 mod end;
 mod fire;
 mod heartbeat;
-mod occur;
+pub(crate) mod occur;
 pub(crate) mod place;
 mod read;
 mod record;

@@ -7,7 +7,7 @@ use model::{
     entity::Automation,
     policy::{Overlap, SessionMode},
     run::{Origin, RunStatus, SkipReason},
-    schedule::{QuietHours, Spec, Stretch},
+    schedule::{QuietHours, Schedule, Spec, Stretch},
     session::{SessionKind, SessionType},
     turn::Submitted,
 };
@@ -245,16 +245,29 @@ async fn skip(
     })
 }
 
-/// Makes the row of a stretch of instants that are over and not made up for.
-pub(super) async fn miss(
+/// Makes the row of a stretch of instants that are over and not made up for. Instants at its beginning
+/// that have their rows already are left out of it.
+#[expect(
+    clippy::too_many_arguments,
+    reason = "one row's columns, named at both call sites"
+)]
+pub(crate) async fn miss(
     store: &Store,
     tx: &mut Tx,
     automation: &Automation,
     trigger: TriggerId,
-    stretch: Stretch,
+    schedule: &Schedule,
+    mut stretch: Stretch,
+    reason: &str,
     now: Timestamp,
-) -> Result<RunId, Error> {
-    let reason = "the system was down";
+) -> Result<(), Error> {
+    while occurred(tx, trigger, stretch.first).await? {
+        stretch.count -= 1;
+        match schedule.next_after(stretch.first) {
+            Some(next) if stretch.count > 0 => stretch.first = next,
+            _ => return Ok(()),
+        }
+    }
     not_run(
         store,
         tx,
@@ -266,6 +279,19 @@ pub(super) async fn miss(
         now,
     )
     .await
+    .map(|_| ())
+}
+
+/// Whether an instant of a trigger has its row already.
+pub(super) async fn occurred(
+    tx: &mut Tx,
+    trigger: TriggerId,
+    instant: Timestamp,
+) -> Result<bool, Error> {
+    let row = tx
+        .fetch_one(sql!("runs/occurred"), params![trigger, instant])
+        .await?;
+    Ok(row.get("occurred")?)
 }
 
 #[expect(

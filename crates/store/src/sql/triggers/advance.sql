@@ -4,5 +4,9 @@
 -- $6 done at or null, $7 now
 update automation_triggers
 set next_scheduled_for = $3, next_fire_at = $4,
-    last_scheduled_for = coalesce($5, last_scheduled_for), done_at = $6, updated_at = $7
+    last_scheduled_for = case
+        when last_scheduled_for is null or $5 > last_scheduled_for then $5
+        else last_scheduled_for
+    end,
+    done_at = $6, updated_at = $7
 where id = $1 and next_scheduled_for = $2
