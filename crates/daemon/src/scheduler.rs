@@ -37,7 +37,7 @@ pub async fn tick(host: &Host, now: Timestamp) -> Result<Tick, Error> {
     }
     // What is due and could not be fired is another process's, which holds it: no use in asking at once.
     let next = host.store.next_due(now).await?;
-    let next = next.map(|at| at.max(now + HELD));
+    let next = next.map(|at| if at > now { at } else { now + HELD });
     Ok(Tick {
         started: started + swept.backoffs + swept.faults,
         next,

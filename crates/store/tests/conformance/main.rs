@@ -21,6 +21,7 @@ mod invariants;
 mod lists;
 mod opening;
 mod overlap;
+mod owed;
 mod record;
 mod retry;
 mod row_security;
@@ -141,6 +142,10 @@ behaviours! {
             many_who_speak_at_once_get_one_seat_in_turn,
             the_same_session_key_in_two_tenants_is_two_sessions,
         ]
+        owed: [
+            what_was_due_before_a_pause_or_an_end_has_its_row,
+            a_row_that_cannot_be_read_holds_up_no_other,
+        ]
         due: [
             before_its_instant_nothing_fires,
             a_due_trigger_becomes_one_run_and_moves_on,
@@ -154,8 +159,6 @@ behaviours! {
             a_spread_fire_waits_for_its_moment_and_keeps_its_instant,
             a_paused_automation_fires_nothing_and_goes_on_from_now,
             an_instant_that_comes_again_gets_no_second_row,
-            what_was_due_before_a_pause_or_an_end_has_its_row,
-            a_row_that_cannot_be_read_holds_up_no_other,
             a_due_trigger_of_a_paused_automation_is_stopped,
             a_schedule_that_cannot_be_read_holds_up_no_other,
             what_is_due_in_quiet_hours_is_skipped,
