@@ -1,5 +1,9 @@
 //! Fires compared with what others say of the same expressions, zones and instants.
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
+#![expect(
+    clippy::print_stdout,
+    reason = "the runner shows it where a test fails"
+)]
 
 mod brute_force;
 mod cases;
@@ -149,7 +153,7 @@ fn compare(
         match explained {
             Some(places) => places.iter().for_each(|place| used[*place] += 1),
             None if differs => {
-                unexplained.push(format!("{case:?} as {text:?}: {own:?}, {answer:?}"))
+                unexplained.push(format!("{case:?} as {text:?}: {own:?}, {answer:?}"));
             }
             None => {}
         }

@@ -54,11 +54,11 @@ pub(crate) struct Meaning {
 /// A day of the calendar, counted from 1970-01-01.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Day {
-    pub(crate) day: i64,
-    pub(crate) month: i64,
+    of_month: i64,
+    month: i64,
     year: i64,
     /// 0 is Sunday.
-    pub(crate) weekday: i64,
+    weekday: i64,
 }
 
 impl Day {
@@ -71,7 +71,7 @@ impl Day {
         let from_march = (5 * in_year + 2) / 153;
         let month = (from_march + 2) % 12 + 1;
         Self {
-            day: in_year - (153 * from_march + 2) / 5 + 1,
+            of_month: in_year - (153 * from_march + 2) / 5 + 1,
             month,
             year: era * 400 + year_of_era + i64::from(month <= 2),
             weekday: (number + 4).rem_euclid(7),
@@ -79,7 +79,7 @@ impl Day {
     }
 
     /// How many days its month has.
-    pub(crate) fn month_length(self) -> i64 {
+    fn month_length(self) -> i64 {
         let leap = self.year % 4 == 0 && (self.year % 100 != 0 || self.year % 400 == 0);
         match self.month {
             2 => 28 + i64::from(leap),
@@ -90,7 +90,7 @@ impl Day {
 
     /// The weekday of another day of the same month.
     fn weekday_of(self, day: i64) -> i64 {
-        (self.weekday + day - self.day).rem_euclid(7)
+        (self.weekday + day - self.of_month).rem_euclid(7)
     }
 
     fn is_workday(self, day: i64) -> bool {
@@ -119,15 +119,15 @@ impl Item {
 
     fn has_day(self, date: Day) -> bool {
         match self {
-            Self::Values { .. } => self.has(date.day),
-            Self::Last => date.day == date.month_length(),
+            Self::Values { .. } => self.has(date.of_month),
+            Self::Last => date.of_month == date.month_length(),
             Self::LastWorkday => {
                 let last = (1..=date.month_length()).rev();
-                last.into_iter().find(|day| date.is_workday(*day)) == Some(date.day)
+                last.into_iter().find(|day| date.is_workday(*day)) == Some(date.of_month)
             }
-            Self::NearestWorkday(day) => date.nearest_workday(day) == Some(date.day),
+            Self::NearestWorkday(day) => date.nearest_workday(day) == Some(date.of_month),
             Self::NearestWorkdayInEveryMonth(day) => {
-                date.nearest_workday(day.min(date.month_length())) == Some(date.day)
+                date.nearest_workday(day.min(date.month_length())) == Some(date.of_month)
             }
             Self::Nth { .. } | Self::LastOf { .. } => false,
         }
@@ -137,10 +137,10 @@ impl Item {
         match self {
             Self::Values { .. } => self.has(date.weekday) || (date.weekday == 0 && self.has(7)),
             Self::Nth { weekday, nth } => {
-                date.weekday == weekday % 7 && (date.day - 1) / 7 + 1 == nth
+                date.weekday == weekday % 7 && (date.of_month - 1) / 7 + 1 == nth
             }
             Self::LastOf { weekday } => {
-                date.weekday == weekday % 7 && date.day + 7 > date.month_length()
+                date.weekday == weekday % 7 && date.of_month + 7 > date.month_length()
             }
             _ => false,
         }

@@ -57,7 +57,6 @@ impl Example {
         ];
         // A row may show fewer fires than are compared.
         for (said, says) in said.iter().zip(&self.says) {
-            println!("ROW {} {said}", self.rule);
             assert!(
                 said.starts_with(says.as_str()),
                 "{:?} gives {said}",

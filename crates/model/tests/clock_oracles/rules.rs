@@ -127,9 +127,11 @@ fn give<'a>(
     let after = case.after;
     if may_lose_days {
         let shown = brute_force::shown_times(&reading.meaning, clocks, after, MANY_FIRES);
-        only_lacks(&shown_at(fires, clocks), &shown, |wall| {
-            has_gap(*wall, clocks)
-        })
+        // It may find nothing at all, too.
+        (fires.is_empty() && has_gap(clocks.shown(after) + DAY, clocks))
+            || only_lacks(&shown_at(fires, clocks), &shown, |wall| {
+                has_gap(*wall, clocks)
+            })
     } else if shown_only {
         let shown = brute_force::shown_times(&reading.meaning, clocks, after, FIRES);
         shown == shown_at(fires, clocks)
@@ -154,15 +156,13 @@ fn shown_at(instants: &[i64], clocks: &Clocks) -> Vec<i64> {
     instants.iter().map(|at| clocks.shown(*at)).collect()
 }
 
+/// Whether a gap ends on the day of `wall`.
 fn has_gap(wall: i64, clocks: &Clocks) -> bool {
     let day = wall.div_euclid(DAY);
-    let mut ends = clocks
-        .around(day)
+    let around = clocks.around(day);
+    around
         .ends_of_gaps()
-        .map(|end| clocks.shown(end))
-        .collect::<Vec<_>>()
-        .into_iter();
-    ends.any(|end| end.div_euclid(DAY) == day)
+        .any(|end| clocks.shown(end).div_euclid(DAY) == day)
 }
 
 fn is_second_pass(instant: i64, clocks: &Clocks) -> bool {
