@@ -9,8 +9,9 @@ use model::{
     schedule::{Schedule, Spec, due},
 };
 
-/// More bytes than any error needs to name the field, its value and what is accepted.
-const LONGEST_ERROR: usize = 1024;
+/// More bytes than any error needs to name the field, its value (80 characters, each up to ten bytes
+/// when it is escaped, shown up to twice) and what is accepted.
+const LONGEST_ERROR: usize = 2500;
 
 fuzz_target!(|text: &str| {
     let mut lines = text.splitn(3, '\n');
