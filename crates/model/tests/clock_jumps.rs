@@ -94,9 +94,18 @@ impl Machine {
     /// One look, held to what a trigger owes.
     fn look(&mut self) {
         let now = self.clock;
-        let Some(first) = self.next.filter(|due| due.fire_at <= now) else {
+        let Some(first) = self.next else { return };
+        if first.fire_at > now {
+            let (trigger, policies) = (self.trigger, &self.policies);
+            let plan = occurrence::plan(trigger, &self.schedule, policies, first, now);
+            assert_eq!(
+                (plan.occurrences, plan.missed),
+                (vec![], None),
+                "early at {now}"
+            );
+            assert_eq!(plan.next, Some(first), "moved at {now} without being due");
             return;
-        };
+        }
         let (mut runs, mut missed, mut looks) = (Vec::new(), 0, 0);
         let mut expected = Some(first.scheduled_for);
         while let Some(cursor) = self.next.filter(|due| due.fire_at <= now) {
