@@ -127,8 +127,9 @@ fn give<'a>(
     let after = case.after;
     if may_lose_days {
         let shown = brute_force::shown_times(&reading.meaning, clocks, after, MANY_FIRES);
-        // It may find nothing at all, too.
-        (fires.is_empty() && has_gap(clocks.shown(after) + DAY, clocks))
+        // Before a gap it may find nothing at all, too.
+        let around = clocks.around(after.div_euclid(DAY));
+        (fires.is_empty() && around.ends_of_gaps().any(|end| end > after))
             || only_lacks(&shown_at(fires, clocks), &shown, |wall| {
                 has_gap(*wall, clocks)
             })
