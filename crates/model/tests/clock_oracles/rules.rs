@@ -12,7 +12,7 @@ use super::{
 };
 
 /// How many fires are compared.
-pub(crate) const FIRES: usize = 3;
+pub(crate) const FIRES: usize = 2;
 
 /// How many fires are searched through for those that an oracle leaves out: more than a day has
 /// minutes.
