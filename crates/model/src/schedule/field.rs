@@ -116,7 +116,8 @@ impl Field {
                 "*" => Ok(format!("*/{step}")),
                 _ if of.contains('-') => Ok(format!("{}/{step}", self.range(of)?)),
                 _ => Err(format!(
-                    "a step needs `*` or a range before the slash, such as {of}-{}/{step}",
+                    "a step needs `*` or a range before the slash, such as {}-{}/{step}",
+                    shortened(of),
                     self.max
                 )),
             };
@@ -146,7 +147,7 @@ impl Field {
             return match nth {
                 "1" | "2" | "3" | "4" | "5" => Ok(format!("{day}#{nth}")),
                 "L" | "l" => Ok(format!("{day}L")),
-                _ => Err(format!("{nth} after # is not in 1-5")),
+                _ => Err(format!("{} after # is not in 1-5", shortened(nth))),
             };
         }
         match item.strip_suffix(['L', 'l']) {
@@ -163,8 +164,10 @@ impl Field {
             to = self.max;
         }
         if from > to {
+            // What is longer has zeros in front, and nobody wants them in the advice.
+            let (first, last) = (shortened(first), shortened(last));
             return Err(format!(
-                "the range {text} goes downward; write {first}-{},{}-{last}",
+                "the range {first}-{last} goes downward; write {first}-{},{}-{last}",
                 self.max, self.min
             ));
         }
@@ -174,7 +177,7 @@ impl Field {
     fn step(&self, text: &str) -> Result<u8, String> {
         number(text)
             .filter(|step| (1..=self.max).contains(step))
-            .ok_or_else(|| format!("the step {text:?} is not in 1-{}", self.max))
+            .ok_or_else(|| format!("the step {:?} is not in 1-{}", shortened(text), self.max))
     }
 
     fn value(&self, text: &str) -> Result<u8, String> {
@@ -184,7 +187,7 @@ impl Field {
             .and_then(|place| u8::try_from(place).ok())
             .map(|place| self.min + place)
             .or_else(|| number(text).filter(|value| (self.min..=self.max).contains(value)))
-            .ok_or_else(|| format!("{text:?} is not in {}-{}", self.min, self.max))
+            .ok_or_else(|| format!("{:?} is not in {}-{}", shortened(text), self.min, self.max))
     }
 }
 
@@ -248,6 +251,22 @@ mod tests {
             assert!(error.starts_with(&named), "{error}");
             assert!(error.contains(says), "{error}");
             assert!(error.ends_with(field.accepted), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_error_stays_short_whatever_was_given() {
+        let long = "\u{10ffff}".repeat(100);
+        let zeros = "0".repeat(400);
+        for (field, text) in [
+            (MINUTE, long.clone()),
+            (MINUTE, format!("*/{long}")),
+            (MINUTE, format!("{long}/2")),
+            (MINUTE, format!("{zeros}9-{zeros}1")),
+            (DAY_OF_WEEK, format!("1#{long}")),
+        ] {
+            let error = FIELDS[field].canonical(&text).unwrap_err().to_string();
+            assert!(error.len() < 2500, "{} bytes: {error}", error.len());
         }
     }
 

@@ -16,6 +16,8 @@ mod quiet;
 mod regime;
 mod show;
 mod spec;
+#[cfg(test)]
+mod steps;
 mod times;
 mod zone;
 

@@ -1,0 +1,132 @@
+//! The first fires, found by trying each day and each time of a calendar.
+
+use std::collections::BTreeSet;
+
+use super::{
+    clocks::{Clocks, DAY},
+    meaning::{Day, Meaning},
+};
+
+/// After 400 years the calendar repeats.
+const LONGEST_SEARCH_DAYS: i64 = 146_097;
+
+/// What becomes of a time that clocks skip.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum InGap {
+    /// It fires at the first instant after the gap.
+    AtItsEnd,
+    /// The first that a gap skips fires as many whole minutes later as bring it out of the gap;
+    /// what comes before that is lost.
+    MinutesLater,
+    /// It does not fire.
+    Never,
+}
+
+/// What becomes of a time that clocks show twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum InRepeat {
+    /// It fires in the first pass.
+    First,
+    /// It fires in both passes.
+    Both,
+}
+
+/// How an expression is understood.
+#[derive(Debug, Clone)]
+pub(crate) struct Reading {
+    pub(crate) meaning: Meaning,
+    pub(crate) in_gap: InGap,
+    pub(crate) in_repeat: InRepeat,
+}
+
+impl Reading {
+    /// As SPEC has it: times that follow the wall clock, and fixed ones.
+    pub(crate) fn of(expression: &str) -> Self {
+        let meaning = Meaning::read(expression);
+        let (in_gap, in_repeat) = if meaning.follows_wall_clock() {
+            (InGap::Never, InRepeat::Both)
+        } else {
+            (InGap::AtItsEnd, InRepeat::First)
+        };
+        Self {
+            meaning,
+            in_gap,
+            in_repeat,
+        }
+    }
+}
+
+/// The first `count` fires after `after`, fewer where there are no more in 400 years.
+pub(crate) fn fires(reading: &Reading, clocks: &Clocks, after: i64, count: usize) -> Vec<i64> {
+    let times = reading.meaning.times();
+    let mut found = BTreeSet::new();
+    let mut last_gap = None;
+    let mut lost = 0..0;
+    // Clocks that jump show times out of order: the search begins further out, and ends so.
+    let shown = clocks.shown(after);
+    let begin = shown - 2 * clocks.around(shown.div_euclid(DAY)).largest_jump();
+    let first = begin.div_euclid(DAY);
+    'search: for day in first..first + LONGEST_SEARCH_DAYS {
+        if !reading.meaning.has_day(Day::of(day)) {
+            continue;
+        }
+        let around = clocks.around(day);
+        for wall in times.iter().map(|time| day * DAY + time) {
+            if wall < begin {
+                continue;
+            }
+            if let Some(last) = found.iter().nth(count - 1)
+                && wall > clocks.shown(*last) + around.largest_jump()
+            {
+                break 'search;
+            }
+            let passes = match reading.in_repeat {
+                InRepeat::First => 1,
+                InRepeat::Both => 2,
+            };
+            let counts = |at: &i64| *at > after && !lost.contains(at);
+            found.extend(around.showing(wall).take(passes).filter(counts));
+            let Some((end, wall_at_end)) = around.end_of_gap(wall) else {
+                continue;
+            };
+            let made_up_for = match reading.in_gap {
+                InGap::AtItsEnd => Some(end),
+                InGap::MinutesLater if last_gap != Some(end) => {
+                    let at = end + (wall - wall_at_end).rem_euclid(60);
+                    lost = end..at;
+                    Some(at)
+                }
+                InGap::MinutesLater | InGap::Never => None,
+            };
+            last_gap = Some(end);
+            found.extend(made_up_for.filter(|at| *at > after));
+        }
+    }
+    found.into_iter().take(count).collect()
+}
+
+/// The first `count` times that clocks show in some instant and that come after what they show at
+/// `after`, whatever the passes: how it looks to someone who knows wall clocks only.
+pub(crate) fn shown_times(
+    meaning: &Meaning,
+    clocks: &Clocks,
+    after: i64,
+    count: usize,
+) -> Vec<i64> {
+    let times = meaning.times();
+    let shown = clocks.shown(after);
+    let first = shown.div_euclid(DAY);
+    (first..first + LONGEST_SEARCH_DAYS)
+        .filter(|day| meaning.has_day(Day::of(*day)))
+        .flat_map(|day| times.iter().map(move |time| day * DAY + time))
+        .filter(|wall| *wall > shown)
+        .filter(|wall| {
+            clocks
+                .around(wall.div_euclid(DAY))
+                .showing(*wall)
+                .next()
+                .is_some()
+        })
+        .take(count)
+        .collect()
+}

@@ -1,0 +1,124 @@
+//! What the clocks of a zone show, found by asking for one instant at a time.
+
+use std::{cell::RefCell, collections::HashMap};
+
+use jiff::{
+    Timestamp,
+    tz::{TimeZone, TimeZoneDatabase},
+};
+
+pub(crate) const DAY: i64 = 86_400;
+
+/// Instants from `start` on that have one offset; both in seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stretch {
+    start: i64,
+    offset: i64,
+}
+
+/// The clocks of one zone.
+pub(crate) struct Clocks {
+    zone: TimeZone,
+    at_noon: RefCell<HashMap<i64, i64>>,
+}
+
+/// How clocks go in the days around one day.
+pub(crate) struct Around {
+    stretches: Vec<Stretch>,
+}
+
+impl Clocks {
+    pub(crate) fn of(zone: &str) -> Self {
+        Self {
+            zone: TimeZoneDatabase::bundled().get(zone).unwrap(),
+            at_noon: RefCell::default(),
+        }
+    }
+
+    pub(crate) fn offset(&self, instant: i64) -> i64 {
+        let instant = Timestamp::from_second(instant).unwrap();
+        self.zone.to_offset(instant).seconds().into()
+    }
+
+    /// What clocks show at an instant.
+    pub(crate) fn shown(&self, instant: i64) -> i64 {
+        instant + self.offset(instant)
+    }
+
+    /// The offset at noon UTC of a day, remembered.
+    fn at_noon(&self, day: i64) -> i64 {
+        let mut known = self.at_noon.borrow_mut();
+        *known
+            .entry(day)
+            .or_insert_with(|| self.offset(day * DAY + DAY / 2))
+    }
+
+    /// Looks at the days from three before to three after. No zone has changed its clocks twice
+    /// between two noons.
+    pub(crate) fn around(&self, day: i64) -> Around {
+        let mut stretches = vec![Stretch {
+            start: i64::MIN,
+            offset: self.at_noon(day - 3),
+        }];
+        for day in day - 3..day + 3 {
+            let (before, after) = (self.at_noon(day), self.at_noon(day + 1));
+            if before == after {
+                continue;
+            }
+            let (mut old, mut new) = (day * DAY + DAY / 2, (day + 1) * DAY + DAY / 2);
+            while new - old > 1 {
+                let middle = i64::midpoint(old, new);
+                if self.offset(middle) == before {
+                    old = middle;
+                } else {
+                    new = middle;
+                }
+            }
+            stretches.push(Stretch {
+                start: new,
+                offset: after,
+            });
+        }
+        Around { stretches }
+    }
+}
+
+impl Around {
+    /// The stretches before and after each change.
+    fn changes(&self) -> impl Iterator<Item = (Stretch, Stretch)> {
+        self.stretches.windows(2).map(|pair| (pair[0], pair[1]))
+    }
+
+    /// The first instants after gaps.
+    pub(crate) fn ends_of_gaps(&self) -> impl Iterator<Item = i64> {
+        let gaps = self.changes().filter(|(old, new)| new.offset > old.offset);
+        gaps.map(|(_, new)| new.start)
+    }
+
+    /// By how many seconds clocks jump at the most.
+    pub(crate) fn largest_jump(&self) -> i64 {
+        let jumps = self
+            .changes()
+            .map(|(old, new)| (new.offset - old.offset).abs());
+        jumps.max().unwrap_or(0)
+    }
+
+    /// The instants at which clocks show `wall`, in order: one, two in a repeat, none in a gap.
+    pub(crate) fn showing(&self, wall: i64) -> impl Iterator<Item = i64> {
+        let ends = self.stretches.iter().skip(1).map(|next| next.start);
+        let ends = ends.chain([i64::MAX]);
+        self.stretches
+            .iter()
+            .zip(ends)
+            .map(move |(stretch, end)| (wall - stretch.offset, stretch.start..end))
+            .filter(|(instant, stretch)| stretch.contains(instant))
+            .map(|(instant, _)| instant)
+    }
+
+    /// The first instant after the gap in which `wall` lies, and what clocks show then.
+    pub(crate) fn end_of_gap(&self, wall: i64) -> Option<(i64, i64)> {
+        self.changes()
+            .find(|(old, new)| (new.start + old.offset..new.start + new.offset).contains(&wall))
+            .map(|(_, new)| (new.start, new.start + new.offset))
+    }
+}

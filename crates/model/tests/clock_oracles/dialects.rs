@@ -1,0 +1,102 @@
+//! How others write the same expression, where they can.
+
+use super::{
+    cases::Case,
+    clocks::{Clocks, DAY},
+    meaning::{Field, Item, Meaning},
+};
+
+const WEEKDAYS: [&str; 7] = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
+
+/// For croniter: `L5` is the last Friday. It has no `LW`, neither a list with a `W` nor one of
+/// weekdays with and without their place in the month, and where one of both day fields is enough,
+/// it knows only plain numbers. It crosses a gap minute by minute, again for each minute that fires
+/// in it: where a whole day is skipped that takes minutes, and nothing is asked.
+pub(crate) fn croniter(case: &Case, clocks: &Clocks) -> Option<String> {
+    let meaning = Meaning::read(&case.expression);
+    let (days, weekdays) = (&meaning.day.items, &meaning.weekday.items);
+    let is_near = |item: &Item| matches!(item, Item::NearestWorkday(_));
+    let is_placed = |item: &Item| matches!(item, Item::Nth { .. } | Item::LastOf { .. });
+    let placed = weekdays.iter().filter(|item| is_placed(item)).count();
+    let near = days.iter().any(is_near);
+    if days.contains(&Item::LastWorkday)
+        || (near && days.len() > 1)
+        || (placed > 0 && placed < weekdays.len())
+        || ((near || placed > 0) && !meaning.needs_both_days())
+        || clocks.around(case.after.div_euclid(DAY)).largest_jump() > DAY / 2
+    {
+        return None;
+    }
+    if placed == 0 {
+        return Some(case.expression.clone());
+    }
+    let weekdays = weekdays.iter().map(|item| match item {
+        Item::LastOf { weekday } => format!("L{}", weekday % 7),
+        Item::Nth { weekday, nth } => format!("{}#{nth}", weekday % 7),
+        _ => String::new(),
+    });
+    let (others, _) = case.expression.rsplit_once(' ')?;
+    Some(format!("{others} {}", join(weekdays)))
+}
+
+/// For systemd: a calendar event. It has no "one of both day fields", no `W`, and counts back from
+/// the end of a month only by itself. Its C library finds no instant where an offset has seconds
+/// (Monrovia until 1972). Steps are written out: version 252 reports an "Infinite loop"
+/// for many of months, days and hours.
+pub(crate) fn systemd(case: &Case, clocks: &Clocks) -> Option<String> {
+    let meaning = Meaning::read(&case.expression);
+    if !meaning.needs_both_days() || clocks.offset(case.after) % 60 != 0 {
+        return None;
+    }
+    let any_day = meaning.day.is_any();
+    let (weekdays, days) = match meaning.weekday.items.as_slice() {
+        [Item::Nth { weekday, nth }] if any_day => {
+            let week = nth * 7 - 6..=(nth * 7).min(31);
+            (name(*weekday).to_owned(), format!("-{}", join(week)))
+        }
+        [Item::LastOf { weekday }] if any_day => (name(*weekday).to_owned(), "~07/1".to_owned()),
+        _ => {
+            let weekdays = values(&meaning.weekday, |weekday| name(weekday).to_owned())?;
+            let days = if meaning.day.items == [Item::Last] {
+                "~01".to_owned()
+            } else {
+                format!("-{}", numbers(&meaning.day)?)
+            };
+            (weekdays.replace('*', ""), days)
+        }
+    };
+    let month = numbers(&meaning.month)?;
+    let hour = numbers(&meaning.hour)?;
+    let minute = numbers(&meaning.minute)?;
+    let second = numbers(&meaning.second)?;
+    let event = format!("{weekdays} *-{month}{days} {hour}:{minute}:{second}");
+    Some(event.trim_start().to_owned())
+}
+
+fn name(weekday: i64) -> &'static str {
+    WEEKDAYS[usize::try_from(weekday % 7).unwrap()]
+}
+
+fn numbers(field: &Field) -> Option<String> {
+    values(field, |value| value.to_string())
+}
+
+/// All values of a field, or a star; nothing where it has more than values.
+fn values(field: &Field, name: impl Fn(i64) -> String) -> Option<String> {
+    let only_values = field
+        .items
+        .iter()
+        .all(|item| matches!(item, Item::Values { .. }));
+    if field.is_any() {
+        Some("*".to_owned())
+    } else {
+        only_values.then(|| join(field.values().map(name)))
+    }
+}
+
+fn join(items: impl Iterator<Item = impl ToString>) -> String {
+    items
+        .map(|item| item.to_string())
+        .collect::<Vec<_>>()
+        .join(",")
+}

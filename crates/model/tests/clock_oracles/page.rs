@@ -1,0 +1,83 @@
+//! The examples of `docs/clock-oracles.md`: one row for each rule, compared with what is found.
+
+use model::schedule::{Zone, describe_fire};
+
+use super::{Timestamp, cases::Case, oracle::Answer};
+
+const PAGE: &str = include_str!("../../../../docs/clock-oracles.md");
+
+/// One row.
+pub(crate) struct Example {
+    rule: String,
+    pub(crate) case: Case,
+    /// What Matins and what the oracle say, as written.
+    says: [String; 2],
+}
+
+/// The examples in the section of `oracle`: rows below a heading with its name, each with the
+/// rule's name, expression, zone, instant and both answers.
+pub(crate) fn examples(oracle: &str) -> Vec<Example> {
+    let (_, section) = PAGE.split_once(&format!("\n## {oracle}\n")).unwrap();
+    let section = section.split("\n## ").next().unwrap();
+    let rows = section.lines().filter(|line| line.contains("| `"));
+    rows.map(example).collect()
+}
+
+fn example(row: &str) -> Example {
+    let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+    let [rule, expression, zone, after, matins, oracle] = cells.try_into().unwrap();
+    let [date, time, offset] = after.split(' ').collect::<Vec<_>>().try_into().unwrap();
+    let instant: Timestamp = format!("{date}T{time}{offset}").parse().unwrap();
+    let after = instant.as_microsecond() / 1_000_000;
+    assert_eq!(written(&[after], zone), format!("{date} {time} {offset}"));
+    Example {
+        rule: rule.to_owned(),
+        case: Case {
+            expression: expression.trim_matches('`').to_owned(),
+            zone: zone.to_owned(),
+            after,
+            micros: 0,
+        },
+        says: [matins.to_owned(), oracle.to_owned()],
+    }
+}
+
+impl Example {
+    /// Compares the row with the rules that were found to explain it and with both answers.
+    pub(crate) fn must_be<'a>(
+        &self,
+        mut rules: impl Iterator<Item = &'a str>,
+        matins: &[i64],
+        answer: &Answer,
+    ) {
+        let zone = &self.case.zone;
+        let said = [
+            written(matins, zone),
+            written(answer.as_ref().unwrap(), zone),
+        ];
+        // A row may show fewer fires than are compared.
+        for (said, says) in said.iter().zip(&self.says) {
+            assert!(
+                said.starts_with(says.as_str()),
+                "{:?} gives {said}",
+                self.case
+            );
+        }
+        assert!(
+            rules.any(|name| name == self.rule),
+            "{} is not seen",
+            self.rule
+        );
+    }
+}
+
+fn written(instants: &[i64], zone: &str) -> String {
+    let zone = Zone::parse(zone).unwrap();
+    let written = |at: &i64| {
+        let at = Timestamp::from_microsecond(at * 1_000_000).unwrap();
+        let whole = describe_fire(at, &zone);
+        let without_zone = whole.strip_suffix(&format!(" {zone}")).unwrap();
+        without_zone.split_once(' ').unwrap().1.to_owned()
+    };
+    instants.iter().map(written).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,172 @@
+//! How others understand expressions differently, each difference under a name.
+//!
+//! `docs/clock-oracles.md` says why each is accepted. A rule is not a kind of input for which
+//! anything goes: it changes one thing in how an expression is understood, and what the oracle says
+//! must be what the search through the calendar then finds.
+
+use super::{
+    brute_force::{self, InGap, InRepeat, Reading},
+    cases::Case,
+    clocks::{Clocks, DAY},
+    oracle::Answer,
+};
+
+/// How many fires are compared.
+pub(crate) const FIRES: usize = 2;
+
+/// How many fires are searched through for those that an oracle leaves out: more than a day has
+/// minutes.
+const MANY_FIRES: usize = 1500;
+
+/// One way in which an oracle differs.
+pub(crate) struct Rule {
+    /// What it does, as the page of docs heads it.
+    pub(crate) name: &'static str,
+    change: Change,
+}
+
+/// What is different in how it understands an expression.
+enum Change {
+    /// It reads it so.
+    Reading(fn(&mut Reading)),
+    /// It may leave out the second pass of a time that repeats.
+    MayLoseSecondPasses,
+    /// It goes from one time of the wall clock to the next, and looks only then for an instant.
+    ShownTimesOnly,
+    /// The same, and it may leave out times of the day in which there is a gap.
+    MayLoseDaysWithGaps,
+}
+
+pub(crate) const CRONITER: [Rule; 5] = [
+    Rule {
+        name: "A range of one value is the whole field",
+        change: Change::Reading(|reading| reading.meaning = reading.meaning.widened()),
+    },
+    Rule {
+        name: "Every month has a workday near each day",
+        change: Change::Reading(|reading| {
+            reading.meaning = reading.meaning.with_near_days_in_every_month();
+        }),
+    },
+    Rule {
+        name: "Fixed times fire in both passes of a repeat",
+        change: Change::Reading(|reading| reading.in_repeat = InRepeat::Both),
+    },
+    Rule {
+        name: "The hour field alone says whether skipped times fire",
+        change: Change::Reading(|reading| {
+            reading.in_gap = if reading.meaning.hour.is_all() {
+                InGap::Never
+            } else {
+                InGap::MinutesLater
+            };
+        }),
+    },
+    Rule {
+        name: "A second pass is sometimes lost",
+        change: Change::MayLoseSecondPasses,
+    },
+];
+
+pub(crate) const SYSTEMD: [Rule; 3] = [
+    Rule {
+        name: "Skipped times never fire",
+        change: Change::Reading(|reading| reading.in_gap = InGap::Never),
+    },
+    Rule {
+        name: "A time that repeats fires once, in either pass",
+        change: Change::ShownTimesOnly,
+    },
+    Rule {
+        name: "A gap sometimes takes the rest of its day along",
+        change: Change::MayLoseDaysWithGaps,
+    },
+];
+
+/// The fewest of `rules` that together give `answer`, by their places.
+pub(crate) fn explain(
+    rules: &[Rule],
+    case: &Case,
+    clocks: &Clocks,
+    answer: &Answer,
+) -> Option<Vec<usize>> {
+    let fires = answer.as_ref().ok()?;
+    let mut choices: Vec<u32> = (1..1 << rules.len()).collect();
+    choices.sort_by_key(|choice| choice.count_ones());
+    choices
+        .into_iter()
+        .map(|choice| {
+            let places = 0..rules.len();
+            places
+                .filter(|place| choice >> place & 1 == 1)
+                .collect::<Vec<_>>()
+        })
+        .find(|chosen| {
+            let changes = chosen.iter().map(|place| &rules[*place].change);
+            give(changes, case, clocks, fires)
+        })
+}
+
+/// Whether someone who differs so would say `fires`.
+fn give<'a>(
+    changes: impl Iterator<Item = &'a Change>,
+    case: &Case,
+    clocks: &Clocks,
+    fires: &[i64],
+) -> bool {
+    let mut reading = Reading::of(&case.expression);
+    let (mut may_lose_passes, mut shown_only, mut may_lose_days) = (false, false, false);
+    for change in changes {
+        match change {
+            Change::Reading(change) => change(&mut reading),
+            Change::MayLoseSecondPasses => may_lose_passes = true,
+            Change::ShownTimesOnly => shown_only = true,
+            Change::MayLoseDaysWithGaps => may_lose_days = true,
+        }
+    }
+    let after = case.after;
+    if may_lose_days {
+        let shown = brute_force::shown_times(&reading.meaning, clocks, after, MANY_FIRES);
+        // Before a gap it may find nothing at all, too.
+        let around = clocks.around(after.div_euclid(DAY));
+        (fires.is_empty() && around.ends_of_gaps().any(|end| end > after))
+            || only_lacks(&shown_at(fires, clocks), &shown, |wall| {
+                has_gap(*wall, clocks)
+            })
+    } else if shown_only {
+        let shown = brute_force::shown_times(&reading.meaning, clocks, after, FIRES);
+        shown == shown_at(fires, clocks)
+    } else if may_lose_passes {
+        let all = brute_force::fires(&reading, clocks, after, MANY_FIRES);
+        only_lacks(fires, &all, |at| is_second_pass(*at, clocks))
+    } else {
+        brute_force::fires(&reading, clocks, after, FIRES) == fires
+    }
+}
+
+/// Whether `some` begins like `all`, but for things that may be lacking.
+fn only_lacks(some: &[i64], all: &[i64], may_lack: impl Fn(&i64) -> bool) -> bool {
+    let mut all = all.iter();
+    some.iter().all(|one| {
+        let before = all.by_ref().take_while(|other| *other != one);
+        before.into_iter().all(&may_lack)
+    }) && some.len() == FIRES
+}
+
+fn shown_at(instants: &[i64], clocks: &Clocks) -> Vec<i64> {
+    instants.iter().map(|at| clocks.shown(*at)).collect()
+}
+
+/// Whether a gap ends on the day of `wall`.
+fn has_gap(wall: i64, clocks: &Clocks) -> bool {
+    let day = wall.div_euclid(DAY);
+    let around = clocks.around(day);
+    around
+        .ends_of_gaps()
+        .any(|end| clocks.shown(end).div_euclid(DAY) == day)
+}
+
+fn is_second_pass(instant: i64, clocks: &Clocks) -> bool {
+    let around = clocks.around(instant.div_euclid(DAY));
+    around.showing(clocks.shown(instant)).next() < Some(instant)
+}

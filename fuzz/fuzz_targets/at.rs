@@ -1,0 +1,30 @@
+//! Instants as people write them: a letter for a zone, the present in seconds and a text, each on its own line.
+#![no_main]
+
+mod zones;
+
+use libfuzzer_sys::fuzz_target;
+use model::{
+    Timestamp,
+    schedule::{describe_fire, parse_at},
+};
+
+fuzz_target!(|text: &str| {
+    let mut lines = text.splitn(3, '\n');
+    let (Some(zone), Some(seconds), Some(text)) = (lines.next(), lines.next(), lines.next()) else {
+        return;
+    };
+    let micros = seconds
+        .parse::<i64>()
+        .ok()
+        .and_then(|seconds| seconds.checked_mul(1_000_000));
+    let Some(Ok(now)) = micros.map(Timestamp::from_microsecond) else {
+        return;
+    };
+    let zone = zones::chosen(zone);
+    if let Ok(at) = parse_at(text, &zone, now) {
+        assert!(at > now, "{at} is not after {now}");
+        assert_eq!(parse_at(&at.to_string(), &zone, now), Ok(at));
+        assert!(describe_fire(at, &zone).ends_with(zone.name()));
+    }
+});

@@ -1,0 +1,52 @@
+//! Cron expressions: a letter for a zone, an instant in seconds and an expression, each on its own line.
+#![no_main]
+
+mod zones;
+
+use libfuzzer_sys::fuzz_target;
+use model::{
+    Timestamp,
+    schedule::{Schedule, Spec, due},
+};
+
+/// More bytes than any error needs to name the field, its value (80 characters, each up to ten bytes
+/// when it is escaped, shown up to twice) and what is accepted.
+const LONGEST_ERROR: usize = 2500;
+
+fuzz_target!(|text: &str| {
+    let mut lines = text.splitn(3, '\n');
+    let (Some(zone), Some(seconds), Some(expression)) = (lines.next(), lines.next(), lines.next())
+    else {
+        return;
+    };
+    let spec = Spec::Cron {
+        expression: expression.into(),
+        zone: zones::chosen(zone).name().into(),
+    };
+    let schedule = match Schedule::parse(&spec) {
+        Ok(schedule) => schedule,
+        Err(error) => return assert!(error.to_string().len() < LONGEST_ERROR, "{error}"),
+    };
+    let micros = seconds
+        .parse::<i64>()
+        .ok()
+        .and_then(|seconds| seconds.checked_mul(1_000_000));
+    let Some(Ok(after)) = micros.map(Timestamp::from_microsecond) else {
+        return;
+    };
+    // Whoever writes it can be shown what it is.
+    let _ = spec.to_string();
+    let fires = schedule.upcoming(after, 3);
+    let mut before = after;
+    for fire in fires {
+        assert!(fire > before, "{fire} is not after {before}");
+        assert_eq!(
+            schedule.count(before, fire),
+            1,
+            "between {before} and {fire}"
+        );
+        let due = due(&schedule, fire, fire, 1);
+        assert_eq!((due.earlier, due.instants), (None, vec![fire]));
+        before = fire;
+    }
+});
