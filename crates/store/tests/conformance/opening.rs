@@ -233,23 +233,16 @@ pub(crate) async fn a_look_tells_version_and_size_and_changes_nothing(db: &TestS
     let before = contents(&db.home).await;
     store::examine(&db.location()).await.unwrap();
     let place = db.fresh_place();
-    match db.home.file() {
-        Some(file) => {
-            assert!(store::examine(&location(&place)).await.unwrap().is_none());
-            assert!(!place.file().unwrap().exists(), "a look makes no file");
-            let folder = fs::read_dir(file.parent().unwrap()).unwrap();
-            let beside: Vec<_> = folder.map(|entry| entry.unwrap().file_name()).collect();
-            assert!(
-                beside
-                    .iter()
-                    .all(|name| !name.to_string_lossy().contains('-')),
-                "{beside:?}"
-            );
-        }
-        None => {
-            let empty = store::examine(&location(&place)).await.unwrap().unwrap();
-            assert_eq!(empty.version, 0);
-        }
+    if let Some(file) = db.home.file() {
+        assert!(store::examine(&location(&place)).await.unwrap().is_none());
+        assert!(!place.file().unwrap().exists(), "a look makes no file");
+        let folder = fs::read_dir(file.parent().unwrap()).unwrap();
+        let beside: Vec<_> = folder.map(|entry| entry.unwrap().file_name()).collect();
+        let side_file = |name: &std::ffi::OsString| name.to_string_lossy().contains('-');
+        assert!(!beside.iter().any(side_file), "{beside:?}");
+    } else {
+        let empty = store::examine(&location(&place)).await.unwrap().unwrap();
+        assert_eq!(empty.version, 0);
     }
     assert!(contents(&db.home).await == before);
 }
