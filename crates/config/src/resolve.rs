@@ -296,6 +296,25 @@ mod tests {
     }
 
     #[test]
+    fn what_is_nested_deeply_or_very_long_is_refused_and_nothing_worse() {
+        for (start, piece, end) in [
+            ("a = ", "[", ""),
+            ("a = ", "{b=", "1"),
+            ("", "a.", "b = 1"),
+            ("", "[", ""),
+            ("[", "a.", "b]"),
+            ("", "x = 1\n", ""),
+            ("", "[a]\n", ""),
+        ] {
+            for bytes in [crate::MAX_FILE_BYTES - 100, crate::MAX_FILE_BYTES + 100] {
+                let file = format!("{start}{}{end}", piece.repeat(bytes / piece.len()));
+                let told = told(&file);
+                assert!(!told.is_empty() && told.len() < 5000, "{piece}: {told}");
+            }
+        }
+    }
+
+    #[test]
     fn a_value_is_refused_even_where_another_outweighs_it() {
         let sources = sources(
             "workers = 0",
