@@ -2,6 +2,7 @@
 
 use clap::CommandFactory;
 use clap_complete::Shell;
+use serde_json::json;
 
 use crate::{
     args::Cli,
@@ -21,6 +22,11 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, output: Output) -> Result<Exit, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "matins", &mut script);
-    output.piece(&String::from_utf8_lossy(&script))?;
+    let script = String::from_utf8_lossy(&script);
+    if output.json {
+        output.document(&json!({ "shell": args.shell.to_string(), "script": script }))?;
+    } else {
+        output.piece(&script)?;
+    }
     Ok(Exit::Done)
 }

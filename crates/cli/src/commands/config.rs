@@ -45,6 +45,9 @@ pub(crate) fn run(args: Args, global: &Global, output: Output) -> Result<Exit, F
         Command::Show { origin } => show(global, output, origin)?,
         Command::Path => path(global, output)?,
         Command::Check { file } => return check(global, output, file),
+        Command::Reference if output.json => {
+            output.document(&json!({ "page": config::reference() }))?;
+        }
         Command::Reference => output.piece(&config::reference())?,
     }
     Ok(Exit::Done)

@@ -3,6 +3,7 @@
 use std::{fs, path::PathBuf};
 
 use clap::CommandFactory;
+use serde_json::json;
 
 use crate::{
     args::Cli,
@@ -27,7 +28,12 @@ pub(crate) fn run(args: Args, output: Output) -> Result<Exit, Failure> {
         clap_mangen::Man::new(command)
             .render(&mut page)
             .map_err(|source| Failure::environment("make the manual page", source))?;
-        output.piece(&String::from_utf8_lossy(&page))?;
+        let page = String::from_utf8_lossy(&page);
+        if output.json {
+            output.document(&json!({ "page": page }))?;
+        } else {
+            output.piece(&page)?;
+        }
         return Ok(Exit::Done);
     };
     let failed = |source| {
@@ -36,6 +42,9 @@ pub(crate) fn run(args: Args, output: Output) -> Result<Exit, Failure> {
     };
     fs::create_dir_all(&folder).map_err(failed)?;
     clap_mangen::generate_to(command, &folder).map_err(failed)?;
+    if output.json {
+        output.document(&json!({ "out": folder }))?;
+    }
     output.aside(&format!("Written into {}.", folder.display()));
     Ok(Exit::Done)
 }

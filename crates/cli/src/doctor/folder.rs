@@ -13,6 +13,7 @@ use rustix::{
 
 use super::{
     Finding, There,
+    standing::Standing,
     wording::{bytes, count},
 };
 use crate::{
@@ -212,8 +213,9 @@ fn is_held(lock: &Path) -> bool {
 }
 
 /// What it means that somebody, or nobody, serves the folder.
-pub(super) fn serving(served: &Served, enabled: usize) -> Finding {
+pub(super) fn serving(served: &Served, standing: Option<&Standing>) -> Finding {
     const CHECK: &str = "server";
+    let enabled = standing.map_or(0, |it| it.enabled.len());
     let who = |process: &Option<u32>| {
         process.map_or_else(|| "a process".to_owned(), |id| format!("the process {id}"))
     };
@@ -223,6 +225,10 @@ pub(super) fn serving(served: &Served, enabled: usize) -> Finding {
             CHECK,
             format!("{} holds the folder and does not answer", who(process)),
             "look at its log; stop it and start it again",
+        ),
+        Served::Nobody if standing.is_some_and(|it| it.shared) => Finding::ok(
+            CHECK,
+            "nobody serves this folder; others that share the database may serve theirs",
         ),
         Served::Nobody if enabled > 0 => Finding::warning(
             CHECK,

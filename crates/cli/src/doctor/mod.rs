@@ -102,8 +102,7 @@ pub(crate) async fn examine(global: &Global, start_agents: bool) -> Vec<Finding>
         }
         None => None,
     };
-    let enabled = standing.as_ref().map_or(0, |it| it.enabled.len());
-    findings.push(folder::serving(&served, enabled));
+    findings.push(folder::serving(&served, standing.as_ref()));
     if let Some(standing) = &standing {
         findings.extend(agents::look(standing, start_agents, folder.as_ref()).await);
     }

@@ -29,6 +29,8 @@ pub(super) struct Standing {
     /// Automations that fire.
     pub(super) enabled: Vec<Automation>,
     pub(super) harnesses: Vec<Harness>,
+    /// Whether other instances share the database.
+    pub(super) shared: bool,
     findings: Vec<Finding>,
 }
 
@@ -74,7 +76,7 @@ pub(super) async fn look(
     let store = Store::new(opened.database.clone(), Arc::new(OsEntropy), sessions);
     let mut findings = Vec::new();
     findings.extend(newest_run(&store, clock).await?);
-    instances(&store, folder, clock, &mut findings).await?;
+    let shared = instances(&store, folder, clock, &mut findings).await?;
     findings.push(workers(&store, config, folder, served, clock).await?);
     let automations = store.automations(Scope::System).await?;
     findings.extend(automations.iter().filter_map(attention));
@@ -92,6 +94,7 @@ pub(super) async fn look(
     Ok(Standing {
         harnesses: store.harnesses(Scope::System).await?,
         enabled,
+        shared,
         findings,
     })
 }
@@ -114,12 +117,13 @@ async fn newest_run(store: &Store, clock: &dyn Clock) -> Result<Option<Finding>,
     }))
 }
 
+/// Looks at what waits for each instance; gives whether there are several.
 async fn instances(
     store: &Store,
     folder: Option<&There>,
     clock: &dyn Clock,
     findings: &mut Vec<Finding>,
-) -> Result<(), store::Error> {
+) -> Result<bool, store::Error> {
     const CHECK: &str = "instances";
     let own = folder.and_then(|folder| folder.instance_that_is_there().ok().flatten());
     let instances = store.instances(Scope::System).await?;
@@ -153,7 +157,7 @@ async fn instances(
         );
         findings.push(Finding::ok(CHECK, found));
     }
-    Ok(())
+    Ok(all > 1)
 }
 
 /// Runs whose worker is lost: its process is gone, or its heartbeat is stale.

@@ -45,6 +45,8 @@ fn shells_get_completions_that_they_understand() {
          _matins matins sh config; [ \"${{COMPREPLY[*]}}\" = show ]"
     );
     assert_eq!(accepts("bash", &[], &complete).as_deref(), Some(""));
+    let told = world.json(&["completions", "bash"]);
+    assert_eq!(told["script"], script);
     assert_eq!(world.run(&["completions", "dos"]).code, 2);
     assert!(!world.path().join("data").exists());
 }
