@@ -9,6 +9,7 @@ use std::{
 
 use rustix::process::Signal;
 use serde_json::Value;
+use testkit::databases::TestDatabase;
 
 use crate::world::World;
 
@@ -266,4 +267,32 @@ fn a_worker_that_was_killed_and_a_folder_that_is_gone_are_told() {
         "problem",
         "the working directory of tidy is not there",
     );
+}
+
+#[test]
+fn a_shared_database_is_looked_at_with_the_instances_that_runs_wait_for() {
+    let database = TestDatabase::empty_postgres().unwrap();
+    let here = World::new().with("MATINS_DATABASE", database.url());
+    assert_found(&here, "database", "ok", "empty; the first command fills it");
+    let add = [
+        "automation",
+        "add",
+        "--on-demand",
+        "--session",
+        "continuous",
+        "--harness",
+        "demo",
+        "--name",
+        "tidy",
+        "x",
+    ];
+    here.run(&add).done();
+    assert_found(&here, "database", "ok", "PostgreSQL");
+    here.run(&["automation", "fire", "tidy"]).done();
+    here.run(&["automation", "fire", "tidy", "--queue"]).done();
+    assert_found(&here, "instances", "ok", "1 instance");
+    let other = here.beside("other");
+    other.run(&["harness", "list"]).done();
+    assert_found(&other, "instances", "warning", "1 run waits for");
+    assert_found(&other, "server", "ok", "others that share the database");
 }
