@@ -6,12 +6,15 @@
 
 #![expect(clippy::unwrap_used, reason = "behaviours and their helpers are tests")]
 
+mod again;
 mod begin;
 mod broken;
 mod cancel;
 mod catalog;
 mod claim;
+mod deleting;
 mod due;
+mod edit;
 mod events;
 mod finish;
 mod fire;
@@ -23,6 +26,7 @@ mod opening;
 mod overlap;
 mod owed;
 mod record;
+mod retention;
 mod retry;
 mod row_security;
 mod say;
@@ -286,11 +290,48 @@ behaviours! {
             a_claimed_run_whose_session_is_closed_is_called_off,
             a_closed_session_gets_no_further_attempt,
             holding_a_run_lets_the_automations_next_one_start,
+        ]
+        deleting: [
             bound_automations_of_people_block_deleting,
             system_jobs_and_other_threads_never_block_deleting,
             a_continuous_automation_lets_go_of_a_deleted_session,
             deleting_a_session_lets_the_automations_next_run_start,
             a_seat_and_its_memory_go_with_the_session,
+            automations_go_with_their_session_in_one_transaction,
+            an_automation_that_a_broken_one_hides_still_blocks,
+            whoever_takes_a_turn_of_a_deleted_session_is_fenced,
+        ]
+        edit: [
+            an_edit_of_what_was_changed_meanwhile_is_refused,
+            editors_who_race_have_one_winner,
+            a_name_that_another_has_is_refused,
+            triggers_that_stay_keep_their_cadence_and_others_are_due_from_now,
+            what_a_trigger_owes_that_goes_has_its_row,
+            triggers_of_a_paused_automation_are_due_when_it_is_resumed,
+            another_spread_moves_the_moment_and_not_the_instant,
+            a_run_of_a_trigger_that_went_is_prompted_as_it_was_due,
+            a_session_that_goes_on_keeps_its_harness_and_its_directory,
+            an_automation_goes_elsewhere_after_an_edit,
+            what_was_said_of_a_closed_session_is_taken_back,
+            an_edit_can_clear_what_may_be_absent,
+        ]
+        again: [
+            only_what_ended_without_success_is_tried_again,
+            a_failed_run_is_tried_again_once_and_not_blindly,
+            what_no_agent_saw_is_sent_as_it_was_when_tried_again,
+            attempts_that_are_used_up_leave_one_to_a_person,
+            nothing_is_tried_again_where_nobody_wants_it,
+            another_attempt_waits_for_its_seat,
+            people_who_ask_at_once_get_one_attempt,
+        ]
+        retention: [
+            what_is_young_or_not_over_stays,
+            transcripts_and_runs_are_never_trimmed,
+            a_trimmed_log_goes_on_with_its_numbers,
+            a_clock_that_was_set_back_tears_no_hole_into_a_log,
+            much_is_trimmed_in_pieces,
+            what_ended_runs_left_behind_goes,
+            what_was_skipped_has_no_record_to_trim,
         ]
         lists: [
             lists_hold_nothing_of_another_tenant,
@@ -298,6 +339,8 @@ behaviours! {
             runs_are_listed_newest_first_by_session_automation_and_status,
             automations_and_harnesses_are_listed_by_name,
             a_tenants_name_gives_the_same_id_each_time,
+            the_end_of_a_transcript_is_read_alone,
+            what_a_run_said_is_found_without_what_came_before,
             ids_are_found_between_two_others_and_only_the_tenants_own,
             an_automations_triggers_are_listed_with_the_manual_one_first,
         ]

@@ -307,7 +307,7 @@ impl Sequence<'_> {
             _ => {
                 let deleted = store.delete_session(self.stage.tenant, session, false, now);
                 let deleted = answered(deleted.await);
-                if deleted == Some(Deletion::Done) {
+                if matches!(deleted, Some(Deletion::Done { .. })) {
                     self.sessions.retain(|other| *other != session);
                 }
                 format!("delete_session {}", deleted.is_some())
