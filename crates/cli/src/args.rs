@@ -79,6 +79,26 @@ pub(crate) struct Knobs {
     #[arg(long, global = true, hide_short_help = true, env = environment::WATCHDOG_SECONDS, value_name = "N",
           default_value_t = limits::WATCHDOG.as_secs(), value_parser = value_parser!(u64).range(1..=3600))]
     watchdog_seconds: u64,
+    /// How many days the record of a run (what was really sent, and errors in full) is kept; 0: for ever
+    #[arg(long, global = true, hide_short_help = true, env = environment::RETAIN_RECORDS_DAYS, value_name = "N",
+          default_value_t = days(limits::RETAIN_RECORDS), value_parser = value_parser!(u64).range(0..=36_500))]
+    retain_records_days: u64,
+    /// How many days the events of a session's log are kept; 0: for ever. Transcripts always are
+    #[arg(long, global = true, hide_short_help = true, env = environment::RETAIN_EVENTS_DAYS, value_name = "N",
+          default_value_t = days(limits::RETAIN_EVENTS), value_parser = value_parser!(u64).range(0..=36_500))]
+    retain_events_days: u64,
+}
+
+/// The seconds of a day.
+const DAY: u64 = 24 * 60 * 60;
+
+const fn days(length: Duration) -> u64 {
+    length.as_secs() / DAY
+}
+
+/// How long something is kept; 0 days: for ever.
+fn retained(days: u64) -> Option<Duration> {
+    (days > 0).then(|| Duration::from_secs(days * DAY))
 }
 
 impl Knobs {
@@ -98,6 +118,8 @@ impl Knobs {
             heartbeat: Duration::from_secs(self.heartbeat_seconds),
             heartbeat_stale: Duration::from_secs(self.heartbeat_stale),
             watchdog: Duration::from_secs(self.watchdog_seconds),
+            retain_records: retained(self.retain_records_days),
+            retain_events: retained(self.retain_events_days),
             ..Settings::default()
         })
     }

@@ -21,6 +21,11 @@ pub(crate) const WATCHDOG_SECONDS: &str = "MATINS_WATCHDOG_SECONDS";
 /// How long running turns may take to end when the server stops, in seconds.
 pub(crate) const STOP_SECONDS: &str = "MATINS_STOP_SECONDS";
 
+/// How long internal records of runs are kept, in days.
+pub(crate) const RETAIN_RECORDS_DAYS: &str = "MATINS_RETAIN_RECORDS_DAYS";
+/// How long the events of sessions are kept, in days.
+pub(crate) const RETAIN_EVENTS_DAYS: &str = "MATINS_RETAIN_EVENTS_DAYS";
+
 /// Where the data folder is unless somebody says so: `$XDG_DATA_HOME/matins`, else
 /// `~/.local/share/matins` (XDG base directory specification; a relative value counts as unset).
 pub(crate) fn default_data_folder() -> Option<PathBuf> {

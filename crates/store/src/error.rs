@@ -103,7 +103,7 @@ impl Error {
     }
 
     /// Whether a stored value makes no sense: trying again gives the same.
-    pub(crate) fn is_nonsense(&self) -> bool {
+    pub fn is_nonsense(&self) -> bool {
         matches!(self, Self::Database(database::Error::Nonsense { .. }))
     }
 
