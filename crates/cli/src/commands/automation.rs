@@ -64,7 +64,7 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
         Command::Add(args) => (add::run(*args, app).await?, "Added"),
         Command::Edit(args) => match edit::run(*args, app).await? {
             (view, true) => (view, "Changed"),
-            (view, false) => (view, "Nothing to change: so is already"),
+            (view, false) => (view, "Nothing to change in"),
         },
         Command::List => {
             show::list(app).await?;

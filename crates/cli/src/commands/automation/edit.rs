@@ -49,7 +49,7 @@ pub(super) struct Args {
     /// Remove one of its triggers, by its id or the beginning of that; `matins automation show` tells them
     #[arg(long, value_name = "TRIGGER")]
     remove_trigger: Vec<String>,
-    /// The zone in which times are read, those of triggers that stay, too
+    /// The zone in which times are read, those of triggers that stay, too [default: theirs, else UTC]
     #[arg(long, value_name = "IANA")]
     zone: Option<String>,
     /// What the agent is asked, or - to read it from standard input
@@ -137,11 +137,9 @@ pub(super) async fn run(args: Args, app: &App) -> Result<(AutomationView, bool),
     let before = seen.request();
     let reset = args.reset;
     let asked = asked(args, &seen)?;
-    if asked == before && !reset {
-        return Ok((seen, false));
-    }
     let edited = app.service.edit_automation(&seen, &asked, reset).await?;
-    Ok((edited, true))
+    let changed = edited.request() != before || reset;
+    Ok((edited, changed))
 }
 
 /// What the automation is to be.

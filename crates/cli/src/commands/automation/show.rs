@@ -126,6 +126,10 @@ pub(super) async fn whole(app: &App, view: &AutomationView) -> Result<(), Failur
             )),
         ),
         (
+            "quiet",
+            Some(policies.quiet_hours.to_string()).filter(|hours| !hours.is_empty()),
+        ),
+        (
             "limits",
             Some(format!(
                 "{} a turn, {} of silence, {} attempts",
