@@ -9,7 +9,7 @@ use model::{
     session::{Admission, SessionKind, SessionType},
 };
 use serde::Serialize;
-use store::{Deletion, NewSession, RunFilter};
+use store::{Automations, Deletion, NewSession, RunFilter};
 
 use crate::{Error, Service, naming, working_directory};
 
@@ -53,6 +53,8 @@ pub struct SessionView {
     pub session: Session,
     /// Its seats.
     pub seats: Vec<Seat>,
+    /// The names of the automations that are bound to it.
+    pub bound_automations: Vec<String>,
     /// How many rows of its transcript come before those that are shown.
     pub messages_before: i64,
     /// Its transcript, or the end of it.
@@ -163,7 +165,14 @@ impl Service {
                 (end.messages, end.before)
             }
         };
+        let bound = match &session.session_key {
+            None => Automations::default(),
+            Some(key) => self.store.automations_bound_to(self.tenant, key).await?,
+        };
+        let readable = bound.readable.into_iter().map(|one| one.name);
+        let unreadable = bound.unreadable.into_iter().map(|one| one.name);
         Ok(SessionView {
+            bound_automations: readable.chain(unreadable).collect(),
             seats: self.store.seats(self.scope(), session.id).await?,
             messages_before,
             messages,

@@ -5,6 +5,7 @@
 //! writers wait for none of them long.
 
 use model::{SessionId, Timestamp};
+use uuid::Uuid;
 
 use crate::{
     Error, Scope,
@@ -62,7 +63,8 @@ impl Store {
     ) -> Result<LogsTrimmed, Error> {
         let logs = {
             let mut tx = self.db.read(Scope::System).await?;
-            tx.fetch_all(sql!("events/logs"), params![after, LOGS_AT_ONCE])
+            let first = after.unwrap_or(SessionId::from_uuid(Uuid::nil()));
+            tx.fetch_all(sql!("events/logs"), params![first, LOGS_AT_ONCE])
                 .await?
         };
         let mut trimmed = LogsTrimmed {

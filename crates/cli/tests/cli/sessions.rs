@@ -152,7 +152,8 @@ fn deleting_a_session_takes_consent_where_automations_speak_in_it() {
     let told = world.run(&["session", "delete", &session]);
     assert_eq!(told.code, 7, "{told:#?}");
     assert!(told.stdout.contains("--with-automations"), "{told:#?}");
-    world.run(&["session", "show", &session]).done();
+    let shown = world.run(&["session", "show", &session]).done();
+    assert!(shown.contains("bound to it talk"), "{shown}");
 
     let deleted = world.json(&["session", "delete", &session, "--with-automations"]);
     assert_eq!(deleted["deleted"], true);

@@ -57,19 +57,7 @@ impl Store {
         let found = tx
             .fetch_all(sql!("automations/list"), params![scope.tenant()])
             .await?;
-        let mut automations = Automations::default();
-        for row in &found {
-            match rows::automation(row) {
-                Ok(automation) => automations.readable.push(automation),
-                Err(error) if error.is_nonsense() => automations.unreadable.push(Unreadable {
-                    id: row.get("id")?,
-                    name: row.get("name")?,
-                    error,
-                }),
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(automations)
+        all_of(&found)
     }
 
     /// Lists the automations of people that are bound to the session of `key`.
@@ -77,7 +65,7 @@ impl Store {
         &self,
         tenant: TenantId,
         key: &str,
-    ) -> Result<Vec<Automation>, Error> {
+    ) -> Result<Automations, Error> {
         let mut tx = self.db.read(Scope::Tenant(tenant)).await?;
         bound_to(&mut tx, tenant, key).await
     }
@@ -112,11 +100,28 @@ pub(crate) async fn bound_to(
     tx: &mut Tx,
     tenant: TenantId,
     key: &str,
-) -> Result<Vec<Automation>, Error> {
+) -> Result<Automations, Error> {
     let found = tx
         .fetch_all(sql!("automations/bound_to"), params![tenant, key])
         .await?;
-    found.iter().map(rows::automation).collect()
+    all_of(&found)
+}
+
+/// Reads automations, those that make no sense apart.
+fn all_of(found: &[Row]) -> Result<Automations, Error> {
+    let mut automations = Automations::default();
+    for row in found {
+        match rows::automation(row) {
+            Ok(automation) => automations.readable.push(automation),
+            Err(error) if error.is_nonsense() => automations.unreadable.push(Unreadable {
+                id: row.get("id")?,
+                name: row.get("name")?,
+                error,
+            }),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(automations)
 }
 
 /// All triggers that an automation ever had: runs still name those that were removed.

@@ -6,7 +6,7 @@ use model::{AutomationId, SessionId, TenantId, Timestamp, entity::Automation, ru
 
 use super::lock_seats;
 use crate::{
-    Error, Scope, automations,
+    Automations, Error, Scope, automations,
     database::Tx,
     rows,
     runs::{cancel, place::promote_own},
@@ -48,8 +48,13 @@ impl Store {
             let session = rows::session(&row.ok_or_else(|| Error::not_found("session", id))?)?;
             let bound = match &session.session_key {
                 Some(key) => automations::bound_to(tx, tenant, key).await?,
-                None => Vec::new(),
+                None => Automations::default(),
             };
+            // What would go with it must be told before anybody can consent.
+            if let Some(broken) = bound.unreadable.into_iter().next() {
+                return Err(broken.error);
+            }
+            let bound = bound.readable;
             if !bound.is_empty() && !with_automations {
                 return Ok(Deletion::BlockedBy(bound));
             }

@@ -31,7 +31,7 @@ pub(crate) async fn bound_automations_of_people_block_deleting(db: &TestStore) {
     let blocking: Vec<_> = blocking.iter().map(|automation| automation.id).collect();
     assert_eq!(blocking, [bound]);
     let listed = stage.store.automations_bound_to(stage.tenant, "web:1");
-    assert_eq!(listed.await.unwrap().len(), 1);
+    assert_eq!(listed.await.unwrap().readable.len(), 1);
     stage.store.session(stage.scope(), session).await.unwrap();
 
     let deleted = stage

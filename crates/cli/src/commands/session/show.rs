@@ -78,6 +78,10 @@ fn head(app: &App, view: &SessionView) -> Result<(), Failure> {
         ("why", session.state_reason.clone()),
         ("key", session.session_key.clone()),
         ("automation", session.schedule_id.map(|id| id.to_string())),
+        (
+            "bound to it",
+            Some(view.bound_automations.join(", ")).filter(|names| !names.is_empty()),
+        ),
         ("directory", Some(session.cwd.clone())),
         (
             "turns",
