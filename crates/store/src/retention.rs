@@ -4,7 +4,7 @@
 //! trimmed from its beginning, so that what is kept has no gap. Each transaction is small, so that
 //! writers wait for none of them long.
 
-use model::{SessionId, Timestamp};
+use model::{SessionId, TenantId, Timestamp};
 use uuid::Uuid;
 
 use crate::{
@@ -73,14 +73,14 @@ impl Store {
             more: logs.len() >= LOGS_AT_ONCE as usize,
         };
         for row in &logs {
-            let session: SessionId = row.get("id")?;
+            let (session, tenant) = (row.get("id")?, row.get("tenant_id")?);
             let oldest: Option<Timestamp> = row.optional("oldest")?;
             if oldest.is_some_and(|oldest| oldest < before) {
                 if trimmed.events >= ROWS_AT_ONCE {
                     trimmed.more = true;
                     break;
                 }
-                let removed = self.trim_log(session, before).await?;
+                let removed = self.trim_log(tenant, session, before).await?;
                 trimmed.events += removed;
                 if removed >= ROWS_AT_ONCE {
                     // The rest of this log is for the next look.
@@ -93,10 +93,15 @@ impl Store {
         Ok(trimmed)
     }
 
-    async fn trim_log(&self, session: SessionId, before: Timestamp) -> Result<u32, Error> {
+    async fn trim_log(
+        &self,
+        tenant: TenantId,
+        session: SessionId,
+        before: Timestamp,
+    ) -> Result<u32, Error> {
         transact!(self, Scope::System, |tx| {
             let row = tx
-                .fetch_one(sql!("events/open_since"), params![session])
+                .fetch_one(sql!("events/open_since"), params![tenant, session])
                 .await?;
             let open_since: Option<Timestamp> = row.optional("at")?;
             let before = open_since.map_or(before, |since| since.min(before));

@@ -138,13 +138,14 @@ pub(crate) async fn much_is_trimmed_in_pieces(db: &TestStore) {
     let short = stage.session().await;
     stage.turn(short).await;
     let of_short = stage.numbers(short).await.len();
-    let sql = "insert into session_events (session_id, seq, tenant_id, kind, ref_id, body, created_at) \
-               values ($1, $2, $3, 'session', $1, $4, $5)";
-    for seq in 2..=1200_i64 {
-        let body = serde_json::json!({});
-        let params = params![long, seq, stage.tenant, &body, stage.now()];
-        db.run(Scope::System, sql, params).await.unwrap();
-    }
+    let sql = "with recursive numbers (seq) as (
+        select cast(2 as bigint) union all select seq + 1 from numbers where seq < 1200
+    )
+    insert into session_events (session_id, seq, tenant_id, kind, ref_id, body, created_at)
+    select $1, seq, $2, 'session', $1, $3, $4 from numbers";
+    let body = serde_json::json!({});
+    let params = params![long, stage.tenant, &body, stage.now()];
+    db.run(Scope::System, sql, params).await.unwrap();
     let sql = "update agent_sessions set last_seq = 1200 where id = $1";
     db.run(Scope::System, sql, params![long]).await.unwrap();
     stage.wait(100 * 24 * 60 * 60);

@@ -1,15 +1,18 @@
--- Says when the oldest run of a session was made that is not over. In two parts, since what holds a seat
--- and what waits for one are found by an index each.
--- $1 session
-select min(r.created_at) as at
+-- Says when the oldest run of a session was made that is not over. What holds a seat and what waits for
+-- one are found by an index each, so that runs that are over cost nothing.
+-- $1 tenant, $2 session
+select min(found.at) as at
 from (
-    select a.created_at
+    select (
+        select min(a.created_at) from agent_runs a
+        where a.seat_id = d.id and a.status in ('queued', 'delivered', 'running')
+    ) as at
     from agent_definitions d
-    join agent_runs a on a.seat_id = d.id and a.status in ('queued', 'delivered', 'running')
-    where d.session_id = $1
+    where d.tenant_id = $1 and d.session_id = $2
     union all
-    select w.created_at
+    select (
+        select min(w.created_at) from agent_runs w where w.seat_id = d.id and w.status = 'deferred'
+    ) as at
     from agent_definitions d
-    join agent_runs w on w.seat_id = d.id and w.status = 'deferred'
-    where d.session_id = $1
-) r
+    where d.tenant_id = $1 and d.session_id = $2
+) found

@@ -3,7 +3,6 @@
 delete from run_heartbeats where run_id in (
     select h.run_id
     from run_heartbeats h
-    join agent_runs r on r.id = h.run_id
-    where r.ended_at < $1
+    where (select r.ended_at from agent_runs r where r.id = h.run_id) < $1
     limit $2
 )

@@ -3,8 +3,8 @@
 delete from run_records where run_id in (
     select d.run_id
     from run_records d
-    join agent_runs r on r.id = d.run_id
-    where d.created_at < $1 and r.ended_at < $1
+    where d.created_at < $1
+      and (select r.ended_at from agent_runs r where r.id = d.run_id) < $1
     order by d.created_at
     limit $2
 )
