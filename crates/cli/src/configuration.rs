@@ -274,6 +274,8 @@ pub(crate) fn settings(config: &Config) -> Settings {
         heartbeat_stale: config.heartbeat_stale.value,
         watchdog: config.watchdog.value,
         stop_deadline: config.stop_deadline.value,
+        retain_records: config.retain_records.value,
+        retain_events: config.retain_events.value,
     }
 }
 

@@ -16,6 +16,7 @@ Exit codes:
     4  its state or its name does not allow it, or a policy skipped it
     5  the turn did not succeed
     6  the database, the data folder or the environment fails
+    7  nothing was deleted: automations are bound to the session, and nobody has consented
   130  interrupted by Ctrl-C
 
 With --json, answers are JSON documents; what goes on (demo, serve) gives one document a line, and
@@ -38,6 +39,8 @@ pub(crate) enum Exit {
     TurnFailed,
     /// The database, the data folder or the environment fails.
     Environment,
+    /// Automations would go with it, and nobody has consented.
+    Blocked,
     /// Ctrl-C.
     Interrupted,
 }
@@ -52,6 +55,7 @@ impl Exit {
             Self::Refused => 4,
             Self::TurnFailed => 5,
             Self::Environment => 6,
+            Self::Blocked => 7,
             Self::Interrupted => 130,
         }
     }
@@ -65,6 +69,7 @@ impl Exit {
             Self::Refused => "refused",
             Self::TurnFailed => "turn_failed",
             Self::Environment => "environment",
+            Self::Blocked => "blocked",
             Self::Interrupted => "interrupted",
         }
     }

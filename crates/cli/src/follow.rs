@@ -45,7 +45,7 @@ pub(crate) async fn see_through(app: &App, run: Run, only_queue: bool) -> Result
         return queued(app, &run, served).await;
     }
     let mut signals = Signals::listen()?;
-    let mut follower = Follower::new(app, &run);
+    let mut follower = Follower::new(app, &run).await?;
     if served {
         tokio::select! {
             followed = follower.follow(run, true) => followed,
@@ -145,17 +145,25 @@ struct Follower<'a> {
 }
 
 impl<'a> Follower<'a> {
-    fn new(app: &'a App, run: &Run) -> Self {
-        Self {
+    async fn new(app: &'a App, run: &Run) -> Result<Self, Failure> {
+        let transcript = match run.session_id {
+            None => None,
+            Some(session) => {
+                // What was said before may be long, and is not told.
+                let before = app.service.before_run(run.id).await?;
+                Some(Transcript::new(session, before))
+            }
+        };
+        Ok(Self {
             app,
-            transcript: run.session_id.map(|session| Transcript::new(session, 0)),
+            transcript,
             waiting: None,
             attempts: vec![run.id],
             streamed: (run.id, 0),
             answer: None,
             mid_line: false,
             broken: None,
-        }
+        })
     }
 
     /// Follows a run to its end. Beside a server, it is left where that one stops first.

@@ -221,6 +221,50 @@ impl Kind for Seconds {
     }
 }
 
+/// A time in whole days; 0 is for ever.
+pub(crate) struct Days {
+    pub(crate) most: Duration,
+    pub(crate) default: Duration,
+}
+
+impl Days {
+    const DAY: u64 = 24 * 60 * 60;
+
+    fn of(length: Duration) -> u64 {
+        length.as_secs() / Self::DAY
+    }
+}
+
+impl AnyKind for Days {
+    fn accepted(&self) -> String {
+        let most = Self::of(self.most);
+        format!("whole days from 1 to {most}, or 0 for ever")
+    }
+    fn default_shown(&self) -> String {
+        Self::of(self.default).to_string()
+    }
+    fn example(&self) -> String {
+        self.default_shown()
+    }
+    fn placeholder(&self) -> &'static str {
+        "DAYS"
+    }
+}
+
+impl Kind for Days {
+    type Value = Option<Duration>;
+    fn read(&self, given: Given<'_>, _: Option<Base<'_>>) -> Result<Self::Value, String> {
+        let days = given.number(0, Self::of(self.most), &self.accepted())?;
+        Ok((days > 0).then(|| Duration::from_secs(days * Self::DAY)))
+    }
+    fn default(&self) -> Self::Value {
+        Some(self.default)
+    }
+    fn shown(&self, value: &Self::Value) -> Option<Plain> {
+        Some(Plain::Number(value.map_or(0, Self::of)))
+    }
+}
+
 /// A folder; where nobody names one, the program finds it.
 pub(crate) struct Folder {
     pub(crate) default: &'static str,

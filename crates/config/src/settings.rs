@@ -6,7 +6,9 @@ use model::limits;
 
 use crate::{
     Address,
-    kind::{AnyKind, Choice, Count, Database, Directives, Folder, Kind, LogFormat, Plain, Seconds},
+    kind::{
+        AnyKind, Choice, Count, Database, Days, Directives, Folder, Kind, LogFormat, Plain, Seconds,
+    },
     problem::{Origin, Problem},
     resolve::{Effective, Sources},
 };
@@ -131,6 +133,16 @@ settings! {
         least: Duration::ZERO,
         most: Duration::from_hours(24),
         default: limits::STOP_DEADLINE,
+    };
+    /// How long the record of a run (what was really sent, errors in full) is kept; 0 is for ever
+    retain_records: Option<Duration> = ["retention.records_days", "MATINS_RETAIN_RECORDS_DAYS", "retain-records-days"] Days {
+        most: Duration::from_hours(36_500 * 24),
+        default: limits::RETAIN_RECORDS,
+    };
+    /// How long the events of a session's log are kept; 0 is for ever; transcripts always are
+    retain_events: Option<Duration> = ["retention.events_days", "MATINS_RETAIN_EVENTS_DAYS", "retain-events-days"] Days {
+        most: Duration::from_hours(36_500 * 24),
+        default: limits::RETAIN_EVENTS,
     };
     /// What is logged: a level, or targets with levels such as daemon=debug,warn
     log: Option<String> = ["log.directives", "MATINS_LOG", "log"] Directives {

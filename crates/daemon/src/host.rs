@@ -21,6 +21,10 @@ pub struct Settings {
     pub watchdog: Duration,
     /// How long running turns may take to end when the server stops.
     pub stop_deadline: Duration,
+    /// How long the internal record of a run is kept after its end; none: for ever.
+    pub retain_records: Option<Duration>,
+    /// How long the events of a session's log are kept; none: for ever.
+    pub retain_events: Option<Duration>,
 }
 
 impl Default for Settings {
@@ -32,6 +36,8 @@ impl Default for Settings {
             heartbeat_stale: limits::HEARTBEAT_STALE,
             watchdog: limits::WATCHDOG,
             stop_deadline: limits::STOP_DEADLINE,
+            retain_records: Some(limits::RETAIN_RECORDS),
+            retain_events: Some(limits::RETAIN_EVENTS),
         }
     }
 }

@@ -1,11 +1,12 @@
-//! The loops that make things happen on time: scheduler, workers, watchdog.
+//! The loops that make things happen on time: scheduler, workers, watchdog, housekeeping.
 //!
-//! **Invariants:** no HTTP server, and nothing shared with one but the database. Scheduler and
-//! watchdog are a `tick` each that can be called by itself, and one small runner owns their sleeping,
-//! waking and stopping. The pool of workers keeps its own time, since it waits for its turns.
+//! **Invariants:** no HTTP server, and nothing shared with one but the database. Scheduler,
+//! watchdog and housekeeping are a `tick` each that can be called by itself, and one small runner owns
+//! their sleeping, waking and stopping. The pool of workers keeps its own time, since it waits for its turns.
 
 mod error;
 mod host;
+pub mod housekeeping;
 mod ledger;
 mod once;
 mod pool;
@@ -16,6 +17,7 @@ pub mod watchdog;
 
 use std::sync::Arc;
 
+use model::limits;
 use tokio::{sync::Notify, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
@@ -27,6 +29,7 @@ pub use pool::Stopped;
 pub use process::is_gone;
 
 use crate::{
+    housekeeping::{Housekeeper, Round},
     scheduler::Scheduler,
     watchdog::{Watch, Watchdog},
 };
@@ -89,7 +92,11 @@ impl Daemon {
             waker: waker.clone(),
             watch: Watch::default(),
         };
-        // Nobody wakes the watchdog: what it looks for is that nothing happens.
+        let housekeeper = Housekeeper {
+            host: host.clone(),
+            round: Round::default(),
+        };
+        // Nobody wakes the watchdog: what it looks for is that nothing happens. Nor is what is old urgent.
         let never = Arc::new(Notify::new());
         let (tick, period) = (host.settings.tick, host.settings.watchdog);
         let wake = Arc::clone(&waker.scheduler);
@@ -100,7 +107,23 @@ impl Daemon {
             )),
             tokio::spawn(telling(
                 ended.clone(),
-                runner::run(watchdog, host.clone(), period, never, stop.clone()),
+                runner::run(
+                    watchdog,
+                    host.clone(),
+                    period,
+                    Arc::clone(&never),
+                    stop.clone(),
+                ),
+            )),
+            tokio::spawn(telling(
+                ended.clone(),
+                runner::run(
+                    housekeeper,
+                    host.clone(),
+                    limits::HOUSEKEEPING,
+                    never,
+                    stop.clone(),
+                ),
             )),
         ];
         let pool = pool::run(host.clone(), waker.clone(), stop.clone(), hand_back.clone());

@@ -1,4 +1,4 @@
-//! How the scheduler and the watchdog sleep, wake and stop.
+//! How the scheduler, the watchdog and the housekeeping sleep, wake and stop.
 
 use std::{sync::Arc, time::Duration};
 

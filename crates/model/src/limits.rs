@@ -39,6 +39,22 @@ pub const SLEEP_SLICE: Duration = Duration::from_secs(1);
 /// The default period of the watchdog.
 pub const WATCHDOG: Duration = Duration::from_mins(1);
 
+/// How long the internal record of a run is kept after its end, unless somebody says otherwise.
+pub const RETAIN_RECORDS: Duration = Duration::from_hours(30 * 24);
+
+/// How long the events of a session's log are kept, unless somebody says otherwise.
+pub const RETAIN_EVENTS: Duration = Duration::from_hours(90 * 24);
+
+/// How long after its end whatever a run left behind in passing may be there: its end removes it, and
+/// this is the net below.
+pub const LEFTOVERS: Duration = Duration::from_hours(1);
+
+/// How often what is old is looked for.
+pub const HOUSEKEEPING: Duration = Duration::from_hours(1);
+
+/// The pause between two pieces of what is old.
+pub const HOUSEKEEPING_PAUSE: Duration = Duration::from_millis(250);
+
 /// The longest text that a person or an automation may send, in bytes.
 pub const CONTENT_BYTES: usize = 1 << 20;
 

@@ -60,6 +60,13 @@ impl Timestamp {
         self + Duration::from_micros(rest)
     }
 
+    /// This instant, or the last one before it that is a whole second.
+    #[must_use]
+    pub fn floor_second(self) -> Self {
+        let over = self.as_microsecond().rem_euclid(1_000_000).unsigned_abs();
+        self.saturating_sub(Duration::from_micros(over))
+    }
+
     /// The instant `duration` before; the earliest one if there is none.
     #[must_use]
     pub fn saturating_sub(self, duration: Duration) -> Self {

@@ -1,7 +1,9 @@
 //! Automations: looked at, fired, paused, resumed, reset, deleted.
 
+use std::collections::BTreeMap;
+
 use model::{
-    SessionId,
+    AutomationId, SessionId,
     entity::{Automation, Run, Session, Trigger},
 };
 use serde::Serialize;
@@ -32,6 +34,26 @@ pub struct AutomationView {
     pub last_runs: Vec<Run>,
 }
 
+/// The automations by name.
+#[derive(Debug, Clone, Default)]
+pub struct AutomationList {
+    /// Those that can be read.
+    pub automations: Vec<AutomationView>,
+    /// Those that cannot: they hide no other.
+    pub unreadable: Vec<UnreadableAutomation>,
+}
+
+/// An automation that is there and cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct UnreadableAutomation {
+    /// Its id.
+    pub id: AutomationId,
+    /// Its name.
+    pub name: String,
+    /// What makes no sense about it.
+    pub unreadable: String,
+}
+
 /// What became of a wish to delete an automation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AutomationDeleted {
@@ -45,12 +67,39 @@ pub struct AutomationDeleted {
 
 impl Service {
     /// Lists the automations by name.
-    pub async fn automations(&self) -> Result<Vec<AutomationView>, Error> {
-        let mut views = Vec::new();
-        for automation in self.store.automations(self.scope()).await? {
-            views.push(self.automation_view(automation).await?);
+    pub async fn automations(&self) -> Result<AutomationList, Error> {
+        let found = self.store.automations(self.scope()).await?;
+        let mut list = AutomationList::default();
+        for broken in found.unreadable {
+            list.unreadable.push(UnreadableAutomation {
+                id: broken.id,
+                name: broken.name,
+                unreadable: broken.error.chain(),
+            });
         }
-        Ok(views)
+        for automation in found.readable {
+            let (id, name) = (automation.id, automation.name.clone());
+            match self.automation_view(automation).await {
+                Ok(view) => list.automations.push(view),
+                // Removed since the list was read.
+                Err(Error::NotFound { .. }) => {}
+                Err(error) if error.is_nonsense() => list.unreadable.push(UnreadableAutomation {
+                    id,
+                    name,
+                    unreadable: error.chain(),
+                }),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(list)
+    }
+
+    /// The names of the automations, by id.
+    pub async fn automation_names(&self) -> Result<BTreeMap<AutomationId, String>, Error> {
+        let found = self.store.automations(self.scope()).await?;
+        let readable = found.readable.into_iter().map(|one| (one.id, one.name));
+        let unreadable = found.unreadable.into_iter().map(|one| (one.id, one.name));
+        Ok(readable.chain(unreadable).collect())
     }
 
     /// Reads one automation: by its name, its id or the beginning of that.
@@ -138,7 +187,7 @@ impl Service {
                     .store
                     .delete_session(self.tenant, session.id, false, now);
                 match deletion.await? {
-                    Deletion::Done => deleted.sessions_deleted += 1,
+                    Deletion::Done { .. } => deleted.sessions_deleted += 1,
                     Deletion::BlockedBy(_) => deleted.sessions_kept.push(session.id),
                 }
             }

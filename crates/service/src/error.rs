@@ -152,10 +152,31 @@ impl Error {
             Self::CannotRestore { .. }
             | Self::SessionClosed { .. }
             | Self::Refused(_)
-            | Self::Store(store::Error::Exists { .. }) => Kind::Refused,
+            | Self::Store(
+                store::Error::Exists { .. }
+                | store::Error::Changed { .. }
+                | store::Error::KeptBySession { .. },
+            ) => Kind::Refused,
             Self::Probe { .. } => Kind::Agent,
             Self::Store(_) => Kind::Database,
         }
+    }
+
+    /// Whether a stored value makes no sense.
+    pub(crate) fn is_nonsense(&self) -> bool {
+        match self {
+            Self::Store(error) => error.is_nonsense(),
+            // What was stored was taken once, so that it is this program that cannot read it.
+            Self::Schedule(_) => true,
+            _ => false,
+        }
+    }
+
+    /// The error with its sources in one line.
+    pub(crate) fn chain(&self) -> String {
+        let sources =
+            std::iter::successors(std::error::Error::source(self), |error| error.source());
+        sources.fold(self.to_string(), |text, source| format!("{text}: {source}"))
     }
 
     /// What a person can do about it.
@@ -180,6 +201,10 @@ impl Error {
                 }
                 None => format!("`matins harness check {harness}` tries it alone"),
             }),
+            Self::Store(store::Error::KeptBySession { name, .. }) => Some(format!(
+                "`matins automation edit {name} --reset ...` lets go of that session: the next run \
+                 begins another one, and the old one stays"
+            )),
             Self::Store(error) => error.hint().map(str::to_owned),
             _ => None,
         }

@@ -6,6 +6,8 @@
 mod automations;
 mod catalogue;
 mod create_automation;
+mod definition;
+mod edit_automation;
 mod error;
 mod fires;
 mod harnesses;
@@ -23,16 +25,16 @@ use std::sync::Arc;
 use model::{Clock, Entropy, TenantId, Timestamp};
 use store::{Scope, Store};
 
-pub use automations::{AutomationDeleted, AutomationView};
+pub use automations::{AutomationDeleted, AutomationList, AutomationView, UnreadableAutomation};
 pub use catalogue::install_hint;
-pub use create_automation::{AutomationRequest, Timing};
+pub use definition::{AutomationRequest, Timing};
 pub use error::{Error, Kind};
 pub use fires::{Fire, SHOWN_FIRES};
 pub use harnesses::{Checked, DEMO_HARNESS};
 pub use probe::{Probe, ProbeError, Probed, Probing, SignIn};
 pub use runs::{RunQuery, RunView};
 pub use session_target::SessionTarget;
-pub use sessions::{SessionQuery, SessionRequest, SessionView};
+pub use sessions::{BoundAutomation, SessionDeleted, SessionQuery, SessionRequest, SessionView};
 pub use waiting::Waiting;
 
 /// The rules over a store, for one tenant. Cheap to clone.

@@ -33,20 +33,25 @@ impl Service {
     /// The automation of a name, an id or the beginning of an id.
     pub(crate) async fn find_automation(&self, given: &str) -> Result<Automation, Error> {
         let all = self.store.automations(self.scope()).await?;
-        if let Some(found) = all.iter().find(|automation| automation.name == given) {
-            return Ok(found.clone());
-        }
-        let range = Range::of(given, AutomationId::PREFIX);
-        let mut matching = all
-            .iter()
-            .filter(|automation| range.is_some_and(|range| range.holds(automation.id.uuid())));
-        match (matching.next(), matching.next()) {
-            (Some(found), None) => Ok(found.clone()),
-            (Some(one), Some(other)) => Err(ambiguous("automation", given, [one.id, other.id])),
-            (None, _) => {
-                let names = all.iter().map(|known| known.name.as_str());
-                Err(not_found("automation", given, names))
-            }
+        let known = |one: &Automation| (one.id, one.name.clone());
+        let broken = all.unreadable.iter().map(|one| (one.id, one.name.clone()));
+        let names: Vec<_> = all.readable.iter().map(known).chain(broken).collect();
+        let named = names.iter().find(|(_, name)| name == given);
+        let id = if let Some((id, _)) = named {
+            *id
+        } else {
+            let range = Range::of(given, AutomationId::PREFIX);
+            let held = |id: &AutomationId| range.is_some_and(|range| range.holds(id.uuid()));
+            let matching: Vec<_> = names.iter().map(|(id, _)| *id).filter(held).collect();
+            only("automation", given, &matching)?.ok_or_else(|| {
+                let names = names.iter().map(|(_, name)| name.as_str());
+                not_found("automation", given, names)
+            })?
+        };
+        match all.readable.into_iter().find(|one| one.id == id) {
+            Some(found) => Ok(found),
+            // One that cannot be read says why.
+            None => Ok(self.store.automation(self.scope(), id).await?),
         }
     }
 

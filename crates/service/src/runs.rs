@@ -8,7 +8,7 @@ use model::{
 use serde::Serialize;
 use store::RunFilter;
 
-use crate::{Error, Service, Waiting};
+use crate::{Error, Service, Waiting, sessions};
 
 /// Which runs a list shows.
 #[derive(Debug, Clone, Default)]
@@ -35,6 +35,8 @@ pub struct RunView {
     pub attempts: Vec<Run>,
     /// What was really sent, and what went wrong in full.
     pub record: Option<RunRecord>,
+    /// Whether it had such a record and retention has removed it.
+    pub record_trimmed: bool,
 }
 
 impl Service {
@@ -60,10 +62,17 @@ impl Service {
     pub async fn run(&self, given: &str) -> Result<RunView, Error> {
         let id = self.find_run(given).await?;
         let run = self.store.run(self.scope(), id).await?;
+        let record = self.store.run_record(self.scope(), id).await?;
+        // Whatever ends a run writes its record in the same transaction.
+        let ended = matches!(
+            run.status,
+            RunStatus::Succeeded | RunStatus::Failed | RunStatus::Cancelled | RunStatus::Stalled
+        );
         Ok(RunView {
             waiting: self.waits_for(&run).await?,
             attempts: self.store.attempts(self.scope(), run.input_id).await?,
-            record: self.store.run_record(self.scope(), id).await?,
+            record_trimmed: ended && record.is_none(),
+            record,
             run,
         })
     }
@@ -83,6 +92,20 @@ impl Service {
     /// its end. Nothing once the turn has ended: the transcript has it then.
     pub async fn live_text(&self, id: RunId, from: i64) -> Result<(String, i64), Error> {
         Ok(self.store.live(self.scope(), id, from).await?)
+    }
+
+    /// Makes another attempt at the input of a run that is over and did not succeed.
+    pub async fn retry_run(&self, given: &str) -> Result<Run, Error> {
+        let id = self.find_run(given).await?;
+        let again = self.store.retry_run(self.scope(), id, self.now()).await?;
+        self.run_by_id(again.run_id).await
+    }
+
+    /// Calls a run off that somebody names by its id or the beginning of that. Gives it as it is then.
+    pub async fn cancel_named_run(&self, given: &str) -> Result<Run, Error> {
+        let id = self.find_run(given).await?;
+        self.cancel_run(id, sessions::CALLED_OFF).await?;
+        self.run_by_id(id).await
     }
 
     /// Calls a run off: at once where it waits, else as soon as its agent has stopped.

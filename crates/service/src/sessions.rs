@@ -3,19 +3,23 @@
 use std::path::PathBuf;
 
 use model::{
-    SessionId,
-    entity::{Message, Run, Seat, SeatSettings, Session},
+    AutomationId, RunId, SessionId,
+    automation::AutomationState,
+    entity::{Automation, Message, Run, Seat, SeatSettings, Session},
     session::{Admission, SessionKind, SessionType},
 };
 use serde::Serialize;
-use store::{Deletion, NewSession, RunFilter};
+use store::{Automations, Deletion, NewSession, RunFilter};
 
 use crate::{Error, Service, naming, working_directory};
 
-/// How many rows of a transcript are read at a time.
-const PAGE: u32 = 500;
+/// How many rows of a transcript are read at a time; one has a few MiB at the most.
+const PAGE: u32 = 50;
 /// How many of a session's newest runs are looked through for those that are not over.
 const LOOKED_AT: u32 = 200;
+
+/// The reason of what a person calls off.
+pub(crate) const CALLED_OFF: &str = "called off by a person";
 
 /// A session that a person begins.
 #[derive(Debug, Clone, Default)]
@@ -49,10 +53,54 @@ pub struct SessionView {
     pub session: Session,
     /// Its seats.
     pub seats: Vec<Seat>,
-    /// Its transcript.
+    /// The names of the automations that are bound to it.
+    pub bound_automations: Vec<String>,
+    /// How many rows of its transcript come before those that are shown.
+    pub messages_before: i64,
+    /// Its transcript, or the end of it.
     pub messages: Vec<Message>,
     /// Its runs that are not over, the oldest first.
     pub open_runs: Vec<Run>,
+    /// The number of the oldest event of its log that retention has kept, or that of the next one.
+    pub oldest_event: i64,
+}
+
+/// What became of a wish to delete a session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SessionDeleted {
+    /// Whether it is gone.
+    pub deleted: bool,
+    /// Whether that would have taken automations with it, to which nobody has consented.
+    pub blocked_by_automations: bool,
+    /// The automations that block it, or those that went with it.
+    pub automations: Vec<BoundAutomation>,
+    /// How many turns were under way and were called off with it.
+    #[serde(skip)]
+    pub turns: u32,
+    /// The session as it was.
+    #[serde(skip)]
+    pub session: Session,
+}
+
+/// An automation that is bound to a session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct BoundAutomation {
+    /// Its id.
+    pub id: AutomationId,
+    /// Its name.
+    pub name: String,
+    /// Whether its triggers fire.
+    pub enabled: bool,
+}
+
+impl From<Automation> for BoundAutomation {
+    fn from(automation: Automation) -> Self {
+        Self {
+            id: automation.id,
+            enabled: automation.state == AutomationState::Enabled,
+            name: automation.name,
+        }
+    }
 }
 
 impl Service {
@@ -98,8 +146,9 @@ impl Service {
         Ok(found)
     }
 
-    /// Reads one session whole: by its key, its id or the beginning of that.
-    pub async fn session(&self, given: &str) -> Result<SessionView, Error> {
+    /// Reads one session, by its key, its id or the beginning of that, with the last rows of its
+    /// transcript, as many as `last` says, or all of them.
+    pub async fn session(&self, given: &str, last: Option<u32>) -> Result<SessionView, Error> {
         let session = self.find_session(given).await?;
         let filter = RunFilter {
             session: Some(session.id),
@@ -108,12 +157,44 @@ impl Service {
         let mut open_runs = self.store.runs(self.scope(), filter, LOOKED_AT).await?;
         open_runs.retain(|run| !run.status.is_over());
         open_runs.reverse();
+        let (messages, messages_before) = match last {
+            None => (self.messages_after(session.id, 0).await?, 0),
+            Some(last) => {
+                let end = self.store.last_messages(self.scope(), session.id, last);
+                let end = end.await?;
+                (end.messages, end.before)
+            }
+        };
+        let bound = match &session.session_key {
+            None => Automations::default(),
+            Some(key) => self.store.automations_bound_to(self.tenant, key).await?,
+        };
+        let readable = bound.readable.into_iter().map(|one| one.name);
+        let unreadable = bound.unreadable.into_iter().map(|one| one.name);
         Ok(SessionView {
+            bound_automations: readable.chain(unreadable).collect(),
             seats: self.store.seats(self.scope(), session.id).await?,
-            messages: self.messages_after(session.id, 0).await?,
+            messages_before,
+            messages,
             open_runs,
+            oldest_event: self.store.oldest_event(self.scope(), session.id).await?,
             session,
         })
+    }
+
+    /// Reads some rows of a transcript after a number, in order; none at its end.
+    pub async fn messages_page(
+        &self,
+        session: SessionId,
+        after: i64,
+    ) -> Result<Vec<Message>, Error> {
+        let page = self.store.messages(self.scope(), session, after, PAGE);
+        Ok(page.await?)
+    }
+
+    /// The number after which a transcript has everything that belongs to a run.
+    pub async fn before_run(&self, run: RunId) -> Result<i64, Error> {
+        Ok(self.store.before_run(self.scope(), run).await?)
     }
 
     /// Reads the rows of a transcript after a number, in order.
@@ -124,10 +205,7 @@ impl Service {
     ) -> Result<Vec<Message>, Error> {
         let mut messages = Vec::new();
         loop {
-            let page = self
-                .store
-                .messages(self.scope(), session, after, PAGE)
-                .await?;
+            let page = self.messages_page(session, after).await?;
             let Some(last) = page.last() else {
                 return Ok(messages);
             };
@@ -165,28 +243,34 @@ impl Service {
         let session = self.find_session(given).await?;
         let count = self
             .store
-            .cancel_session_runs(
-                self.scope(),
-                session.id,
-                "called off by a person",
-                self.now(),
-            )
+            .cancel_session_runs(self.scope(), session.id, CALLED_OFF, self.now())
             .await?;
         Ok((session, count))
     }
 
     /// Deletes a session. Automations that are bound to it block that, unless `with_automations`
-    /// says that they are to be deleted, too.
+    /// says that they are to be deleted, too. A turn that is under way is called off: its worker finds
+    /// nothing any more.
     pub async fn delete_session(
         &self,
         given: &str,
         with_automations: bool,
-    ) -> Result<Deletion, Error> {
+    ) -> Result<SessionDeleted, Error> {
         let session = self.find_session(given).await?;
         let deletion = self
             .store
             .delete_session(self.tenant, session.id, with_automations, self.now())
             .await?;
-        Ok(deletion)
+        let (deleted, automations, turns) = match deletion {
+            Deletion::Done { automations, turns } => (true, automations, turns),
+            Deletion::BlockedBy(automations) => (false, automations, 0),
+        };
+        Ok(SessionDeleted {
+            deleted,
+            blocked_by_automations: !deleted,
+            automations: automations.into_iter().map(Into::into).collect(),
+            turns,
+            session,
+        })
     }
 }

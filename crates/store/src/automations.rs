@@ -1,5 +1,8 @@
 //! Automations and their triggers.
 
+mod edit;
+mod read;
+
 use model::{
     AutomationId, HarnessId, TenantId, Timestamp, TriggerId,
     automation::{AutomationEvent, AutomationState},
@@ -20,8 +23,13 @@ use crate::{
     store::{Store, transact},
 };
 
-/// An automation to be made, with its triggers.
-#[derive(Debug, Clone)]
+pub use edit::AutomationEdit;
+pub use read::{Automations, Unreadable};
+pub(crate) use read::{bound_to, triggers};
+use read::{live_triggers, read};
+
+/// What a person says of an automation: one to be made, or what one is to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewAutomation {
     /// Its name, unique for the tenant.
     pub name: String,
@@ -74,33 +82,29 @@ impl Store {
             )
             .await?;
             for spec in std::iter::once(&Spec::Manual {}).chain(&new.triggers) {
-                self.insert_trigger(tx, tenant, id, spec, &new.policies, now)
-                    .await?;
+                let due = Some(&new.policies);
+                self.insert_trigger(tx, tenant, id, spec, due, now).await?;
             }
             Ok(id)
         });
-        match made {
-            Err(Error::Database(error)) if error.conflict() == Some("automations_one_per_name") => {
-                Err(Error::Exists {
-                    what: "an automation",
-                    name: new.name.clone(),
-                })
-            }
-            made => made,
-        }
+        made.map_err(|error| name_is_taken(error, &new.name))
     }
 
+    /// Makes a trigger that is due from now; where there are no policies for that, it is not due.
     async fn insert_trigger(
         &self,
         tx: &mut Tx,
         tenant: TenantId,
         automation: AutomationId,
         spec: &Spec,
-        policies: &Policies,
+        due_by: Option<&Policies>,
         now: Timestamp,
     ) -> Result<TriggerId, Error> {
         let id = TriggerId::generate(now, self.ids());
-        let due = next_due(id, spec, policies, now)?;
+        let due = match due_by {
+            Some(policies) => next_due(id, spec, policies, now)?,
+            None => None,
+        };
         tx.execute(
             sql!("triggers/insert"),
             params![
@@ -116,54 +120,6 @@ impl Store {
         )
         .await?;
         Ok(id)
-    }
-
-    /// Reads one automation. Removed ones are not found.
-    pub async fn automation(&self, scope: Scope, id: AutomationId) -> Result<Automation, Error> {
-        let mut tx = self.db.read(scope).await?;
-        read(&mut tx, scope, id).await
-    }
-
-    /// Reads the automation of a name, if there is one.
-    pub async fn automation_by_name(
-        &self,
-        tenant: TenantId,
-        name: &str,
-    ) -> Result<Option<Automation>, Error> {
-        let mut tx = self.db.read(Scope::Tenant(tenant)).await?;
-        let row = tx
-            .fetch_optional(sql!("automations/by_name"), params![tenant, name])
-            .await?;
-        row.as_ref().map(rows::automation).transpose()
-    }
-
-    /// Lists automations by name.
-    pub async fn automations(&self, scope: Scope) -> Result<Vec<Automation>, Error> {
-        let mut tx = self.db.read(scope).await?;
-        let found = tx
-            .fetch_all(sql!("automations/list"), params![scope.tenant()])
-            .await?;
-        found.iter().map(rows::automation).collect()
-    }
-
-    /// Lists the automations of people that are bound to the session of `key`.
-    pub async fn automations_bound_to(
-        &self,
-        tenant: TenantId,
-        key: &str,
-    ) -> Result<Vec<Automation>, Error> {
-        let mut tx = self.db.read(Scope::Tenant(tenant)).await?;
-        let found = tx
-            .fetch_all(sql!("automations/bound_to"), params![tenant, key])
-            .await?;
-        found.iter().map(rows::automation).collect()
-    }
-
-    /// Lists an automation's triggers, the manual one first.
-    pub async fn triggers(&self, scope: Scope, id: AutomationId) -> Result<Vec<Trigger>, Error> {
-        let mut tx = self.db.read(scope).await?;
-        read(&mut tx, scope, id).await?;
-        triggers(&mut tx, id).await
     }
 
     /// Holds an automation. Instants until it is resumed are not due.
@@ -202,20 +158,11 @@ impl Store {
             set_attention(tx, id, None, now).await?;
             tx.execute(sql!("automations/set_failures"), params![id, 0_i64, now])
                 .await?;
-            for trigger in triggers(tx, id).await? {
+            for trigger in live_triggers(tx, id).await? {
                 // From now, though the clock may have been ahead and set back: an instant that has its
                 // row gets no second one, and all others are due.
                 let due = next_due(trigger.id, &trigger.spec, &automation.policies, now)?;
-                tx.execute(
-                    sql!("triggers/set_next"),
-                    params![
-                        trigger.id,
-                        due.map(|due| due.scheduled_for),
-                        due.map(|due| due.fire_at),
-                        now
-                    ],
-                )
-                .await?;
+                set_next(tx, trigger.id, due, now).await?;
             }
             Ok(())
         })
@@ -259,17 +206,6 @@ impl Store {
     }
 }
 
-/// Reads an automation that is not removed.
-async fn read(tx: &mut Tx, scope: Scope, id: AutomationId) -> Result<Automation, Error> {
-    let row = tx
-        .fetch_optional(sql!("automations/by_id"), params![scope.tenant(), id])
-        .await?;
-    let found = row.as_ref().map(rows::automation).transpose()?;
-    found
-        .filter(|automation| automation.state != AutomationState::Deleted)
-        .ok_or_else(|| Error::not_found("automation", id))
-}
-
 /// Locks an automation that is not removed.
 pub(crate) async fn lock(tx: &mut Tx, scope: Scope, id: AutomationId) -> Result<Automation, Error> {
     // The tenant is checked by the first read; the second one locks what it found.
@@ -299,13 +235,6 @@ pub(crate) async fn lock_any(tx: &mut Tx, id: AutomationId) -> Result<Automation
         .fetch_one(sql_by_dialect!("automations/lock"), params![id])
         .await?;
     rows::automation(&row)
-}
-
-pub(crate) async fn triggers(tx: &mut Tx, id: AutomationId) -> Result<Vec<Trigger>, Error> {
-    let found = tx
-        .fetch_all(sql!("triggers/of_automation"), params![id])
-        .await?;
-    found.iter().map(rows::trigger).collect()
 }
 
 /// Pauses an automation and stops its triggers. What was due by now and not looked at is recorded.
@@ -374,30 +303,70 @@ async fn settle_triggers(
     automation: &Automation,
     now: Timestamp,
 ) -> Result<(), Error> {
-    for trigger in triggers(tx, automation.id).await? {
-        let (Some(scheduled_for), Some(fire_at)) =
-            (trigger.next_scheduled_for, trigger.next_fire_at)
-        else {
-            continue;
-        };
-        // One that cannot be worked out owes nothing that could be named.
-        let Ok(schedule) = schedule(trigger.id, &trigger.spec) else {
-            continue;
-        };
-        let cursor = occurrence::Due {
-            scheduled_for,
-            fire_at,
-        };
-        let owed = occurrence::owed(trigger.id, &schedule, &automation.policies, cursor, now);
-        if let Some(stretch) = owed {
-            let reason = "stopped before it was looked at";
-            miss(
-                store, tx, automation, trigger.id, &schedule, stretch, reason, now,
-            )
-            .await?;
-        }
+    for trigger in live_triggers(tx, automation.id).await? {
+        settle(store, tx, automation, &trigger, now).await?;
     }
     stop_triggers(tx, automation.id, now).await
+}
+
+/// Makes the row of what a trigger owes that is to be stopped.
+async fn settle(
+    store: &Store,
+    tx: &mut Tx,
+    automation: &Automation,
+    trigger: &Trigger,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let (Some(scheduled_for), Some(fire_at)) = (trigger.next_scheduled_for, trigger.next_fire_at)
+    else {
+        return Ok(());
+    };
+    // One that cannot be worked out owes nothing that could be named.
+    let Ok(schedule) = schedule(trigger.id, &trigger.spec) else {
+        return Ok(());
+    };
+    let cursor = occurrence::Due {
+        scheduled_for,
+        fire_at,
+    };
+    let owed = occurrence::owed(trigger.id, &schedule, &automation.policies, cursor, now);
+    match owed {
+        None => Ok(()),
+        Some(stretch) => {
+            let (id, reason) = (trigger.id, "stopped before it was looked at");
+            miss(store, tx, automation, id, &schedule, stretch, reason, now).await
+        }
+    }
+}
+
+/// Sets when a trigger is due next.
+async fn set_next(
+    tx: &mut Tx,
+    id: TriggerId,
+    due: Option<occurrence::Due>,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let scheduled_for = due.map(|due| due.scheduled_for);
+    let fire_at = due.map(|due| due.fire_at);
+    tx.execute(
+        sql!("triggers/set_next"),
+        params![id, scheduled_for, fire_at, now],
+    )
+    .await?;
+    Ok(())
+}
+
+/// The error for a name that another automation has.
+fn name_is_taken(error: Error, name: &str) -> Error {
+    match error {
+        Error::Database(error) if error.conflict() == Some("automations_one_per_name") => {
+            Error::Exists {
+                what: "an automation",
+                name: name.to_owned(),
+            }
+        }
+        error => error,
+    }
 }
 
 /// Makes an automation's triggers due no more.

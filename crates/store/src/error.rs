@@ -29,6 +29,26 @@ pub enum Error {
         /// Its name.
         name: String,
     },
+    /// Somebody else changed it after it was read.
+    #[error("change the {what} {name}: it was changed meanwhile")]
+    Changed {
+        /// What was to be changed.
+        what: &'static str,
+        /// Its name.
+        name: String,
+    },
+    /// The session in which it goes on keeps this as it is.
+    #[error(
+        "change the {what} of the automation {name}: its session {session} keeps the one that it has"
+    )]
+    KeptBySession {
+        /// What was to be changed.
+        what: &'static str,
+        /// The automation's name.
+        name: String,
+        /// Its current session.
+        session: model::SessionId,
+    },
     /// A schedule that was stored cannot be worked out.
     #[error("work out when trigger {trigger} is due")]
     Schedule {
@@ -70,7 +90,7 @@ impl Error {
     }
 
     /// The error with its sources in one line, to be kept where a person looks.
-    pub(crate) fn chain(&self) -> String {
+    pub fn chain(&self) -> String {
         let sources =
             std::iter::successors(std::error::Error::source(self), |error| error.source());
         sources.fold(self.to_string(), |text, source| format!("{text}: {source}"))
@@ -83,7 +103,7 @@ impl Error {
     }
 
     /// Whether a stored value makes no sense: trying again gives the same.
-    pub(crate) fn is_nonsense(&self) -> bool {
+    pub fn is_nonsense(&self) -> bool {
         matches!(self, Self::Database(database::Error::Nonsense { .. }))
     }
 
@@ -91,6 +111,7 @@ impl Error {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Database(error) => error.hint(),
+            Self::Changed { .. } => Some("look at what it is now, and try again"),
             _ => None,
         }
     }

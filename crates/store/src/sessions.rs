@@ -1,10 +1,11 @@
 //! Sessions, their seats, and what people read in them.
 
-use std::collections::BTreeSet;
+mod delete;
+mod read;
 
 use model::{
     AutomationId, HarnessId, SeatId, SessionId, TenantId, Timestamp,
-    entity::{Automation, Event, Message, Seat, SeatSettings, Session},
+    entity::{Seat, SeatSettings, Session},
     lifecycle::{Lifecycle, Refused},
     run::RunStatus,
     session::{Admission, SessionEvent, SessionKind, SessionState, SessionType},
@@ -17,10 +18,13 @@ use crate::{
     journal, rows,
     runs::{
         cancel,
-        place::{hold, promote_on_seat, promote_own},
+        place::{hold, promote_on_seat},
     },
     store::{Store, transact},
 };
+
+pub use delete::Deletion;
+pub use read::Transcript;
 
 /// A session to be made, with its entry seat.
 #[derive(Debug, Clone)]
@@ -43,15 +47,6 @@ pub struct NewSession {
     pub harness: HarnessId,
     /// The mode and the settings of its entry seat.
     pub settings: SeatSettings,
-}
-
-/// What became of a wish to delete a session.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Deletion {
-    /// It is gone.
-    Done,
-    /// Automations of people are bound to it; nothing was deleted.
-    BlockedBy(Vec<Automation>),
 }
 
 impl Store {
@@ -128,42 +123,6 @@ impl Store {
         found.iter().map(rows::seat).collect()
     }
 
-    /// Reads a transcript after a number, in order.
-    pub async fn messages(
-        &self,
-        scope: Scope,
-        session: SessionId,
-        after: i64,
-        limit: u32,
-    ) -> Result<Vec<Message>, Error> {
-        let mut tx = self.db.read(scope).await?;
-        let found = tx
-            .fetch_all(
-                sql!("messages/list"),
-                params![scope.tenant(), session, after, limit],
-            )
-            .await?;
-        found.iter().map(rows::message).collect()
-    }
-
-    /// Reads a session's log after a number, in order.
-    pub async fn events(
-        &self,
-        scope: Scope,
-        session: SessionId,
-        after: i64,
-        limit: u32,
-    ) -> Result<Vec<Event>, Error> {
-        let mut tx = self.db.read(scope).await?;
-        let found = tx
-            .fetch_all(
-                sql!("events/list"),
-                params![scope.tenant(), session, after, limit],
-            )
-            .await?;
-        found.iter().map(rows::event).collect()
-    }
-
     /// Moves a session on in its life. Pausing lets turns that run go on and holds back the rest;
     /// resuming and enabling let what waited start; closing calls off what waits and lets turns that
     /// run go on to their end.
@@ -219,51 +178,6 @@ impl Store {
                 }
             }
             Ok(state)
-        })
-    }
-
-    /// Deletes a session. Automations of people that are bound to it block that, unless
-    /// `with_automations` says that they are to be deleted too. A turn that runs is called off: its
-    /// writes find nothing any more.
-    pub async fn delete_session(
-        &self,
-        tenant: TenantId,
-        id: SessionId,
-        with_automations: bool,
-        now: Timestamp,
-    ) -> Result<Deletion, Error> {
-        let scope = Scope::Tenant(tenant);
-        transact!(self, scope, |tx| {
-            lock_seats(tx, scope, id).await?;
-            let row = tx
-                .fetch_optional(sql!("sessions/by_id"), params![tenant, id])
-                .await?;
-            let session = rows::session(&row.ok_or_else(|| Error::not_found("session", id))?)?;
-            let bound = match &session.session_key {
-                Some(key) => {
-                    tx.fetch_all(sql!("automations/bound_to"), params![tenant, key])
-                        .await?
-                }
-                None => Vec::new(),
-            };
-            let bound: Vec<Automation> = bound
-                .iter()
-                .map(rows::automation)
-                .collect::<Result<_, _>>()?;
-            if !bound.is_empty() && !with_automations {
-                return Ok(Deletion::BlockedBy(bound));
-            }
-            for automation in &bound {
-                crate::automations::delete(self, tx, automation, now).await?;
-            }
-            tx.execute(sql!("automations/leave_session"), params![id, now])
-                .await?;
-            let owners = owners_of_open(tx, id).await?;
-            tx.execute(sql!("sessions/delete"), params![id]).await?;
-            for owner in owners {
-                promote_own(tx, owner, now).await?;
-            }
-            Ok(Deletion::Done)
         })
     }
 }
@@ -356,14 +270,4 @@ async fn hold_queued(tx: &mut Tx, session: SessionId, now: Timestamp) -> Result<
         }
     }
     Ok(())
-}
-
-/// The automations of a session's runs that are not over.
-async fn owners_of_open(tx: &mut Tx, session: SessionId) -> Result<BTreeSet<AutomationId>, Error> {
-    let open = tx
-        .fetch_all(sql!("runs/open_of_session"), params![session])
-        .await?;
-    let owners = open.iter().map(|row| row.optional("automation_id"));
-    let owners = owners.collect::<Result<Vec<_>, _>>()?;
-    Ok(owners.into_iter().flatten().collect())
 }

@@ -1,6 +1,8 @@
 //! `matins automation`: what agents do on time.
 
 mod add;
+mod edit;
+mod policies;
 mod show;
 
 use clap::Subcommand;
@@ -22,6 +24,7 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 enum Command {
     Add(Box<add::Args>),
+    Edit(Box<edit::Args>),
     /// List the automations by name
     List,
     /// Show an automation with its next fires and its last runs
@@ -59,6 +62,10 @@ struct Named {
 pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
     let (view, told) = match args.command {
         Command::Add(args) => (add::run(*args, app).await?, "Added"),
+        Command::Edit(args) => match edit::run(*args, app).await? {
+            (view, true) => (view, "Changed"),
+            (view, false) => (view, "Nothing to change in"),
+        },
         Command::List => {
             show::list(app).await?;
             return Ok(Exit::Done);

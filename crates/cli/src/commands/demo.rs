@@ -21,7 +21,7 @@ use crate::{
     data_folder::DataFolder,
     engine::Server,
     failure::{Exit, Failure},
-    output::{BOLD, Output, Transcript, clean, paint},
+    output::{ATTENTION, BOLD, Output, Transcript, clean, paint},
     signals::Signals,
 };
 
@@ -107,7 +107,7 @@ pub(crate) async fn run(args: Args, config: &Config, output: Output) -> Result<E
 
 /// The automation of this folder: made where there is none, let go on where it was held.
 async fn automation(app: &App, every: Option<Period>) -> Result<AutomationView, Failure> {
-    let views = app.service.automations().await?;
+    let views = app.service.automations().await?.automations;
     let Some(view) = views.into_iter().find(|view| view.automation.name == NAME) else {
         let period = every.map_or_else(|| "5s".to_owned(), |every| every.to_string());
         let request = AutomationRequest {
@@ -180,8 +180,12 @@ impl Watch<'_> {
     /// Prints until there were as many turns as wanted.
     async fn go_on(&mut self) -> Result<(), Failure> {
         loop {
+            let before = self.ended.len();
             let ended = self.ended_turns().await?;
             self.look().await?;
+            if ended > before {
+                self.tell_of_pause().await?;
+            }
             if let Some(wanted) = self.wanted
                 && ended >= wanted
             {
@@ -189,6 +193,35 @@ impl Watch<'_> {
             }
             sleep(LOOK).await;
         }
+    }
+
+    /// Says that the automation has paused itself, which it does in the end of a turn. Whoever waits for
+    /// a number of turns waits no longer.
+    async fn tell_of_pause(&self) -> Result<(), Failure> {
+        let app = self.app;
+        let automation = app.service.automation(NAME).await?.automation;
+        let Some(why) = automation
+            .attention
+            .filter(|_| automation.state == AutomationState::Paused)
+        else {
+            return Ok(());
+        };
+        let folder = clean(&app.folder.path().display().to_string());
+        let matins = clean(&called());
+        let hint = format!(
+            "`{matins} --data {folder} run list` tells what went wrong; when it is mended, \
+             `{matins} --data {folder} automation resume {NAME}` lets it go on, and so does this \
+             command when it is started again"
+        );
+        if self.wanted.is_some() {
+            let message = format!("go on: the automation {}", clean(&why));
+            return Err(Failure::message(Exit::TurnFailed, message).with_hint(hint));
+        }
+        app.output.note(&format!(
+            "{} {hint}. Ctrl-C stops.",
+            paint(ATTENTION, &format!("The automation {}.", clean(&why)))
+        ));
+        Ok(())
     }
 
     /// How many turns ended since this process began.

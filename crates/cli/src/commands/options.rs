@@ -7,6 +7,7 @@ use model::{
     permission::{PermissionRule, PermissionRules, TOOL_KINDS, Verdict},
     schedule::Period,
 };
+use service::SessionTarget;
 
 use crate::failure::{Exit, Failure};
 
@@ -22,6 +23,11 @@ pub(crate) struct RuleOptions {
 }
 
 impl RuleOptions {
+    /// Whether none is given.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.allow.is_empty() && self.deny.is_empty()
+    }
+
     pub(crate) fn rules(self) -> PermissionRules {
         PermissionRules(self.allow.into_iter().chain(self.deny).collect())
     }
@@ -78,6 +84,12 @@ fn rule(text: &str, verdict: Verdict) -> Result<PermissionRule, String> {
         title,
         verdict,
     })
+}
+
+/// Reads where an automation's turns are to go.
+pub(crate) fn target(text: &str) -> Result<SessionTarget, String> {
+    text.parse()
+        .map_err(|error: service::Error| format!("failed to {error}"))
 }
 
 /// Reads `NAME=VALUE`.

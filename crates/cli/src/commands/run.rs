@@ -1,17 +1,16 @@
 //! `matins run`: what was done, and how it ended.
 
-use std::collections::HashMap;
-
 use clap::Subcommand;
 use model::{
-    AutomationId,
     entity::Run,
     run::{Origin, RunStatus},
 };
+use serde_json::json;
 use service::{RunQuery, RunView};
 
 use crate::{
     app::App,
+    commands::options::length,
     failure::{Exit, Failure},
     follow,
     output::{clean, excerpt, short_ids, table},
@@ -46,6 +45,19 @@ enum Command {
         /// The run: its id or the beginning of that
         run: String,
     },
+    /// Try a run again that failed, was called off or was given up, and print the answer
+    Retry {
+        /// The run: its id or the beginning of that
+        run: String,
+        /// Only queue it, for whoever serves the data folder
+        #[arg(long)]
+        queue: bool,
+    },
+    /// Call a run off, whether it waits or runs
+    Cancel {
+        /// The run: its id or the beginning of that
+        run: String,
+    },
 }
 
 pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
@@ -65,6 +77,11 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
             list(app, &query).await?;
         }
         Command::Show { run } => show(app, &run).await?,
+        Command::Retry { run, queue } => {
+            let again = app.service.retry_run(&run).await?;
+            return follow::see_through(app, again, queue).await;
+        }
+        Command::Cancel { run } => cancel(app, &run).await?,
     }
     Ok(Exit::Done)
 }
@@ -82,20 +99,16 @@ async fn list(app: &App, query: &RunQuery) -> Result<(), Failure> {
 
 /// Runs as a table.
 pub(crate) async fn runs_table(app: &App, runs: &[Run]) -> Result<String, Failure> {
-    let automations = app.service.automations().await?;
-    let names: HashMap<AutomationId, &str> = automations
-        .iter()
-        .map(|view| (view.automation.id, view.automation.name.as_str()))
-        .collect();
+    let names = app.service.automation_names().await?;
     let ids = short_ids(runs.iter().map(|run| run.id));
     let rows = runs.iter().zip(ids).map(|(run, id)| {
-        let of = run.automation_id.map(|id| names.get(&id).copied());
+        let of = run.automation_id.map(|id| names.get(&id));
         [
             id,
             run.status.to_string(),
             match of {
                 None => from(run.origin).to_owned(),
-                Some(name) => excerpt(name.unwrap_or("(deleted automation)"), 40),
+                Some(name) => excerpt(name.map_or("(deleted automation)", String::as_str), 40),
             },
             app.time
                 .date_time(run.scheduled_for.unwrap_or(run.input_at)),
@@ -142,6 +155,7 @@ async fn show(app: &App, given: &str) -> Result<(), Failure> {
         waiting,
         attempts,
         record,
+        record_trimmed,
     } = &view;
     let at = |at: Option<model::Timestamp>| at.map(|at| app.time.date_time(at));
     let fields = [
@@ -171,6 +185,15 @@ async fn show(app: &App, given: &str) -> Result<(), Failure> {
     }
     app.output
         .line(&format!("\nAsked\n{}", clean(run.content.trim_end())))?;
+    if *record_trimmed {
+        let age = match app.settings.retain_records {
+            Some(age) => format!(", which is after {}", length(age.as_secs())),
+            None => String::new(),
+        };
+        app.output.line(&format!(
+            "\nSent\nRetention has removed the record of what was sent and went wrong{age}."
+        ))?;
+    }
     if let Some(record) = record {
         if let Some(prompt) = &record.rendered_prompt {
             app.output
@@ -182,4 +205,22 @@ async fn show(app: &App, given: &str) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+async fn cancel(app: &App, given: &str) -> Result<(), Failure> {
+    let run = app.service.cancel_named_run(given).await?;
+    app.poke().await;
+    if app.output.json {
+        let document = json!({ "run_id": run.id, "status": run.status });
+        return Ok(app.output.document(&document)?);
+    }
+    let told = if run.status.is_over() {
+        format!("Called off {}.", run.id)
+    } else {
+        format!(
+            "{} is {}; it ends as soon as its agent has stopped.",
+            run.id, run.status
+        )
+    };
+    Ok(app.output.line(&told)?)
 }

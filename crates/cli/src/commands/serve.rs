@@ -8,7 +8,7 @@ use crate::{
     app::App,
     engine::Server,
     failure::{Exit, Failure},
-    output::{BOLD, paint},
+    output::{BOLD, clean, paint},
     signals::Signals,
 };
 
@@ -40,7 +40,15 @@ pub(crate) async fn run(app: App) -> Result<Exit, Failure> {
 }
 
 async fn greet(app: &App) -> Result<(), Failure> {
-    let views = app.service.automations().await?;
+    let list = app.service.automations().await?;
+    let views = list.automations;
+    for broken in &list.unreadable {
+        app.output.note(&format!(
+            "The automation {} cannot be read: {}",
+            clean(&broken.name),
+            clean(&broken.unreadable)
+        ));
+    }
     let next = views
         .iter()
         .filter_map(|view| Some((view.next_fires.first()?, &view.automation.name)))

@@ -1,5 +1,9 @@
 //! `matins session`: conversations with agents.
 
+mod delete;
+mod export;
+mod show;
+
 use std::path::PathBuf;
 
 use clap::Subcommand;
@@ -12,7 +16,7 @@ use crate::{
     app::App,
     failure::{Exit, Failure},
     follow,
-    output::{BOLD, clean, conversation_line, excerpt, paint, short_ids, table},
+    output::{excerpt, short_ids, table},
 };
 
 /// Sessions: conversations that remember
@@ -36,11 +40,7 @@ enum Command {
         #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
         limit: u32,
     },
-    /// Show a session with its transcript
-    Show {
-        /// The session: its key, its id or the beginning of that
-        session: String,
-    },
+    Show(show::Args),
     /// Say something to the agent of a session and print its answer
     Say(Say),
     /// Call off everything in a session that runs or waits
@@ -48,6 +48,8 @@ enum Command {
         /// The session: its key, its id or the beginning of that
         session: String,
     },
+    Export(export::Args),
+    Delete(delete::Args),
 }
 
 #[derive(Debug, clap::Args)]
@@ -93,9 +95,11 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
             };
             list(app, &query).await?;
         }
-        Command::Show { session } => show(app, &session).await?,
+        Command::Show(args) => show::run(args, app).await?,
         Command::Say(say) => return self::say(app, say).await,
         Command::Cancel { session } => cancel(app, &session).await?,
+        Command::Export(args) => return export::run(args, app).await,
+        Command::Delete(args) => return delete::run(args, app).await,
     }
     Ok(Exit::Done)
 }
@@ -129,48 +133,6 @@ async fn list(app: &App, query: &SessionQuery) -> Result<(), Failure> {
 
 fn title(session: &Session) -> &str {
     session.title.as_deref().unwrap_or("")
-}
-
-async fn show(app: &App, given: &str) -> Result<(), Failure> {
-    let view = app.service.session(given).await?;
-    if app.output.json {
-        return Ok(app.output.document(&view)?);
-    }
-    let session = &view.session;
-    let output = app.output;
-    output.line(&paint(
-        BOLD,
-        &format!("{}  {}", session.id, clean(title(session))),
-    ))?;
-    for (name, value) in [
-        ("state", Some(session.state.to_string())),
-        ("why", session.state_reason.clone()),
-        ("key", session.session_key.clone()),
-        ("automation", session.schedule_id.map(|id| id.to_string())),
-        ("directory", Some(session.cwd.clone())),
-        (
-            "turns",
-            view.seats.first().map(|seat| seat.turns.to_string()),
-        ),
-    ] {
-        if let Some(value) = value {
-            output.line(&format!("  {name:12}{}", clean(&value)))?;
-        }
-    }
-    if !view.messages.is_empty() {
-        output.line("")?;
-    }
-    for message in &view.messages {
-        let time = app.time.date_time(message.created_at);
-        output.line(&conversation_line(message, &time))?;
-    }
-    for run in &view.open_runs {
-        output.line(&format!("\n{} is {}.", run.id, run.status))?;
-        if let Some(waiting) = app.service.waits_for(run).await? {
-            output.line(&follow::waits(app, &waiting))?;
-        }
-    }
-    Ok(())
 }
 
 async fn say(app: &App, say: Say) -> Result<Exit, Failure> {

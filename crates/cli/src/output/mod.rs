@@ -3,6 +3,7 @@
 //! Colours are for terminals alone: a pipe, `NO_COLOR` and a dumb terminal get plain text.
 
 mod conversation;
+mod export;
 mod table;
 mod text;
 
@@ -12,6 +13,7 @@ use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 
 pub(crate) use conversation::{Transcript, Who, line as conversation_line};
+pub(crate) use export::Export;
 pub(crate) use table::{short_ids, table};
 pub(crate) use text::{LocalTime, clean, excerpt, paint};
 

@@ -88,3 +88,48 @@ fn a_reader_that_goes_away_stops_the_demonstration() {
     assert_eq!(ended.status.code(), Some(0));
     assert_eq!(String::from_utf8(ended.stderr).unwrap(), "");
 }
+
+#[test]
+fn a_demonstration_that_paused_itself_says_so_and_how_to_go_on() {
+    let world = World::new();
+    let folder = world.path().join("d");
+    let folder = folder.to_str().unwrap();
+    let there = |args: &[&str]| {
+        let args = ["--data", folder].into_iter().chain(args.iter().copied());
+        world.run(&args.collect::<Vec<_>>()).done()
+    };
+    there(&["harness", "add", "broken", "--", "false"]);
+    there(&[
+        "automation",
+        "add",
+        "--every",
+        "1s",
+        "--name",
+        "demo",
+        "--harness",
+        "broken",
+        "--attempts",
+        "1",
+        "--pause-after-failures",
+        "1",
+        "Work",
+    ]);
+    let ended = world.run(&["demo", "--dir", "d", "--turns", "2"]);
+    assert_eq!(ended.code, 5, "{ended:#?}");
+    for text in [
+        "paused itself after 1 consecutive",
+        "automation resume demo",
+    ] {
+        assert!(ended.stderr.contains(text), "{text:?}: {ended:#?}");
+    }
+    // Without a number of turns it goes on looking, since somebody may let it go on.
+    let demo = world.start(&["demo", "--dir", "d"]);
+    world.wait_for("it pauses itself again", |world| {
+        world.json(&["automation", "show", "demo", "--data", folder])["state"] == "paused"
+    });
+    std::thread::park_timeout(std::time::Duration::from_secs(1));
+    demo.signal(Signal::INT);
+    let ended = demo.end();
+    assert_eq!(ended.code, 0, "{ended:#?}");
+    assert!(ended.stderr.contains("paused itself"), "{ended:#?}");
+}

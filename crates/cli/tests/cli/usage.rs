@@ -19,6 +19,7 @@ fn every_command_has_help() {
         "harness add",
         "automation",
         "automation add",
+        "automation edit",
         "automation list",
         "automation show",
         "automation fire",
@@ -31,6 +32,8 @@ fn every_command_has_help() {
         "session show",
         "session say",
         "session cancel",
+        "session export",
+        "session delete",
         "run",
         "run list",
         "run show",
@@ -42,6 +45,8 @@ fn every_command_has_help() {
         "doctor",
         "completions",
         "man",
+        "run retry",
+        "run cancel",
     ];
     for command in commands {
         let args: Vec<_> = command.split_whitespace().chain(["--help"]).collect();

@@ -9,6 +9,7 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use store::{Location, Scope, database::Statement};
 use tempfile::TempDir;
 
 const MATINS: &str = env!("CARGO_BIN_EXE_matins");
@@ -101,6 +102,17 @@ impl World {
     pub(crate) fn json(&self, args: &[&str]) -> Value {
         let args: Vec<_> = args.iter().copied().chain(["--json"]).collect();
         serde_json::from_str(&self.run(&args).done()).unwrap()
+    }
+
+    /// Writes into the database behind the back of everything.
+    pub(crate) async fn write(&self, sql: &'static str) {
+        let file = Location::SqliteFile(self.data().join("matins.db"));
+        let database = store::open(&file).await.unwrap();
+        let statement = Box::leak(Box::new(Statement::new("a test's statement", sql, sql)));
+        let mut tx = database.begin(Scope::System).await.unwrap();
+        tx.execute(statement, Vec::new()).await.unwrap();
+        tx.commit().await.unwrap();
+        database.close().await;
     }
 
     /// Adds a harness whose agent takes as long for a turn as nobody waits.

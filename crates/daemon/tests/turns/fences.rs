@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use model::{Clock as _, RunId, SessionId, run::RunStatus};
 use serde_json::json;
+use store::Deletion;
 use testkit::{
     processes::marked,
     scripted::{Script, Step},
@@ -116,4 +117,29 @@ pub(crate) async fn the_attempt_after_a_stalled_one_begins_when_nothing_of_it_is
     let now = world.clock.now();
     assert_eq!(world.store().stall(now, now).await.unwrap(), []);
     daemon.stop().await;
+}
+
+pub(crate) async fn the_agent_of_a_deleted_session_is_killed_at_its_next_heartbeat(world: &World) {
+    let script = held(world, []);
+    let harness = world.harness(&script).await;
+    let session = world.session(harness).await;
+    let daemon = world.daemon();
+    let run = world.say(session, "Go").await;
+    daemon.waker().wake();
+    made(&world.path("began")).await;
+    let now = world.clock.now();
+    let deletion = world
+        .store()
+        .delete_session(world.tenant, session, false, now);
+    let deletion = deletion.await.unwrap();
+    assert!(matches!(deletion, Deletion::Done { turns: 1, .. }));
+    daemon.waker().wake();
+    eventually("the end of its agent", async || {
+        marked(&run.to_string()).unwrap().is_empty().then_some(())
+    })
+    .await;
+    let stopped = daemon.stop().await;
+    assert_eq!((stopped.finished, stopped.handed_back), (0, 0));
+    let gone = world.store().run(world.scope(), run).await;
+    assert!(gone.is_err(), "nothing was written again");
 }

@@ -15,6 +15,7 @@ mod permissions;
 mod records;
 mod remembers;
 mod restores;
+mod retention;
 mod stops;
 mod world;
 
@@ -61,6 +62,7 @@ scenarios! {
         a_stalled_attempt_that_goes_on_is_killed_as_soon_as_it_writes,
         a_stalled_attempt_that_is_silent_is_killed_at_its_next_heartbeat,
         the_attempt_after_a_stalled_one_begins_when_nothing_of_it_is_left,
+        the_agent_of_a_deleted_session_is_killed_at_its_next_heartbeat,
     ]
     limits: [
         a_silent_agent_that_obeys_is_stopped_and_keeps_its_memory,
@@ -93,6 +95,10 @@ scenarios! {
         a_setting_that_the_agent_does_not_have_fails_before_the_prompt,
         a_session_whose_first_turn_crashed_is_no_memory,
         the_working_directory_never_changes,
+    ]
+    retention: [
+        a_server_removes_what_is_old_and_keeps_what_was_said,
+        what_is_to_be_kept_for_ever_is,
     ]
     outcomes: [
         each_stop_reason_is_an_outcome_of_its_own,

@@ -86,6 +86,9 @@ impl World {
             heartbeat_stale: 4 * HOUR,
             watchdog: HOUR,
             stop_deadline: PATIENCE,
+            // Clocks leap here.
+            retain_records: None,
+            retain_events: None,
         };
         let agents = Agents {
             guard: GuardProgram {

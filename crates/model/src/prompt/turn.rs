@@ -48,13 +48,20 @@ fn first(about: &About<'_>) -> Result<Rendered, Error> {
         .trigger
         .and_then(|spec| spec.zone().ok())
         .unwrap_or_else(Zone::utc);
-    let at = describe_fire(at, &zone);
     match about.trigger {
-        Some(Spec::Manual {}) | None => FIRE
-            .render(json!({ "automation_name": name, "fired_at": at, "message": about.content })),
-        Some(_) => REMINDER.render(
-            json!({ "automation_name": name, "scheduled_for": at, "message": about.content }),
-        ),
+        Some(Spec::Manual {}) | None => {
+            // Somebody asked in mid-second, and nobody reads that.
+            let at = describe_fire(at.floor_second(), &zone);
+            FIRE.render(
+                json!({ "automation_name": name, "fired_at": at, "message": about.content }),
+            )
+        }
+        Some(_) => {
+            let at = describe_fire(at, &zone);
+            REMINDER.render(
+                json!({ "automation_name": name, "scheduled_for": at, "message": about.content }),
+            )
+        }
     }
 }
 
@@ -94,9 +101,16 @@ mod tests {
         );
         let manual = About {
             trigger: Some(&Spec::Manual {}),
+            scheduled_for: Some("2026-11-23T08:00:00.123456Z".parse().unwrap()),
             ..scheduled
         };
-        assert_eq!(for_turn(&manual).unwrap().prompt_ref.id, "automation.fire");
+        let rendered = for_turn(&manual).unwrap();
+        assert_eq!(rendered.prompt_ref.id, "automation.fire");
+        assert!(
+            rendered.text.contains("Mon 2026-11-23 08:00:00 +00:00 UTC"),
+            "{}",
+            rendered.text
+        );
     }
 
     #[test]

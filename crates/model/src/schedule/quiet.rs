@@ -46,6 +46,16 @@ impl QuietHours {
     }
 }
 
+impl fmt::Display for QuietHours {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, window) in self.0.iter().enumerate() {
+            let comma = if index == 0 { "" } else { ", " };
+            write!(f, "{comma}{window}")?;
+        }
+        Ok(())
+    }
+}
+
 impl QuietWindow {
     fn covers(self, time: Time) -> bool {
         let (from_start, to_end) = (self.start <= time, time < self.end);

@@ -115,7 +115,8 @@ async fn what_cannot_work_is_refused_with_the_field_the_value_and_what_is_accept
     asked.cwd = Some(file);
     let error = world.service.create_automation(&asked).await.unwrap_err();
     assert!(told(&error).contains("it is no directory"), "{error}");
-    assert!(world.service.automations().await.unwrap().is_empty());
+    let left = world.service.automations().await.unwrap();
+    assert!(left.automations.is_empty() && left.unreadable.is_empty());
 }
 
 #[tokio::test]

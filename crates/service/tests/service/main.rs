@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "tests and their helpers")]
 
 mod automations;
+mod edits;
 mod harnesses;
 mod sessions;
 mod world;

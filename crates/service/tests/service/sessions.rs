@@ -6,8 +6,9 @@ use model::{
     run::{Origin, RunStatus},
     session::{SessionEvent, SessionState, SessionType},
 };
+use serde_json::json;
 use service::{Error, Kind, SessionQuery, SessionRequest, SessionTarget, Waiting};
-use store::{Deletion, Scope};
+use store::Scope;
 
 use crate::world::{NOW, World, request, told};
 
@@ -88,7 +89,7 @@ async fn a_second_input_says_which_run_it_waits_for() {
     let shown = world.service.run(&second.id.to_string()).await.unwrap();
     assert_eq!(shown.attempts.len(), 1);
     assert_eq!(shown.record, None);
-    let view = world.service.session(&id).await.unwrap();
+    let view = world.service.session(&id, None).await.unwrap();
     let open: Vec<_> = view.open_runs.iter().map(|run| run.id).collect();
     assert_eq!(open, [first.id, second.id]);
 
@@ -155,12 +156,78 @@ async fn deleting_a_session_takes_two_steps_where_automations_are_bound_to_it() 
     let mut asked = request();
     asked.session = SessionTarget::Bound(id.clone());
     world.service.create_automation(&asked).await.unwrap();
-    match world.service.delete_session(&id, false).await.unwrap() {
-        Deletion::BlockedBy(bound) => assert_eq!(bound[0].name, "news"),
-        Deletion::Done => panic!("it was deleted with an automation bound to it"),
-    }
+    let blocked = world.service.delete_session(&id, false).await.unwrap();
+    let bound = &blocked.automations[0];
+    assert_eq!(
+        serde_json::to_value(&blocked).unwrap(),
+        json!({
+            "deleted": false,
+            "blocked_by_automations": true,
+            "automations": [{ "id": bound.id.to_string(), "name": "news", "enabled": true }],
+        })
+    );
+    assert!(world.service.session(&id, None).await.is_ok());
     let deleted = world.service.delete_session(&id, true).await.unwrap();
-    assert_eq!(deleted, Deletion::Done);
-    assert!(world.service.automations().await.unwrap().is_empty());
-    assert!(world.service.session(&id).await.is_err());
+    assert!(deleted.deleted && !deleted.blocked_by_automations);
+    assert_eq!(deleted.automations, blocked.automations);
+    let left = world.service.automations().await.unwrap();
+    assert!(left.automations.is_empty());
+    assert!(world.service.session(&id, None).await.is_err());
+}
+
+#[tokio::test]
+async fn a_session_is_shown_with_the_end_of_its_transcript() {
+    let world = World::new().await;
+    let id = world.conversation().await.id.to_string();
+    world.service.say(&id, "one").await.unwrap();
+    // A run that is called off before it began leaves a notice.
+    world.service.cancel_session(&id).await.unwrap();
+    world.clock.advance(Duration::from_millis(1));
+    world.service.say(&id, "two").await.unwrap();
+    world.service.cancel_session(&id).await.unwrap();
+    let end = world.service.session(&id, Some(1)).await.unwrap();
+    assert_eq!((end.messages.len(), end.messages_before), (1, 1));
+    let whole = world.service.session(&id, None).await.unwrap();
+    assert_eq!((whole.messages.len(), whole.messages_before), (2, 0));
+    assert_eq!(whole.messages[1], end.messages[0]);
+    assert_eq!(whole.oldest_event, 1);
+}
+
+#[tokio::test]
+async fn one_run_is_called_off_and_tried_again_by_the_beginning_of_its_id() {
+    let world = World::new().await;
+    let id = world.conversation().await.id.to_string();
+    let run = world.service.say(&id, "hello").await.unwrap();
+    let given = run.id.to_string();
+    let refused = world.service.retry_run(&given).await.unwrap_err();
+    assert_eq!(refused.kind(), Kind::Refused);
+    let cancelled = world.service.cancel_named_run(&given[..24]).await.unwrap();
+    assert_eq!(cancelled.status, RunStatus::Cancelled);
+    let refused = world.service.cancel_named_run(&given).await.unwrap_err();
+    assert_eq!(refused.kind(), Kind::Refused);
+    let again = world.service.retry_run(&given[..24]).await.unwrap();
+    assert_eq!((again.attempt, again.status), (2, RunStatus::Queued));
+    assert_eq!(again.content, "hello");
+}
+
+#[tokio::test]
+async fn a_record_that_retention_removed_is_told_from_one_that_never_was() {
+    let world = World::new().await;
+    let id = world.conversation().await.id.to_string();
+    let run = world
+        .service
+        .say(&id, "hello")
+        .await
+        .unwrap()
+        .id
+        .to_string();
+    let view = world.service.run(&run).await.unwrap();
+    assert!(view.record.is_none() && !view.record_trimmed);
+    world.service.cancel_named_run(&run).await.unwrap();
+    let view = world.service.run(&run).await.unwrap();
+    assert!(view.record.is_some() && !view.record_trimmed);
+    let later = world.clock.advance(Duration::from_hours(24));
+    assert_eq!(world.store.trim_records(later).await.unwrap(), 1);
+    let view = world.service.run(&run).await.unwrap();
+    assert!(view.record.is_none() && view.record_trimmed);
 }

@@ -11,7 +11,7 @@ use std::{
 };
 
 use model::{
-    TenantId,
+    Clock as _, TenantId, Timestamp,
     harness::{HarnessConfig, Offers},
     policy::Policies,
 };
@@ -114,6 +114,10 @@ impl World {
             ..SessionRequest::default()
         };
         self.service.create_session(&request).await.unwrap()
+    }
+
+    pub(crate) fn clock_now(&self) -> Timestamp {
+        self.clock.now()
     }
 
     pub(crate) fn directory(&self) -> PathBuf {

@@ -326,7 +326,7 @@ async fn remember(
 }
 
 /// Makes the next attempt at a run's input.
-async fn insert_next(
+pub(super) async fn insert_next(
     store: &Store,
     tx: &mut Tx,
     place: Place,

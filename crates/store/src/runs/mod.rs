@@ -10,6 +10,7 @@ pub(crate) mod occur;
 pub(crate) mod place;
 mod read;
 mod record;
+mod retry;
 mod say;
 mod sweep;
 

@@ -57,7 +57,12 @@ pub(crate) async fn a_harness_of_nobody_is_refused(db: &TestStore) {
         .create_automation(stage.tenant, &new, stage.now());
     let made = made.await;
     assert!(matches!(made, Err(Error::Database(_))), "{made:?}");
-    let listed = stage.store.automations(stage.scope()).await.unwrap();
+    let listed = stage
+        .store
+        .automations(stage.scope())
+        .await
+        .unwrap()
+        .readable;
     assert!(listed.is_empty());
 }
 

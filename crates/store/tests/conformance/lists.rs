@@ -30,7 +30,7 @@ pub(crate) async fn lists_hold_nothing_of_another_tenant(db: &TestStore) {
     );
     let runs = store.runs(other, RunFilter::default(), 10).await.unwrap();
     assert!(runs.is_empty());
-    assert!(store.automations(other).await.unwrap().is_empty());
+    assert!(store.automations(other).await.unwrap().readable.is_empty());
     assert!(store.harnesses(other).await.unwrap().is_empty());
     assert!(store.harness(other, stage.harness).await.is_err());
     assert!(store.automation(other, automation).await.is_err());
@@ -39,7 +39,7 @@ pub(crate) async fn lists_hold_nothing_of_another_tenant(db: &TestStore) {
     let found = store.automation_by_name(tenant, "report").await.unwrap();
     assert_eq!(found, None);
     // The system sees all.
-    let all = store.automations(Scope::System).await.unwrap();
+    let all = store.automations(Scope::System).await.unwrap().readable;
     assert_eq!(all.len(), 1);
 }
 
@@ -107,7 +107,12 @@ pub(crate) async fn automations_and_harnesses_are_listed_by_name(db: &TestStore)
         .store
         .delete_automation(stage.scope(), old, stage.now());
     removed.await.unwrap();
-    let listed = stage.store.automations(stage.scope()).await.unwrap();
+    let listed = stage
+        .store
+        .automations(stage.scope())
+        .await
+        .unwrap()
+        .readable;
     let names: Vec<_> = listed.iter().map(|one| one.name.as_str()).collect();
     assert_eq!(names, ["digest", "report"]);
     let gone = stage.store.automation_by_name(stage.tenant, "old").await;
@@ -198,5 +203,49 @@ pub(crate) async fn an_automations_triggers_are_listed_with_the_manual_one_first
             .map(|trigger| trigger.spec.kind())
             .collect();
         assert_eq!(kinds, ["manual", hourly().kind()]);
+    }
+}
+
+pub(crate) async fn the_end_of_a_transcript_is_read_alone(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let last = async |limit| {
+        let last = stage
+            .store
+            .last_messages(stage.scope(), session, limit)
+            .await;
+        let last = last.unwrap();
+        let rows: Vec<_> = last
+            .messages
+            .iter()
+            .map(|row| row.content.clone())
+            .collect();
+        (rows, last.before)
+    };
+    assert_eq!(last(10).await, (vec![], 0));
+    for words in ["one", "two"] {
+        let run = stage.say(session, words).await.run_id;
+        stage.start(run).await;
+        stage.succeed(run).await;
+    }
+    let texts = |texts: &[&str]| texts.iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(last(3).await, (texts(&["Done.", "two", "Done."]), 1));
+    assert_eq!(last(9).await, (texts(&["one", "Done.", "two", "Done."]), 0));
+}
+
+pub(crate) async fn what_a_run_said_is_found_without_what_came_before(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    for words in ["one", "two"] {
+        let run = stage.say(session, words).await.run_id;
+        let before = stage.store.before_run(stage.scope(), run).await.unwrap();
+        stage.start(run).await;
+        stage.succeed(run).await;
+        let after = stage.store.before_run(stage.scope(), run).await.unwrap();
+        assert!(before <= after, "nothing of it can have been passed over");
+        let rows = stage.store.messages(stage.scope(), session, before, 10);
+        let rows = rows.await.unwrap();
+        assert!(rows.iter().all(|row| row.run_id == Some(run)));
+        assert_eq!(rows.len(), 2);
     }
 }

@@ -6,12 +6,15 @@
 
 #![expect(clippy::unwrap_used, reason = "behaviours and their helpers are tests")]
 
+mod again;
 mod begin;
 mod broken;
 mod cancel;
 mod catalog;
 mod claim;
+mod deleting;
 mod due;
+mod edit;
 mod events;
 mod finish;
 mod fire;
@@ -23,6 +26,7 @@ mod opening;
 mod overlap;
 mod owed;
 mod record;
+mod retention;
 mod retry;
 mod row_security;
 mod say;
@@ -184,16 +188,6 @@ behaviours! {
             removing_an_automation_calls_off_what_waits,
             every_automation_has_the_manual_trigger,
         ]
-        overlap: [
-            a_skipped_overlap_says_so,
-            beyond_the_queue_limit_occurrences_are_skipped,
-            queued_runs_follow_each_other_across_sessions,
-            allowed_runs_stand_side_by_side,
-            a_later_occurrence_calls_the_earlier_ones_off,
-            a_superseded_run_that_has_not_begun_never_does,
-            only_the_automations_own_runs_count,
-            a_run_in_its_backoff_holds_up_no_other,
-        ]
         claim: [
             an_empty_queue_gives_nothing,
             many_claimers_take_each_run_once,
@@ -211,23 +205,6 @@ behaviours! {
             a_persons_words_are_shown_as_they_were_said,
             the_first_turn_pins_its_seat_and_its_end_decides,
             the_rules_of_the_harness_and_the_automation_hold_together,
-        ]
-        retry: [
-            a_fresh_heartbeat_is_not_stalled,
-            a_heartbeat_between_the_look_and_the_lock_saves_the_run,
-            a_lost_worker_leaves_its_text_and_the_next_attempt,
-            an_interrupted_prompt_is_never_sent_again_blindly,
-            what_the_agent_never_saw_is_sent_as_it_was,
-            attempts_are_used_up,
-            an_answer_is_never_tried_again,
-            on_crash_fail_gives_up_what_may_have_been_prompted,
-            a_backoff_does_not_hold_the_seat,
-            a_backoff_that_is_over_goes_first_though_no_sweep_saw_it,
-            a_run_that_is_handed_back_uses_up_no_attempt,
-            a_handed_back_run_waits_behind_people,
-            a_worker_that_is_known_to_be_gone_is_not_waited_for,
-            a_lost_run_that_was_called_off_is_not_tried_again,
-            a_retry_of_an_exclusive_automation_waits_for_its_other_run,
         ]
         sweep: [
             what_was_left_behind_starts_and_counts_as_a_fault,
@@ -257,23 +234,24 @@ behaviours! {
             a_row_of_another_run_cannot_be_replaced,
             text_being_written_is_read_on_from_any_position,
         ]
-        finish: [
-            every_outcome_leaves_its_status_and_a_visible_end,
-            a_finish_by_another_worker_changes_nothing,
-            the_answer_is_a_message_with_its_source,
-            an_answer_without_text_is_said_to_be_none,
-            what_was_answered_before_a_failure_is_kept_and_marked,
-            only_a_turn_that_ended_makes_the_agents_session_the_memory,
-            usage_title_and_record_are_kept,
-            an_automation_that_keeps_failing_pauses_itself,
-            failures_that_are_tried_again_count_once,
-            the_end_and_the_next_start_are_one_transaction,
+        overlap: [
+            a_skipped_overlap_says_so,
+            beyond_the_queue_limit_occurrences_are_skipped,
+            queued_runs_follow_each_other_across_sessions,
+            allowed_runs_stand_side_by_side,
+            a_later_occurrence_calls_the_earlier_ones_off,
+            a_superseded_run_that_has_not_begun_never_does,
+            only_the_automations_own_runs_count,
+            a_run_in_its_backoff_holds_up_no_other,
         ]
-        heartbeat: [
-            a_run_of_another_worker_is_lost,
-            a_run_that_is_over_is_lost,
-            a_run_that_was_called_off_is_told_why,
-            each_run_of_a_worker_gets_its_own_answer,
+        again: [
+            only_what_ended_without_success_is_tried_again,
+            a_failed_run_is_tried_again_once_and_not_blindly,
+            what_no_agent_saw_is_sent_as_it_was_when_tried_again,
+            attempts_that_are_used_up_leave_one_to_a_person,
+            nothing_is_tried_again_where_nobody_wants_it,
+            another_attempt_waits_for_its_seat,
+            people_who_ask_at_once_get_one_attempt,
         ]
         sessions: [
             a_move_that_its_state_does_not_allow_names_the_state,
@@ -288,11 +266,57 @@ behaviours! {
             a_claimed_run_whose_session_is_closed_is_called_off,
             a_closed_session_gets_no_further_attempt,
             holding_a_run_lets_the_automations_next_one_start,
+        ]
+        heartbeat: [
+            a_run_of_another_worker_is_lost,
+            a_run_that_is_over_is_lost,
+            a_run_that_was_called_off_is_told_why,
+            each_run_of_a_worker_gets_its_own_answer,
+        ]
+        deleting: [
             bound_automations_of_people_block_deleting,
             system_jobs_and_other_threads_never_block_deleting,
             a_continuous_automation_lets_go_of_a_deleted_session,
             deleting_a_session_lets_the_automations_next_run_start,
             a_seat_and_its_memory_go_with_the_session,
+            automations_go_with_their_session_in_one_transaction,
+            an_automation_that_a_broken_one_hides_still_blocks,
+            whoever_takes_a_turn_of_a_deleted_session_is_fenced,
+        ]
+        finish: [
+            every_outcome_leaves_its_status_and_a_visible_end,
+            a_finish_by_another_worker_changes_nothing,
+            the_answer_is_a_message_with_its_source,
+            an_answer_without_text_is_said_to_be_none,
+            what_was_answered_before_a_failure_is_kept_and_marked,
+            only_a_turn_that_ended_makes_the_agents_session_the_memory,
+            usage_title_and_record_are_kept,
+            an_automation_that_keeps_failing_pauses_itself,
+            failures_that_are_tried_again_count_once,
+            the_end_and_the_next_start_are_one_transaction,
+        ]
+        edit: [
+            an_edit_of_what_was_changed_meanwhile_is_refused,
+            editors_who_race_have_one_winner,
+            a_name_that_another_has_is_refused,
+            triggers_that_stay_keep_their_cadence_and_others_are_due_from_now,
+            what_a_trigger_owes_that_goes_has_its_row,
+            triggers_of_a_paused_automation_are_due_when_it_is_resumed,
+            another_spread_moves_the_moment_and_not_the_instant,
+            a_run_of_a_trigger_that_went_is_prompted_as_it_was_due,
+            a_session_that_goes_on_keeps_its_harness_and_its_directory,
+            an_automation_goes_elsewhere_after_an_edit,
+            what_was_said_of_a_closed_session_is_taken_back,
+            an_edit_can_clear_what_may_be_absent,
+        ]
+        retention: [
+            what_is_young_or_not_over_stays,
+            transcripts_and_runs_are_never_trimmed,
+            a_trimmed_log_goes_on_with_its_numbers,
+            a_clock_that_was_set_back_tears_no_hole_into_a_log,
+            much_is_trimmed_in_pieces,
+            what_ended_runs_left_behind_goes,
+            what_was_skipped_has_no_record_to_trim,
         ]
         lists: [
             lists_hold_nothing_of_another_tenant,
@@ -300,8 +324,27 @@ behaviours! {
             runs_are_listed_newest_first_by_session_automation_and_status,
             automations_and_harnesses_are_listed_by_name,
             a_tenants_name_gives_the_same_id_each_time,
+            the_end_of_a_transcript_is_read_alone,
+            what_a_run_said_is_found_without_what_came_before,
             ids_are_found_between_two_others_and_only_the_tenants_own,
             an_automations_triggers_are_listed_with_the_manual_one_first,
+        ]
+        retry: [
+            a_fresh_heartbeat_is_not_stalled,
+            a_heartbeat_between_the_look_and_the_lock_saves_the_run,
+            a_lost_worker_leaves_its_text_and_the_next_attempt,
+            an_interrupted_prompt_is_never_sent_again_blindly,
+            what_the_agent_never_saw_is_sent_as_it_was,
+            attempts_are_used_up,
+            an_answer_is_never_tried_again,
+            on_crash_fail_gives_up_what_may_have_been_prompted,
+            a_backoff_does_not_hold_the_seat,
+            a_backoff_that_is_over_goes_first_though_no_sweep_saw_it,
+            a_run_that_is_handed_back_uses_up_no_attempt,
+            a_handed_back_run_waits_behind_people,
+            a_worker_that_is_known_to_be_gone_is_not_waited_for,
+            a_lost_run_that_was_called_off_is_not_tried_again,
+            a_retry_of_an_exclusive_automation_waits_for_its_other_run,
         ]
         sequences: [
             a_random_sequence_keeps_the_invariants,

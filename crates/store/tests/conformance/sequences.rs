@@ -87,7 +87,7 @@ impl Sequence<'_> {
         let seconds = [0, 1, 30, 600, 3600][self.chance.below(5)];
         self.stage.wait(seconds);
         self.stage.clock.advance(Duration::from_millis(1));
-        match self.chance.below(24) {
+        match self.chance.below(26) {
             // Few of them, so that they get into each other's way.
             0 if self.sessions.len() < 3 => self.make_session().await,
             1 if self.automations.len() < 4 => self.make_automation().await,
@@ -100,6 +100,8 @@ impl Sequence<'_> {
             19 => self.cancel().await,
             20 => self.move_session().await,
             21 => self.beat_or_stall().await,
+            22 => self.edit().await,
+            23 => self.again().await,
             _ => self.change().await,
         }
     }
@@ -120,8 +122,8 @@ impl Sequence<'_> {
         format!("create_session {key:?}")
     }
 
-    async fn make_automation(&mut self) -> String {
-        self.made += 1;
+    /// Where an automation's turns may go, and how they may overlap there.
+    fn place(&mut self) -> (SessionMode, Option<Overlap>, Option<String>) {
         let modes = [
             SessionMode::Fresh,
             SessionMode::Fresh,
@@ -141,14 +143,56 @@ impl Sequence<'_> {
             SessionMode::Continuous => &[Overlap::Queue, Overlap::Skip, Overlap::CancelRunning],
             SessionMode::Bound => &[Overlap::Queue, Overlap::Skip],
         };
+        let overlap = self.chance.pick(overlaps).copied();
+        let key = (mode == SessionMode::Bound).then(|| format!("web:{}", self.chance.below(6)));
+        (mode, overlap, key)
+    }
+
+    /// Lets an automation go elsewhere, overlap otherwise and fire at another time.
+    async fn edit(&mut self) -> String {
+        let Some(automation) = self.chance.pick(&self.automations).copied() else {
+            return self.make_automation().await;
+        };
+        let (mode, overlap, key) = self.place();
+        let triggers = match self.chance.below(3) {
+            0 => vec![],
+            1 => vec![hourly(), hourly()],
+            _ => vec![hourly()],
+        };
+        let told = format!("edit {mode} {overlap:?} {}", triggers.len());
+        let there = self.stage.store.automation(self.stage.scope(), automation);
+        if answered(there.await).is_none() {
+            return "nothing to edit".into();
+        }
+        let edited = self.stage.edit(automation, false, |to| {
+            to.session_mode = mode;
+            to.policies.overlap = overlap;
+            to.bound_session_key = key;
+            to.triggers = triggers;
+        });
+        format!("{told} {:?}", answered(edited.await))
+    }
+
+    async fn again(&mut self) -> String {
+        use RunStatus::{Cancelled, Failed, Stalled};
+        let Some(run) = self.some_run(&[Failed, Cancelled, Stalled]).await else {
+            return "nothing to try again".into();
+        };
+        let stage = &self.stage;
+        let again = stage.store.retry_run(stage.scope(), run, stage.now());
+        format!("retry_run {run} {:?}", answered(again.await))
+    }
+
+    async fn make_automation(&mut self) -> String {
+        self.made += 1;
+        let (mode, overlap, key) = self.place();
         let mut new = self
             .stage
             .new_automation(&format!("job {}", self.made), mode);
-        new.policies.overlap = self.chance.pick(overlaps).copied();
+        new.policies.overlap = overlap;
         new.policies.queue_limit = 3;
         new.policies.pause_after_failures = 3;
-        new.bound_session_key =
-            (mode == SessionMode::Bound).then(|| format!("web:{}", self.chance.below(6)));
+        new.bound_session_key = key;
         new.triggers = vec![hourly()];
         new.policies.validate(mode).unwrap();
         self.automations.push(self.stage.create(&new).await);
@@ -307,7 +351,7 @@ impl Sequence<'_> {
             _ => {
                 let deleted = store.delete_session(self.stage.tenant, session, false, now);
                 let deleted = answered(deleted.await);
-                if deleted == Some(Deletion::Done) {
+                if matches!(deleted, Some(Deletion::Done { .. })) {
                     self.sessions.retain(|other| *other != session);
                 }
                 format!("delete_session {}", deleted.is_some())

@@ -1,19 +1,16 @@
-//! Sessions: their life, what pausing and closing do to what waits, and deleting them.
+//! Sessions: their life, what pausing and closing do to what waits.
 
 use model::{
     lifecycle::Lifecycle as _,
     outcome::FailureKind,
     policy::{Overlap, SessionMode},
-    run::RunStatus::{Cancelled, Deferred, Queued, Running, Skipped, Succeeded},
+    run::RunStatus::{Cancelled, Deferred, Queued, Running, Succeeded},
     session::{SessionEvent, SessionState},
     turn::Begin,
 };
-use store::{Deletion, Error, Scope, params};
+use store::{Error, Scope, params};
 
-use crate::{
-    fixtures::TestStore,
-    stage::{Stage, failed, instance},
-};
+use crate::{fixtures::TestStore, stage::Stage};
 
 async fn force(db: &TestStore, state: SessionState, session: model::SessionId) {
     let ended = state.admission() == model::session::Admission::Refuse;
@@ -241,100 +238,4 @@ pub(crate) async fn holding_a_run_lets_the_automations_next_one_start(db: &TestS
     stage.start(third).await;
     stage.succeed(third).await;
     assert_eq!(stage.status(first).await, Queued);
-}
-
-pub(crate) async fn bound_automations_of_people_block_deleting(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let session = stage.keyed_session(Some("web:1")).await;
-    let bound = stage.bound("standup", "web:1").await;
-    let deleted = stage
-        .store
-        .delete_session(stage.tenant, session, false, stage.now());
-    let Deletion::BlockedBy(blocking) = deleted.await.unwrap() else {
-        panic!("the session was deleted");
-    };
-    let blocking: Vec<_> = blocking.iter().map(|automation| automation.id).collect();
-    assert_eq!(blocking, [bound]);
-    let listed = stage.store.automations_bound_to(stage.tenant, "web:1");
-    assert_eq!(listed.await.unwrap().len(), 1);
-    stage.store.session(stage.scope(), session).await.unwrap();
-
-    let deleted = stage
-        .store
-        .delete_session(stage.tenant, session, true, stage.now());
-    assert_eq!(deleted.await.unwrap(), Deletion::Done);
-    let gone = stage.store.automation(stage.scope(), bound).await;
-    assert!(matches!(gone, Err(Error::NotFound { .. })), "{gone:?}");
-    let gone = stage.store.session(stage.scope(), session).await;
-    assert!(matches!(gone, Err(Error::NotFound { .. })), "{gone:?}");
-}
-
-pub(crate) async fn system_jobs_and_other_threads_never_block_deleting(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let session = stage.keyed_session(Some("web:1")).await;
-    let job = stage.bound("tidy", "web:1").await;
-    let sql = "update automations set kind = 'system' where id = $1";
-    db.run(Scope::System, sql, params![job]).await.unwrap();
-    let unified = stage.bound("digest", "unified:default").await;
-    let deleted = stage
-        .store
-        .delete_session(stage.tenant, session, true, stage.now());
-    assert_eq!(deleted.await.unwrap(), Deletion::Done);
-    for automation in [job, unified] {
-        let stays = stage.store.automation(stage.scope(), automation).await;
-        stays.unwrap();
-    }
-    // The job's next occurrence is skipped, and says why.
-    let fired = stage.fire(job).await;
-    assert_eq!(fired.status, Skipped);
-}
-
-pub(crate) async fn a_continuous_automation_lets_go_of_a_deleted_session(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let automation = stage.automation("watch", SessionMode::Continuous).await;
-    let first = stage.fire(automation).await.run_id;
-    let session = stage.run(first).await.session_id.unwrap();
-    let deleted = stage
-        .store
-        .delete_session(stage.tenant, session, false, stage.now());
-    assert_eq!(deleted.await.unwrap(), Deletion::Done);
-    let found = stage.store.automation(stage.scope(), automation).await;
-    assert_eq!(found.unwrap().current_session_id, None);
-    let next = stage.fire(automation).await;
-    assert_eq!(next.status, Queued);
-    assert_ne!(stage.run(next.run_id).await.session_id, Some(session));
-}
-
-pub(crate) async fn deleting_a_session_lets_the_automations_next_run_start(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let automation = stage.overlapping(SessionMode::Fresh, Overlap::Queue).await;
-    let first = stage.fire(automation).await.run_id;
-    let second = stage.fire(automation).await.run_id;
-    stage.start(first).await;
-    let session = stage.run(first).await.session_id.unwrap();
-    let deleted = stage
-        .store
-        .delete_session(stage.tenant, session, false, stage.now());
-    assert_eq!(deleted.await.unwrap(), Deletion::Done);
-    assert_eq!(stage.status(second).await, Queued);
-    // Whoever executes the first one learns that it is gone, and writes nothing.
-    let end = failed(FailureKind::AgentExited, true);
-    assert_eq!(stage.finish(first, &end).await, model::turn::Settled::Lost);
-}
-
-pub(crate) async fn a_seat_and_its_memory_go_with_the_session(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let session = stage.session().await;
-    let run = stage.say(session, "hello").await.run_id;
-    stage.start(run).await;
-    stage.succeed(run).await;
-    let seats = stage.store.seats(stage.scope(), session).await.unwrap();
-    assert_eq!(seats[0].instance_id, Some(instance(1)));
-    let deleted = stage
-        .store
-        .delete_session(stage.tenant, session, false, stage.now());
-    deleted.await.unwrap();
-    for table in ["agent_definitions", "agent_runs", "agent_messages"] {
-        assert_eq!(db.count(Scope::System, table).await, 0, "{table}");
-    }
 }

@@ -2,15 +2,13 @@
 
 use std::path::PathBuf;
 
-use model::{
-    policy::{CatchUp, OnCrash, Overlap, Policies},
-    schedule::{QuietHours, QuietWindow},
-};
+use model::policy::Policies;
 use service::{AutomationRequest, AutomationView, SessionTarget, Timing};
 
+use super::policies::PolicyOptions;
 use crate::{
     app::App,
-    commands::options::{RuleOptions, SettingOptions, absolute, seconds, text},
+    commands::options::{RuleOptions, SettingOptions, absolute, target, text},
     failure::{Exit, Failure},
 };
 
@@ -64,87 +62,10 @@ pub(super) struct Args {
     rules: RuleOptions,
 }
 
-#[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Policies")]
-struct PolicyOptions {
-    /// When an earlier run is still there: queue, skip, `cancel_running` or allow [default: queue; allow for
-    /// fresh sessions]
-    #[arg(long, value_name = "HOW")]
-    overlap: Option<Overlap>,
-    /// How many of its runs may wait [default: 100]
-    #[arg(long, value_name = "N")]
-    queue_limit: Option<u32>,
-    /// Which instants missed while nothing ran are made up for: none, latest or all [default: latest]
-    #[arg(long, value_name = "WHICH")]
-    catch_up: Option<CatchUp>,
-    /// How old a missed instant may be to be made up for [default: 1d]
-    #[arg(long, value_name = "PERIOD", value_parser = seconds)]
-    catch_up_window: Option<u32>,
-    /// The spread over which fires are scattered [default: 0]
-    #[arg(long, value_name = "PERIOD", value_parser = seconds)]
-    jitter: Option<u32>,
-    /// Hours in which nothing fires, such as 22:00-06:00, in the zone; may be given again
-    #[arg(long, value_name = "WINDOW", value_parser = quiet_window)]
-    quiet: Vec<QuietWindow>,
-    /// The longest that a turn may take [default: 30m]
-    #[arg(long, value_name = "PERIOD", value_parser = seconds)]
-    timeout: Option<u32>,
-    /// The longest that the agent may be silent [default: 10m]
-    #[arg(long, value_name = "PERIOD", value_parser = seconds)]
-    inactivity: Option<u32>,
-    /// Attempts in all when the machinery fails [default: 3]
-    #[arg(long, value_name = "N")]
-    attempts: Option<u32>,
-    /// When it cannot be known whether the prompt reached the agent: retry or fail [default: retry]
-    #[arg(long, value_name = "HOW")]
-    on_crash: Option<OnCrash>,
-    /// Consecutive failures after which it pauses itself; 0: never [default: 5]
-    #[arg(long, value_name = "N")]
-    pause_after_failures: Option<u32>,
-}
-
-impl PolicyOptions {
-    fn policies(self) -> Result<Policies, Failure> {
-        let mut policies = Policies {
-            overlap: self.overlap,
-            quiet_hours: QuietHours::new(self.quiet).map_err(service::Error::from)?,
-            ..Policies::default()
-        };
-        let set = |value: &mut u32, given: Option<u32>| *value = given.unwrap_or(*value);
-        set(&mut policies.queue_limit, self.queue_limit);
-        set(&mut policies.jitter_seconds, self.jitter);
-        set(&mut policies.timeout_seconds, self.timeout);
-        set(&mut policies.inactivity_seconds, self.inactivity);
-        set(&mut policies.retry.attempts, self.attempts);
-        set(
-            &mut policies.pause_after_failures,
-            self.pause_after_failures,
-        );
-        if let Some(catch_up) = self.catch_up {
-            policies.catch_up = catch_up;
-        }
-        if let Some(window) = self.catch_up_window {
-            policies.catch_up_window_seconds = window.into();
-        }
-        if let Some(on_crash) = self.on_crash {
-            policies.on_crash = on_crash;
-        }
-        Ok(policies)
-    }
-}
-
-fn target(text: &str) -> Result<SessionTarget, String> {
-    text.parse()
-        .map_err(|error: service::Error| format!("failed to {error}"))
-}
-
-fn quiet_window(text: &str) -> Result<QuietWindow, String> {
-    text.parse()
-        .map_err(|error: model::schedule::Error| format!("failed to {error}"))
-}
-
 pub(super) async fn run(args: Args, app: &App) -> Result<AutomationView, Failure> {
     let (timings, prompt) = timing(args.given, args.every, args.at, args.on_demand)?;
+    let mut policies = Policies::default();
+    args.policies.apply(&mut policies)?;
     let request = AutomationRequest {
         name: args.name,
         prompt: text(prompt)?,
@@ -153,7 +74,7 @@ pub(super) async fn run(args: Args, app: &App) -> Result<AutomationView, Failure
         session: args.session,
         harness: args.harness,
         cwd: absolute(args.dir)?,
-        policies: args.policies.policies()?,
+        policies,
         settings: args.settings.settings(),
         permissions: args.rules.rules(),
     };

@@ -1,7 +1,8 @@
 //! Automations as they are printed.
 
-use model::{automation::AutomationState, schedule::Spec};
-use service::{AutomationView, Fire};
+use model::{automation::AutomationState, entity::Trigger, schedule::Spec};
+use serde::Serialize;
+use service::{AutomationView, Fire, UnreadableAutomation};
 
 use crate::{
     app::App,
@@ -10,30 +11,54 @@ use crate::{
     output::{ATTENTION, BOLD, clean, excerpt, paint, table},
 };
 
+/// How many columns the list has.
+const COLUMNS: usize = 8;
+
+/// An automation in a list.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Listed<'a> {
+    Whole(&'a AutomationView),
+    Unreadable(&'a UnreadableAutomation),
+}
+
+fn row(view: &AutomationView) -> [String; COLUMNS] {
+    let next = view.next_fires.first();
+    let last = view.last_runs.first();
+    [
+        excerpt(&view.automation.name, 40),
+        view.automation.state.to_string(),
+        schedules(view).join(", "),
+        view.automation.session_mode.to_string(),
+        view.harness.clone(),
+        next.map(|fire| fire.shown.clone()).unwrap_or_default(),
+        last.map(|run| run.status.to_string()).unwrap_or_default(),
+        excerpt(view.automation.attention.as_deref().unwrap_or(""), 60),
+    ]
+}
+
 pub(super) async fn list(app: &App) -> Result<(), Failure> {
-    let views = app.service.automations().await?;
+    let list = app.service.automations().await?;
     if app.output.json {
-        return Ok(app.output.document(&views)?);
+        let views = list.automations.iter().map(Listed::Whole);
+        let unreadable = list.unreadable.iter().map(Listed::Unreadable);
+        let all: Vec<_> = views.chain(unreadable).collect();
+        return Ok(app.output.document(&all)?);
     }
-    if views.is_empty() {
+    if list.automations.is_empty() && list.unreadable.is_empty() {
         return Ok(app
             .output
             .line("No automations. `matins automation add --help` shows how to make one.")?);
     }
-    let rows = views.iter().map(|view| {
-        let next = view.next_fires.first();
-        let last = view.last_runs.first();
-        [
-            excerpt(&view.automation.name, 40),
-            view.automation.state.to_string(),
-            schedules(view).join(", "),
-            view.automation.session_mode.to_string(),
-            view.harness.clone(),
-            next.map(|fire| fire.shown.clone()).unwrap_or_default(),
-            last.map(|run| run.status.to_string()).unwrap_or_default(),
-            excerpt(view.automation.attention.as_deref().unwrap_or(""), 60),
-        ]
+    let whole = list.automations.iter().map(row);
+    let unreadable = list.unreadable.iter().map(|broken| {
+        let mut row = [const { String::new() }; COLUMNS];
+        row[0] = excerpt(&broken.name, 40);
+        row[1] = "unreadable".into();
+        row[COLUMNS - 1] = excerpt(&broken.unreadable, 200);
+        row
     });
+    let rows = whole.chain(unreadable);
     let headings = [
         "NAME",
         "STATE",
@@ -101,6 +126,10 @@ pub(super) async fn whole(app: &App, view: &AutomationView) -> Result<(), Failur
             )),
         ),
         (
+            "quiet",
+            Some(policies.quiet_hours.to_string()).filter(|hours| !hours.is_empty()),
+        ),
+        (
             "limits",
             Some(format!(
                 "{} a turn, {} of silence, {} attempts",
@@ -124,6 +153,14 @@ pub(super) async fn whole(app: &App, view: &AutomationView) -> Result<(), Failur
         "\nPrompt\n{}\n",
         clean(automation.prompt.trim_end())
     ))?;
+    let timed: Vec<_> = timed(view).collect();
+    if timed.len() > 1 {
+        output.line("Triggers")?;
+        for trigger in timed {
+            output.line(&format!("  {}  {}", trigger.id, trigger.spec))?;
+        }
+        output.line("")?;
+    }
     fires(app, view)?;
     if !view.last_runs.is_empty() {
         let runs = runs_table(app, &view.last_runs).await?;
@@ -158,10 +195,7 @@ fn fires(app: &App, view: &AutomationView) -> Result<(), Failure> {
 
 /// The schedules of an automation; the manual trigger, which all have, only where there is no other.
 fn schedules(view: &AutomationView) -> Vec<String> {
-    let timed: Vec<_> = view
-        .triggers
-        .iter()
-        .filter(|trigger| trigger.spec != Spec::Manual {})
+    let timed: Vec<_> = timed(view)
         .map(|trigger| trigger.spec.to_string())
         .collect();
     if timed.is_empty() {
@@ -169,4 +203,11 @@ fn schedules(view: &AutomationView) -> Vec<String> {
     } else {
         timed
     }
+}
+
+/// The triggers that fire by time.
+fn timed(view: &AutomationView) -> impl Iterator<Item = &Trigger> {
+    view.triggers
+        .iter()
+        .filter(|trigger| trigger.spec != Spec::Manual {})
 }

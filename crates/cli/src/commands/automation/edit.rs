@@ -1,0 +1,238 @@
+//! `matins automation edit`.
+
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use model::{
+    entity::{SeatSettings, Trigger},
+    permission::PermissionRules,
+    policy::Policies,
+    schedule::Spec,
+};
+use service::{AutomationRequest, AutomationView, SessionTarget, Timing};
+
+use super::policies::PolicyOptions;
+use crate::{
+    app::App,
+    commands::options::{RuleOptions, SettingOptions, absolute, target, text},
+    failure::{Exit, Failure},
+};
+
+/// Change an automation: what no option names stays as it is
+///
+/// Triggers that stay keep their cadence; others are due from now. What is queued keeps its words and its
+/// session; limits and rules hold for every turn that begins later.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+        matins automation edit standup --cron \"30 8 * * 1-5\" --prompt \"Look at the new issues\"\n  \
+        matins automation edit standup --add --every 2h --quiet 22:00-06:00\n  \
+        matins automation edit standup --clear quiet --clear dir\n  \
+        matins automation edit standup --harness claude --reset")]
+pub(super) struct Args {
+    /// The automation: its name, its id or the beginning of that
+    automation: String,
+    /// Fire at the times of a cron expression, in place of what it did; may be given again
+    #[arg(long, value_name = "CRON")]
+    cron: Vec<String>,
+    /// Fire at equal distances, in place of what it did; may be given again
+    #[arg(long, value_name = "PERIOD")]
+    every: Vec<String>,
+    /// Fire once, in place of what it did; may be given again
+    #[arg(long, value_name = "INSTANT")]
+    at: Vec<String>,
+    /// Fire only when asked to
+    #[arg(long, conflicts_with_all = ["cron", "every", "at", "add", "remove_trigger"])]
+    on_demand: bool,
+    /// Keep the triggers that it has beside those that are given
+    #[arg(long)]
+    add: bool,
+    /// Remove one of its triggers, by its id or the beginning of that; `matins automation show` tells them
+    #[arg(long, value_name = "TRIGGER")]
+    remove_trigger: Vec<String>,
+    /// The zone in which times are read, those of triggers that stay, too [default: theirs, else UTC]
+    #[arg(long, value_name = "IANA")]
+    zone: Option<String>,
+    /// What the agent is asked, or - to read it from standard input
+    #[arg(long)]
+    prompt: Option<String>,
+    /// Its name
+    #[arg(long)]
+    name: Option<String>,
+    /// Where its turns go: fresh, continuous, or bound:KEY-or-id of a session
+    #[arg(long, value_parser = target)]
+    session: Option<SessionTarget>,
+    /// The harness that starts the agent; a session that goes on keeps its own
+    #[arg(long, value_name = "NAME")]
+    harness: Option<String>,
+    /// The working directory of the agent; a session that goes on keeps its own
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// Let go of its current session: the next run begins another one
+    #[arg(long)]
+    reset: bool,
+    /// Set something back to its default, before the other options; may be given again
+    #[arg(long, value_name = "WHAT")]
+    clear: Vec<Clear>,
+    #[command(flatten)]
+    policies: PolicyOptions,
+    #[command(flatten)]
+    settings: SettingOptions,
+    #[command(flatten)]
+    rules: RuleOptions,
+}
+
+/// What can be set back to its default.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Clear {
+    Dir,
+    Overlap,
+    QueueLimit,
+    CatchUp,
+    CatchUpWindow,
+    Jitter,
+    Quiet,
+    Timeout,
+    Inactivity,
+    Attempts,
+    OnCrash,
+    PauseAfterFailures,
+    Mode,
+    /// All settings of the agent.
+    Set,
+    /// All rules, --allow and --deny.
+    Rules,
+}
+
+impl Clear {
+    fn apply(self, request: &mut AutomationRequest) {
+        let default = Policies::default();
+        let policies = &mut request.policies;
+        match self {
+            Self::Dir => request.cwd = None,
+            Self::Overlap => policies.overlap = default.overlap,
+            Self::QueueLimit => policies.queue_limit = default.queue_limit,
+            Self::CatchUp => policies.catch_up = default.catch_up,
+            Self::CatchUpWindow => {
+                policies.catch_up_window_seconds = default.catch_up_window_seconds;
+            }
+            Self::Jitter => policies.jitter_seconds = default.jitter_seconds,
+            Self::Quiet => policies.quiet_hours = default.quiet_hours,
+            Self::Timeout => policies.timeout_seconds = default.timeout_seconds,
+            Self::Inactivity => policies.inactivity_seconds = default.inactivity_seconds,
+            Self::Attempts => policies.retry.attempts = default.retry.attempts,
+            Self::OnCrash => policies.on_crash = default.on_crash,
+            Self::PauseAfterFailures => {
+                policies.pause_after_failures = default.pause_after_failures;
+            }
+            Self::Mode => request.settings.mode = None,
+            Self::Set => request.settings.values.clear(),
+            Self::Rules => request.permissions = PermissionRules::default(),
+        }
+    }
+}
+
+/// Changes it. Gives it as it is then, and whether anything is another than before.
+pub(super) async fn run(args: Args, app: &App) -> Result<(AutomationView, bool), Failure> {
+    let seen = app.service.automation(&args.automation).await?;
+    let before = seen.request();
+    let reset = args.reset;
+    let asked = asked(args, &seen)?;
+    let edited = app.service.edit_automation(&seen, &asked, reset).await?;
+    let changed = edited.request() != before || reset;
+    Ok((edited, changed))
+}
+
+/// What the automation is to be.
+fn asked(args: Args, seen: &AutomationView) -> Result<AutomationRequest, Failure> {
+    let mut request = seen.request();
+    for clear in args.clear {
+        clear.apply(&mut request);
+    }
+    if let Some(target) = args.session {
+        if matches!(target, SessionTarget::Bound(_)) && target != request.session {
+            // Those of the session that it is bound to then.
+            request.harness = None;
+            request.cwd = None;
+        }
+        request.session = target;
+    }
+    if args.harness.is_some() {
+        request.harness = args.harness;
+    }
+    if let Some(dir) = absolute(args.dir)? {
+        request.cwd = Some(dir);
+    }
+    if args.name.is_some() {
+        request.name = args.name;
+    }
+    if let Some(prompt) = args.prompt {
+        request.prompt = text(prompt)?;
+    }
+    args.policies.apply(&mut request.policies)?;
+    let SeatSettings { mode, values } = args.settings.settings();
+    if mode.is_some() {
+        request.settings.mode = mode;
+    }
+    request.settings.values.extend(values);
+    if !args.rules.is_empty() {
+        request.permissions = args.rules.rules();
+    }
+
+    let crons = args.cron.into_iter().map(Timing::Cron);
+    let everys = args.every.into_iter().map(Timing::Every);
+    let ats = args.at.into_iter().map(Timing::At);
+    let given: Vec<_> = crons.chain(everys).chain(ats).collect();
+    if args.add && given.is_empty() {
+        let message = "add a trigger: nothing says when; accepted are --cron, --every and --at";
+        return Err(Failure::message(Exit::Usage, message));
+    }
+    if !args.remove_trigger.is_empty() && !args.add && !given.is_empty() {
+        let message = "take --remove-trigger beside a new schedule: that replaces all triggers, \
+                       unless --add keeps them";
+        return Err(Failure::message(Exit::Usage, message));
+    }
+    if args.on_demand || !(given.is_empty() || args.add) {
+        request.timings.clear();
+    }
+    for trigger in &args.remove_trigger {
+        let removed = named(trigger, seen)?;
+        let spec = Timing::Exactly(removed.spec.clone());
+        if let Some(index) = request.timings.iter().position(|timing| *timing == spec) {
+            request.timings.remove(index);
+        }
+    }
+    if let Some(zone) = args.zone {
+        request.in_zone(&zone)?;
+    }
+    request.timings.extend(given);
+    Ok(request)
+}
+
+/// The trigger of an id or the beginning of one.
+fn named<'a>(given: &str, seen: &'a AutomationView) -> Result<&'a Trigger, Failure> {
+    let bare = given.strip_prefix("trg_").unwrap_or(given);
+    let timed = seen
+        .triggers
+        .iter()
+        .filter(|trigger| trigger.spec != Spec::Manual {});
+    let named: Vec<_> = timed
+        .filter(|trigger| {
+            let id = trigger.id.to_string();
+            !bare.is_empty() && (id == given || id.split('_').any(|part| part.starts_with(bare)))
+        })
+        .collect();
+    let name = &seen.automation.name;
+    match named[..] {
+        [trigger] => Ok(trigger),
+        [] => {
+            let message = format!("find the trigger {given:?} of {name}: there is none");
+            Err(Failure::message(Exit::NotFound, message).with_hint(format!(
+                "`matins automation show {name}` tells its triggers"
+            )))
+        }
+        _ => {
+            let message = format!("tell which trigger of {name} {given:?} is: several begin so");
+            Err(Failure::message(Exit::NotFound, message).with_hint("give more of the id"))
+        }
+    }
+}

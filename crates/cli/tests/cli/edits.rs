@@ -1,0 +1,248 @@
+//! `matins automation edit`, and lists with an automation that cannot be read.
+
+use serde_json::Value;
+
+use crate::world::World;
+
+fn standup(world: &World) -> Value {
+    world.json(&[
+        "automation",
+        "add",
+        "0 9 * * 1-5",
+        "--zone",
+        "Europe/Prague",
+        "--harness",
+        "demo",
+        "--session",
+        "continuous",
+        "--name",
+        "standup",
+        "Look at the issues",
+    ])
+}
+
+fn edit(world: &World, more: &[&str]) -> Value {
+    let args: Vec<_> = ["automation", "edit", "standup"]
+        .into_iter()
+        .chain(more.iter().copied())
+        .collect();
+    world.json(&args)
+}
+
+/// The schedules as they are shown, the manual one left out.
+fn schedules(view: &Value) -> Vec<String> {
+    let triggers = view["triggers"].as_array().unwrap().iter();
+    let timed = triggers.filter(|trigger| trigger["spec"]["kind"] != "manual");
+    let shown = |spec: &Value| {
+        let mut names = ["expression", "period", "at"].into_iter();
+        let what = names.find_map(|name| spec[name].as_str()).unwrap();
+        format!("{what} {}", spec["zone"].as_str().unwrap())
+    };
+    let mut shown: Vec<_> = timed.map(|trigger| shown(&trigger["spec"])).collect();
+    shown.sort();
+    shown
+}
+
+#[test]
+fn every_option_of_add_can_be_edited_and_cleared() {
+    let world = World::new();
+    let before = standup(&world);
+    let edited = edit(
+        &world,
+        &[
+            "--name",
+            "standup",
+            "--prompt",
+            "Look again",
+            "--dir",
+            ".",
+            "--overlap",
+            "skip",
+            "--queue-limit",
+            "7",
+            "--catch-up",
+            "all",
+            "--catch-up-window",
+            "2d",
+            "--jitter",
+            "30s",
+            "--quiet",
+            "22:00-06:00",
+            "--timeout",
+            "1h",
+            "--inactivity",
+            "5m",
+            "--attempts",
+            "2",
+            "--on-crash",
+            "fail",
+            "--pause-after-failures",
+            "0",
+            "--mode",
+            "plan",
+            "--set",
+            "model=fast",
+            "--allow",
+            "read",
+        ],
+    );
+    assert_eq!(edited["prompt"], "Look again");
+    assert_eq!(edited["policies"]["jitter_seconds"], 30);
+    assert_eq!(edited["policies"]["quiet_hours"][0], "22:00-06:00");
+    assert_eq!(edited["settings"]["values"]["model"], "fast");
+    assert_eq!(edited["permissions"][0]["tool"], "read");
+    assert!(edited["cwd"].is_string());
+    // The schedule was not named, so it is as it was, but for its spread.
+    assert_eq!(schedules(&edited), schedules(&before));
+    assert_eq!(edited["next_fires"], before["next_fires"]);
+    let shown = world.run(&["automation", "show", "standup"]).done();
+    assert!(shown.contains("quiet       22:00-06:00"), "{shown}");
+
+    let clears = [
+        "dir",
+        "overlap",
+        "queue-limit",
+        "catch-up",
+        "catch-up-window",
+        "jitter",
+        "quiet",
+        "timeout",
+        "inactivity",
+        "attempts",
+        "on-crash",
+        "pause-after-failures",
+        "mode",
+        "set",
+        "rules",
+    ];
+    let clears: Vec<_> = clears.iter().flat_map(|what| ["--clear", what]).collect();
+    let cleared = edit(&world, &clears);
+    for field in ["cwd", "policies", "settings", "permissions"] {
+        assert_eq!(cleared[field], before[field], "{field}");
+    }
+    assert_eq!(cleared["prompt"], "Look again");
+}
+
+#[test]
+fn triggers_are_replaced_added_and_removed() {
+    let world = World::new();
+    standup(&world);
+    let replaced = edit(&world, &["--cron", "30 8 * * *", "--every", "2h"]);
+    assert_eq!(
+        schedules(&replaced),
+        ["2h Europe/Prague", "30 8 * * * Europe/Prague"]
+    );
+    let added = edit(&world, &["--add", "--at", "2099-01-01T09:00"]);
+    assert_eq!(schedules(&added).len(), 3);
+    let zone = edit(&world, &["--zone", "UTC"]);
+    let at = "2099-01-01T08:00:00Z UTC";
+    assert_eq!(schedules(&zone), [at, "2h UTC", "30 8 * * * UTC"]);
+    let id_of = |view: &Value, kind: &str| {
+        let triggers = view["triggers"].as_array().unwrap();
+        let one = triggers.iter().find(|it| it["spec"]["kind"] == kind);
+        one.unwrap()["id"].as_str().unwrap().to_owned()
+    };
+    let removed = edit(&world, &["--remove-trigger", &id_of(&zone, "every")]);
+    assert_eq!(schedules(&removed), [at, "30 8 * * * UTC"]);
+    assert_eq!(id_of(&removed, "at"), id_of(&zone, "at"), "it stayed");
+    let none = edit(&world, &["--on-demand"]);
+    assert_eq!(none["next_fires"], Value::Array(vec![]));
+    let told = world
+        .run(&["automation", "edit", "standup", "--every", "1h"])
+        .done();
+    assert!(told.starts_with("Changed standup (aut_"), "{told}");
+    assert_eq!(told.matches(" UTC").count(), 5, "{told}");
+    let again = world
+        .run(&["automation", "edit", "standup", "--every", "1h"])
+        .done();
+    assert!(again.starts_with("Nothing to change in standup"), "{again}");
+}
+
+#[test]
+fn an_edit_that_cannot_be_is_refused_whole() {
+    let world = World::new();
+    standup(&world);
+    let before = world.json(&["automation", "show", "standup"]);
+    let id = before["triggers"][1]["id"].as_str().unwrap();
+    for (args, code, words) in [
+        (&["--every", "1x"][..], 2, "\"1x\""),
+        (&["--prompt", "x", "--cron", "61 * * * *"], 2, "61"),
+        (&["--zone", "Mars"], 2, "Mars"),
+        (&["--overlap", "allow"], 2, "fresh sessions"),
+        (&["--harness", "dmo"], 3, "did you mean \"demo\"?"),
+        (&["--dir", "nowhere"], 2, "does not exist"),
+        (&["--session", "bound:nobody"], 3, "nobody"),
+        (&["--remove-trigger", "ffff"], 3, "ffff"),
+        (&["--clear", "prompt"], 2, "possible values"),
+        (&["--add"], 2, "nothing says when"),
+        (&["--on-demand", "--every", "1h"], 2, "--every"),
+        (&["--every", "1h", "--remove-trigger", id], 2, "--add"),
+    ] {
+        let args: Vec<_> = ["automation", "edit", "standup"]
+            .into_iter()
+            .chain(args.iter().copied())
+            .collect();
+        let refused = world.run(&args);
+        assert_eq!(refused.code, code, "{args:?}: {refused:#?}");
+        assert!(refused.stderr.contains(words), "{args:?}: {refused:#?}");
+    }
+    assert_eq!(world.json(&["automation", "show", "standup"]), before);
+    let nobody = world.run(&["automation", "edit", "stand", "--every", "1h"]);
+    assert_eq!(nobody.code, 3, "{nobody:#?}");
+}
+
+#[test]
+fn a_session_that_goes_on_keeps_its_harness_until_it_is_let_go() {
+    let world = World::new();
+    standup(&world);
+    let other = ["harness", "add", "other", "--"];
+    let demo = world.json(&["harness", "list"]);
+    let demo = demo.as_array().unwrap().iter();
+    let demo = demo.into_iter().find(|one| one["name"] == "demo").unwrap();
+    let command = demo["config"]["command"].as_array().unwrap().iter();
+    let command = command.map(|part| part.as_str().unwrap());
+    let args: Vec<_> = other.into_iter().chain(command).collect();
+    world.run(&args).done();
+    world.run(&["automation", "fire", "standup"]).done();
+    let refused = world.run(&["automation", "edit", "standup", "--harness", "other"]);
+    assert_eq!(refused.code, 4, "{refused:#?}");
+    assert!(refused.stderr.contains("its session ses_"), "{refused:#?}");
+    assert!(refused.stderr.contains("--reset"), "{refused:#?}");
+    let edited = edit(&world, &["--harness", "other", "--reset"]);
+    assert_eq!(edited["harness"], "other");
+    assert_eq!(edited["session"], Value::Null);
+    let fired = world.run(&["automation", "fire", "standup"]).done();
+    assert!(fired.contains("This is turn 1"), "{fired}");
+}
+
+#[tokio::test]
+async fn an_automation_that_cannot_be_read_is_named_and_hides_no_other() {
+    let world = World::new();
+    standup(&world);
+    world.json(&[
+        "automation",
+        "add",
+        "--on-demand",
+        "--harness",
+        "demo",
+        "--name",
+        "sound",
+        "Work",
+    ]);
+    world
+        .write("update automations set policies = '{\"later\":1}' where name = 'standup'")
+        .await;
+    let listed = world.run(&["automation", "list"]).done();
+    let line = |name: &str| listed.lines().find(|line| line.starts_with(name)).unwrap();
+    assert!(line("sound").contains("on demand"), "{listed}");
+    assert!(line("standup").contains("unreadable"), "{listed}");
+    assert!(line("standup").contains("policies"), "{listed}");
+    let json = world.json(&["automation", "list"]);
+    assert_eq!(json[0]["name"], "sound");
+    assert_eq!(json[1]["name"], "standup");
+    assert!(json[1]["unreadable"].is_string());
+    world.run(&["automation", "fire", "sound"]).done();
+    let shown = world.run(&["automation", "show", "standup"]);
+    assert_eq!(shown.code, 6, "{shown:#?}");
+    assert!(shown.stderr.contains("policies"), "{shown:#?}");
+}

@@ -1,0 +1,104 @@
+//! One run: called off, tried again, and without its record.
+
+use std::{path::PathBuf, sync::Arc};
+
+use store::{Location, Store};
+use testkit::clock::SeededEntropy;
+
+use crate::world::World;
+
+const LATER: &str = "2199-01-01T00:00:00Z";
+
+/// Says something in a new session, and leaves it to whoever serves. Gives the run.
+fn queue(world: &World, harness: &str) -> String {
+    let args = ["session", "say", "--new", "--harness", harness];
+    let args: Vec<_> = args.into_iter().chain(["--queue", "Hello"]).collect();
+    let queued = world.json(&args);
+    queued["run"]["id"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_run_that_waits_is_called_off_and_tried_again() {
+    let world = World::new();
+    let run = queue(&world, "demo");
+    let refused = world.run(&["run", "retry", &run]);
+    assert_eq!(refused.code, 4, "{refused:#?}");
+    assert!(refused.stderr.contains("run is queued"), "{refused:#?}");
+    let told = world.run(&["run", "cancel", &run[..24]]).done();
+    assert_eq!(told, format!("Called off {run}.\n"));
+    let again = world.run(&["run", "cancel", &run]);
+    assert_eq!(again.code, 4, "{again:#?}");
+    assert!(again.stderr.contains("run is cancelled"), "{again:#?}");
+
+    let answer = world.run(&["run", "retry", &run]).done();
+    assert!(answer.contains("Now you ask: \"Hello\""), "{answer}");
+    let shown = world.json(&["run", "show", &run]);
+    assert_eq!(shown["attempts"][1]["attempt"], 2);
+    assert_eq!(shown["attempts"][1]["status"], "succeeded");
+    let refused = world.run(&["run", "retry", &run]);
+    assert_eq!(refused.code, 4, "{refused:#?}");
+    assert!(refused.stderr.contains("followed by run_"), "{refused:#?}");
+    let last = shown["attempts"][1]["id"].as_str().unwrap();
+    let refused = world.run(&["run", "retry", last]);
+    assert!(refused.stderr.contains("run is succeeded"), "{refused:#?}");
+    for command in ["retry", "cancel"] {
+        assert_eq!(world.run(&["run", command, "run_ffff"]).code, 3);
+    }
+}
+
+#[test]
+fn a_run_that_runs_is_called_off_and_the_others_of_its_session_stay() {
+    let world = World::new();
+    world.slow_harness();
+    let _server = world.serve();
+    let run = queue(&world, "slow");
+    let status = |world: &World, run: &str| world.json(&["run", "show", run])["status"].clone();
+    world.wait_for("the turn begins", |world| status(world, &run) == "running");
+    let session = world.json(&["run", "show", &run])["session_id"].clone();
+    let session = session.as_str().unwrap();
+    let waits = world.json(&["session", "say", session, "And?", "--queue"]);
+    let waits = waits["run"]["id"].as_str().unwrap();
+    let told = world.json(&["run", "cancel", &run]);
+    assert_eq!(told["run_id"], run.as_str());
+    world.wait_for("the agent stops", |world| {
+        status(world, &run) == "cancelled"
+    });
+    world.wait_for("the next one begins", |world| {
+        status(world, waits) == "running"
+    });
+    // What may have reached the agent is not sent again blindly.
+    let again = world.json(&["run", "retry", &run, "--queue"]);
+    assert_eq!(again["run"]["interrupted_run_id"], run.as_str());
+    assert_eq!(again["run"]["status"], "deferred");
+    world.run(&["session", "cancel", session]).done();
+}
+
+#[tokio::test]
+async fn a_record_that_retention_removed_is_said_to_be_gone() {
+    let world = World::new();
+    let run = queue(&world, "demo");
+    world.run(&["run", "cancel", &run]).done();
+    let shown = world.run(&["run", "show", &run]).done();
+    assert!(!shown.contains("Retention"), "{shown}");
+    let file = Location::SqliteFile(world.data().join("matins.db"));
+    let database = store::open(&file).await.unwrap();
+    let entropy = Arc::new(SeededEntropy::new(1));
+    let store = Store::new(database.clone(), entropy, PathBuf::from("/nowhere"));
+    let trimmed = store.trim_records(LATER.parse().unwrap()).await;
+    assert_eq!(trimmed.unwrap(), 1);
+    database.close().await;
+    let shown = world.run(&["run", "show", &run]).done();
+    assert!(shown.contains("Retention has removed"), "{shown}");
+    assert!(shown.contains("after 30d"), "{shown}");
+    assert_eq!(world.json(&["run", "show", &run])["record_trimmed"], true);
+    // How long is a knob, and 0 is for ever.
+    let refused = world
+        .with("MATINS_RETAIN_RECORDS_DAYS", "a week")
+        .run(&["run", "show", &run]);
+    assert_eq!(refused.code, 2, "{refused:#?}");
+    assert!(
+        refused.stderr.contains("MATINS_RETAIN_RECORDS_DAYS")
+            || refused.stderr.contains("--retain-records-days"),
+        "{refused:#?}"
+    );
+}

@@ -1,0 +1,193 @@
+//! Sessions: shown in part, written down, and deleted.
+
+use std::{fs, os::unix::fs::PermissionsExt};
+
+use serde_json::{Value, json};
+use testkit::processes::marked;
+
+use crate::world::World;
+
+/// Begins a session, and says as many things in it.
+fn talk(world: &World, words: &[&str]) -> String {
+    let new = ["session", "say", "--new", "--harness", "demo", words[0]];
+    let begun = world.json(&new);
+    let session = begun["run"]["session_id"].as_str().unwrap().to_owned();
+    for words in &words[1..] {
+        world.run(&["session", "say", &session, words]).done();
+    }
+    session
+}
+
+#[test]
+fn the_end_of_a_transcript_is_shown_and_what_comes_before_is_counted() {
+    let world = World::new();
+    let session = talk(&world, &["One", "Two", "Three"]);
+    let shown = world
+        .run(&["session", "show", &session, "--last", "1"])
+        .done();
+    assert!(shown.contains("This is turn 3"), "{shown}");
+    assert!(!shown.contains("This is turn 2"), "{shown}");
+    assert!(shown.contains("rows come before these; --all"), "{shown}");
+    let all = world.run(&["session", "show", &session, "--all"]).done();
+    for text in ["This is turn 1", "This is turn 2", "This is turn 3"] {
+        assert!(all.contains(text), "{all}");
+    }
+    assert!(!all.contains("before these"), "{all}");
+    let json = world.json(&["session", "show", &session, "--last", "2"]);
+    let whole = world.json(&["session", "show", &session, "--all"]);
+    let rows = whole["messages"].as_array().unwrap();
+    assert_eq!(
+        json["messages"].as_array().unwrap(),
+        &rows[rows.len() - 2..]
+    );
+    assert_eq!(json["messages_before"], rows.len() - 2);
+    assert_eq!(json["oldest_event"], 1);
+    let both = world.run(&["session", "show", &session, "--all", "--last", "1"]);
+    assert_eq!(both.code, 2, "{both:#?}");
+    // Following words in a long session tells nothing of what was said before.
+    let said = world.run(&["session", "say", &session, "Four"]);
+    let lines = said.stdout.lines().count();
+    assert!(lines == 1 && said.stdout.contains("turn 4"), "{said:#?}");
+}
+
+#[test]
+fn a_conversation_is_written_down_for_programs_and_for_people() {
+    let world = World::new();
+    let session = talk(&world, &["My **name** is Ada", "Who am I?"]);
+    let bound = format!("bound:{session}");
+    let add = ["automation", "add", "--on-demand", "--name", "talk"];
+    let add = add.into_iter().chain(["--session", &bound, "Speak up"]);
+    world.run(&add.collect::<Vec<_>>()).done();
+    world.run(&["automation", "fire", "talk"]).done();
+
+    let written = world.run(&["session", "export", &session]).done();
+    let lines: Vec<Value> = written
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(lines[0]["format"], "matins.session");
+    assert_eq!(lines[0]["version"], 1);
+    assert_eq!(lines[0]["session"]["id"], session.as_str());
+    let whole = world.json(&["session", "show", &session, "--all"]);
+    assert_eq!(Value::Array(lines[1..].to_vec()), whole["messages"]);
+    assert!(
+        !written.contains("unattended run"),
+        "no prompt as it was sent"
+    );
+
+    let read = world
+        .run(&["session", "export", &session, "--format", "markdown"])
+        .done();
+    for text in [
+        "- Agent: demo",
+        "## You, 20",
+        "My **name** is Ada",
+        "## Agent, 20",
+        "This is turn 2",
+        "## Schedule, talk, 20",
+        "- Tool at ",
+        "> *Plan (",
+    ] {
+        assert!(read.contains(text), "{text:?} is not in {read}");
+    }
+    assert!(!read.contains("unattended run"), "{read}");
+}
+
+#[test]
+fn a_file_is_written_whole_and_never_over_another_unasked() {
+    let world = World::new();
+    let session = talk(&world, &["Hello"]);
+    let file = world.path().join("talk.jsonl");
+    let export = ["session", "export", &session, "--out", "talk.jsonl"];
+    let told = world.run(&export);
+    assert!(told.stderr.contains("Wrote"), "{told:#?}");
+    assert_eq!(told.done(), "");
+    let mode = fs::metadata(&file).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600, "for its owner alone");
+    fs::write(&file, "mine").unwrap();
+    let refused = world.run(&export);
+    assert_eq!(refused.code, 4, "{refused:#?}");
+    assert!(refused.stderr.contains("--force"), "{refused:#?}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
+    let forced: Vec<_> = export.into_iter().chain(["--force"]).collect();
+    world.run(&forced).done();
+    let written = fs::read_to_string(&file).unwrap();
+    assert!(written.lines().count() > 2 && written.ends_with('\n'));
+    let nowhere = world.run(&["session", "export", &session, "--out", "no/where"]);
+    assert_eq!(nowhere.code, 6, "{nowhere:#?}");
+    let left: Vec<_> = fs::read_dir(world.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.starts_with(".tmp"))
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn deleting_a_session_takes_consent_where_automations_speak_in_it() {
+    let world = World::new();
+    let session = talk(&world, &["Hello"]);
+    let bound = format!("bound:{session}");
+    let made = world.json(&[
+        "automation",
+        "add",
+        "--on-demand",
+        "--name",
+        "talk",
+        "--session",
+        &bound,
+        "Speak up",
+    ]);
+    let blocked = world.run(&["session", "delete", &session, "--json"]);
+    assert_eq!(blocked.code, 7, "{blocked:#?}");
+    let answer: Value = serde_json::from_str(&blocked.stdout).unwrap();
+    assert_eq!(
+        answer,
+        json!({
+            "deleted": false,
+            "blocked_by_automations": true,
+            "automations": [{ "id": made["id"], "name": "talk", "enabled": true }],
+        })
+    );
+    let told = world.run(&["session", "delete", &session]);
+    assert_eq!(told.code, 7, "{told:#?}");
+    assert!(told.stdout.contains("--with-automations"), "{told:#?}");
+    let shown = world.run(&["session", "show", &session]).done();
+    assert!(shown.contains("bound to it talk"), "{shown}");
+
+    let deleted = world.json(&["session", "delete", &session, "--with-automations"]);
+    assert_eq!(deleted["deleted"], true);
+    assert_eq!(deleted["automations"][0]["name"], "talk");
+    assert_eq!(world.run(&["session", "show", &session]).code, 3);
+    assert_eq!(world.run(&["automation", "show", "talk"]).code, 3);
+    assert_eq!(world.run(&["session", "delete", &session]).code, 3);
+}
+
+#[test]
+fn deleting_a_session_ends_the_agent_that_works_in_it() {
+    let world = World::new();
+    world.slow_harness();
+    let mut server = world.serve();
+    let run = world.json(&[
+        "session",
+        "say",
+        "--new",
+        "--harness",
+        "slow",
+        "--queue",
+        "Work",
+    ]);
+    let run = run["run"].clone();
+    let id = run["id"].as_str().unwrap();
+    world.wait_for("the turn begins", |world| {
+        world.json(&["run", "show", id])["status"] == "running"
+    });
+    world.wait_for("its agent works", |_| !marked(id).unwrap().is_empty());
+    let session = run["session_id"].as_str().unwrap();
+    let told = world.run(&["session", "delete", session]).done();
+    assert!(told.contains("A turn was under way"), "{told}");
+    world.wait_for("its agent is ended", |_| marked(id).unwrap().is_empty());
+    assert_eq!(world.run(&["run", "show", id]).code, 3);
+    server.signal(rustix::process::Signal::TERM);
+    server.until("Stopped: 0 turns ended meanwhile, 0 were handed back");
+}

@@ -1,0 +1,60 @@
+//! Removes what is old: internal records, the beginnings of logs, and what ended runs left behind.
+//!
+//! Transcripts and runs stay. It goes a small piece at a time, with a pause after each, so that nobody
+//! who writes waits long.
+
+use model::{SessionId, Timestamp, limits};
+
+use crate::{Error, Host, runner::Look};
+
+/// How far a round has come.
+#[derive(Debug, Default)]
+pub struct Round {
+    /// The session whose log was looked at last.
+    after: Option<SessionId>,
+    /// How many rows it has removed.
+    removed: u64,
+}
+
+/// One piece of a round. Gives when the next is wanted: soon while there is more, else in an hour.
+pub async fn tick(host: &Host, round: &mut Round, now: Timestamp) -> Result<Timestamp, Error> {
+    let store = &host.store;
+    let leftovers_before = now.saturating_sub(limits::LEFTOVERS);
+    let mut removed = store.trim_leftovers(leftovers_before).await?;
+    if let Some(age) = host.settings.retain_records {
+        removed += store.trim_records(now.saturating_sub(age)).await?;
+    }
+    let mut more = removed > 0;
+    if let Some(age) = host.settings.retain_events {
+        let trimmed = store
+            .trim_logs(now.saturating_sub(age), round.after)
+            .await?;
+        removed += u64::from(trimmed.events);
+        more |= trimmed.more;
+        // Whoever has come to the end begins anew.
+        round.after = trimmed.after.filter(|_| trimmed.more);
+    }
+    round.removed += removed;
+    if more {
+        return Ok(now + limits::HOUSEKEEPING_PAUSE);
+    }
+    let removed = std::mem::take(&mut round.removed);
+    if removed > 0 {
+        tracing::info!(removed, "removed {removed} rows that were old");
+    }
+    Ok(now + limits::HOUSEKEEPING)
+}
+
+/// The housekeeper of one server.
+pub(crate) struct Housekeeper {
+    pub(crate) host: Host,
+    pub(crate) round: Round,
+}
+
+impl Look for Housekeeper {
+    const NAME: &'static str = "housekeeping";
+
+    async fn look(&mut self, now: Timestamp) -> Result<Option<Timestamp>, Error> {
+        tick(&self.host, &mut self.round, now).await.map(Some)
+    }
+}

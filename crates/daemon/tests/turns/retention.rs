@@ -1,0 +1,72 @@
+//! What is old goes by itself, and what people read stays.
+
+use std::time::Duration;
+
+use daemon::housekeeping::{Round, tick};
+use model::{Clock as _, limits, policy::SessionMode};
+use store::Scope;
+
+use crate::world::{World, automation, eventually};
+
+const DAY: Duration = Duration::from_hours(24);
+
+pub(crate) async fn a_server_removes_what_is_old_and_keeps_what_was_said(world: &World) {
+    let harness = world.harness(&world.script()).await;
+    let session = world.session(harness).await;
+    let run = world.say(session, "hello").await;
+    world.take_turns().await;
+    let said = world.transcript(session).await;
+    assert!(!said.is_empty());
+    let host = world.host_with(|settings, _| {
+        settings.retain_records = Some(30 * DAY);
+        settings.retain_events = Some(90 * DAY);
+    });
+    let record = async || {
+        let record = host.store.run_record(Scope::System, run).await;
+        record.unwrap()
+    };
+    let oldest = async || {
+        let oldest = host.store.oldest_event(Scope::System, session).await;
+        oldest.unwrap()
+    };
+    world.clock.advance(40 * DAY);
+    let now = world.clock.now();
+    let mut round = Round::default();
+    let mut next = tick(&host, &mut round, now).await.unwrap();
+    while next < now + limits::HOUSEKEEPING {
+        assert_eq!(
+            next,
+            now + limits::HOUSEKEEPING_PAUSE,
+            "soon, while there is more"
+        );
+        next = tick(&host, &mut round, now).await.unwrap();
+    }
+    assert_eq!(record().await, None);
+    assert_eq!(oldest().await, 1, "its log is young enough");
+
+    // The loop of a server does the same by itself.
+    world.clock.advance(60 * DAY);
+    let server = daemon::Daemon::start(host.clone());
+    eventually("a trimmed log", async || (oldest().await > 1).then_some(())).await;
+    server.stop().await;
+    assert_eq!(world.transcript(session).await, said);
+    assert_eq!(world.run(run).await.id, run);
+}
+
+pub(crate) async fn what_is_to_be_kept_for_ever_is(world: &World) {
+    let harness = world.harness(&world.script()).await;
+    world
+        .make(&automation(harness, SessionMode::Continuous))
+        .await;
+    let session = world.session(harness).await;
+    let run = world.say(session, "hello").await;
+    world.take_turns().await;
+    world.clock.advance(4000 * DAY);
+    let now = world.clock.now();
+    let next = tick(&world.host, &mut Round::default(), now).await;
+    assert_eq!(next.unwrap(), now + limits::HOUSEKEEPING);
+    let record = world.host.store.run_record(Scope::System, run).await;
+    assert!(record.unwrap().is_some());
+    let oldest = world.host.store.oldest_event(Scope::System, session).await;
+    assert_eq!(oldest.unwrap(), 1);
+}

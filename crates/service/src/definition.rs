@@ -1,0 +1,258 @@
+//! What people say of an automation, and everything in it that is refused: for one that is made and
+//! for one that is changed.
+
+use std::path::PathBuf;
+
+use model::{
+    HarnessId, Timestamp,
+    entity::{SeatSettings, Session},
+    harness::Harness,
+    permission::PermissionRules,
+    policy::{Policies, SessionMode},
+    schedule::{self, Schedule, Spec, Zone, parse_at},
+    session::Admission,
+};
+use store::NewAutomation;
+
+use crate::{Error, Service, SessionTarget, naming, working_directory};
+
+/// When an automation is to fire, as people write it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Timing {
+    /// At the times of a cron expression.
+    Cron(String),
+    /// At equal distances, such as `10m`, the first time one distance from now.
+    Every(String),
+    /// Once.
+    At(String),
+    /// As it is written down already: for a trigger that stays, or that only gets another zone.
+    Exactly(Spec),
+}
+
+/// An automation that somebody asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AutomationRequest {
+    /// Its name; absent: made from the prompt.
+    pub name: Option<String>,
+    /// What the agent is asked.
+    pub prompt: String,
+    /// When it fires; nothing: on demand only.
+    pub timings: Vec<Timing>,
+    /// The IANA name of the zone in which they are read; those that are given exactly have their own.
+    pub zone: String,
+    /// Where its turns go.
+    pub session: SessionTarget,
+    /// The harness, by name; absent: that of the session to which it is bound.
+    pub harness: Option<String>,
+    /// The working directory, absolute; absent: a folder of each session's own, or that of the
+    /// session to which it is bound.
+    pub cwd: Option<PathBuf>,
+    /// Its policies.
+    pub policies: Policies,
+    /// The mode and the settings of its agents.
+    pub settings: SeatSettings,
+    /// Rules for its turns, beyond those of the harness.
+    pub permissions: PermissionRules,
+}
+
+/// Where the turns go, and with which harness.
+struct Place {
+    harness: HarnessId,
+    cwd: Option<String>,
+    bound_session_key: Option<String>,
+}
+
+impl Service {
+    /// Takes what is asked for, or refuses it. `before` is what the automation says so far, if it is
+    /// there: what stays as it is needs no other look. The name is empty where none is asked for.
+    pub(crate) async fn define(
+        &self,
+        request: &AutomationRequest,
+        before: Option<&NewAutomation>,
+        now: Timestamp,
+    ) -> Result<NewAutomation, Error> {
+        naming::content("prompt", &request.prompt)?;
+        let mode = request.session.mode();
+        request.policies.validate(mode)?;
+        let there = before.map_or(&[][..], |before| &before.triggers);
+        let triggers = request
+            .timings
+            .iter()
+            .map(|timing| spec(timing, &request.zone, there, now))
+            .collect::<Result<Vec<_>, _>>()?;
+        let name = match &request.name {
+            Some(name) => naming::name("name", name)?,
+            None => String::new(),
+        };
+        let place = self.place(request, before).await?;
+        Ok(NewAutomation {
+            name,
+            prompt: request.prompt.clone(),
+            harness: place.harness,
+            cwd: place.cwd,
+            session_mode: mode,
+            bound_session_key: place.bound_session_key,
+            policies: request.policies.clone(),
+            settings: request.settings.clone(),
+            permissions: request.permissions.clone(),
+            triggers,
+        })
+    }
+
+    async fn place(
+        &self,
+        request: &AutomationRequest,
+        before: Option<&NewAutomation>,
+    ) -> Result<Place, Error> {
+        if let Some(before) = before
+            && self.stays_in_place(request, before).await?
+        {
+            return Ok(Place {
+                harness: before.harness,
+                cwd: before.cwd.clone(),
+                bound_session_key: before.bound_session_key.clone(),
+            });
+        }
+        let (harness, cwd, bound_session_key) =
+            if let SessionTarget::Bound(given) = &request.session {
+                self.bound_place(request, given).await?
+            } else {
+                let cwd = working_directory::check(request.cwd.as_deref())?;
+                (self.named_harness(request).await?, cwd, None)
+            };
+        if request.session.mode() != SessionMode::Fresh {
+            self.require_restore(&harness).await?;
+        }
+        Ok(Place {
+            harness: harness.id,
+            cwd,
+            bound_session_key,
+        })
+    }
+
+    /// Whether an automation goes on where it went, with the harness that it had.
+    async fn stays_in_place(
+        &self,
+        request: &AutomationRequest,
+        before: &NewAutomation,
+    ) -> Result<bool, Error> {
+        let same_session = match &request.session {
+            SessionTarget::Bound(key) => before.bound_session_key.as_ref() == Some(key),
+            target => target.mode() == before.session_mode,
+        };
+        let cwd = request.cwd.as_deref().map(|cwd| cwd.to_string_lossy());
+        let same_cwd = cwd.as_deref() == before.cwd.as_deref();
+        let same_harness = match &request.harness {
+            None => before.session_mode == SessionMode::Bound,
+            Some(name) => self.find_harness(name).await?.id == before.harness,
+        };
+        Ok(same_session && same_cwd && same_harness)
+    }
+
+    async fn named_harness(&self, request: &AutomationRequest) -> Result<Harness, Error> {
+        if let Some(harness) = &request.harness {
+            return self.find_harness(harness).await;
+        }
+        let known = self.store.harnesses(self.scope()).await?;
+        let names: Vec<_> = known.into_iter().map(|harness| harness.name).collect();
+        Err(Error::Missing {
+            what: "a harness",
+            expected: format!("accepted are {}", names.join(", ")),
+        })
+    }
+
+    /// The harness and the key of the session to which an automation is to be bound.
+    async fn bound_place(
+        &self,
+        request: &AutomationRequest,
+        given: &str,
+    ) -> Result<(Harness, Option<String>, Option<String>), Error> {
+        let cwd = working_directory::check(request.cwd.as_deref())?;
+        let session = self.find_session(given).await?;
+        let key = bound_key(given, &session)?;
+        if let Some(cwd) = cwd.filter(|cwd| *cwd != session.cwd) {
+            let problem = format!(
+                "the session {given} works in {}, and that never changes",
+                session.cwd
+            );
+            return Err(Error::invalid("working directory", &cwd, problem));
+        }
+        if request.settings != SeatSettings::default() {
+            let problem = "the mode and the settings of its agent were given when it began";
+            return Err(Error::invalid("session", given, problem));
+        }
+        let seats = self.store.seats(self.scope(), session.id).await?;
+        let Some(seat) = seats.iter().find(|seat| seat.is_entry) else {
+            let problem = "it has no agent that takes inputs";
+            return Err(Error::invalid("session", given, problem));
+        };
+        let harness = self.store.harness(self.scope(), seat.harness_id).await?;
+        if let Some(other) = &request.harness
+            && self.find_harness(other).await?.id != harness.id
+        {
+            let problem = format!("the session {given} has the harness {}", harness.name);
+            return Err(Error::invalid("harness", other, problem));
+        }
+        Ok((harness, None, Some(key)))
+    }
+}
+
+/// The key of a session to which an automation can be bound.
+fn bound_key(given: &str, session: &Session) -> Result<String, Error> {
+    if session.state.admission() == Admission::Refuse {
+        return Err(Error::SessionClosed {
+            session: given.to_owned(),
+            state: session.state,
+        });
+    }
+    session.session_key.clone().ok_or_else(|| {
+        let problem = "it belongs to an automation and has no key; accepted are sessions that \
+                       people began";
+        Error::invalid("session", given, problem)
+    })
+}
+
+/// Reads one timing. What never fires again is refused. One that is `there` already is taken as it is:
+/// its anchor stays, and so does one that has fired for the last time.
+fn spec(timing: &Timing, zone: &str, there: &[Spec], now: Timestamp) -> Result<Spec, Error> {
+    let zone_name = Zone::parse(zone)?.name().to_owned();
+    let spec = match timing {
+        Timing::Exactly(spec) if there.contains(spec) => return Ok(spec.clone()),
+        // Another zone changes nothing about an instant that is over.
+        Timing::Exactly(Spec::At { at, .. }) if *at <= now => {
+            let same = |spec: &&Spec| matches!(spec, Spec::At { at: other, .. } if other == at);
+            match there.iter().find(same) {
+                Some(same) => return Ok(same.clone()),
+                None => return Err(schedule::Error::Past { at: *at, now }.into()),
+            }
+        }
+        Timing::Exactly(spec) => spec.clone(),
+        Timing::Cron(expression) => Spec::Cron {
+            expression: expression.clone(),
+            zone: zone_name,
+        },
+        Timing::Every(period) => {
+            let period: schedule::Period = period.parse()?;
+            let same = |spec: &&Spec| {
+                matches!(spec, Spec::Every { period: other, zone, .. }
+                    if *other == period && *zone == zone_name)
+            };
+            if let Some(same) = there.iter().find(same) {
+                return Ok(same.clone());
+            }
+            Spec::Every {
+                period,
+                anchor: now.ceil_second() + period.duration(),
+                zone: zone_name,
+            }
+        }
+        Timing::At(at) => Spec::At {
+            at: parse_at(at, &Zone::parse(zone)?, now)?,
+            zone: zone_name,
+        },
+    };
+    if Schedule::parse_new(&spec, now)?.next_after(now).is_none() {
+        return Err(Error::NothingLeft { at: now });
+    }
+    Ok(spec)
+}

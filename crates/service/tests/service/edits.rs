@@ -1,0 +1,302 @@
+//! Automations, changed by the rules by which they are made.
+
+use model::{
+    SessionId,
+    entity::Trigger,
+    policy::{Overlap, SessionMode},
+    schedule::Spec,
+    session::SessionEvent,
+};
+use service::{AutomationRequest, AutomationView, Error, Kind, SessionTarget, Timing};
+use store::{Location, Scope};
+
+use crate::world::{NOW, World, request, told};
+
+impl World {
+    async fn edit(
+        &self,
+        change: impl FnOnce(&mut AutomationRequest),
+    ) -> Result<AutomationView, Error> {
+        let seen = self.service.automation("news").await?;
+        let mut asked = seen.request();
+        change(&mut asked);
+        self.service.edit_automation(&seen, &asked, false).await
+    }
+}
+
+/// The triggers of a view that fire by time.
+fn timed(view: &AutomationView) -> Vec<&Trigger> {
+    let timed = |it: &&Trigger| it.spec != Spec::Manual {};
+    view.triggers.iter().filter(timed).collect()
+}
+
+type Change = fn(&mut AutomationRequest);
+
+#[tokio::test]
+async fn what_cannot_be_made_cannot_be_edited_into() {
+    let world = World::new().await;
+    world.service.create_automation(&request()).await.unwrap();
+    let before = world.service.automation("news").await.unwrap();
+    let table: Vec<(Change, Kind, &[&str])> = vec![
+        (
+            |asked| asked.harness = Some("godo".into()),
+            Kind::NotFound,
+            &["harness \"godo\"", "did you mean \"good\"?"],
+        ),
+        (
+            |asked| asked.harness = Some("amnesiac".into()),
+            Kind::Refused,
+            &["\"amnesiac\"", "neither session/resume nor session/load"],
+        ),
+        (
+            |asked| asked.prompt = " ".into(),
+            Kind::Invalid,
+            &["prompt", "it is empty"],
+        ),
+        (
+            |asked| asked.name = Some("a\nb".into()),
+            Kind::Invalid,
+            &["name", "on one line"],
+        ),
+        (
+            |asked| asked.cwd = Some("/not/there".into()),
+            Kind::Invalid,
+            &["working directory", "/not/there", "does not exist"],
+        ),
+        (
+            |asked| asked.timings = vec![Timing::Cron("0 9 30 2 *".into())],
+            Kind::Invalid,
+            &["0 9 30 2 *"],
+        ),
+        (
+            |asked| asked.timings = vec![Timing::At("2020-01-01T09:00".into())],
+            Kind::Invalid,
+            &["2020-01-01"],
+        ),
+        (
+            |asked| asked.policies.overlap = Some(Overlap::Allow),
+            Kind::Invalid,
+            &["overlap", "allow", "only automations with fresh sessions"],
+        ),
+        (
+            |asked| asked.session = SessionTarget::Bound("nobody".into()),
+            Kind::NotFound,
+            &["session \"nobody\""],
+        ),
+    ];
+    for (change, kind, words) in table {
+        let error = world.edit(change).await.unwrap_err();
+        let told = told(&error);
+        assert_eq!(error.kind(), kind, "{told}");
+        assert!(words.iter().all(|word| told.contains(word)), "{told}");
+    }
+    let after = world.service.automation("news").await.unwrap();
+    assert_eq!(after.automation, before.automation);
+    assert_eq!(after.triggers, before.triggers);
+}
+
+#[tokio::test]
+async fn an_edit_answers_with_the_next_fires() {
+    let world = World::new().await;
+    world.service.create_automation(&request()).await.unwrap();
+    let edited = world
+        .edit(|asked| {
+            asked.prompt = "Read the papers".into();
+            asked.timings = vec![Timing::Cron("30 8 * * *".into())];
+        })
+        .await
+        .unwrap();
+    assert_eq!(edited.automation.prompt, "Read the papers");
+    let shown: Vec<_> = edited.next_fires.iter().map(|fire| &*fire.shown).collect();
+    assert_eq!(shown.len(), 5);
+    assert_eq!(shown[0], "Sun 2026-11-22 08:30:00 +01:00 Europe/Prague");
+}
+
+#[tokio::test]
+async fn what_stays_of_a_schedule_keeps_its_cadence() {
+    let world = World::new().await;
+    let mut asked = request();
+    asked.timings = vec![Timing::Every("7m".into())];
+    world.service.create_automation(&asked).await.unwrap();
+    let before = world.service.automation("news").await.unwrap();
+    let cadence = timed(&before)[0].clone();
+    world.clock.advance(std::time::Duration::from_secs(100));
+    // The same distance again is the same trigger; the other one counts from now.
+    let edited = world
+        .edit(|asked| {
+            asked.timings = vec![Timing::Every("7m".into()), Timing::Every("10m".into())];
+        })
+        .await
+        .unwrap();
+    assert!(timed(&edited).contains(&&cadence));
+    let added = timed(&edited)
+        .into_iter()
+        .find(|it| it.id != cadence.id)
+        .unwrap();
+    let first = "2026-11-21T09:11:40Z".parse().unwrap();
+    assert_eq!(added.next_scheduled_for, Some(first));
+}
+
+#[tokio::test]
+async fn another_zone_moves_wall_clocks_and_neither_distances_nor_instants() {
+    let world = World::new().await;
+    let mut asked = request();
+    asked.timings = vec![
+        Timing::Cron("0 9 * * *".into()),
+        Timing::Every("7m".into()),
+        Timing::At("2026-11-21T12:00".into()),
+    ];
+    world.service.create_automation(&asked).await.unwrap();
+    // The instant is over when the zone is changed.
+    world.clock.advance(std::time::Duration::from_hours(3));
+    world
+        .store
+        .fire_due(Scope::System, world.clock_now())
+        .await
+        .unwrap();
+    let edited = world
+        .edit(|asked| asked.in_zone("America/New_York").unwrap())
+        .await
+        .unwrap();
+    for trigger in timed(&edited) {
+        let next = trigger.next_scheduled_for.map(|at| at.to_string());
+        match &trigger.spec {
+            Spec::Cron { zone, .. } => {
+                assert_eq!(zone, "America/New_York");
+                assert_eq!(next.as_deref(), Some("2026-11-21T14:00:00Z"));
+            }
+            Spec::Every { zone, .. } => {
+                assert_eq!(zone, "America/New_York");
+                assert_eq!(next.as_deref(), Some("2026-11-21T12:02:00Z"));
+            }
+            Spec::At { zone, .. } => {
+                assert_eq!(zone, "Europe/Prague");
+                assert!(trigger.done_at.is_some());
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    let mut asked = edited.request();
+    assert_eq!(asked.in_zone("Mars").unwrap_err().kind(), Kind::Invalid);
+}
+
+#[tokio::test]
+async fn who_edits_what_another_has_changed_is_told_so() {
+    let world = World::new().await;
+    let mine = world.service.create_automation(&request()).await.unwrap();
+    world
+        .edit(|asked| asked.prompt = "Theirs".into())
+        .await
+        .unwrap();
+    let mut asked = mine.request();
+    asked.prompt = "Mine".into();
+    let lost = world.service.edit_automation(&mine, &asked, false).await;
+    let lost = lost.unwrap_err();
+    assert_eq!(lost.kind(), Kind::Refused);
+    assert!(told(&lost).contains("changed meanwhile"), "{lost}");
+    assert!(lost.hint().unwrap().contains("try again"));
+    let now = world.service.automation("news").await.unwrap();
+    assert_eq!(now.automation.prompt, "Theirs");
+}
+
+#[tokio::test]
+async fn a_session_that_goes_on_keeps_its_harness_unless_it_is_let_go() {
+    let world = World::new().await;
+    world
+        .agents
+        .install("other-agent", crate::world::resuming());
+    let config = model::harness::HarnessConfig::new(vec!["other-agent".into()]);
+    world.service.add_harness("other", &config).await.unwrap();
+    world.service.create_automation(&request()).await.unwrap();
+    let run = world.service.fire("news").await.unwrap();
+    let other: Change = |asked| asked.harness = Some("other".into());
+    let kept = world.edit(other).await.unwrap_err();
+    assert_eq!(kept.kind(), Kind::Refused);
+    let session: SessionId = run.session_id.unwrap();
+    assert!(told(&kept).contains(&session.to_string()), "{kept}");
+    assert!(kept.hint().unwrap().contains("edit news --reset"));
+    let seen = world.service.automation("news").await.unwrap();
+    let mut asked = seen.request();
+    other(&mut asked);
+    let edited = world.service.edit_automation(&seen, &asked, true).await;
+    let edited = edited.unwrap();
+    assert_eq!(edited.harness, "other");
+    assert_eq!(edited.session, None);
+}
+
+#[tokio::test]
+async fn an_automation_of_a_closed_session_can_still_be_mended() {
+    let world = World::new().await;
+    let session = world.conversation().await;
+    let mut asked = request();
+    asked.session = SessionTarget::Bound(session.id.to_string());
+    world.service.create_automation(&asked).await.unwrap();
+    let (scope, now) = (Scope::Tenant(world.tenant), NOW.parse().unwrap());
+    let closed = world
+        .store
+        .move_session(scope, session.id, SessionEvent::Complete, None, now);
+    closed.await.unwrap();
+    let edited = world.edit(|asked| asked.prompt = "Other".into()).await;
+    assert_eq!(edited.unwrap().automation.prompt, "Other");
+    let other = world.conversation().await;
+    let bound = world
+        .edit(|asked| {
+            asked.session = SessionTarget::Bound(other.id.to_string());
+            asked.harness = None;
+        })
+        .await
+        .unwrap();
+    assert_eq!(bound.automation.bound_session_key, other.session_key);
+    let fresh = world
+        .edit(|asked| asked.session = SessionTarget::Fresh)
+        .await;
+    let fresh = fresh.unwrap();
+    assert_eq!(fresh.automation.session_mode, SessionMode::Fresh);
+    assert_eq!(fresh.harness, "good");
+}
+
+#[tokio::test]
+async fn settings_for_a_session_that_is_there_are_refused() {
+    let world = World::new().await;
+    let session = world.conversation().await;
+    let mut asked = request();
+    asked.session = SessionTarget::Bound(session.id.to_string());
+    asked.settings.mode = Some("plan".into());
+    let error = world.service.create_automation(&asked).await.unwrap_err();
+    assert!(told(&error).contains("when it began"), "{error}");
+}
+
+#[tokio::test]
+async fn an_automation_that_cannot_be_read_hides_no_other() {
+    let world = World::new().await;
+    let mut asked = request();
+    world.service.create_automation(&asked).await.unwrap();
+    asked.name = Some("sound".into());
+    world.service.create_automation(&asked).await.unwrap();
+    let file = world.directory().join("matins.db");
+    let database = store::open(&Location::SqliteFile(file)).await.unwrap();
+    let sql: &'static str = "update automations set policies = '{\"later\":1}' where name = 'news'";
+    let statement: &'static _ = Box::leak(Box::new(store::database::Statement::new(
+        "a test's statement",
+        sql,
+        sql,
+    )));
+    let mut tx = database.begin(Scope::System).await.unwrap();
+    tx.execute(statement, Vec::new()).await.unwrap();
+    tx.commit().await.unwrap();
+
+    let list = world.service.automations().await.unwrap();
+    let names: Vec<_> = list
+        .automations
+        .iter()
+        .map(|it| &*it.automation.name)
+        .collect();
+    assert_eq!(names, ["sound"]);
+    assert_eq!(list.unreadable[0].name, "news");
+    assert!(list.unreadable[0].unreadable.contains("policies"));
+    assert!(world.service.automation("sound").await.is_ok());
+    let error = world.service.automation("news").await.unwrap_err();
+    assert!(told(&error).contains("policies"), "{error}");
+    let names = world.service.automation_names().await.unwrap();
+    assert_eq!(names.len(), 2);
+}

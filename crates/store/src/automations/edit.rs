@@ -1,0 +1,207 @@
+//! Changing an automation.
+
+use model::{
+    AutomationId, SeatId, SessionId, TenantId, Timestamp,
+    automation::AutomationState,
+    entity::{Automation, SeatSettings, Trigger},
+    policy::{Policies, SessionMode},
+    schedule::Spec,
+};
+use serde_json::json;
+
+use super::{
+    NewAutomation, live_triggers, lock_with_triggers, name_is_taken, next_due, set_attention,
+    set_next, settle,
+};
+use crate::{
+    Error, Scope,
+    database::Tx,
+    store::{Store, transact},
+};
+
+/// A change of an automation.
+#[derive(Debug, Clone, Copy)]
+pub struct AutomationEdit<'a> {
+    /// What whoever changes it has read. Where it is something else by now, nothing is changed.
+    pub seen: &'a NewAutomation,
+    /// What it is to be.
+    pub to: &'a NewAutomation,
+    /// Whether it lets go of its current session, as a reset does.
+    pub reset: bool,
+}
+
+impl NewAutomation {
+    /// What an automation and its triggers say.
+    pub fn of(automation: &Automation, triggers: &[Trigger]) -> Self {
+        let timed = triggers
+            .iter()
+            .filter(|trigger| trigger.spec != Spec::Manual {});
+        Self {
+            name: automation.name.clone(),
+            prompt: automation.prompt.clone(),
+            harness: automation.harness_id,
+            cwd: automation.cwd.clone(),
+            session_mode: automation.session_mode,
+            bound_session_key: automation.bound_session_key.clone(),
+            policies: automation.policies.clone(),
+            settings: automation.settings.clone(),
+            permissions: automation.permissions.clone(),
+            triggers: timed.map(|trigger| trigger.spec.clone()).collect(),
+        }
+    }
+}
+
+impl Store {
+    /// Changes an automation. Triggers that stay as they are keep their cadence, others are due from
+    /// now, and what a trigger owes that goes has its row. Runs that are there keep their words, their
+    /// session and whether they exclude each other.
+    ///
+    /// A continuous automation's current session goes on as it began: another harness or another
+    /// working directory is refused, unless the edit lets go of that session. Its mode and settings
+    /// are applied from its next turn on.
+    pub async fn edit_automation(
+        &self,
+        tenant: TenantId,
+        id: AutomationId,
+        edit: AutomationEdit<'_>,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        let scope = Scope::Tenant(tenant);
+        let edited = transact!(self, scope, |tx| {
+            let automation = lock_with_triggers(tx, scope, id).await?;
+            let there = live_triggers(tx, id).await?;
+            if NewAutomation::of(&automation, &there) != *edit.seen {
+                return Err(Error::Changed {
+                    what: "automation",
+                    name: automation.name,
+                });
+            }
+            let to = edit.to;
+            let session = current_session(&automation, edit)?;
+            if let Some(session) = session
+                && to.settings != automation.settings
+            {
+                set_settings(tx, session, &to.settings, now).await?;
+            }
+            tx.execute(
+                sql!("automations/edit"),
+                params![
+                    id,
+                    to.name.as_str(),
+                    to.prompt.as_str(),
+                    to.harness,
+                    to.cwd.as_deref(),
+                    to.session_mode.as_str(),
+                    to.bound_session_key.as_deref(),
+                    session,
+                    &json!(to.policies),
+                    &json!(to.settings),
+                    &json!(to.permissions),
+                    now
+                ],
+            )
+            .await?;
+            if to.bound_session_key != automation.bound_session_key {
+                // What was said of the session to which it was bound is no longer so.
+                set_attention(tx, id, None, now).await?;
+            }
+            self.edit_triggers(tx, &automation, &there, to, now).await
+        });
+        edited.map_err(|error| name_is_taken(error, &edit.to.name))
+    }
+
+    async fn edit_triggers(
+        &self,
+        tx: &mut Tx,
+        automation: &Automation,
+        there: &[Trigger],
+        to: &NewAutomation,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        let mut wanted: Vec<&Spec> = to.triggers.iter().collect();
+        let timed = there.iter().filter(|it| it.spec != Spec::Manual {});
+        for trigger in timed {
+            if let Some(stays) = wanted.iter().position(|spec| **spec == trigger.spec) {
+                wanted.remove(stays);
+                if to.policies.jitter_seconds != automation.policies.jitter_seconds {
+                    spread_anew(tx, trigger, &to.policies, now).await?;
+                }
+            } else {
+                settle(self, tx, automation, trigger, now).await?;
+                tx.execute(sql!("triggers/remove"), params![trigger.id, now])
+                    .await?;
+            }
+        }
+        // Those of a paused automation are due once it is resumed.
+        let enabled = automation.state == AutomationState::Enabled;
+        let due_by = enabled.then_some(&to.policies);
+        for spec in wanted {
+            self.insert_trigger(tx, automation.tenant_id, automation.id, spec, due_by, now)
+                .await?;
+        }
+        Ok(())
+    }
+}
+
+/// The session that the automation's next turn goes to after an edit, if that is one which is there.
+/// What that one cannot change is refused.
+fn current_session(
+    automation: &Automation,
+    edit: AutomationEdit<'_>,
+) -> Result<Option<SessionId>, Error> {
+    if edit.reset || edit.to.session_mode != SessionMode::Continuous {
+        return Ok(None);
+    }
+    let Some(session) = automation.current_session_id else {
+        return Ok(None);
+    };
+    let what = if edit.to.harness != automation.harness_id {
+        "harness"
+    } else if edit.to.cwd != automation.cwd {
+        "working directory"
+    } else {
+        return Ok(Some(session));
+    };
+    Err(Error::KeptBySession {
+        what,
+        name: automation.name.clone(),
+        session,
+    })
+}
+
+/// Gives the seat of an automation's own session other settings, from its next turn on.
+async fn set_settings(
+    tx: &mut Tx,
+    session: SessionId,
+    settings: &SeatSettings,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let seat = tx.fetch_one(sql!("seats/entry"), params![session]).await?;
+    let seat: SeatId = seat.get("id")?;
+    tx.fetch_optional(sql_by_dialect!("seats/lock"), params![seat])
+        .await?;
+    tx.execute(
+        sql!("seats/set_settings"),
+        params![seat, &json!(settings), now],
+    )
+    .await?;
+    Ok(())
+}
+
+/// Works out anew when a trigger's next instant fires; the instant stays.
+async fn spread_anew(
+    tx: &mut Tx,
+    trigger: &Trigger,
+    policies: &Policies,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let Some(instant) = trigger.next_scheduled_for else {
+        return Ok(());
+    };
+    let before = instant.saturating_sub(std::time::Duration::from_micros(1));
+    let due = next_due(trigger.id, &trigger.spec, policies, before)?;
+    match due {
+        Some(due) if due.scheduled_for == instant => set_next(tx, trigger.id, Some(due), now).await,
+        _ => Ok(()),
+    }
+}

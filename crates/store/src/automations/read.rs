@@ -1,0 +1,145 @@
+//! Reading automations.
+
+use model::{
+    AutomationId, TenantId,
+    automation::AutomationState,
+    entity::{Automation, Trigger},
+};
+
+use crate::{
+    Error, Scope,
+    database::{Param, Row, Statement, Tx},
+    rows,
+    store::Store,
+};
+
+/// Automations by name, with those whose rows make no sense apart: they hide no other.
+#[derive(Debug, Default)]
+pub struct Automations {
+    /// Those that can be read.
+    pub readable: Vec<Automation>,
+    /// Those that cannot.
+    pub unreadable: Vec<Unreadable>,
+}
+
+/// An automation whose row makes no sense.
+#[derive(Debug)]
+pub struct Unreadable {
+    /// Its id.
+    pub id: AutomationId,
+    /// Its name.
+    pub name: String,
+    /// What makes no sense.
+    pub error: Error,
+}
+
+impl Store {
+    /// Reads one automation. Removed ones are not found.
+    pub async fn automation(&self, scope: Scope, id: AutomationId) -> Result<Automation, Error> {
+        let mut tx = self.db.read(scope).await?;
+        read(&mut tx, scope, id).await
+    }
+
+    /// Reads the automation of a name, if there is one.
+    pub async fn automation_by_name(
+        &self,
+        tenant: TenantId,
+        name: &str,
+    ) -> Result<Option<Automation>, Error> {
+        let mut tx = self.db.read(Scope::Tenant(tenant)).await?;
+        let statement = sql!("automations/by_name");
+        one(&mut tx, statement, params![tenant, name]).await
+    }
+
+    /// Lists automations by name.
+    pub async fn automations(&self, scope: Scope) -> Result<Automations, Error> {
+        let mut tx = self.db.read(scope).await?;
+        let found = tx
+            .fetch_all(sql!("automations/list"), params![scope.tenant()])
+            .await?;
+        all_of(&found)
+    }
+
+    /// Lists the automations of people that are bound to the session of `key`.
+    pub async fn automations_bound_to(
+        &self,
+        tenant: TenantId,
+        key: &str,
+    ) -> Result<Automations, Error> {
+        let mut tx = self.db.read(Scope::Tenant(tenant)).await?;
+        bound_to(&mut tx, tenant, key).await
+    }
+
+    /// Lists an automation's triggers, the manual one first. Removed ones are left out.
+    pub async fn triggers(&self, scope: Scope, id: AutomationId) -> Result<Vec<Trigger>, Error> {
+        let mut tx = self.db.read(scope).await?;
+        read(&mut tx, scope, id).await?;
+        live_triggers(&mut tx, id).await
+    }
+}
+
+/// Reads an automation that is not removed.
+pub(super) async fn read(tx: &mut Tx, scope: Scope, id: AutomationId) -> Result<Automation, Error> {
+    let found = one(tx, sql!("automations/by_id"), params![scope.tenant(), id]).await?;
+    found
+        .filter(|automation| automation.state != AutomationState::Deleted)
+        .ok_or_else(|| Error::not_found("automation", id))
+}
+
+async fn one(
+    tx: &mut Tx,
+    statement: &'static Statement,
+    params: Vec<Param>,
+) -> Result<Option<Automation>, Error> {
+    let row = tx.fetch_optional(statement, params).await?;
+    row.as_ref().map(rows::automation).transpose()
+}
+
+/// Lists the automations of people that are bound to a key.
+pub(crate) async fn bound_to(
+    tx: &mut Tx,
+    tenant: TenantId,
+    key: &str,
+) -> Result<Automations, Error> {
+    let found = tx
+        .fetch_all(sql!("automations/bound_to"), params![tenant, key])
+        .await?;
+    all_of(&found)
+}
+
+/// Reads automations, those that make no sense apart.
+fn all_of(found: &[Row]) -> Result<Automations, Error> {
+    let mut automations = Automations::default();
+    for row in found {
+        match rows::automation(row) {
+            Ok(automation) => automations.readable.push(automation),
+            Err(error) if error.is_nonsense() => automations.unreadable.push(Unreadable {
+                id: row.get("id")?,
+                name: row.get("name")?,
+                error,
+            }),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(automations)
+}
+
+/// All triggers that an automation ever had: runs still name those that were removed.
+pub(crate) async fn triggers(tx: &mut Tx, id: AutomationId) -> Result<Vec<Trigger>, Error> {
+    let found = tx
+        .fetch_all(sql!("triggers/of_automation"), params![id])
+        .await?;
+    as_triggers(&found)
+}
+
+/// The triggers that an automation has, the manual one first.
+pub(super) async fn live_triggers(tx: &mut Tx, id: AutomationId) -> Result<Vec<Trigger>, Error> {
+    let found = tx
+        .fetch_all(sql!("triggers/live_of_automation"), params![id])
+        .await?;
+    as_triggers(&found)
+}
+
+fn as_triggers(found: &[Row]) -> Result<Vec<Trigger>, Error> {
+    found.iter().map(rows::trigger).collect()
+}

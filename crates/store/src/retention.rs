@@ -1,0 +1,114 @@
+//! Removing what is old: internal records, the beginnings of logs, and what ended runs left behind.
+//!
+//! **Invariants:** transcripts and runs stay, and nothing goes of a run that is not over. A log is
+//! trimmed from its beginning, so that what is kept has no gap. Each transaction is small, so that
+//! writers wait for none of them long.
+
+use model::{SessionId, TenantId, Timestamp};
+use uuid::Uuid;
+
+use crate::{
+    Error, Scope,
+    store::{Store, transact},
+};
+
+/// How many rows one transaction removes at the most.
+const ROWS_AT_ONCE: u32 = 500;
+/// How many sessions' logs one look takes at the most.
+const LOGS_AT_ONCE: u32 = 500;
+
+/// What a look at the logs did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LogsTrimmed {
+    /// How many events were removed.
+    pub events: u32,
+    /// The session after which the next look goes on.
+    pub after: Option<SessionId>,
+    /// Whether anything is left for the next look.
+    pub more: bool,
+}
+
+impl Store {
+    /// Removes internal records of runs that ended before an instant, some of them. Gives how many rows
+    /// went; none means that no more are there.
+    pub async fn trim_records(&self, before: Timestamp) -> Result<u64, Error> {
+        transact!(self, Scope::System, |tx| {
+            Ok(tx
+                .execute(sql!("records/trim"), params![before, ROWS_AT_ONCE])
+                .await?)
+        })
+    }
+
+    /// Removes heartbeats and live text that are there though their runs ended before an instant, some
+    /// of them. Gives how many rows went.
+    pub async fn trim_leftovers(&self, before: Timestamp) -> Result<u64, Error> {
+        transact!(self, Scope::System, |tx| {
+            let limit = ROWS_AT_ONCE;
+            let heartbeats = tx
+                .execute(sql!("heartbeats/trim"), params![before, limit])
+                .await?;
+            let texts = tx
+                .execute(sql!("live/trim"), params![before, limit])
+                .await?;
+            Ok(heartbeats + texts)
+        })
+    }
+
+    /// Removes events that were written before an instant from the logs of some sessions, those that
+    /// follow `after`. What comes after the beginning of a run that is not over stays.
+    pub async fn trim_logs(
+        &self,
+        before: Timestamp,
+        after: Option<SessionId>,
+    ) -> Result<LogsTrimmed, Error> {
+        let logs = {
+            let mut tx = self.db.read(Scope::System).await?;
+            let first = after.unwrap_or(SessionId::from_uuid(Uuid::nil()));
+            tx.fetch_all(sql!("events/logs"), params![first, LOGS_AT_ONCE])
+                .await?
+        };
+        let mut trimmed = LogsTrimmed {
+            events: 0,
+            after,
+            more: logs.len() >= LOGS_AT_ONCE as usize,
+        };
+        for row in &logs {
+            let (session, tenant) = (row.get("id")?, row.get("tenant_id")?);
+            let oldest: Option<Timestamp> = row.optional("oldest")?;
+            if oldest.is_some_and(|oldest| oldest < before) {
+                if trimmed.events >= ROWS_AT_ONCE {
+                    trimmed.more = true;
+                    break;
+                }
+                let removed = self.trim_log(tenant, session, before).await?;
+                trimmed.events += removed;
+                if removed >= ROWS_AT_ONCE {
+                    // The rest of this log is for the next look.
+                    trimmed.more = true;
+                    break;
+                }
+            }
+            trimmed.after = Some(session);
+        }
+        Ok(trimmed)
+    }
+
+    async fn trim_log(
+        &self,
+        tenant: TenantId,
+        session: SessionId,
+        before: Timestamp,
+    ) -> Result<u32, Error> {
+        transact!(self, Scope::System, |tx| {
+            let row = tx
+                .fetch_one(sql!("events/open_since"), params![tenant, session])
+                .await?;
+            let open_since: Option<Timestamp> = row.optional("at")?;
+            let before = open_since.map_or(before, |since| since.min(before));
+            let removed = tx
+                .execute(sql!("events/trim"), params![session, before, ROWS_AT_ONCE])
+                .await?;
+            Ok(u32::try_from(removed).unwrap_or(u32::MAX))
+        })
+    }
+}

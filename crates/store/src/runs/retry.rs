@@ -1,0 +1,116 @@
+//! Another attempt that a person asks for.
+
+use model::{
+    RunId, Timestamp,
+    automation::AutomationState,
+    entity::Run,
+    lifecycle::{Lifecycle, Refused},
+    outcome::{FailureKind, NextAttempt},
+    run::RunStatus,
+    turn::Submitted,
+};
+
+use crate::{
+    Error, Scope, automations,
+    journal::Place,
+    rows,
+    runs::end::{insert_next, lock},
+    store::{Store, transact},
+};
+
+impl Store {
+    /// Makes another attempt at the input of a run that is over and did not succeed, as one that follows
+    /// by itself is made. Refused where there is a later attempt, and where the automation is removed or
+    /// the session closed. It counts among the attempts at its input.
+    pub async fn retry_run(
+        &self,
+        scope: Scope,
+        id: RunId,
+        now: Timestamp,
+    ) -> Result<Submitted, Error> {
+        transact!(self, scope, |tx| {
+            let row = tx
+                .fetch_optional(sql!("runs/by_id"), params![scope.tenant(), id])
+                .await?;
+            let found = rows::run(&row.ok_or_else(|| Error::not_found("run", id))?)?;
+            let run = lock(tx, id).await?.unwrap_or(found);
+            let attempts = tx
+                .fetch_all(sql!("runs/attempts"), params![scope.tenant(), run.input_id])
+                .await?;
+            let newest = attempts.last().map(rows::run).transpose()?;
+            refuse(&run, newest.as_ref())?;
+            let (Some(session), Some(seat)) = (run.session_id, run.seat_id) else {
+                return Err(Error::not_found("session of the run", id));
+            };
+            let automation = match run.automation_id {
+                None => None,
+                Some(automation) => Some(automations::lock_any(tx, automation).await?),
+            };
+            if let Some(automation) = &automation
+                && automation.state == AutomationState::Deleted
+            {
+                return Err(refused(AutomationState::WHAT, automation.state.to_string()));
+            }
+            let place = Place {
+                tenant: run.tenant_id,
+                session,
+                run: Some(run.id),
+                seat: Some(seat),
+            };
+            let next = NextAttempt {
+                not_before: None,
+                interrupted: may_have_been_prompted(&run),
+                counts: run.status != RunStatus::Cancelled,
+            };
+            insert_next(self, tx, place, &run, automation.as_ref(), next, now).await?;
+            let attempts = tx
+                .fetch_all(sql!("runs/attempts"), params![scope.tenant(), run.input_id])
+                .await?;
+            let made = attempts.last().map(rows::run).transpose()?.unwrap_or(run);
+            Ok(Submitted {
+                run_id: made.id,
+                seat_id: Some(seat),
+                status: made.status,
+            })
+        })
+    }
+}
+
+/// Refuses what has nothing to be tried again, and what is tried again already.
+fn refuse(run: &Run, newest: Option<&Run>) -> Result<(), Error> {
+    if let Some(newest) = newest.filter(|newest| newest.attempt > run.attempt) {
+        let state = format!("followed by {}, which is {}", newest.id, newest.status);
+        return Err(refused(RunStatus::WHAT, state));
+    }
+    match run.status {
+        RunStatus::Failed | RunStatus::Cancelled | RunStatus::Stalled => Ok(()),
+        status => Err(refused(RunStatus::WHAT, status.to_string())),
+    }
+}
+
+fn refused(what: &'static str, state: String) -> Error {
+    Error::Refused(Refused {
+        what,
+        state,
+        event: "be tried again".into(),
+    })
+}
+
+/// Whether the prompt of a run that is over may have reached its agent: its turn began, and it did not
+/// end by what comes before the prompt. The same prompt is never sent again blindly.
+fn may_have_been_prompted(run: &Run) -> bool {
+    let kind = run.reason.as_deref().and_then(|reason| reason.parse().ok());
+    let before_the_prompt = matches!(
+        kind,
+        Some(
+            FailureKind::Start
+                | FailureKind::SignIn
+                | FailureKind::RestoreBusy
+                | FailureKind::RestoreGone
+                | FailureKind::Restore
+                | FailureKind::Settings
+                | FailureKind::InstanceGone
+        )
+    );
+    run.started_at.is_some() && !before_the_prompt
+}

@@ -1,0 +1,131 @@
+//! Deleting a session, and with consent the automations that are bound to it.
+
+use std::collections::BTreeSet;
+
+use model::{AutomationId, SessionId, TenantId, Timestamp, entity::Automation, run::RunStatus};
+
+use super::lock_seats;
+use crate::{
+    Automations, Error, Scope, automations,
+    database::Tx,
+    rows,
+    runs::{cancel, place::promote_own},
+    store::{Store, transact},
+};
+
+/// What became of a wish to delete a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Deletion {
+    /// It is gone.
+    Done {
+        /// The automations that were bound to it, as they were: they are gone with it.
+        automations: Vec<Automation>,
+        /// How many turns were under way in it. Their workers find nothing any more.
+        turns: u32,
+    },
+    /// Automations of people are bound to it; nothing was deleted.
+    BlockedBy(Vec<Automation>),
+}
+
+impl Store {
+    /// Deletes a session with all that belongs to it. Automations of people that are bound to it block
+    /// that, unless `with_automations` says that they are to be deleted too, in the same transaction.
+    ///
+    /// A turn that is under way is called off with it: its row, which is its worker's fence, is gone, so
+    /// that its next heartbeat is answered with "lost" and whatever it writes finds nothing.
+    pub async fn delete_session(
+        &self,
+        tenant: TenantId,
+        id: SessionId,
+        with_automations: bool,
+        now: Timestamp,
+    ) -> Result<Deletion, Error> {
+        let scope = Scope::Tenant(tenant);
+        transact!(self, scope, |tx| {
+            let row = tx
+                .fetch_optional(sql!("sessions/by_id"), params![tenant, id])
+                .await?;
+            let session = rows::session(&row.ok_or_else(|| Error::not_found("session", id))?)?;
+            let bound = match &session.session_key {
+                Some(key) => automations::bound_to(tx, tenant, key).await?,
+                None => Automations::default(),
+            };
+            // What would go with it must be told before anybody can consent.
+            if let Some(broken) = bound.unreadable.into_iter().next() {
+                return Err(broken.error);
+            }
+            let bound = bound.readable;
+            if !bound.is_empty() && !with_automations {
+                return Ok(Deletion::BlockedBy(bound));
+            }
+            let locked = lock_automations(tx, id, &bound).await?;
+            let still_bound = |automation: &Automation| {
+                automation.bound_session_key.is_some()
+                    && automation.bound_session_key == session.session_key
+            };
+            let mut deleted = Vec::new();
+            for automation in locked {
+                if bound.iter().any(|bound| bound.id == automation.id) && still_bound(&automation) {
+                    automations::delete(self, tx, &automation, now).await?;
+                    cancel::waiting_of(self, tx, automation.id, "automation deleted", now).await?;
+                    deleted.push(automation);
+                }
+            }
+            lock_seats(tx, scope, id).await?;
+            tx.execute(sql!("automations/leave_session"), params![id, now])
+                .await?;
+            let (owners, turns) = open(tx, id).await?;
+            tx.execute(sql!("sessions/delete"), params![id]).await?;
+            for owner in owners {
+                promote_own(tx, owner, now).await?;
+            }
+            Ok(Deletion::Done {
+                automations: deleted,
+                turns,
+            })
+        })
+    }
+}
+
+/// Locks the automations that are bound to a session and the one whose current session it is, with
+/// their triggers before them, each by id. Those that were removed meanwhile are left out.
+async fn lock_automations(
+    tx: &mut Tx,
+    session: SessionId,
+    bound: &[Automation],
+) -> Result<Vec<Automation>, Error> {
+    let mut ids: BTreeSet<AutomationId> = bound.iter().map(|automation| automation.id).collect();
+    for row in tx
+        .fetch_all(sql!("automations/in_session"), params![session])
+        .await?
+    {
+        ids.insert(row.get("id")?);
+    }
+    for id in &ids {
+        tx.fetch_all(sql_by_dialect!("triggers/lock_of_automation"), params![*id])
+            .await?;
+    }
+    let mut locked = Vec::with_capacity(ids.len());
+    for id in ids {
+        let automation = automations::lock_any(tx, id).await?;
+        if automation.state != model::automation::AutomationState::Deleted {
+            locked.push(automation);
+        }
+    }
+    Ok(locked)
+}
+
+/// The automations of a session's runs that are not over, and how many of these a worker has.
+async fn open(tx: &mut Tx, session: SessionId) -> Result<(BTreeSet<AutomationId>, u32), Error> {
+    let open = tx
+        .fetch_all(sql!("runs/open_of_session"), params![session])
+        .await?;
+    let mut owners = BTreeSet::new();
+    let mut turns = 0;
+    for row in &open {
+        owners.extend(row.optional::<AutomationId>("automation_id")?);
+        let status: RunStatus = row.parse("status")?;
+        turns += u32::from(matches!(status, RunStatus::Delivered | RunStatus::Running));
+    }
+    Ok((owners, turns))
+}

@@ -1,0 +1,8 @@
+-- Removes text that runs left behind which are over: the transcript has what they said.
+-- $1 oldest end that stays, $2 pieces that are looked at
+delete from run_live where run_id in (
+    select l.run_id
+    from run_live l
+    where (select r.ended_at from agent_runs r where r.id = l.run_id) < $1
+    limit $2
+)

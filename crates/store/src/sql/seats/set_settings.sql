@@ -1,0 +1,3 @@
+-- Gives a seat another mode and other settings: they are applied when its next turn begins.
+-- $1 seat, $2 settings, $3 now
+update agent_definitions set settings = $2, updated_at = $3 where id = $1

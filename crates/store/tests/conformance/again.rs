@@ -1,0 +1,174 @@
+//! Another attempt that a person asks for.
+
+use model::{
+    outcome::FailureKind,
+    policy::SessionMode,
+    run::RunStatus::{Deferred, Failed, Queued, Succeeded},
+    session::SessionEvent,
+};
+use store::Error;
+
+use crate::{
+    fixtures::TestStore,
+    stage::{Stage, failed},
+};
+
+impl Stage {
+    async fn again(&self, run: model::RunId) -> Result<model::turn::Submitted, Error> {
+        self.store.retry_run(self.scope(), run, self.now()).await
+    }
+
+    async fn refused_again(&self, run: model::RunId) -> String {
+        match self.again(run).await.unwrap_err() {
+            Error::Refused(refused) => refused.to_string(),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+pub(crate) async fn only_what_ended_without_success_is_tried_again(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let run = stage.say(session, "hello").await.run_id;
+    assert!(stage.refused_again(run).await.contains("is queued"));
+    stage.start(run).await;
+    assert!(stage.refused_again(run).await.contains("is running"));
+    stage.succeed(run).await;
+    assert!(stage.refused_again(run).await.contains("is succeeded"));
+    let skipped = stage.bound("standup", "web:nobody").await;
+    let skipped = stage.fire(skipped).await.run_id;
+    assert!(stage.refused_again(skipped).await.contains("is skipped"));
+    let other = stage
+        .store
+        .ensure_tenant("other", stage.now())
+        .await
+        .unwrap();
+    let foreign = stage
+        .store
+        .retry_run(store::Scope::Tenant(other), run, stage.now());
+    assert!(matches!(foreign.await, Err(Error::NotFound { .. })));
+}
+
+pub(crate) async fn a_failed_run_is_tried_again_once_and_not_blindly(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let run = stage.say(session, "hello").await.run_id;
+    stage.start(run).await;
+    stage.fail(run, FailureKind::AgentError).await;
+    assert_eq!(stage.status(run).await, Failed);
+
+    let again = stage.again(run).await.unwrap();
+    assert_eq!(again.status, Queued);
+    let told = stage.refused_again(run).await;
+    assert!(told.contains(&again.run_id.to_string()), "{told}");
+    let attempts = stage.attempts(run).await;
+    assert_eq!(attempts.len(), 2);
+    assert_eq!((attempts[1].attempt, attempts[1].failures), (2, 1));
+    let prompt = stage.start(again.run_id).await.prompt;
+    assert_eq!(prompt.prompt_ref.id, "turn.interrupted");
+    assert!(prompt.text.contains(&run.to_string()));
+    stage.succeed(again.run_id).await;
+    assert_eq!(
+        stage.statuses([run, again.run_id]).await,
+        [Failed, Succeeded]
+    );
+    assert!(stage.refused_again(run).await.contains("succeeded"));
+}
+
+pub(crate) async fn what_no_agent_saw_is_sent_as_it_was_when_tried_again(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let run = stage.say(session, "hello").await.run_id;
+    stage.start(run).await;
+    stage.end(run, &failed(FailureKind::SignIn, false)).await;
+    let again = stage.again(run).await.unwrap().run_id;
+    assert_eq!(stage.start(again).await.prompt.text.trim_end(), "hello");
+    // One that was called off before it began was seen by nobody, either.
+    let waits = stage.say(session, "later").await.run_id;
+    let cancelled = stage
+        .store
+        .cancel_run(stage.scope(), waits, "x", stage.now());
+    cancelled.await.unwrap();
+    stage.succeed(again).await;
+    let again = stage.again(waits).await.unwrap().run_id;
+    let attempts = stage.attempts(waits).await;
+    assert_eq!(attempts[1].failures, 0, "calling off is no failure");
+    assert_eq!(stage.start(again).await.prompt.text.trim_end(), "later");
+}
+
+pub(crate) async fn attempts_that_are_used_up_leave_one_to_a_person(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let automation = stage.automation("report", SessionMode::Continuous).await;
+    let mut run = stage.fire(automation).await.run_id;
+    for _ in 0..3 {
+        stage.wait(60 * 60);
+        stage.store.promote_due(stage.now()).await.unwrap();
+        stage.start(run).await;
+        stage.end(run, &failed(FailureKind::Start, false)).await;
+        run = stage.attempts(run).await.last().unwrap().id;
+    }
+    assert_eq!(stage.attempts(run).await.len(), 3);
+    let again = stage.again(run).await.unwrap().run_id;
+    stage.start(again).await;
+    stage.end(again, &failed(FailureKind::Start, false)).await;
+    assert_eq!(stage.attempts(run).await.len(), 4, "none follows by itself");
+    // And when one succeeds, the automation has no failures in a row any more.
+    let last = stage.again(again).await.unwrap().run_id;
+    stage.start(last).await;
+    stage.succeed(last).await;
+    let automation = stage.store.automation(stage.scope(), automation).await;
+    assert_eq!(automation.unwrap().consecutive_failures, 0);
+}
+
+pub(crate) async fn nothing_is_tried_again_where_nobody_wants_it(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let run = stage.say(session, "hello").await.run_id;
+    stage.start(run).await;
+    stage.fail(run, FailureKind::AgentError).await;
+    let closed = stage.store.move_session(
+        stage.scope(),
+        session,
+        SessionEvent::Complete,
+        None,
+        stage.now(),
+    );
+    closed.await.unwrap();
+    assert!(stage.refused_again(run).await.contains("session is done"));
+    let automation = stage.automation("report", SessionMode::Fresh).await;
+    let run = stage.fire(automation).await.run_id;
+    stage.start(run).await;
+    stage.fail(run, FailureKind::AgentError).await;
+    let removed = stage
+        .store
+        .delete_automation(stage.scope(), automation, stage.now());
+    removed.await.unwrap();
+    let told = stage.refused_again(run).await;
+    assert!(told.contains("automation is deleted"), "{told}");
+    assert_eq!(stage.attempts(run).await.len(), 1);
+}
+
+pub(crate) async fn another_attempt_waits_for_its_seat(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let run = stage.say(session, "hello").await.run_id;
+    stage.start(run).await;
+    stage.fail(run, FailureKind::AgentError).await;
+    let other = stage.say(session, "other").await.run_id;
+    stage.start(other).await;
+    let again = stage.again(run).await.unwrap();
+    assert_eq!(again.status, Deferred);
+    stage.succeed(other).await;
+    assert_eq!(stage.status(again.run_id).await, Queued);
+}
+
+pub(crate) async fn people_who_ask_at_once_get_one_attempt(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let run = stage.say(session, "hello").await.run_id;
+    stage.start(run).await;
+    stage.fail(run, FailureKind::AgentError).await;
+    let asked = futures::future::join_all((0..8).map(|_| stage.again(run))).await;
+    assert_eq!(asked.iter().filter(|asked| asked.is_ok()).count(), 1);
+    assert_eq!(stage.attempts(run).await.len(), 2);
+}

@@ -1,0 +1,383 @@
+//! Changing an automation: what follows the change, what stays, and what is refused.
+
+use model::{
+    AutomationId, Timestamp,
+    entity::Trigger,
+    harness::HarnessConfig,
+    policy::SessionMode,
+    run::RunStatus,
+    schedule::{QuietHours, Spec},
+};
+use store::{AutomationEdit, Error, NewAutomation};
+
+use crate::{
+    fixtures::TestStore,
+    stage::{Stage, at, hourly},
+};
+
+fn every(period: &str, anchor: &str) -> Spec {
+    Spec::Every {
+        period: period.parse().unwrap(),
+        anchor: at(anchor),
+        zone: "UTC".into(),
+    }
+}
+
+impl Stage {
+    /// What an automation says.
+    pub(crate) async fn seen(&self, id: AutomationId) -> NewAutomation {
+        let automation = self.store.automation(self.scope(), id).await.unwrap();
+        NewAutomation::of(&automation, &self.timed(id).await)
+    }
+
+    async fn timed(&self, id: AutomationId) -> Vec<Trigger> {
+        let triggers = self.store.triggers(self.scope(), id).await.unwrap();
+        assert_eq!(triggers[0].spec, Spec::Manual {});
+        triggers[1..].to_vec()
+    }
+
+    /// Changes an automation on what it says now.
+    pub(crate) async fn edit(
+        &self,
+        id: AutomationId,
+        reset: bool,
+        change: impl FnOnce(&mut NewAutomation),
+    ) -> Result<(), Error> {
+        let seen = self.seen(id).await;
+        let mut to = seen.clone();
+        change(&mut to);
+        let edit = AutomationEdit {
+            seen: &seen,
+            to: &to,
+            reset,
+        };
+        self.store
+            .edit_automation(self.tenant, id, edit, self.now())
+            .await
+    }
+
+    /// Binds an automation to the session of another key.
+    pub(crate) async fn rebind(&self, id: AutomationId, key: &str) {
+        let edited = self.edit(id, false, |to| {
+            to.session_mode = SessionMode::Bound;
+            to.bound_session_key = Some(key.into());
+        });
+        edited.await.unwrap();
+    }
+
+    /// Makes an automation with triggers that is bound to the session of a key.
+    pub(crate) async fn triggered_bound(
+        &self,
+        name: &str,
+        key: &str,
+        triggers: &[Spec],
+    ) -> AutomationId {
+        let mut new = self.new_automation(name, SessionMode::Bound);
+        new.bound_session_key = Some(key.into());
+        new.triggers = triggers.to_vec();
+        self.create(&new).await
+    }
+
+    async fn nexts(&self, id: AutomationId) -> Vec<Option<Timestamp>> {
+        let timed = self.timed(id).await;
+        timed.iter().map(|it| it.next_scheduled_for).collect()
+    }
+}
+
+pub(crate) async fn an_edit_of_what_was_changed_meanwhile_is_refused(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let id = stage
+        .triggered("report", SessionMode::Fresh, &[hourly()])
+        .await;
+    let seen = stage.seen(id).await;
+    let edit = |to: &NewAutomation| {
+        let to = to.clone();
+        let (stage, seen) = (&stage, &seen);
+        async move {
+            let edit = AutomationEdit {
+                seen,
+                to: &to,
+                reset: false,
+            };
+            stage
+                .store
+                .edit_automation(stage.tenant, id, edit, stage.now())
+                .await
+        }
+    };
+    let mine = NewAutomation {
+        prompt: "Mine.".into(),
+        ..seen.clone()
+    };
+    let theirs = NewAutomation {
+        triggers: vec![every("1d", "2026-05-05T00:00:00Z")],
+        ..seen.clone()
+    };
+    edit(&theirs).await.unwrap();
+    let lost = edit(&mine).await.unwrap_err();
+    assert!(matches!(lost, Error::Changed { .. }), "{lost:?}");
+    assert_eq!(stage.seen(id).await, theirs, "nothing of it was written");
+    // What runs leave on an automation is no change of what a person says of it.
+    let run = stage.fire(id).await.run_id;
+    stage.start(run).await;
+    stage
+        .fail(run, model::outcome::FailureKind::AgentError)
+        .await;
+    let again = stage.edit(id, false, |to| to.prompt = "Mine.".into());
+    again.await.unwrap();
+    assert_eq!(stage.seen(id).await.prompt, "Mine.");
+}
+
+pub(crate) async fn editors_who_race_have_one_winner(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let id = stage.automation("report", SessionMode::Fresh).await;
+    let seen = stage.seen(id).await;
+    let edits = (0..8).map(|number| {
+        let (stage, seen) = (&stage, &seen);
+        async move {
+            let to = NewAutomation {
+                prompt: format!("Number {number}."),
+                triggers: vec![hourly()],
+                ..seen.clone()
+            };
+            let edit = AutomationEdit {
+                seen,
+                to: &to,
+                reset: false,
+            };
+            let done = stage
+                .store
+                .edit_automation(stage.tenant, id, edit, stage.now());
+            match done.await {
+                Ok(()) => true,
+                Err(Error::Changed { .. }) => false,
+                Err(other) => panic!("{other:?}"),
+            }
+        }
+    });
+    let won = futures::future::join_all(edits).await;
+    assert_eq!(won.iter().filter(|won| **won).count(), 1);
+    assert_eq!(stage.timed(id).await.len(), 1);
+}
+
+pub(crate) async fn a_name_that_another_has_is_refused(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    stage.automation("digest", SessionMode::Fresh).await;
+    let id = stage.automation("report", SessionMode::Fresh).await;
+    let taken = stage.edit(id, false, |to| to.name = "digest".into()).await;
+    assert!(matches!(taken, Err(Error::Exists { .. })), "{taken:?}");
+    let free = stage.edit(id, false, |to| to.name = "summary".into());
+    free.await.unwrap();
+    let found = stage.store.automation_by_name(stage.tenant, "summary");
+    assert_eq!(found.await.unwrap().unwrap().id, id);
+}
+
+pub(crate) async fn triggers_that_stay_keep_their_cadence_and_others_are_due_from_now(
+    db: &TestStore,
+) {
+    let stage = Stage::set(db).await;
+    let odd = every("7m", "2026-05-04T09:03:00Z");
+    let id = stage
+        .triggered("report", SessionMode::Fresh, &[hourly(), odd.clone()])
+        .await;
+    let before = stage.timed(id).await;
+    let (stays, goes): (Vec<_>, Vec<_>) = before.iter().partition(|it| it.spec == odd);
+    stage.wait(60);
+    let new = every("10m", "2026-05-04T09:11:00Z");
+    let edited = stage.edit(id, false, |to| {
+        to.triggers = vec![new.clone(), odd.clone()];
+        to.prompt = "Another.".into();
+    });
+    edited.await.unwrap();
+    let after = stage.timed(id).await;
+    assert_eq!(&after[0], stays[0], "the same row, due at the same instant");
+    assert_eq!(after[1].spec, new);
+    assert_eq!(
+        stage.nexts(id).await,
+        [
+            Some(at("2026-05-04T09:03:00Z")),
+            Some(at("2026-05-04T09:11:00Z"))
+        ]
+    );
+    // The one that went fires no more.
+    stage.clock.set(at("2026-05-04T10:00:30Z"));
+    stage.fire_due().await;
+    let gone = goes[0].id;
+    let runs = stage.runs_of(id).await;
+    assert!(runs.iter().all(|run| run.trigger_id != Some(gone)));
+    assert!(!runs.is_empty());
+}
+
+pub(crate) async fn what_a_trigger_owes_that_goes_has_its_row(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let id = stage
+        .triggered("report", SessionMode::Fresh, &[hourly()])
+        .await;
+    // Nobody looked for three hours.
+    stage.wait(3 * 60 * 60);
+    let edited = stage.edit(id, false, |to| to.triggers.clear());
+    edited.await.unwrap();
+    let runs = stage.runs_of(id).await;
+    assert_eq!(runs.len(), 1);
+    assert_eq!(
+        (runs[0].status, runs[0].occurrences),
+        (RunStatus::Missed, 3)
+    );
+}
+
+pub(crate) async fn triggers_of_a_paused_automation_are_due_when_it_is_resumed(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let id = stage
+        .triggered("report", SessionMode::Fresh, &[hourly()])
+        .await;
+    let (scope, now) = (stage.scope(), stage.now());
+    let paused = stage.store.pause_automation(scope, id, "x", now);
+    paused.await.unwrap();
+    let new = every("10m", "2026-05-04T09:10:00Z");
+    let edited = stage.edit(id, false, |to| to.triggers = vec![new.clone()]);
+    edited.await.unwrap();
+    assert_eq!(stage.nexts(id).await, [None]);
+    let resumed = stage.store.resume_automation(scope, id, stage.now());
+    resumed.await.unwrap();
+    // The one that went stays gone.
+    assert_eq!(stage.nexts(id).await, [Some(at("2026-05-04T09:10:00Z"))]);
+    stage.clock.set(at("2026-05-04T09:10:00Z"));
+    assert_eq!(stage.fire_due().await.occurrences, 1);
+}
+
+pub(crate) async fn another_spread_moves_the_moment_and_not_the_instant(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let id = stage
+        .triggered("report", SessionMode::Fresh, &[hourly()])
+        .await;
+    let spread = stage.edit(id, false, |to| to.policies.jitter_seconds = 1800);
+    spread.await.unwrap();
+    let trigger = stage.timed(id).await.remove(0);
+    let instant = at("2026-05-04T10:00:00Z");
+    assert_eq!(trigger.next_scheduled_for, Some(instant));
+    assert!(trigger.next_fire_at.unwrap() > instant);
+    let none = stage.edit(id, false, |to| to.policies.jitter_seconds = 0);
+    none.await.unwrap();
+    assert_eq!(stage.timed(id).await[0].next_fire_at, Some(instant));
+}
+
+pub(crate) async fn a_run_of_a_trigger_that_went_is_prompted_as_it_was_due(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let id = stage
+        .triggered("report", SessionMode::Fresh, &[hourly()])
+        .await;
+    stage.clock.set(at("2026-05-04T10:00:00Z"));
+    stage.fire_due().await;
+    let edited = stage.edit(id, false, |to| {
+        to.triggers.clear();
+        to.prompt = "Another.".into();
+    });
+    edited.await.unwrap();
+    let run = stage.runs_of(id).await[0].id;
+    let prompt = stage.start(run).await.prompt;
+    assert_eq!(prompt.prompt_ref.id, "cron.agent_turn.reminder");
+    // What was due before the edit says what it said then.
+    assert!(prompt.text.contains("Do the report."), "{}", prompt.text);
+}
+
+pub(crate) async fn a_session_that_goes_on_keeps_its_harness_and_its_directory(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let config = HarnessConfig::new(vec!["other".into()]);
+    let other = stage
+        .store
+        .put_harness(stage.tenant, "other", &config, None, stage.now());
+    let other = other.await.unwrap().id;
+    let id = stage.automation("watch", SessionMode::Continuous).await;
+    // Without a session everything may change.
+    let free = stage.edit(id, false, |to| to.cwd = Some("/work".into()));
+    free.await.unwrap();
+    let first = stage.fire(id).await.run_id;
+    let session = stage.session_of(first).await;
+    stage.start(first).await;
+    stage.succeed(first).await;
+
+    let harness = stage.edit(id, false, |to| to.harness = other).await;
+    let told = harness.unwrap_err().to_string();
+    assert!(
+        told.contains("harness") && told.contains(&session.to_string()),
+        "{told}"
+    );
+    let cwd = stage.edit(id, false, |to| to.cwd = None).await;
+    assert!(cwd.unwrap_err().to_string().contains("working directory"));
+
+    // Settings are no memory: they hold from its next turn on.
+    let settings = stage.edit(id, false, |to| to.settings.mode = Some("plan".into()));
+    settings.await.unwrap();
+    let second = stage.fire(id).await.run_id;
+    assert_eq!(stage.session_of(second).await, session);
+    assert_eq!(
+        stage.start(second).await.seat.settings.mode.as_deref(),
+        Some("plan")
+    );
+    stage.succeed(second).await;
+
+    let reset = stage.edit(id, true, |to| to.harness = other);
+    reset.await.unwrap();
+    let third = stage.fire(id).await.run_id;
+    assert_ne!(stage.session_of(third).await, session);
+    assert_eq!(stage.start(third).await.harness.id, other);
+}
+
+pub(crate) async fn an_automation_goes_elsewhere_after_an_edit(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.keyed_session(Some("web:1")).await;
+    let id = stage.automation("watch", SessionMode::Continuous).await;
+    let first = stage.fire(id).await.run_id;
+    stage.start(first).await;
+    stage.succeed(first).await;
+    stage.rebind(id, "web:1").await;
+    let automation = stage.store.automation(stage.scope(), id).await.unwrap();
+    assert_eq!(automation.current_session_id, None);
+    let second = stage.fire(id).await.run_id;
+    assert_eq!(stage.session_of(second).await, session);
+    let away = stage.edit(id, false, |to| {
+        to.session_mode = SessionMode::Fresh;
+        to.bound_session_key = None;
+    });
+    away.await.unwrap();
+    let third = stage.fire(id).await.run_id;
+    assert_ne!(stage.session_of(third).await, session);
+}
+
+pub(crate) async fn what_was_said_of_a_closed_session_is_taken_back(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let id = stage.bound("standup", "web:nobody").await;
+    stage.fire(id).await;
+    let attention = async || {
+        let found = stage.store.automation(stage.scope(), id).await;
+        found.unwrap().attention
+    };
+    assert!(attention().await.is_some());
+    stage.keyed_session(Some("web:1")).await;
+    stage.rebind(id, "web:1").await;
+    assert_eq!(attention().await, None);
+}
+
+pub(crate) async fn an_edit_can_clear_what_may_be_absent(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let id = stage
+        .triggered("report", SessionMode::Fresh, &[hourly()])
+        .await;
+    let set = stage.edit(id, false, |to| {
+        to.cwd = Some("/work".into());
+        to.policies.quiet_hours = QuietHours::new(vec!["09:00-11:00".parse().unwrap()]).unwrap();
+        to.settings.mode = Some("plan".into());
+    });
+    set.await.unwrap();
+    let cleared = stage.edit(id, false, |to| {
+        to.cwd = None;
+        to.policies.quiet_hours = QuietHours::default();
+        to.settings.mode = None;
+    });
+    cleared.await.unwrap();
+    let seen = stage.seen(id).await;
+    assert_eq!((seen.cwd, seen.settings.mode), (None, None));
+    stage.clock.set(at("2026-05-04T10:00:00Z"));
+    stage.fire_due().await;
+    assert_eq!(stage.runs_of(id).await[0].status, RunStatus::Queued);
+}

@@ -1,0 +1,196 @@
+//! What is removed when it is old, and what never is.
+
+use std::time::Duration;
+
+use model::{SessionId, Timestamp, outcome::FailureKind};
+use store::{LogsTrimmed, Scope, params};
+
+use crate::{
+    fixtures::TestStore,
+    stage::{Stage, hourly},
+};
+
+impl Stage {
+    /// Takes a turn from the words to the answer.
+    async fn turn(&self, session: SessionId) -> model::RunId {
+        let run = self.say(session, "hello").await.run_id;
+        self.start(run).await;
+        self.succeed(run).await;
+        run
+    }
+
+    fn days_ago(&self, days: u64) -> Timestamp {
+        self.now().saturating_sub(Duration::from_hours(24 * days))
+    }
+
+    async fn trim_all_logs(&self, before: Timestamp) -> u32 {
+        let mut events = 0;
+        let mut after = None;
+        loop {
+            let LogsTrimmed {
+                events: removed,
+                after: next,
+                more,
+            } = self.store.trim_logs(before, after).await.unwrap();
+            events += removed;
+            after = next;
+            if !more {
+                return events;
+            }
+        }
+    }
+
+    async fn numbers(&self, session: SessionId) -> Vec<i64> {
+        let events = self.store.events(self.scope(), session, 0, 10_000).await;
+        events.unwrap().iter().map(|event| event.seq).collect()
+    }
+}
+
+pub(crate) async fn what_is_young_or_not_over_stays(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let young = stage.turn(session).await;
+    let under_way = stage.say(session, "and?").await.run_id;
+    stage.start(under_way).await;
+    let numbers = stage.numbers(session).await;
+    assert_eq!(
+        stage.store.trim_records(stage.days_ago(30)).await.unwrap(),
+        0
+    );
+    stage.wait(40 * 24 * 60 * 60);
+    // The first turn is old by now; the second one began as long ago and is not over.
+    assert_eq!(
+        stage.store.trim_records(stage.days_ago(41)).await.unwrap(),
+        0
+    );
+    assert_eq!(
+        stage.store.trim_records(stage.days_ago(30)).await.unwrap(),
+        1
+    );
+    let record = async |run| stage.store.run_record(stage.scope(), run).await.unwrap();
+    assert_eq!(record(young).await, None);
+    assert!(record(under_way).await.is_some());
+    // Of the log, what came before the turn that is under way goes.
+    let kept_from = stage.store.oldest_event(stage.scope(), session).await;
+    assert_eq!(kept_from.unwrap(), 1);
+    assert!(stage.trim_all_logs(stage.days_ago(30)).await > 0);
+    let kept = stage.numbers(session).await;
+    assert!(kept.len() < numbers.len());
+    assert_eq!(kept, numbers[numbers.len() - kept.len()..], "no gap");
+    let of_open = stage.store.events(stage.scope(), session, 0, 1).await;
+    assert_eq!(of_open.unwrap()[0].ref_id, under_way.uuid().to_string());
+    stage.succeed(under_way).await;
+}
+
+pub(crate) async fn transcripts_and_runs_are_never_trimmed(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let run = stage.turn(session).await;
+    let transcript = stage.transcript(session).await;
+    stage.wait(400 * 24 * 60 * 60);
+    stage.store.trim_records(stage.now()).await.unwrap();
+    stage.trim_all_logs(stage.now()).await;
+    stage.store.trim_leftovers(stage.now()).await.unwrap();
+    assert_eq!(stage.transcript(session).await, transcript);
+    assert_eq!(
+        stage.run(run).await.status,
+        model::run::RunStatus::Succeeded
+    );
+    let found = stage.store.before_run(stage.scope(), run).await.unwrap();
+    assert!(found < 4, "its rows are found without the log");
+}
+
+pub(crate) async fn a_trimmed_log_goes_on_with_its_numbers(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    stage.turn(session).await;
+    let last = *stage.numbers(session).await.last().unwrap();
+    stage.wait(100 * 24 * 60 * 60);
+    let trimmed = stage.trim_all_logs(stage.days_ago(90)).await;
+    assert_eq!(i64::from(trimmed), last, "all of it");
+    let oldest = stage.store.oldest_event(stage.scope(), session).await;
+    assert_eq!(oldest.unwrap(), last + 1);
+    stage.say(session, "again").await;
+    assert_eq!(stage.numbers(session).await, [last + 1]);
+    let oldest = stage.store.oldest_event(stage.scope(), session).await;
+    assert_eq!(oldest.unwrap(), last + 1);
+}
+
+pub(crate) async fn a_clock_that_was_set_back_tears_no_hole_into_a_log(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    stage.turn(session).await;
+    let numbers = stage.numbers(session).await;
+    // The third event looks young, those after it look old.
+    let sql = "update session_events set created_at = $1 where session_id = $2 and seq = 3";
+    let young = stage.now() + Duration::from_hours(24 * 100);
+    db.run(Scope::System, sql, params![young, session])
+        .await
+        .unwrap();
+    stage.wait(100 * 24 * 60 * 60);
+    assert_eq!(stage.trim_all_logs(stage.days_ago(50)).await, 2);
+    assert_eq!(stage.numbers(session).await, numbers[2..]);
+}
+
+pub(crate) async fn much_is_trimmed_in_pieces(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let long = stage.session().await;
+    let short = stage.session().await;
+    stage.turn(short).await;
+    let of_short = stage.numbers(short).await.len();
+    let sql = "with recursive numbers (seq) as (
+        select cast(2 as bigint) union all select seq + 1 from numbers where seq < 1200
+    )
+    insert into session_events (session_id, seq, tenant_id, kind, ref_id, body, created_at)
+    select $1, seq, $2, 'session', $1, $3, $4 from numbers";
+    let body = serde_json::json!({});
+    let params = params![long, stage.tenant, &body, stage.now()];
+    db.run(Scope::System, sql, params).await.unwrap();
+    let sql = "update agent_sessions set last_seq = 1200 where id = $1";
+    db.run(Scope::System, sql, params![long]).await.unwrap();
+    stage.wait(100 * 24 * 60 * 60);
+    let first = stage.store.trim_logs(stage.now(), None).await.unwrap();
+    assert!(first.more && first.events < 600, "{first:?}");
+    let oldest = stage.store.oldest_event(stage.scope(), long).await;
+    assert_eq!(oldest.unwrap(), 501);
+    let rest = stage.trim_all_logs(stage.now()).await;
+    assert_eq!((first.events + rest) as usize, 1200 + of_short);
+}
+
+pub(crate) async fn what_ended_runs_left_behind_goes(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let over = stage.turn(session).await;
+    let under_way = stage.say(session, "and?").await.run_id;
+    stage.start(under_way).await;
+    let live = stage
+        .store
+        .write_live(under_way, &stage.worker, 0, "text", stage.now());
+    assert_eq!(live.await.unwrap(), model::turn::Settled::Written);
+    for sql in [
+        "insert into run_heartbeats (run_id, tenant_id, worker_id, beat_at) values ($1, $2, 'w', $3)",
+        "insert into run_live (run_id, tenant_id, position, text, written_at) values ($1, $2, 0, 'x', $3)",
+    ] {
+        db.run(Scope::System, sql, params![over, stage.tenant, stage.now()])
+            .await
+            .unwrap();
+    }
+    let before = stage.days_ago(1);
+    assert_eq!(stage.store.trim_leftovers(before).await.unwrap(), 0);
+    stage.wait(60 * 60);
+    let trimmed = stage.store.trim_leftovers(stage.now()).await;
+    assert_eq!(trimmed.unwrap(), 2);
+    assert_eq!(stage.live(under_way, 0).await.0, "text");
+    assert_eq!(db.count(Scope::System, "run_heartbeats").await, 1);
+    stage.fail(under_way, FailureKind::AgentError).await;
+}
+
+pub(crate) async fn what_was_skipped_has_no_record_to_trim(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let automation = stage
+        .triggered_bound("standup", "web:nobody", &[hourly()])
+        .await;
+    stage.fire(automation).await;
+    stage.wait(100 * 24 * 60 * 60);
+    assert_eq!(stage.store.trim_records(stage.now()).await.unwrap(), 0);
+}
