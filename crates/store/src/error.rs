@@ -37,6 +37,12 @@ pub enum Error {
         /// Why.
         source: schedule::Error,
     },
+    /// The transaction failed in which this was done together with what others asked for.
+    #[error(transparent)]
+    Together(std::sync::Arc<Self>),
+    /// Whoever was to do it is gone. Whether it was done is not known.
+    #[error("hear what became of it")]
+    Abandoned,
     /// A prompt cannot be rendered.
     #[error("render the prompt of {run}")]
     Prompt {
@@ -78,8 +84,13 @@ impl Error {
 
     /// Whether the same may succeed later, when the database is back, free or has room again.
     pub fn is_transient(&self) -> bool {
-        matches!(self, Self::Database(error)
-            if error.is_transient() || matches!(error, database::Error::DiskFull { .. }))
+        match self {
+            Self::Database(error) => {
+                error.is_transient() || matches!(error, database::Error::DiskFull { .. })
+            }
+            Self::Together(error) => error.is_transient(),
+            _ => false,
+        }
     }
 
     /// Whether a stored value makes no sense: trying again gives the same.
@@ -91,6 +102,7 @@ impl Error {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Database(error) => error.hint(),
+            Self::Together(error) => error.hint(),
             _ => None,
         }
     }

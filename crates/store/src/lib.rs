@@ -19,6 +19,7 @@ mod runs;
 mod sessions;
 mod store;
 mod tenants;
+mod together;
 
 pub use automations::NewAutomation;
 pub use database::{Database, Scope};

@@ -13,6 +13,10 @@ mod record;
 mod say;
 mod sweep;
 
+pub(crate) use begin::Beginning;
+pub(crate) use end::Finishing;
 pub use fire::Fired;
 pub use read::RunFilter;
+pub(crate) use record::Recording;
+pub(crate) use say::Words;
 pub use sweep::Swept;
