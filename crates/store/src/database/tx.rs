@@ -6,7 +6,10 @@ use sqlx::{
     Postgres, Sqlite, Transaction, postgres::PgArguments, query::Query, sqlite::SqliteArguments,
 };
 
-use super::{Dialect, Error, Param, Row, Scope, Statement, UniqueIndexes, statement::CHUNKS};
+use super::{
+    Dialect, Error, Param, Row, Scope, Statement, UniqueIndexes,
+    statement::{CHUNKS, Positional},
+};
 
 /// A transaction. Dropped without [`Tx::commit`], it is as if it had never been.
 ///
@@ -237,7 +240,7 @@ fn postgres(
     dialect: Dialect,
     params: Vec<Param>,
 ) -> Query<'static, Postgres, PgArguments> {
-    let query = sqlx::query(statement.text_for_rows(dialect, power));
+    let query = sqlx::query(statement.for_postgres(dialect, power));
     params
         .into_iter()
         .fold(query, |query, param| param.bind_postgres(query))
@@ -248,8 +251,27 @@ fn sqlite(
     power: usize,
     params: Vec<Param>,
 ) -> Query<'static, Sqlite, SqliteArguments> {
-    let query = sqlx::query(statement.text_for_rows(Dialect::Sqlite, power));
-    params
-        .into_iter()
-        .fold(query, |query, param| param.bind_sqlite(query))
+    let Positional { text, order } = statement.for_sqlite(power);
+    let mut params: Vec<Option<Param>> = params.into_iter().map(Some).collect();
+    let mut last = vec![0; params.len()];
+    for (position, at) in order.iter().enumerate() {
+        if let Some(last) = last.get_mut(*at) {
+            *last = position;
+        }
+    }
+    let mut query = sqlx::query(text.as_str());
+    for (position, at) in order.iter().enumerate() {
+        // One that is needed again stays.
+        let Some(param) = params.get_mut(*at) else {
+            continue;
+        };
+        let param = match last.get(*at) == Some(&position) {
+            true => param.take(),
+            false => param.clone(),
+        };
+        if let Some(param) = param {
+            query = param.bind_sqlite(query);
+        }
+    }
+    query
 }

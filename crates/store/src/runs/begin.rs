@@ -6,7 +6,8 @@ use std::{
 };
 
 use model::{
-    AutomationId, HarnessId, InputId, InstanceId, RunId, SessionId, Timestamp, TriggerId, WorkerId,
+    AutomationId, HarnessId, InputId, InstanceId, RunId, SeatId, SessionId, Timestamp, TriggerId,
+    WorkerId,
     entity::{Automation, Run, Seat, Session, Trigger},
     harness::Harness,
     outcome::{Failure, FailureKind, Outcome},
@@ -76,13 +77,13 @@ impl Store {
         transact!(self, Scope::System, |tx| {
             let ids: Vec<RunId> = all.iter().map(|one| one.run).collect();
             let mut locked = end::lock_all(tx, &ids).await?;
-            let sessions = read_sessions(tx, &locked).await?;
+            let (sessions, seats) = places(tx, &locked).await?;
             let mut begun = HashMap::with_capacity(all.len());
             let mut ready = Vec::with_capacity(all.len());
             for id in ids {
                 let found = locked.runs.remove(&id).and_then(|run| {
                     let session = sessions.get(&run.session_id?)?.clone();
-                    let seat = locked.seats.get(&run.seat_id?)?.clone();
+                    let seat = seats.get(&run.seat_id?)?.clone();
                     Some((run, session, seat))
                 });
                 let Some((run, session, seat)) = found else {
@@ -327,9 +328,17 @@ impl About {
     }
 }
 
-async fn read_sessions(tx: &mut Tx, locked: &Locked) -> Result<HashMap<SessionId, Session>, Error> {
-    let ids = locked.runs.values().filter_map(|run| run.session_id);
-    by_id(tx, sql!("sessions/by_ids"), ids.collect(), rows::session).await
+/// Reads the sessions and the seats of runs.
+async fn places(
+    tx: &mut Tx,
+    locked: &Locked,
+) -> Result<(HashMap<SessionId, Session>, HashMap<SeatId, Seat>), Error> {
+    let runs = locked.runs.values();
+    let sessions = runs.clone().filter_map(|run| run.session_id).collect();
+    let seats = runs.filter_map(|run| run.seat_id).collect();
+    let sessions = by_id(tx, sql!("sessions/by_ids"), sessions, rows::session).await?;
+    let seats = by_id(tx, sql!("seats/by_ids"), seats, rows::seat).await?;
+    Ok((sessions, seats))
 }
 
 /// Reads rows of ids, each under its id.

@@ -9,7 +9,7 @@ use std::{
 use model::{
     AutomationId, RunId, SeatId, Timestamp, WorkerId,
     automation::AutomationState,
-    entity::{Automation, Run, Seat},
+    entity::{Automation, Run},
     lifecycle::Lifecycle,
     limits,
     outcome::{NextAttempt, Outcome, Sequel, StopReason, consecutive_failures, sequel},
@@ -125,7 +125,6 @@ pub(super) async fn cancel_reason(tx: &mut Tx, run: &Run) -> Result<Option<Strin
 pub(super) struct Locked {
     pub(super) runs: HashMap<RunId, Run>,
     pub(super) automations: HashMap<AutomationId, Automation>,
-    pub(super) seats: HashMap<SeatId, Seat>,
 }
 
 /// Locks the automations and the seats of runs, in that order and each by id, and reads the runs. What
@@ -139,7 +138,7 @@ pub(super) async fn lock_all(tx: &mut Tx, runs: &[RunId]) -> Result<Locked, Erro
         seats.extend(row.optional::<SeatId>("seat_id")?);
     }
     let automations = automations::lock_all(tx, &automations).await?;
-    let seats = lock_seats(tx, &seats).await?;
+    lock_seats(tx, &seats).await?;
     let mut found = HashMap::with_capacity(runs.len());
     for row in tx.fetch_rows(sql!("runs/by_ids"), ids, &[]).await? {
         let run = rows::run(&row)?;
@@ -153,7 +152,6 @@ pub(super) async fn lock_all(tx: &mut Tx, runs: &[RunId]) -> Result<Locked, Erro
             .into_iter()
             .map(|(id, automation)| Ok((id, automation?)))
             .collect::<Result<_, Error>>()?,
-        seats,
     })
 }
 

@@ -1,6 +1,9 @@
 //! Firing triggers: what is due, and on demand.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    sync::Arc,
+};
 
 use model::{
     AutomationId, TenantId, Timestamp, TriggerId,
@@ -96,6 +99,8 @@ impl Store {
         fired: &mut Fired,
     ) -> Result<(), Error> {
         let mut owing = Vec::with_capacity(triggers.len());
+        // Many are written alike, and working one out takes longer than looking for it.
+        let mut schedules: HashMap<&Spec, Arc<Schedule>> = HashMap::new();
         for trigger in triggers {
             let owner = trigger.automation_id;
             let (Some(scheduled_for), Some(fire_at)) =
@@ -106,8 +111,13 @@ impl Store {
             let Some(automation) = automations.get(&owner) else {
                 continue;
             };
-            match automations::schedule(trigger.id, &trigger.spec) {
+            let schedule = match schedules.get(&trigger.spec) {
+                Some(schedule) => Ok(Arc::clone(schedule)),
+                None => automations::schedule(trigger.id, &trigger.spec).map(Arc::new),
+            };
+            match schedule {
                 Ok(schedule) => {
+                    schedules.insert(&trigger.spec, Arc::clone(&schedule));
                     let cursor = occurrence::Due {
                         scheduled_for,
                         fire_at,
@@ -228,7 +238,7 @@ impl Store {
 struct Owing<'a> {
     trigger: &'a Trigger,
     scheduled_for: Timestamp,
-    schedule: Schedule,
+    schedule: Arc<Schedule>,
     plan: occurrence::Plan,
 }
 

@@ -7,7 +7,6 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use model::{
     AutomationId, InputId, RunId, SeatId, SessionId, TenantId, Timestamp, TriggerId,
-    entity::Seat,
     lifecycle::{Lifecycle, Refused},
     run::{Origin, RunStatus},
     session::{Admission, SessionState},
@@ -18,7 +17,6 @@ use crate::{
     Error,
     database::{Param, Tx},
     journal::Journal,
-    rows,
     store::Store,
 };
 
@@ -61,20 +59,12 @@ impl SeatStanding {
     };
 }
 
-/// Locks seats, by id, and reads them. Those that are gone are left out.
-pub(crate) async fn lock_seats(
-    tx: &mut Tx,
-    seats: &BTreeSet<SeatId>,
-) -> Result<HashMap<SeatId, Seat>, Error> {
+/// Locks seats, by id.
+pub(crate) async fn lock_seats(tx: &mut Tx, seats: &BTreeSet<SeatId>) -> Result<(), Error> {
     let rows = seats.iter().map(|seat| params![*seat]).collect();
-    let locked = tx
-        .fetch_rows(sql_by_dialect!("seats/lock"), rows, &[])
+    tx.fetch_rows(sql_by_dialect!("seats/lock"), rows, &[])
         .await?;
-    let mut found = HashMap::with_capacity(locked.len());
-    for row in &locked {
-        found.insert(row.get("id")?, rows::seat(row)?);
-    }
-    Ok(found)
+    Ok(())
 }
 
 /// Says how seats stand. They are locked.

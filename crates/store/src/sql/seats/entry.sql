@@ -1,6 +1,6 @@
--- Reads the seats of sessions that take the inputs that name none.
+-- Finds the seats of sessions that take the inputs that name none.
 -- Each row: $1 session
 with item (id) as (values ($1))
-select id, tenant_id, session_id, role, harness_id, is_entry, instance_id, acp_session_id, turns, settings, updated_at
+select id, tenant_id, session_id
 from agent_definitions
 where is_entry and session_id in (select id from item)

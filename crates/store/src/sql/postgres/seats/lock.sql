@@ -1,7 +1,7 @@
--- Reads seats and locks their rows, by id: every insert, end, pause and resume does so first.
+-- Locks the rows of seats, by id: every insert, end, pause and resume does so first.
 -- Each row: $1 seat
 with item (id) as (values ($1))
-select id, tenant_id, session_id, role, harness_id, is_entry, instance_id, acp_session_id, turns, settings, updated_at
+select id, session_id
 from agent_definitions
 where id in (select id from item)
 order by id

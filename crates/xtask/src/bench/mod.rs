@@ -1,0 +1,5 @@
+//! Benchmarks.
+
+mod due;
+mod throughput;
+mod world;

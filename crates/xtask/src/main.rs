@@ -1,0 +1,5 @@
+//! Tasks of the repository: `cargo xtask bench`.
+
+mod bench;
+
+fn main() {}
