@@ -3,13 +3,14 @@
 use std::{path::PathBuf, sync::Arc};
 
 use agent::GuardProgram;
+use config::Config;
 use daemon::Settings;
 use model::{Clock, Entropy, InstanceId};
 use service::Service;
 use store::{Location, Store};
 
 use crate::{
-    args::Global,
+    configuration,
     data_folder::DataFolder,
     engine, environment,
     failure::{Exit, Failure},
@@ -40,37 +41,30 @@ pub(crate) struct App {
 
 impl App {
     /// Opens the data folder and the database, and makes what is not there.
-    pub(crate) async fn open(global: &Global, output: Output) -> Result<Self, Failure> {
-        let path = match &global.data {
-            Some(path) => path.clone(),
-            None => environment::default_data_folder().ok_or_else(|| {
-                let message = "find a data folder: HOME is not set";
-                Failure::message(Exit::Environment, message).with_hint("name one with --data")
-            })?,
-        };
+    pub(crate) async fn open(config: &Config, output: Output) -> Result<Self, Failure> {
+        let path = configuration::data_folder(config).ok_or_else(|| {
+            let message = "find a data folder: HOME is not set";
+            Failure::message(Exit::Environment, message).with_hint("name one with --data")
+        })?;
         let folder = DataFolder::open(&path)?;
-        let location = match &global.database {
-            Some(address) => address.parse().map_err(store::OpenError::from)?,
-            None => Location::SqliteFile(folder.database()),
-        };
-        Self::open_at(folder, &location, global, output).await
+        let named = configuration::location(config)
+            .map_err(|problem| Failure::new(Exit::Usage, problem))?;
+        let location = named.unwrap_or_else(|| Location::SqliteFile(folder.database()));
+        Self::open_at(folder, &location, config, output).await
     }
 
     /// Opens a data folder with a database that is named.
     pub(crate) async fn open_at(
         folder: DataFolder,
         location: &Location,
-        global: &Global,
+        config: &Config,
         output: Output,
     ) -> Result<Self, Failure> {
-        let settings = global.knobs.settings()?;
+        let settings = configuration::settings(config);
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let entropy: Arc<dyn Entropy> = Arc::new(OsEntropy);
         let program = this_program()?;
-        let guard = GuardProgram {
-            program: program.clone(),
-            args: vec![engine::GUARD.into()],
-        };
+        let guard = guard_program()?;
         let instance = folder.instance(&*clock, &*entropy)?;
         let database = store::open(location).await?;
         let store = Store::new(database, Arc::clone(&entropy), folder.sessions());
@@ -120,6 +114,14 @@ impl App {
     pub(crate) async fn poke(&self) -> Poked {
         poke::poke(self.folder.path()).await
     }
+}
+
+/// What guards are started by: this program.
+pub(crate) fn guard_program() -> Result<GuardProgram, Failure> {
+    Ok(GuardProgram {
+        program: this_program()?,
+        args: vec![engine::GUARD.into()],
+    })
 }
 
 /// The path of this program, which guards and the demonstration agent are started by.

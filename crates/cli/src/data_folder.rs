@@ -16,6 +16,12 @@ use model::{Clock, Entropy, InstanceId};
 
 use crate::failure::{Exit, Failure};
 
+/// The database's name in the folder.
+pub(crate) const DATABASE: &str = "matins.db";
+
+/// The name of the file that whoever serves the folder holds; its content is the process id.
+pub(crate) const SERVE_LOCK: &str = "serve.lock";
+
 /// A data folder that is there.
 #[derive(Debug, Clone)]
 pub(crate) struct DataFolder {
@@ -36,6 +42,12 @@ impl DataFolder {
         Ok(Self { path })
     }
 
+    /// Looks for a folder; none is made.
+    pub(crate) fn look(path: &Path) -> io::Result<Self> {
+        let path = fs::canonicalize(path)?;
+        Ok(Self { path })
+    }
+
     /// Where it is, absolute.
     pub(crate) fn path(&self) -> &Path {
         &self.path
@@ -43,7 +55,7 @@ impl DataFolder {
 
     /// The database, unless another one is named.
     pub(crate) fn database(&self) -> PathBuf {
-        self.path.join("matins.db")
+        self.path.join(DATABASE)
     }
 
     /// Where sessions that were given no working directory have one.
@@ -80,9 +92,24 @@ impl DataFolder {
         })
     }
 
+    /// Who this instance is, where that was ever said.
+    pub(crate) fn instance_that_is_there(&self) -> Result<Option<InstanceId>, Failure> {
+        let path = self.path.join("instance.id");
+        let what = || format!("read the file {}", path.display());
+        match fs::read_to_string(&path) {
+            Ok(text) => {
+                let id = text.trim().parse();
+                id.map(Some)
+                    .map_err(|error| Failure::environment(what(), error))
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Failure::environment(what(), error)),
+        }
+    }
+
     /// Takes the folder for whoever serves it, until the lock is dropped.
     pub(crate) fn lock(&self) -> Result<ServeLock, Failure> {
-        let path = self.path.join("serve.lock");
+        let path = self.path.join(SERVE_LOCK);
         let failed =
             |source| Failure::environment(format!("use the file {}", path.display()), source);
         let mut file = OpenOptions::new()

@@ -1,42 +1,43 @@
-//! Every name that is read from the environment, and the one place that reads it.
+//! The one place that reads the environment. The names of settings are declared in `config`.
 
-use std::{collections::BTreeMap, path::PathBuf};
-
-/// The data folder.
-pub(crate) const DATA: &str = "MATINS_DATA";
-/// The database's address.
-pub(crate) const DATABASE: &str = "MATINS_DATABASE";
-/// What is logged: directives of `tracing-subscriber`, such as `info` or `daemon=debug`.
-pub(crate) const LOG: &str = "MATINS_LOG";
-/// How many turns run at once.
-pub(crate) const WORKERS: &str = "MATINS_WORKERS";
-/// The longest sleep of the scheduler, in seconds.
-pub(crate) const TICK_SECONDS: &str = "MATINS_TICK_SECONDS";
-/// The period of heartbeats, in seconds.
-pub(crate) const HEARTBEAT_SECONDS: &str = "MATINS_HEARTBEAT_SECONDS";
-/// The age at which a heartbeat is stale, in seconds.
-pub(crate) const HEARTBEAT_STALE: &str = "MATINS_HEARTBEAT_STALE";
-/// The period of the watchdog, in seconds.
-pub(crate) const WATCHDOG_SECONDS: &str = "MATINS_WATCHDOG_SECONDS";
-/// How long running turns may take to end when the server stops, in seconds.
-pub(crate) const STOP_SECONDS: &str = "MATINS_STOP_SECONDS";
+use std::{collections::BTreeMap, ffi::OsString, path::PathBuf};
 
 /// Where the data folder is unless somebody says so: `$XDG_DATA_HOME/matins`, else
 /// `~/.local/share/matins` (XDG base directory specification; a relative value counts as unset).
 pub(crate) fn default_data_folder() -> Option<PathBuf> {
-    let absolute = |name| {
-        variable(name)
-            .map(PathBuf::from)
-            .filter(|path| path.is_absolute())
-    };
-    let base = absolute("XDG_DATA_HOME")
-        .or_else(|| absolute("HOME").map(|home| home.join(".local/share")))?;
+    let base =
+        absolute("XDG_DATA_HOME").or_else(|| home().map(|home| home.join(".local/share")))?;
     Some(base.join("matins"))
 }
 
-/// The directives for what is logged, where they are set.
-pub(crate) fn log_directives() -> Option<String> {
-    variable(LOG).and_then(|value| value.into_string().ok())
+/// Where the configuration file is unless somebody says so: `$XDG_CONFIG_HOME/matins/config.toml`, else
+/// `~/.config/matins/config.toml`.
+pub(crate) fn default_config_file() -> Option<PathBuf> {
+    let base = absolute("XDG_CONFIG_HOME").or_else(|| home().map(|home| home.join(".config")))?;
+    Some(base.join("matins/config.toml"))
+}
+
+/// The configuration file, where the environment names one.
+pub(crate) fn config_file() -> Option<PathBuf> {
+    variable(config::CONFIG_FILE).map(PathBuf::from)
+}
+
+/// The home directory.
+pub(crate) fn home() -> Option<PathBuf> {
+    absolute("HOME")
+}
+
+/// Where programs are looked for.
+pub(crate) fn search_path() -> OsString {
+    variable("PATH").unwrap_or_default()
+}
+
+/// The variables that are this program's by their names.
+pub(crate) fn own() -> BTreeMap<String, OsString> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))
+        .filter(|(name, _)| name.starts_with("MATINS_"))
+        .collect()
 }
 
 /// The whole environment, from which harnesses may pass variables on. What is not UTF-8 is left out.
@@ -46,10 +47,16 @@ pub(crate) fn for_agents() -> BTreeMap<String, String> {
         .collect()
 }
 
+fn absolute(name: &str) -> Option<PathBuf> {
+    variable(name)
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute())
+}
+
 #[expect(
     clippy::disallowed_methods,
     reason = "the one reader of the environment"
 )]
-fn variable(name: &str) -> Option<std::ffi::OsString> {
+fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }

@@ -10,8 +10,8 @@ use crate::output::{Output, OutputError};
 pub(crate) const EXIT_CODES: &str = "\
 Exit codes:
     0  it was done
-    1  it failed: an agent could not be started, or an unexpected error
-    2  the command line, or a value in it, cannot be taken
+    1  it failed: an agent could not be started, the doctor found a problem, or an unexpected error
+    2  the command line, the configuration, or a value in them, cannot be taken
     3  there is no such thing
     4  its state or its name does not allow it, or a policy skipped it
     5  the turn did not succeed
@@ -113,6 +113,16 @@ impl Failure {
         self
     }
 
+    /// What went wrong, with all that is behind it.
+    pub(crate) fn told(&self) -> String {
+        format!("failed to {:#}", self.error)
+    }
+
+    /// What a person can do about it.
+    pub(crate) fn hint(&self) -> Option<&str> {
+        self.hint.as_deref()
+    }
+
     /// How the command ends for it.
     pub(crate) const fn exit(&self) -> Exit {
         self.exit
@@ -128,7 +138,7 @@ impl Failure {
         {
             return Exit::Done;
         }
-        let message = format!("failed to {:#}", self.error);
+        let message = self.told();
         if output.json {
             let body = json!({
                 "error": { "kind": self.exit.word(), "message": message, "hint": self.hint }

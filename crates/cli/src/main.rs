@@ -7,8 +7,10 @@
 mod app;
 mod args;
 mod commands;
+mod configuration;
 mod data_folder;
 mod demo_agent;
+mod doctor;
 mod engine;
 mod environment;
 mod failure;
@@ -23,10 +25,12 @@ mod system;
 use std::process::ExitCode;
 
 use clap::Parser;
+use config::Config;
 
 use crate::{
     app::App,
-    args::{Cli, Command},
+    args::{Cli, Command, Global, OnStore},
+    configuration::Loaded,
     failure::{Exit, Failure},
     output::Output,
 };
@@ -54,8 +58,10 @@ fn refused(error: &clap::Error) -> ExitCode {
     let json = std::env::args_os().any(|argument| argument == "--json");
     if json && error.use_stderr() {
         let text = error.render().to_string();
-        let message = text.trim().trim_start_matches("error: ");
-        let failure = Failure::message(Exit::Usage, message);
+        let text = text.trim().trim_start_matches("error: ");
+        let (wrong, usage) = text.split_once("\n\n").unwrap_or((text, ""));
+        let failure = Failure::message(Exit::Usage, format!("take the command line: {wrong}"))
+            .with_hint(usage.trim());
         return failure.report(Output { json }).into();
     }
     error.print().ok();
@@ -63,36 +69,59 @@ fn refused(error: &clap::Error) -> ExitCode {
 }
 
 fn run(cli: Cli, output: Output) -> Result<Exit, Failure> {
-    if let Command::DemoAgent(args) = cli.command {
-        demo_agent::run(args).map_err(|error| Failure::new(Exit::Failed, error))?;
-        return Ok(Exit::Done);
+    let Cli { global, command } = cli;
+    match command {
+        Command::Demo(args) => {
+            let config = configured(&global, "warn")?;
+            within_runtime(commands::demo::run(args, &config, output))
+        }
+        Command::OnStore(command) => {
+            let default = match command {
+                OnStore::Serve(_) => "info",
+                _ => "warn",
+            };
+            let config = configured(&global, default)?;
+            within_runtime(on_store(command, &config, output))
+        }
+        Command::Config(args) => commands::config::run(args, &global, output),
+        Command::Doctor(args) => within_runtime(commands::doctor::run(args, &global, output)),
+        Command::Completions(args) => commands::completions::run(&args, output),
+        Command::Man(args) => commands::man::run(args, output),
+        Command::DemoAgent(args) => {
+            demo_agent::run(args).map_err(|error| Failure::new(Exit::Failed, error))?;
+            Ok(Exit::Done)
+        }
     }
-    logging::start(match cli.command {
-        Command::Serve(_) => "info",
-        _ => "warn",
-    })?;
+}
+
+/// The configuration; from then on logs are written as it says.
+fn configured(global: &Global, default_log: &str) -> Result<Config, Failure> {
+    let Loaded {
+        config, unknown, ..
+    } = Loaded::of(global)?.accepted()?;
+    logging::start(&config, default_log)?;
+    configuration::warn_of(&unknown);
+    Ok(config)
+}
+
+fn within_runtime(command: impl Future<Output = Result<Exit, Failure>>) -> Result<Exit, Failure> {
     let runtime = tokio::runtime::Runtime::new()
         .map_err(|source| Failure::environment("start the runtime", source))?;
-    let exit = runtime.block_on(command(cli, output));
+    let exit = runtime.block_on(command);
     // A read of standard input that is still under way must not keep the process.
     runtime.shutdown_background();
     exit
 }
 
-async fn command(cli: Cli, output: Output) -> Result<Exit, Failure> {
-    let Cli { global, command } = cli;
-    if let Command::Demo(args) = command {
-        return commands::demo::run(args, &global, output).await;
-    }
-    let app = App::open(&global, output).await?;
+async fn on_store(command: OnStore, config: &Config, output: Output) -> Result<Exit, Failure> {
+    let app = App::open(config, output).await?;
     let database = app.store.database().clone();
     let exit = match command {
-        Command::Serve(args) => commands::serve::run(args, app).await,
-        Command::Harness(args) => commands::harness::run(args, &app).await,
-        Command::Automation(args) => commands::automation::run(args, &app).await,
-        Command::Session(args) => commands::session::run(args, &app).await,
-        Command::Run(args) => commands::run::run(args, &app).await,
-        Command::Demo(_) | Command::DemoAgent(_) => Ok(Exit::Done),
+        OnStore::Serve(_) => commands::serve::run(app).await,
+        OnStore::Harness(args) => commands::harness::run(args, &app).await,
+        OnStore::Automation(args) => commands::automation::run(args, &app).await,
+        OnStore::Session(args) => commands::session::run(args, &app).await,
+        OnStore::Run(args) => commands::run::run(args, &app).await,
     };
     // Folds SQLite's log into its file, so that a copy of that one file is a whole backup.
     database.close().await;

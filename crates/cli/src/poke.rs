@@ -66,14 +66,36 @@ impl Address {
     }
 }
 
+/// What was answered to a poke.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    /// Whoever serves the folder looks now.
+    Ok,
+    /// Somebody listens and gives no answer, or a wrong one.
+    Silence,
+    /// Nobody listens.
+    Nobody,
+}
+
 /// Tells whoever serves `folder` to look.
 pub(crate) async fn poke(folder: &Path) -> Poked {
+    match ask(folder).await {
+        Answer::Nobody => return Poked::NobodyServes,
+        Answer::Ok => {}
+        // Somebody listens; it finds the change by itself within a tick.
+        Answer::Silence => tracing::warn!("whoever serves the folder gave no answer"),
+    }
+    Poked::Woken
+}
+
+/// Pokes whoever serves `folder`, and gives the answer.
+pub(crate) async fn ask(folder: &Path) -> Answer {
     let connected = async {
         let address = Address::of(folder)?;
         UnixStream::connect(&address.path).await
     };
     let Ok(mut stream) = connected.await else {
-        return Poked::NobodyServes;
+        return Answer::Nobody;
     };
     let asked = timeout(PATIENCE, async {
         stream.write_all(format!("{WAKE}\n").as_bytes()).await?;
@@ -82,11 +104,12 @@ pub(crate) async fn poke(folder: &Path) -> Poked {
         io::Result::Ok(answer)
     });
     match asked.await {
-        Ok(Ok(answer)) if answer.trim_end() == OK => {}
-        // Somebody listens; it finds the change by itself within a tick.
-        answer => tracing::warn!(?answer, "whoever serves the folder gave no answer"),
+        Ok(Ok(answer)) if answer.trim_end() == OK => Answer::Ok,
+        answer => {
+            tracing::debug!(?answer, "a poke was not answered as it should be");
+            Answer::Silence
+        }
     }
-    Poked::Woken
 }
 
 /// Listens for pokes until it is dropped.

@@ -26,12 +26,12 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            workers: 4,
+            workers: limits::WORKERS,
             tick: limits::TICK,
             heartbeat: limits::HEARTBEAT,
             heartbeat_stale: limits::HEARTBEAT_STALE,
             watchdog: limits::WATCHDOG,
-            stop_deadline: Duration::from_secs(30),
+            stop_deadline: limits::STOP_DEADLINE,
         }
     }
 }

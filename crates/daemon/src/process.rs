@@ -6,7 +6,7 @@ use model::WorkerId;
 
 /// Whether `worker` was a process of the same machine as `own` that is gone. A process id that was
 /// given to another process since counts as alive: the stale heartbeat tells in the end.
-pub(crate) fn is_gone(worker: &WorkerId, own: &WorkerId) -> bool {
+pub fn is_gone(worker: &WorkerId, own: &WorkerId) -> bool {
     let (Some((host, pid)), Some((own_host, own_pid))) = (parts(worker), parts(own)) else {
         return false;
     };

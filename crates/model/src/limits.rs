@@ -11,6 +11,15 @@ pub const OCCURRENCES_PER_FIRE: usize = 100;
 /// How many due triggers one transaction takes at the most.
 pub const TRIGGERS_PER_FIRE: u32 = 2000;
 
+/// How many turns run at once by default.
+pub const WORKERS: u32 = 4;
+
+/// How long running turns may take to end when a server stops, by default.
+pub const STOP_DEADLINE: Duration = Duration::from_secs(30);
+
+/// How many heartbeats must fit into the age at which one is stale.
+pub const BEATS_BEFORE_STALE: u32 = 3;
+
 /// The default period of a running run's heartbeat.
 pub const HEARTBEAT: Duration = Duration::from_secs(20);
 
@@ -42,7 +51,7 @@ pub const ANSWER_BYTES: usize = 4 << 20;
 /// How many updates of one turn (tool calls, plans) the transcript keeps at the most.
 pub const UPDATES_PER_TURN: usize = 10_000;
 
-const _: () = assert!(HEARTBEAT.as_secs() * 3 <= HEARTBEAT_STALE.as_secs());
+const _: () = assert!(HEARTBEAT.as_secs() * BEATS_BEFORE_STALE as u64 <= HEARTBEAT_STALE.as_secs());
 const _: () = assert!(LEASE_MARGIN.as_secs() * 3 <= HEARTBEAT_STALE.as_secs());
 const _: () = assert!(SLEEP_SLICE.as_millis() <= TICK.as_millis());
 const _: () = assert!(TICK.as_secs() <= FIRE_GRACE.as_secs());

@@ -4,8 +4,22 @@ use model::{InstanceId, TenantId, Timestamp};
 
 use crate::{
     Error, Scope,
+    database::Row,
     store::{Store, transact},
 };
+
+/// An instance that is not gone, and what waits for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InstanceStanding {
+    /// Its id.
+    pub id: InstanceId,
+    /// Its name.
+    pub name: String,
+    /// When a command or a server last used it.
+    pub last_seen_at: Option<Timestamp>,
+    /// How many queued runs wait for it, because their memory lies there.
+    pub waiting: i64,
+}
 
 impl Store {
     /// Gives the id of the tenant called `name`, and makes it where there is none.
@@ -36,5 +50,22 @@ impl Store {
             .await?;
             Ok(())
         })
+    }
+
+    /// Lists the instances by name, each with how many queued runs wait for it.
+    pub async fn instances(&self, scope: Scope) -> Result<Vec<InstanceStanding>, Error> {
+        let mut tx = self.db.read(scope).await?;
+        let found = tx
+            .fetch_all(sql!("instances/waiting"), params![scope.tenant()])
+            .await?;
+        let instance = |row: &Row| {
+            Ok(InstanceStanding {
+                id: row.get("id")?,
+                name: row.get("name")?,
+                last_seen_at: row.optional("last_seen_at")?,
+                waiting: row.get("waiting")?,
+            })
+        };
+        found.iter().map(instance).collect()
     }
 }

@@ -2,6 +2,7 @@
 
 use std::{collections::HashSet, path::PathBuf, time::Duration};
 
+use config::Config;
 use model::{
     RunId, SessionId, Timestamp,
     automation::AutomationState,
@@ -17,7 +18,6 @@ use tokio::time::sleep;
 
 use crate::{
     app::App,
-    args::Global,
     data_folder::DataFolder,
     engine::Server,
     failure::{Exit, Failure},
@@ -59,11 +59,11 @@ fn positive(text: &str) -> Result<usize, String> {
     }
 }
 
-pub(crate) async fn run(args: Args, global: &Global, output: Output) -> Result<Exit, Failure> {
+pub(crate) async fn run(args: Args, config: &Config, output: Output) -> Result<Exit, Failure> {
     let folder = DataFolder::open(&args.dir)?;
     // Nothing but this folder is touched, whatever database is named for other commands.
     let location = Location::SqliteFile(folder.database());
-    let mut app = App::open_at(folder, &location, global, output).await?;
+    let mut app = App::open_at(folder, &location, config, output).await?;
     app.settings.stop_deadline = STOP_DEADLINE;
     let mut signals = Signals::listen()?;
     let server_lock = Server::start(&app)?;

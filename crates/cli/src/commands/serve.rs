@@ -1,7 +1,5 @@
 //! `matins serve`: the loops that make everything happen on time.
 
-use std::time::Duration;
-
 use model::run::RunStatus;
 use serde_json::json;
 use service::RunQuery;
@@ -9,7 +7,6 @@ use service::RunQuery;
 use crate::{
     app::App,
     engine::Server,
-    environment,
     failure::{Exit, Failure},
     output::{BOLD, paint},
     signals::Signals,
@@ -20,15 +17,9 @@ const NAMED_RUNS: u32 = 100;
 
 /// Run automations on time, until SIGTERM or Ctrl-C
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
-    /// How long running turns may take to end when the server stops
-    #[arg(long, env = environment::STOP_SECONDS, value_name = "N", default_value_t = 30,
-          value_parser = clap::value_parser!(u64).range(0..=86_400))]
-    stop_seconds: u64,
-}
+pub(crate) struct Args {}
 
-pub(crate) async fn run(args: Args, mut app: App) -> Result<Exit, Failure> {
-    app.settings.stop_deadline = Duration::from_secs(args.stop_seconds);
+pub(crate) async fn run(app: App) -> Result<Exit, Failure> {
     let mut signals = Signals::listen()?;
     let server = Server::start(&app)?;
     if let Err(failure) = greet(&app).await {

@@ -4,9 +4,12 @@
 
 mod alone;
 mod automations;
+mod configuration;
 mod crashes;
 mod demo;
+mod doctor;
 mod harnesses;
 mod serving;
+mod shells;
 mod usage;
 mod world;

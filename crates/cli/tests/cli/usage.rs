@@ -34,6 +34,14 @@ fn every_command_has_help() {
         "run",
         "run list",
         "run show",
+        "config",
+        "config show",
+        "config path",
+        "config check",
+        "config reference",
+        "doctor",
+        "completions",
+        "man",
     ];
     for command in commands {
         let args: Vec<_> = command.split_whitespace().chain(["--help"]).collect();
@@ -204,17 +212,20 @@ const BAD_INPUT: &[(&[&str], i32, &[&str])] = &[
     (
         &["harness", "list", "--heartbeat-seconds", "100"],
         2,
-        &["--heartbeat-seconds 100", "--heartbeat-stale 180"],
+        &[
+            "--heartbeat-seconds 100",
+            "heartbeat.stale_seconds = 180 (default)",
+        ],
     ),
     (
         &["harness", "list", "--workers", "0"],
         2,
-        &["--workers", "1..=1000"],
+        &["--workers 0", "from 1 to 1000"],
     ),
     (
         &["harness", "list", "--database", "mysql://x"],
-        6,
-        &["\"mysql\"", "sqlite:"],
+        2,
+        &["--database", "\"mysql\"", "sqlite:"],
     ),
     (&["demo", "--turns", "0"], 2, &["--turns", "from 1"]),
 ];
@@ -253,7 +264,32 @@ fn knobs_of_the_environment_are_named_where_they_are_refused() {
         let output = command.env(name, value).output().unwrap();
         let told = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{told}");
-        assert!(told.contains(value), "{told}");
+        assert!(told.contains(&format!("{name}={value}")), "{told}");
+    }
+}
+
+#[test]
+fn with_json_a_command_line_that_cannot_be_taken_is_told_in_json() {
+    let world = World::new();
+    for (args, says) in [
+        (&["sing", "--json"][..], "'sing'"),
+        (&["--json", "harness", "list", "--loud"], "'--loud'"),
+        (
+            &["harness", "list", "--log-format", "xml", "--json"],
+            "'xml'",
+        ),
+    ] {
+        let refused = world.run(args);
+        assert_eq!(refused.code, 2, "{refused:#?}");
+        assert_eq!(refused.stdout, "");
+        let told: Value = serde_json::from_str(&refused.stderr).unwrap();
+        assert_eq!(told["error"]["kind"], "invalid");
+        let message = told["error"]["message"].as_str().unwrap();
+        assert!(
+            message.starts_with("failed to take the command line: "),
+            "{message}"
+        );
+        assert!(message.contains(says), "{message}");
     }
 }
 

@@ -1,8 +1,11 @@
 //! Opening a database: looking before touching, then bringing it to this version.
 //!
-//! What is not an intact Matins database of a known version is refused with its reason and left
-//! byte for byte as it was.
+//! What is not a Matins database of a known version is refused with its reason and left byte for byte as
+//! it was, and so is one that is damaged, as far as a glance can tell: opening must not take longer the
+//! more a database holds. [`examine`] looks at all of it.
 
+mod examine;
+mod intact;
 mod location;
 mod migrations;
 mod postgres;
@@ -10,6 +13,7 @@ mod sqlite;
 
 use std::path::PathBuf;
 
+pub use examine::{Examined, examine, open_to_read};
 pub use location::{InvalidLocation, Location};
 
 use crate::database::{Database, Error};

@@ -5,7 +5,7 @@ use sqlx::{
     postgres::{PgConnectOptions, PgPoolOptions},
 };
 
-use super::{OpenError, migrations};
+use super::{Examined, OpenError, migrations};
 use crate::database::{
     Database, Error, PATIENCE, POSTGRES_CONNECTIONS, PREPARED_STATEMENTS, Pools,
 };
@@ -16,7 +16,53 @@ const NEEDED: i64 = 14_00_00;
 const MIGRATION_LOCK: i64 = 0x6d61_7469_6e73;
 
 pub(super) async fn open(options: &PgConnectOptions) -> Result<Database, OpenError> {
-    let options = options
+    let options = configured(options);
+    let mut connection = PgConnection::connect_with(&options)
+        .await
+        .map_err(failed("connect"))?;
+    check_server(&mut connection).await?;
+    migrate(&mut connection).await?;
+    connection.close().await.map_err(failed("disconnect"))?;
+    Ok(database(options))
+}
+
+/// Looks at the server and at the schema's version.
+pub(super) async fn examine(options: &PgConnectOptions) -> Result<Examined, OpenError> {
+    let mut connection = PgConnection::connect_with(&reading(options))
+        .await
+        .map_err(failed("connect"))?;
+    let found = check_server(&mut connection).await?;
+    let mut transaction = connection
+        .begin_with("begin; set local matins.scope = 'system'")
+        .await
+        .map_err(failed("read the version of the schema"))?;
+    let version = version(&mut transaction).await?;
+    drop(transaction);
+    let bytes: i64 = sqlx::query_scalar("select pg_database_size(current_database())")
+        .fetch_one(&mut connection)
+        .await
+        .map_err(failed("ask for the database's size"))?;
+    connection.close().await.map_err(failed("disconnect"))?;
+    Ok(Examined::new("PostgreSQL", &found, version, bytes))
+}
+
+/// Opens a database whose every transaction only reads.
+pub(super) async fn open_to_read(options: &PgConnectOptions) -> Result<Database, OpenError> {
+    let options = reading(options);
+    let mut connection = PgConnection::connect_with(&options)
+        .await
+        .map_err(failed("connect"))?;
+    check_server(&mut connection).await?;
+    connection.close().await.map_err(failed("disconnect"))?;
+    Ok(database(options))
+}
+
+fn reading(options: &PgConnectOptions) -> PgConnectOptions {
+    configured(options).options([("default_transaction_read_only", "on")])
+}
+
+fn configured(options: &PgConnectOptions) -> PgConnectOptions {
+    options
         .clone()
         .application_name("matins")
         .statement_cache_capacity(PREPARED_STATEMENTS)
@@ -27,22 +73,20 @@ pub(super) async fn open(options: &PgConnectOptions) -> Result<Database, OpenErr
             // Nor does a statement wait for ever: a loop that hangs fires nothing.
             ("lock_timeout", "30s"),
             ("statement_timeout", "60s"),
-        ]);
-    let mut connection = PgConnection::connect_with(&options)
-        .await
-        .map_err(failed("connect"))?;
-    check_server(&mut connection).await?;
-    migrate(&mut connection).await?;
-    connection.close().await.map_err(failed("disconnect"))?;
+        ])
+}
+
+fn database(options: PgConnectOptions) -> Database {
     let pool = PgPoolOptions::new()
         .max_connections(POSTGRES_CONNECTIONS)
         .acquire_timeout(PATIENCE)
         .test_before_acquire(false)
         .connect_lazy_with(options);
-    Ok(Database::new(Pools::Postgres(pool)))
+    Database::new(Pools::Postgres(pool))
 }
 
-async fn check_server(connection: &mut PgConnection) -> Result<(), OpenError> {
+/// Refuses a server that is too old and a role that stands too high. Gives the server's version.
+async fn check_server(connection: &mut PgConnection) -> Result<String, OpenError> {
     let row = sqlx::query(
         "select cast(current_setting('server_version_num') as bigint) as number, \
          current_setting('server_version') as version, cast(rolname as text) as role, \
@@ -71,7 +115,7 @@ async fn check_server(connection: &mut PgConnection) -> Result<(), OpenError> {
     if above {
         return Err(OpenError::RoleAboveSecurity { role });
     }
-    Ok(())
+    Ok(version)
 }
 
 /// Applies what is missing, in one transaction under a lock that ends with it.

@@ -8,7 +8,7 @@ use sqlx::{
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
 };
 
-use super::{OpenError, migrations};
+use super::{Examined, OpenError, intact, migrations};
 use crate::database::{
     Database, Error, PATIENCE, PREPARED_STATEMENTS, Pools, SQLITE_READERS, UniqueIndexes,
 };
@@ -113,30 +113,89 @@ fn create_if_missing(path: &Path) -> Result<(), OpenError> {
 /// Through SQLite, not by reading bytes: its side files count, and closing a second descriptor of
 /// the file would drop the locks that other connections of this process hold.
 async fn inspect(path: &Path) -> Result<(), OpenError> {
-    let (stamp, check) = look(path).await.map_err(|error| refusal(path, error))?;
+    let mut file = look(path, false).await?;
+    let refused = |error| refusal(path, error);
+    let stamp = Stamp::read(&mut file).await.map_err(refused)?;
     stamp.accept(path)?;
-    if check == "ok" {
-        Ok(())
-    } else {
-        Err(OpenError::Damaged {
-            path: path.to_owned(),
-            found: check.lines().collect::<Vec<_>>().join(" "),
-        })
-    }
+    let wrong = intact::glance(&mut file).await.map_err(refused)?;
+    file.close().await.map_err(refused)?;
+    damaged(path, wrong)
 }
 
-async fn look(path: &Path) -> Result<(Stamp, String), sqlx::Error> {
+/// Opens a connection that cannot write; of a file that nobody has open, without side files.
+async fn look(path: &Path, quiet: bool) -> Result<SqliteConnection, OpenError> {
     let options = SqliteConnectOptions::new()
         .filename(path)
         .busy_timeout(PATIENCE)
-        .read_only(true);
-    let mut file = options.connect().await?;
-    let stamp = Stamp::read(&mut file).await?;
-    let check = sqlx::query_scalar("pragma quick_check(1)")
-        .fetch_one(&mut file)
-        .await?;
-    file.close().await?;
-    Ok((stamp, check))
+        .read_only(true)
+        .immutable(quiet);
+    options
+        .connect()
+        .await
+        .map_err(|error| refusal(path, error))
+}
+
+fn damaged(path: &Path, wrong: Option<String>) -> Result<(), OpenError> {
+    wrong.map_or(Ok(()), |found| {
+        Err(OpenError::Damaged {
+            path: path.to_owned(),
+            found,
+        })
+    })
+}
+
+/// Looks at every page of the file, where there is one.
+pub(super) async fn examine(path: &Path) -> Result<Option<Examined>, OpenError> {
+    match path.try_exists() {
+        Ok(true) => {}
+        Ok(false) => return Ok(None),
+        Err(source) => {
+            return Err(OpenError::File {
+                path: path.to_owned(),
+                source,
+            });
+        }
+    }
+    let quiet = is_quiet(path);
+    match look_at_all(path, quiet).await {
+        // Somebody began to write meanwhile, so what was read need not fit together.
+        Err(_) if quiet && !is_quiet(path) => look_at_all(path, false).await.map(Some),
+        looked => looked.map(Some),
+    }
+}
+
+/// Whether nobody has the file open: those who do have a log beside it.
+fn is_quiet(path: &Path) -> bool {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    !Path::new(&log).exists()
+}
+
+async fn look_at_all(path: &Path, quiet: bool) -> Result<Examined, OpenError> {
+    let mut file = look(path, quiet).await?;
+    let refused = |error| refusal(path, error);
+    let stamp = Stamp::read(&mut file).await.map_err(refused)?;
+    stamp.accept(path)?;
+    let wrong = intact::whole(&mut file).await.map_err(refused)?;
+    let (found, bytes): (String, i64) = sqlx::query_as(
+        "select sqlite_version(), page_count * page_size from pragma_page_count, pragma_page_size",
+    )
+    .fetch_one(&mut file)
+    .await
+    .map_err(refused)?;
+    file.close().await.map_err(refused)?;
+    damaged(path, wrong)?;
+    Ok(Examined::new("SQLite", &found, stamp.version, bytes))
+}
+
+/// Opens a file to read alone; where nobody has it open, as it is now.
+pub(super) async fn open_to_read(path: &Path) -> Result<Database, OpenError> {
+    let file = options().filename(path).read_only(true);
+    let readers = pool(SQLITE_READERS)
+        .connect_with(file.immutable(is_quiet(path)))
+        .await
+        .map_err(failed("open the file for reading"))?;
+    finish(readers.clone(), readers).await
 }
 
 /// Tells apart why a file could not even be looked at: <https://www.sqlite.org/rescode.html>
@@ -151,7 +210,7 @@ fn refusal(path: &Path, error: sqlx::Error) -> OpenError {
         // CORRUPT
         Some(code) if code & 0xff == 11 => OpenError::Damaged {
             path,
-            found: "SQLite cannot read its schema".to_owned(),
+            found: "SQLite cannot read it".to_owned(),
         },
         _ => failed("look at the file")(error),
     }

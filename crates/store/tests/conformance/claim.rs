@@ -116,6 +116,10 @@ pub(crate) async fn a_run_is_claimed_only_where_its_memory_lies(db: &TestStore) 
     };
     assert_eq!(claim(elsewhere).await.unwrap(), []);
     assert_eq!(stage.status(second).await, Queued, "it waits, visibly");
+    let standing = stage.store.instances(stage.scope()).await.unwrap();
+    let waiting: Vec<_> = standing.iter().map(|it| (it.id, it.waiting)).collect();
+    assert!(waiting.contains(&(stage.instance, 1)), "{waiting:?}");
+    assert!(waiting.contains(&(elsewhere, 0)), "{waiting:?}");
     assert_eq!(claim(stage.instance).await.unwrap().len(), 1);
     // Work without a memory goes on anywhere.
     let fresh = stage.session().await;

@@ -123,6 +123,8 @@ behaviours! {
             many_may_open_at_once,
             an_interrupted_opening_can_be_repeated,
             a_newer_database_is_refused_and_left_alone,
+            a_look_tells_version_and_size_and_changes_nothing,
+            what_is_opened_to_read_cannot_be_written,
             the_database_of_another_application_is_refused_and_left_alone,
         ]
         without_locks: [
@@ -309,6 +311,7 @@ behaviours! {
         opening: [
             a_file_that_is_no_database_is_refused_and_left_alone,
             a_damaged_file_is_refused_and_left_alone,
+            a_large_file_is_looked_at_whole_only_where_somebody_asks,
             an_empty_file_is_a_new_database,
             a_missing_folder_is_named,
             the_file_is_for_its_owner_alone,

@@ -176,6 +176,89 @@ pub(crate) async fn a_damaged_file_is_refused_and_left_alone(db: &TestStore) {
     }
 }
 
+/// A page in the middle of a table, or the root of one.
+async fn page_of(file: &Path, table: &str, which: &str) -> usize {
+    let sql = format!("select {which} from dbstat where name = '{table}'");
+    let mut connection = SqliteConnectOptions::new()
+        .filename(file)
+        .connect()
+        .await
+        .unwrap();
+    let page: i64 = sqlx::query_scalar(AssertSqlSafe(sql))
+        .fetch_one(&mut connection)
+        .await
+        .unwrap();
+    connection.close().await.unwrap();
+    usize::try_from(page).unwrap()
+}
+
+pub(crate) async fn a_large_file_is_looked_at_whole_only_where_somebody_asks(db: &TestStore) {
+    World::create(db).await;
+    let fill = "with recursive n (i) as (select 1 union all select i + 1 from n where i < 3000) \
+        insert into tenants (id, name, created_at) \
+        select randomblob(16), hex(randomblob(1000)) || i, 0 from n";
+    db.run(Scope::System, fill, params![]).await.unwrap();
+    db.database.close().await;
+    let file = db.home.file().unwrap();
+    let whole = fs::read(file).unwrap();
+    assert!(whole.len() > 4 << 20, "{} bytes are not many", whole.len());
+    assert!(store::examine(&db.location()).await.unwrap().is_some());
+    let without = |page: usize| {
+        let at = (page - 1) * 4096;
+        [&whole[..at], &[0xff; 4096], &whole[at + 4096..]].concat()
+    };
+
+    let middle = page_of(file, "tenants", "max(pageno) / 2").await;
+    fs::write(file, without(middle)).unwrap();
+    store::open(&db.location()).await.unwrap().close().await;
+    let found = store::examine(&db.location()).await.unwrap_err();
+    assert!(matches!(found, OpenError::Damaged { .. }), "{found:?}");
+
+    fs::write(file, &whole).unwrap();
+    let root = page_of(file, "agent_runs", "min(pageno)").await;
+    fs::write(file, without(root)).unwrap();
+    let refused = refusal(&db.home).await;
+    assert!(matches!(refused, OpenError::Damaged { .. }), "{refused:?}");
+}
+
+pub(crate) async fn a_look_tells_version_and_size_and_changes_nothing(db: &TestStore) {
+    World::create(db).await;
+    let found = store::examine(&db.location()).await.unwrap().unwrap();
+    assert_eq!(found.version, found.latest);
+    assert!(
+        found.bytes > 0 && found.program.contains("SQL"),
+        "{found:?}"
+    );
+    db.database.close().await;
+    let before = contents(&db.home).await;
+    store::examine(&db.location()).await.unwrap();
+    let place = db.fresh_place();
+    if let Some(file) = db.home.file() {
+        assert!(store::examine(&location(&place)).await.unwrap().is_none());
+        assert!(!place.file().unwrap().exists(), "a look makes no file");
+        let folder = fs::read_dir(file.parent().unwrap()).unwrap();
+        let beside: Vec<_> = folder.map(|entry| entry.unwrap().file_name()).collect();
+        let side_file = |name: &std::ffi::OsString| name.to_string_lossy().contains('-');
+        assert!(!beside.iter().any(side_file), "{beside:?}");
+    } else {
+        let empty = store::examine(&location(&place)).await.unwrap().unwrap();
+        assert_eq!(empty.version, 0);
+    }
+    assert!(contents(&db.home).await == before);
+}
+
+pub(crate) async fn what_is_opened_to_read_cannot_be_written(db: &TestStore) {
+    World::create(db).await;
+    let store = TestStore {
+        database: store::open_to_read(&db.location()).await.unwrap(),
+        home: db.fresh_place(),
+    };
+    assert_eq!(store.count(Scope::System, "agent_runs").await, 1);
+    let sql = "delete from run_live";
+    store.run(Scope::System, sql, params![]).await.unwrap_err();
+    store.database.close().await;
+}
+
 pub(crate) async fn an_empty_file_is_a_new_database(db: &TestStore) {
     let place = db.fresh_place();
     fs::write(place.file().unwrap(), "").unwrap();

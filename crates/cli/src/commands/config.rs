@@ -1,0 +1,152 @@
+//! `matins config`: what is configured, and where that is said.
+
+use std::path::PathBuf;
+
+use clap::Subcommand;
+use config::{Config, Plain, Problem, Shown};
+use serde_json::{Value, json};
+
+use crate::{
+    args::Global,
+    configuration::{self, ConfigPath, Loaded},
+    failure::{Exit, Failure},
+    output::{Output, clean, table},
+};
+
+/// The configuration: what holds, and where it is said
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Show every setting's effective value
+    Show {
+        /// Show as well where each comes from: the default, a line of the file, a variable, a flag
+        #[arg(long)]
+        origin: bool,
+    },
+    /// Print the path of the configuration file
+    Path,
+    /// Tell all that is wrong with a configuration
+    Check {
+        /// A file, looked at alone [default: the whole configuration, as commands take it]
+        #[arg(value_hint = clap::ValueHint::FilePath)]
+        file: Option<PathBuf>,
+    },
+    /// Print the reference of all settings, in Markdown
+    Reference,
+}
+
+pub(crate) fn run(args: Args, global: &Global, output: Output) -> Result<Exit, Failure> {
+    match args.command {
+        Command::Show { origin } => show(global, output, origin)?,
+        Command::Path => path(global, output)?,
+        Command::Check { file } => return check(global, output, file),
+        Command::Reference if output.json => {
+            output.document(&json!({ "page": config::reference() }))?;
+        }
+        Command::Reference => output.piece(&config::reference())?,
+    }
+    Ok(Exit::Done)
+}
+
+fn show(global: &Global, output: Output, origin: bool) -> Result<(), Failure> {
+    let config = Loaded::of(global)?.accepted()?.config;
+    let shown = config.shown();
+    if output.json {
+        let settings: Vec<_> = shown.iter().map(|shown| setting(&config, shown)).collect();
+        return Ok(output.document(&settings)?);
+    }
+    let value = |shown: &Shown| match effective(&config, shown) {
+        Some(value) => clean(&value.to_string()),
+        None => format!("({})", shown.setting.kind.default_shown()),
+    };
+    let text = if origin {
+        let rows = shown.iter().map(|shown| {
+            let origin = clean(&shown.origin.to_string());
+            [shown.setting.name.into(), value(shown), origin]
+        });
+        table(["NAME", "VALUE", "ORIGIN"], rows)
+    } else {
+        let rows = shown
+            .iter()
+            .map(|shown| [shown.setting.name.into(), value(shown)]);
+        table(["NAME", "VALUE"], rows)
+    };
+    Ok(output.line(&text)?)
+}
+
+/// The value that holds; also where the default depends on where one is at home.
+fn effective(config: &Config, shown: &Shown) -> Option<Plain> {
+    if shown.value.is_some() {
+        return shown.value.clone();
+    }
+    let folder = configuration::data_folder(config)?;
+    let path = match shown.setting.name {
+        "data" => folder,
+        "database" => folder.join(crate::data_folder::DATABASE),
+        _ => return None,
+    };
+    Some(Plain::Text(path.display().to_string()))
+}
+
+fn setting(config: &Config, shown: &Shown) -> Value {
+    let setting = shown.setting;
+    json!({
+        "name": setting.name,
+        "value": effective(config, shown).map(|value| match value {
+            Plain::Number(number) => json!(number),
+            Plain::Text(text) => json!(text),
+        }),
+        "origin": configuration::origin_json(&shown.origin),
+        "default": setting.kind.default_shown(),
+        "accepted": setting.kind.accepted(),
+        "environment": setting.environment,
+        "flag": format!("--{}", setting.flag),
+        "about": setting.about,
+    })
+}
+
+fn path(global: &Global, output: Output) -> Result<(), Failure> {
+    let found = ConfigPath::find(global).ok_or_else(|| {
+        let message = "find a configuration file: HOME is not set";
+        Failure::message(Exit::Environment, message).with_hint("name one with --config")
+    })?;
+    let exists = found.path.exists();
+    if output.json {
+        return Ok(output.document(&json!({
+            "path": found.path, "exists": exists, "named_by": found.named_by
+        }))?);
+    }
+    output.line(&found.path.display().to_string())?;
+    if !exists {
+        output.aside("It is not there.");
+    }
+    Ok(())
+}
+
+fn check(global: &Global, output: Output, file: Option<PathBuf>) -> Result<Exit, Failure> {
+    let problems = match file {
+        Some(path) => configuration::of_file_alone(configuration::read_named(&path)?),
+        None => Loaded::of(global)?.problems,
+    };
+    let exit = if problems.is_empty() {
+        Exit::Done
+    } else {
+        Exit::Usage
+    };
+    if output.json {
+        let told: Vec<_> = problems.iter().map(Problem::to_string).collect();
+        output.document(&json!({ "problems": told }))?;
+    } else if problems.is_empty() {
+        output.line("It can be taken.")?;
+    } else {
+        for problem in &problems {
+            output.line(&format!("failed to {}", clean(&problem.to_string())))?;
+        }
+    }
+    Ok(exit)
+}

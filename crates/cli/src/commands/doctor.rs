@@ -1,0 +1,64 @@
+//! `matins doctor`: looks at everything and tells what is wrong.
+
+use anstyle::Style;
+use serde_json::json;
+
+use crate::{
+    args::Global,
+    doctor::{self, Finding, Level},
+    failure::{Exit, Failure},
+    output::{ATTENTION, BAD, DIM, GOOD, Output, clean, paint},
+};
+
+/// Look at everything and tell what is wrong, without changing anything
+///
+/// One line for each look: ok, warning or problem, with what to do about it. The exit code is 1 if there
+/// is a problem. A large SQLite file takes a while: every page of it is looked at.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Start the agents that automations use, too
+    #[arg(long)]
+    agents: bool,
+}
+
+pub(crate) async fn run(args: Args, global: &Global, output: Output) -> Result<Exit, Failure> {
+    let findings = doctor::examine(global, args.agents).await;
+    let number = |level| findings.iter().filter(|it| it.level == level).count();
+    let (warnings, problems) = (number(Level::Warning), number(Level::Problem));
+    if output.json {
+        output.document(&json!({
+            "problems": problems, "warnings": warnings, "checks": findings
+        }))?;
+    } else {
+        for finding in &findings {
+            output.line(&line(finding))?;
+        }
+        output.aside(&format!("Problems: {problems}. Warnings: {warnings}."));
+    }
+    Ok(if problems == 0 {
+        Exit::Done
+    } else {
+        Exit::Failed
+    })
+}
+
+fn line(finding: &Finding) -> String {
+    let (style, word): (Style, _) = match finding.level {
+        Level::Ok => (GOOD, "ok"),
+        Level::Warning => (ATTENTION, "warning"),
+        Level::Problem => (BAD, "problem"),
+    };
+    let one_line = |text: &str| clean(text).split_whitespace().collect::<Vec<_>>().join(" ");
+    let remedy = finding
+        .remedy
+        .as_deref()
+        .map_or_else(String::new, |remedy| {
+            paint(DIM, &format!(" ({})", one_line(remedy)))
+        });
+    let word = paint(style, &format!("{word:<8}"));
+    format!(
+        "{word} {}: {}{remedy}",
+        one_line(&finding.check),
+        one_line(&finding.found)
+    )
+}

@@ -1,0 +1,50 @@
+//! `matins man`: manual pages.
+
+use std::{fs, path::PathBuf};
+
+use clap::CommandFactory;
+use serde_json::json;
+
+use crate::{
+    args::Cli,
+    failure::{Exit, Failure},
+    output::Output,
+};
+
+/// Print the manual page, or write one for each command
+///
+/// For good: matins man --out ~/.local/share/man/man1
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// A folder that gets the pages of all commands; it is made if it is not there
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    out: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: Args, output: Output) -> Result<Exit, Failure> {
+    let command = Cli::command();
+    let Some(folder) = args.out else {
+        let mut page = Vec::new();
+        clap_mangen::Man::new(command)
+            .render(&mut page)
+            .map_err(|source| Failure::environment("make the manual page", source))?;
+        let page = String::from_utf8_lossy(&page);
+        if output.json {
+            output.document(&json!({ "page": page }))?;
+        } else {
+            output.piece(&page)?;
+        }
+        return Ok(Exit::Done);
+    };
+    let failed = |source| {
+        let what = format!("write manual pages into {}", folder.display());
+        Failure::environment(what, source)
+    };
+    fs::create_dir_all(&folder).map_err(failed)?;
+    clap_mangen::generate_to(command, &folder).map_err(failed)?;
+    if output.json {
+        output.document(&json!({ "out": folder }))?;
+    }
+    output.aside(&format!("Written into {}.", folder.display()));
+    Ok(Exit::Done)
+}

@@ -1,0 +1,221 @@
+//! What the database says of instances, workers and automations.
+
+use std::{collections::BTreeSet, path::Path, sync::Arc, time::Duration};
+
+use config::Config;
+use model::{
+    Clock, HarnessId, WorkerId, automation::AutomationState, entity::Automation, harness::Harness,
+};
+use store::{RunFilter, Scope, Store};
+
+use super::{
+    Finding, There,
+    database::Opened,
+    folder::Served,
+    wording::{count, length},
+};
+use crate::{
+    output::excerpt,
+    system::{OsEntropy, hostname},
+};
+
+/// How far the newest run may lie after the present: clocks of several machines differ a little.
+const AHEAD: Duration = Duration::from_mins(1);
+/// How many characters of a text are told.
+const TOLD_CHARS: usize = 120;
+
+/// What is needed of the database by further looks.
+pub(super) struct Standing {
+    /// Automations that fire.
+    pub(super) enabled: Vec<Automation>,
+    pub(super) harnesses: Vec<Harness>,
+    /// Whether other instances share the database.
+    pub(super) shared: bool,
+    findings: Vec<Finding>,
+}
+
+impl Standing {
+    /// The harnesses of the automations that fire.
+    pub(super) fn in_use(&self) -> Vec<&Harness> {
+        let used: BTreeSet<HarnessId> = self.enabled.iter().map(|it| it.harness_id).collect();
+        let harnesses = self.harnesses.iter();
+        harnesses.filter(|it| used.contains(&it.id)).collect()
+    }
+}
+
+/// Hands over what was found; what cannot be read is a finding as well.
+pub(super) fn told(
+    looked: Result<Standing, store::Error>,
+    findings: &mut Vec<Finding>,
+) -> Option<Standing> {
+    match looked {
+        Ok(mut standing) => {
+            findings.append(&mut standing.findings);
+            Some(standing)
+        }
+        Err(error) => {
+            let remedy = error
+                .hint()
+                .unwrap_or("keep a copy of it, then restore a backup");
+            let found = format!("failed to {:#}", anyhow::Error::new(error));
+            findings.push(Finding::problem("database", found, remedy));
+            None
+        }
+    }
+}
+
+/// Reads the standing of everything.
+pub(super) async fn look(
+    opened: &Opened,
+    config: &Config,
+    folder: Option<&There>,
+    served: &Served,
+    clock: &dyn Clock,
+) -> Result<Standing, store::Error> {
+    let sessions = folder.map(There::sessions).unwrap_or_default();
+    let store = Store::new(opened.database.clone(), Arc::new(OsEntropy), sessions);
+    let mut findings = Vec::new();
+    findings.extend(newest_run(&store, clock).await?);
+    let shared = instances(&store, folder, clock, &mut findings).await?;
+    findings.push(workers(&store, config, folder, served, clock).await?);
+    let automations = store.automations(Scope::System).await?;
+    findings.extend(automations.iter().filter_map(attention));
+    let all = automations.len();
+    let enabled: Vec<_> = automations
+        .into_iter()
+        .filter(|it| it.state == AutomationState::Enabled)
+        .collect();
+    let told = count(all, "automation", "automations");
+    findings.push(Finding::ok(
+        "automations",
+        format!("{told}, {} of them can fire", enabled.len()),
+    ));
+    findings.extend(enabled.iter().filter_map(working_directory));
+    Ok(Standing {
+        harnesses: store.harnesses(Scope::System).await?,
+        enabled,
+        shared,
+        findings,
+    })
+}
+
+/// A clock that was set back shows itself by what was written before.
+async fn newest_run(store: &Store, clock: &dyn Clock) -> Result<Option<Finding>, store::Error> {
+    let newest = store.runs(Scope::System, RunFilter::default(), 1).await?;
+    let Some(run) = newest.first() else {
+        return Ok(None);
+    };
+    let now = clock.now();
+    let ahead = run.created_at.since(now);
+    Ok((ahead > AHEAD).then(|| {
+        let found = format!(
+            "it shows {now}, {} before the newest run was made",
+            length(ahead)
+        );
+        let remedy = "set it, by NTP for example: what is due waits until it has caught up";
+        Finding::problem("clock", found, remedy)
+    }))
+}
+
+/// Looks at what waits for each instance; gives whether there are several.
+async fn instances(
+    store: &Store,
+    folder: Option<&There>,
+    clock: &dyn Clock,
+    findings: &mut Vec<Finding>,
+) -> Result<bool, store::Error> {
+    const CHECK: &str = "instances";
+    let own = folder.and_then(|folder| folder.instance_that_is_there().ok().flatten());
+    let instances = store.instances(Scope::System).await?;
+    let all = instances.len();
+    let mut waited_for = 0;
+    for instance in instances {
+        if instance.waiting == 0 || Some(instance.id) == own {
+            continue;
+        }
+        waited_for += 1;
+        let seen = instance.last_seen_at.map_or_else(
+            || "never seen".to_owned(),
+            |at| format!("used {} ago", length(clock.now().since(at))),
+        );
+        let runs = usize::try_from(instance.waiting).unwrap_or_default();
+        let found = format!(
+            "{} for {}, where their memory lies ({seen})",
+            if runs == 1 {
+                "1 run waits".to_owned()
+            } else {
+                format!("{runs} runs wait")
+            },
+            excerpt(&instance.name, TOLD_CHARS)
+        );
+        findings.push(Finding::warning(CHECK, found, "start matins serve there"));
+    }
+    if waited_for == 0 {
+        let found = format!(
+            "{}; nothing waits for another one",
+            count(all, "instance", "instances")
+        );
+        findings.push(Finding::ok(CHECK, found));
+    }
+    Ok(all > 1)
+}
+
+/// Runs whose worker is lost: its process is gone, or its heartbeat is stale.
+async fn workers(
+    store: &Store,
+    config: &Config,
+    folder: Option<&There>,
+    served: &Served,
+    clock: &dyn Clock,
+) -> Result<Finding, store::Error> {
+    const CHECK: &str = "workers";
+    let remedy = if *served == Served::Nobody {
+        "start matins serve: it takes up what lost workers have left"
+    } else {
+        "look at the server's log: it should have taken up what they have left"
+    };
+    let mut taken = 0;
+    if let Some(Some(own)) = folder.map(|it| it.instance_that_is_there().ok().flatten()) {
+        let here = WorkerId::generate(&hostname(), std::process::id(), &OsEntropy);
+        let runs = store.executing_on(own).await?;
+        taken = runs.len();
+        let lost: Vec<_> = runs
+            .iter()
+            .filter(|(_, worker)| daemon::is_gone(worker, &here))
+            .map(|(run, _)| run.to_string())
+            .collect();
+        if !lost.is_empty() {
+            let found = format!("the process is gone that took {}", lost.join(", "));
+            return Ok(Finding::warning(CHECK, found, remedy));
+        }
+    }
+    if let Some(oldest) = store.oldest_heartbeat().await? {
+        let age = clock.now().since(oldest);
+        if age > config.heartbeat_stale.value {
+            let found = format!("a turn has shown no life for {}", length(age));
+            return Ok(Finding::warning(CHECK, found, remedy));
+        }
+    }
+    let told = count(taken, "turn is", "turns are");
+    Ok(Finding::ok(
+        CHECK,
+        format!("{told} taken here, no worker is lost"),
+    ))
+}
+
+fn attention(automation: &Automation) -> Option<Finding> {
+    let text = automation.attention.as_deref()?;
+    let name = excerpt(&automation.name, TOLD_CHARS);
+    let found = format!("{name} needs attention: {}", excerpt(text, TOLD_CHARS));
+    let remedy = format!("matins automation show {name:?}");
+    Some(Finding::warning("automations", found, remedy))
+}
+
+fn working_directory(automation: &Automation) -> Option<Finding> {
+    let folder = automation.cwd.as_deref()?;
+    (!Path::new(folder).is_dir()).then(|| {
+        let name = excerpt(&automation.name, TOLD_CHARS);
+        let found = format!("the working directory of {name} is not there: {folder}");
+        Finding::problem("automations", found, "make it; each turn there fails")
+    })
+}

@@ -1,0 +1,216 @@
+//! `matins config`, and where settings come from.
+
+use std::{fs, path::PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::world::World;
+
+/// Writes the configuration file at its usual place.
+fn usual(world: &World, content: &str) -> PathBuf {
+    let folder = world.path().join(".config/matins");
+    fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("config.toml");
+    fs::write(&path, content).unwrap();
+    path
+}
+
+/// What is shown of one setting.
+fn setting(world: &World, name: &str, args: &[&str]) -> Value {
+    let args: Vec<_> = ["config", "show"].iter().chain(args).copied().collect();
+    let all = world.json(&args);
+    let all = all.as_array().unwrap().clone();
+    let found = all.into_iter().find(|setting| setting["name"] == name);
+    found.unwrap()
+}
+
+#[test]
+fn each_setting_is_shown_with_where_it_comes_from() {
+    let world = World::new().with("MATINS_TICK_SECONDS", "7");
+    let path = usual(&world, "workers = 9\n\n[heartbeat]\nseconds = 10\n");
+    let workers = setting(&world, "workers", &[]);
+    assert_eq!(workers["value"], 9);
+    assert_eq!(
+        workers["origin"],
+        json!({ "kind": "file", "path": path, "line": 1 })
+    );
+    let tick = setting(&world, "scheduler.tick_seconds", &[]);
+    assert_eq!(tick["value"], 7);
+    assert_eq!(tick["origin"]["name"], "MATINS_TICK_SECONDS");
+    let tick = setting(&world, "scheduler.tick_seconds", &["--tick-seconds", "8"]);
+    assert_eq!(tick["value"], 8);
+    assert_eq!(tick["origin"]["name"], "--tick-seconds");
+    let stale = setting(&world, "heartbeat.stale_seconds", &[]);
+    assert_eq!(stale["value"], 180);
+    assert_eq!(stale["origin"], json!({ "kind": "default" }));
+    let database = setting(&world, "database", &[]);
+    assert_eq!(database["value"], json!(world.data().join("matins.db")));
+
+    let shown = world.run(&["config", "show", "--origin"]).done();
+    let line = shown
+        .lines()
+        .find(|line| line.starts_with("heartbeat.seconds"));
+    assert!(
+        line.unwrap().ends_with(&format!("{}:4", path.display())),
+        "{shown}"
+    );
+    assert!(!world.data().exists(), "to show makes nothing");
+}
+
+#[test]
+fn a_password_is_never_shown() {
+    let address = "postgres://me:s3cret@localhost:1/matins";
+    let world = World::new().with("MATINS_DATABASE", address);
+    for args in [
+        &["config", "show", "--origin"][..],
+        &["config", "show", "--json"],
+        &["doctor"],
+        &["doctor", "--json"],
+        &["harness", "list"],
+        &["harness", "list", "--database", "mysql://me:s3cret@host/x"],
+        &[
+            "harness",
+            "list",
+            "--database",
+            "postgres://me:s3cret@host:port/x",
+        ],
+    ] {
+        let told = world.run(args);
+        let told = format!("{}{}", told.stdout, told.stderr);
+        assert!(
+            !told.is_empty() && !told.contains("s3cret"),
+            "{args:?}: {told}"
+        );
+    }
+    let shown = world.run(&["config", "show"]).done();
+    assert!(
+        shown.contains("postgres://me:***@localhost:1/matins"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn a_file_that_cannot_be_taken_is_refused_before_anything_is_done() {
+    let world = World::new();
+    let path = usual(
+        &world,
+        "[scheduler]\ntick_secnds = 3\n\n[serve]\nstop_seconds = \"x\"\n",
+    );
+    for args in [
+        &["harness", "list"][..],
+        &["serve"],
+        &["demo", "--turns", "1"],
+    ] {
+        let refused = world.run(args);
+        assert_eq!(refused.code, 2, "{refused:#?}");
+        let place = format!("{}:2", path.display());
+        for says in [
+            &place,
+            "tick_secnds",
+            "scheduler.tick_seconds",
+            "one more thing",
+        ] {
+            assert!(refused.stderr.contains(says), "{refused:#?}");
+        }
+        assert!(!world.data().exists(), "{args:?}");
+    }
+    let checked = world.run(&["config", "check"]);
+    assert_eq!(checked.code, 2, "{checked:#?}");
+    assert_eq!(checked.stdout.lines().count(), 2, "{checked:#?}");
+    let checked = world.run(&["config", "check", "--json"]);
+    let told: Value = serde_json::from_str(&checked.stdout).unwrap();
+    assert_eq!(told["problems"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_file_is_checked_alone_and_what_other_parts_read_is_checked_as_well() {
+    let world = World::new().with("MATINS_WORKERS", "many");
+    let file = world.path().join("try.toml");
+    let check = |content: &str| {
+        fs::write(&file, content).unwrap();
+        world.run(&["config", "check", "try.toml"])
+    };
+    check("workers = 2\n").done();
+    for (content, says) in [
+        ("database = \"mysql://me:s3cret@x\"", "\"mysql\""),
+        ("log.directives = \"loud=very\"", "loud=very"),
+    ] {
+        let refused = check(content);
+        assert_eq!(refused.code, 2, "{refused:#?}");
+        assert!(refused.stdout.contains(says), "{refused:#?}");
+        assert!(refused.stdout.contains("try.toml:1"), "{refused:#?}");
+        assert!(!refused.stdout.contains("s3cret"), "{refused:#?}");
+    }
+    let missing = world.run(&["config", "check", "none.toml"]);
+    assert_eq!(missing.code, 6, "{missing:#?}");
+}
+
+#[test]
+fn a_file_that_is_named_must_be_there_and_the_usual_one_need_not() {
+    let world = World::new();
+    world.run(&["harness", "list"]).done();
+    let path = world.run(&["config", "path"]);
+    assert!(path.stderr.contains("not there"), "{path:#?}");
+    let refused = world.run(&["harness", "list", "--config", "none.toml"]);
+    assert_eq!(refused.code, 6, "{refused:#?}");
+    assert!(
+        refused.stderr.contains("none.toml (named by --config)"),
+        "{refused:#?}"
+    );
+    let elsewhere = world.beside("data").with("MATINS_CONFIG", "none.toml");
+    let refused = elsewhere.run(&["harness", "list"]);
+    assert_eq!(refused.code, 6, "{refused:#?}");
+    assert!(
+        refused.stderr.contains("named by MATINS_CONFIG"),
+        "{refused:#?}"
+    );
+    fs::write(world.path().join("mine.toml"), "workers = 2").unwrap();
+    let workers = setting(&elsewhere, "workers", &["--config", "mine.toml"]);
+    assert_eq!(workers["value"], 2, "a flag outweighs the variable");
+    let xdg = world.path().join("xdg");
+    let other = world
+        .beside("data")
+        .with("XDG_CONFIG_HOME", xdg.to_str().unwrap());
+    let path = other.json(&["config", "path"]);
+    assert_eq!(path["path"], json!(xdg.join("matins/config.toml")));
+    assert_eq!(path["exists"], false);
+}
+
+#[test]
+fn the_file_says_where_data_lie_and_how_logs_are_written() {
+    let world = World::new();
+    usual(
+        &world,
+        "data = \"~/elsewhere\"\n[log]\nformat = \"json\"\ndirectives = \"info\"\n",
+    );
+    let mut command = world.command(&["harness", "list"]);
+    let listed = command.env_remove("MATINS_DATA").output().unwrap();
+    assert!(listed.status.success(), "{listed:#?}");
+    assert!(world.path().join("elsewhere/matins.db").exists());
+    let logs = String::from_utf8(listed.stderr).unwrap();
+    let first: Value = serde_json::from_str(logs.lines().next().unwrap()).unwrap();
+    assert_eq!(first["level"], "INFO", "{logs}");
+}
+
+#[test]
+fn a_variable_that_looks_like_a_setting_and_is_none_is_warned_of() {
+    let world = World::new().with("MATINS_WROKERS", "2");
+    let told = world.run(&["harness", "list"]);
+    assert_eq!(told.code, 0, "{told:#?}");
+    for says in ["WARN", "MATINS_WROKERS", "did you mean MATINS_WORKERS?"] {
+        assert!(told.stderr.contains(says), "{told:#?}");
+    }
+    let agents = World::new().with("MATINS_RUN", "run_1");
+    assert_eq!(
+        agents.run(&["harness", "list"]).stderr,
+        "",
+        "the marker of agents is known"
+    );
+}
+
+#[test]
+fn the_reference_is_the_page_in_the_repository() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/configuration.md");
+    let told = World::new().run(&["config", "reference"]).done();
+    assert_eq!(told, fs::read_to_string(page).unwrap());
+}

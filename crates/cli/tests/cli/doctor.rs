@@ -1,0 +1,298 @@
+//! `matins doctor`.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, Permissions},
+    os::unix::fs::PermissionsExt,
+    path::Path,
+};
+
+use rustix::process::Signal;
+use serde_json::Value;
+use testkit::databases::TestDatabase;
+
+use crate::world::World;
+
+/// What the doctor tells: the exit code, and for each look how grave it is and what was found.
+fn told(world: &World, args: &[&str]) -> (i32, Vec<(String, String, String)>) {
+    let args: Vec<_> = ["doctor", "--json"].iter().chain(args).copied().collect();
+    let done = world.run(&args);
+    assert_eq!(done.stderr, "", "{done:#?}");
+    let told: Value = serde_json::from_str(&done.stdout).unwrap();
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let checks = told["checks"].as_array().unwrap();
+    let checks = checks.iter().map(|check| {
+        let remedied = check["level"] == "ok" || check["remedy"].is_string();
+        assert!(remedied, "nobody says what to do: {check}");
+        (
+            text(&check["check"]),
+            text(&check["level"]),
+            text(&check["found"]),
+        )
+    });
+    (done.code, checks.collect())
+}
+
+/// Asserts that a look found something as grave as this, in these words.
+fn assert_found(world: &World, check: &str, level: &str, says: &str) {
+    let (code, checks) = told(world, &[]);
+    let found = checks
+        .iter()
+        .any(|(name, grave, found)| name == check && grave == level && found.contains(says));
+    assert!(found, "{check}: {level}: {says} in {checks:#?}");
+    let problems = checks.iter().any(|(_, level, _)| level == "problem");
+    assert_eq!(code, i32::from(problems), "{checks:#?}");
+}
+
+/// Everything below a folder.
+fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.display().to_string();
+        if path.is_dir() {
+            found.insert(name, Vec::new());
+            found.extend(contents(&path));
+        } else {
+            found.insert(name, fs::read(&path).unwrap());
+        }
+    }
+    found
+}
+
+fn automation(world: &World, harness: &str) {
+    let add = [
+        "automation",
+        "add",
+        "--every",
+        "1h",
+        "--harness",
+        harness,
+        "--name",
+        "tidy",
+        "x",
+    ];
+    world.run(&add).done();
+}
+
+#[test]
+fn where_nothing_was_ever_done_nothing_is_wrong_and_nothing_is_made() {
+    let world = World::new();
+    let (code, checks) = told(&world, &[]);
+    assert_eq!(code, 0, "{checks:#?}");
+    for check in [
+        "configuration",
+        "clock",
+        "time zones",
+        "kernel",
+        "data folder",
+        "disk",
+        "database",
+        "server",
+    ] {
+        assert!(
+            checks.iter().any(|(name, ..)| name == check),
+            "{check} in {checks:#?}"
+        );
+    }
+    assert!(
+        checks.iter().all(|(_, level, _)| level == "ok"),
+        "{checks:#?}"
+    );
+    assert_eq!(contents(world.path()), BTreeMap::new());
+}
+
+#[test]
+fn a_look_changes_nothing() {
+    let world = World::new();
+    automation(&world, "demo");
+    let before = contents(world.path());
+    let (code, checks) = told(&world, &[]);
+    assert_eq!(code, 0, "{checks:#?}");
+    let after = contents(world.path());
+    assert_eq!(
+        before.keys().collect::<Vec<_>>(),
+        after.keys().collect::<Vec<_>>()
+    );
+    assert!(before == after, "a file was changed");
+}
+
+#[test]
+fn it_says_who_serves() {
+    let world = World::new();
+    automation(&world, "demo");
+    assert_found(
+        &world,
+        "server",
+        "warning",
+        "nobody serves the folder, and 1 automation could fire",
+    );
+    let server = world.serve();
+    assert_found(
+        &world,
+        "server",
+        "ok",
+        &format!("the process {} serves", server.id()),
+    );
+    // A server that hangs holds the folder and gives no answer.
+    fs::remove_file(world.data().join("matins.sock")).unwrap();
+    assert_found(
+        &world,
+        "server",
+        "problem",
+        &format!("{} holds the folder", server.id()),
+    );
+    server.signal(Signal::TERM);
+    server.end();
+}
+
+#[test]
+fn what_is_broken_is_told_and_the_other_looks_go_on() {
+    let world = World::new();
+    automation(&world, "demo");
+    let config = world.path().join("mine.toml");
+    fs::write(&config, "wrokers = 3").unwrap();
+    let broken = world
+        .beside("data")
+        .with("MATINS_CONFIG", config.to_str().unwrap());
+    assert_found(&broken, "configuration", "problem", "did you mean workers?");
+    assert_found(&broken, "automations", "ok", "1 of them can fire");
+    let missing = world.beside("data").with("MATINS_CONFIG", "none.toml");
+    assert_found(&missing, "configuration", "problem", "none.toml");
+    let unknown = world.beside("data").with("MATINS_WROKERS", "3");
+    assert_found(&unknown, "environment", "warning", "MATINS_WROKERS");
+
+    let file = world.data().join("matins.db");
+    let whole = fs::read(&file).unwrap();
+    let page = 20 * 4096;
+    fs::write(
+        &file,
+        [&whole[..page], &[0xff; 4096], &whole[page + 4096..]].concat(),
+    )
+    .unwrap();
+    assert_found(&world, "database", "problem", "it is damaged");
+    fs::write(&file, "somebody's notes, and no database of anybody's").unwrap();
+    assert_found(&world, "database", "problem", "it is not a database");
+    fs::write(&file, whole).unwrap();
+
+    fs::write(world.data().join("instance.id"), "nonsense").unwrap();
+    assert_found(&world, "data folder", "problem", "instance.id");
+    let file = World::new();
+    fs::write(file.data(), "").unwrap();
+    assert_found(&file, "data folder", "problem", "is no folder");
+    let away = World::new().with("MATINS_DATABASE", "postgres://me@localhost:1/x");
+    assert_found(&away, "database", "problem", "Connection refused");
+}
+
+#[test]
+fn rights_of_others_are_told() {
+    let world = World::new();
+    automation(&world, "demo");
+    fs::set_permissions(
+        world.data().join("matins.db"),
+        Permissions::from_mode(0o644),
+    )
+    .unwrap();
+    assert_found(&world, "database", "warning", "others can read it");
+    fs::set_permissions(world.data(), Permissions::from_mode(0o755)).unwrap();
+    assert_found(&world, "data folder", "warning", "others can look into");
+    let config = world.path().join("mine.toml");
+    let path = config.to_str().unwrap();
+    fs::write(&config, "database = \"postgres://me:s3cret@localhost:1/x\"").unwrap();
+    fs::set_permissions(&config, Permissions::from_mode(0o644)).unwrap();
+    let open = world.beside("data").with("MATINS_CONFIG", path);
+    assert_found(&open, "configuration", "warning", "which has a password");
+    fs::set_permissions(&config, Permissions::from_mode(0o600)).unwrap();
+    assert_found(&open, "configuration", "ok", path);
+}
+
+#[test]
+fn an_agent_that_is_not_there_or_does_not_start_is_a_problem() {
+    let world = World::new();
+    world
+        .run(&["harness", "add", "gone", "--", "no-such-agent"])
+        .done();
+    automation(&world, "gone");
+    assert_found(&world, "agent gone", "problem", "\"no-such-agent\"");
+
+    let world = World::new();
+    automation(&world, "demo");
+    let (code, checks) = told(&world, &["--agents"]);
+    assert_eq!(code, 0, "{checks:#?}");
+    let started = |(name, _, found): &(String, String, String)| {
+        name == "agent demo" && found.contains("matins-demo-agent")
+    };
+    assert!(checks.iter().any(started), "{checks:#?}");
+    world
+        .run(&["harness", "add", "demo", "--", "sh", "-c", "exit 3"])
+        .done();
+    assert_found(&world, "agent demo", "ok", "/sh");
+    let (code, checks) = told(&world, &["--agents"]);
+    assert_eq!(code, 1, "{checks:#?}");
+}
+
+#[test]
+fn a_worker_that_was_killed_and_a_folder_that_is_gone_are_told() {
+    let world = World::new();
+    world.slow_harness();
+    let work = world.path().join("work");
+    fs::create_dir(&work).unwrap();
+    let add = [
+        "automation",
+        "add",
+        "--every",
+        "1h",
+        "--harness",
+        "slow",
+        "--name",
+        "tidy",
+        "--dir",
+        work.to_str().unwrap(),
+        "x",
+    ];
+    world.run(&add).done();
+    let server = world.serve();
+    world.run(&["automation", "fire", "tidy", "--queue"]).done();
+    world.wait_for("a turn is taken", |world| {
+        world.json(&["run", "list", "--status", "running"]) != Value::Array(vec![])
+    });
+    assert_found(&world, "workers", "ok", "1 turn is taken here");
+    server.signal(Signal::KILL);
+    server.end();
+    assert_found(&world, "workers", "warning", "the process is gone");
+    fs::remove_dir(&work).unwrap();
+    assert_found(
+        &world,
+        "automations",
+        "problem",
+        "the working directory of tidy is not there",
+    );
+}
+
+#[test]
+fn a_shared_database_is_looked_at_with_the_instances_that_runs_wait_for() {
+    let database = TestDatabase::empty_postgres().unwrap();
+    let here = World::new().with("MATINS_DATABASE", database.url());
+    assert_found(&here, "database", "ok", "empty; the first command fills it");
+    let add = [
+        "automation",
+        "add",
+        "--on-demand",
+        "--session",
+        "continuous",
+        "--harness",
+        "demo",
+        "--name",
+        "tidy",
+        "x",
+    ];
+    here.run(&add).done();
+    assert_found(&here, "database", "ok", "PostgreSQL");
+    here.run(&["automation", "fire", "tidy"]).done();
+    here.run(&["automation", "fire", "tidy", "--queue"]).done();
+    assert_found(&here, "instances", "ok", "1 instance");
+    let other = here.beside("other");
+    other.run(&["harness", "list"]).done();
+    assert_found(&other, "instances", "warning", "1 run waits for");
+    assert_found(&other, "server", "ok", "others that share the database");
+}

@@ -1,0 +1,157 @@
+//! Addresses of databases, whose passwords nobody is shown.
+
+use std::fmt;
+
+use crate::Base;
+
+/// What stands for a secret.
+const MASK: &str = "***";
+/// Parameters of an address that are no secrets; the values of all others are masked.
+const HARMLESS: [&str; 9] = [
+    "application_name",
+    "dbname",
+    "host",
+    "hostaddr",
+    "port",
+    "sslmode",
+    "ssl-mode",
+    "sslrootcert",
+    "user",
+];
+
+/// The address of a database. Shown and printed, it has no password.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Address(String);
+
+impl Address {
+    pub(crate) fn new(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+
+    /// The address with its password.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether it has something that is masked.
+    pub fn has_secret(&self) -> bool {
+        self.to_string() != self.0
+    }
+
+    /// The same with the path of a file counted from a base.
+    pub(crate) fn based(&self, base: Base<'_>) -> Result<Self, String> {
+        let path = match self.0.strip_prefix("sqlite:") {
+            Some(":memory:") => return Ok(self.clone()),
+            Some(rest) => rest.strip_prefix("//").unwrap_or(rest),
+            None if self.0.contains("://") => return Ok(self.clone()),
+            None => &self.0,
+        };
+        let scheme = &self.0[..self.0.len() - path.len()];
+        let path = base.resolve(path)?;
+        let path = path.to_str().ok_or("the file's folder is not UTF-8")?;
+        Ok(Self(format!("{scheme}{path}")))
+    }
+}
+
+impl fmt::Display for Address {
+    /// Masks more rather than less: a password may hold any character, encoded or not.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some((scheme, rest)) = self.0.split_once("://") else {
+            return f.write_str(&self.0);
+        };
+        write!(f, "{scheme}://")?;
+        let (place, parameters) = rest.split_once('?').unwrap_or((rest, ""));
+        if parameters.contains('@') {
+            // Nobody can tell what of it is a password.
+            return f.write_str(MASK);
+        }
+        let place = match place.rsplit_once('@') {
+            Some((who, place)) => {
+                match who.split_once(':') {
+                    Some((user, _)) => write!(f, "{user}:{MASK}@")?,
+                    None => write!(f, "{who}@")?,
+                }
+                place
+            }
+            None => place,
+        };
+        write!(f, "{place}")?;
+        let parameters = parameters
+            .split('&')
+            .filter(|parameter| !parameter.is_empty());
+        for (index, parameter) in parameters.enumerate() {
+            let before = if index == 0 { '?' } else { '&' };
+            match parameter.split_once('=') {
+                Some((name, value)) if HARMLESS.contains(&name) => {
+                    write!(f, "{before}{name}={value}")?;
+                }
+                Some((name, _)) => write!(f, "{before}{name}={MASK}")?,
+                None => write!(f, "{before}{MASK}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn a_password_is_never_shown() {
+        for (address, shown) in [
+            ("postgres://me:s3cret@host/db", "postgres://me:***@host/db"),
+            (
+                "postgres://me:s3c@ret/x@host/db",
+                "postgres://me:***@host/db",
+            ),
+            ("postgres://me:s3c?ret@host/db", "postgres://***"),
+            ("postgres://h/db?password=s3@cret", "postgres://***"),
+            ("postgres://me@host/db", "postgres://me@host/db"),
+            ("postgres://:s3cret@host", "postgres://:***@host"),
+            (
+                "postgres://host/db?user=me&password=s3cret&sslmode=require",
+                "postgres://host/db?user=me&password=***&sslmode=require",
+            ),
+            (
+                "postgres://host/db?p%61ssword=s3cret",
+                "postgres://host/db?p%61ssword=***",
+            ),
+            ("postgres://host/db?s3cret", "postgres://host/db?***"),
+            ("mysql://me:s3cret@host/db", "mysql://me:***@host/db"),
+            ("/var/lib/a:b@c.db", "/var/lib/a:b@c.db"),
+        ] {
+            let told = Address::new(address);
+            assert_eq!(told.to_string(), shown);
+            assert_eq!(format!("{told:?}"), shown);
+            assert_eq!(told.has_secret(), shown.contains(MASK));
+        }
+    }
+
+    #[test]
+    fn files_count_from_the_folder_of_the_configuration() {
+        let base = Base {
+            folder: Path::new("/etc/matins"),
+            home: Some(Path::new("/h")),
+        };
+        for (given, meant) in [
+            ("matins.db", "/etc/matins/matins.db"),
+            ("sqlite:matins.db", "sqlite:/etc/matins/matins.db"),
+            ("sqlite:///var/matins.db", "sqlite:///var/matins.db"),
+            ("sqlite::memory:", "sqlite::memory:"),
+            ("~/matins.db", "/h/matins.db"),
+            ("postgres://host/db", "postgres://host/db"),
+        ] {
+            let address = Address::new(given).based(base).unwrap();
+            assert_eq!(address.reveal(), meant);
+        }
+    }
+}

@@ -1,0 +1,399 @@
+//! What settings take: how a value is read, what is accepted, how it is shown.
+
+use std::{
+    ffi::OsStr,
+    fmt,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use crate::Address;
+
+/// A value as somebody gave it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Given<'a> {
+    /// Of the environment or the command line, where everything is text.
+    Words(&'a OsStr),
+    /// A text of the file.
+    Text(&'a str),
+    /// A whole number of the file.
+    Number(i64),
+    /// Something else of the file, by what it is.
+    Other(&'static str),
+}
+
+impl Given<'_> {
+    /// The value as text, where it is one.
+    pub(crate) fn repeated(&self) -> Option<String> {
+        match self {
+            Self::Words(words) => Some(words.to_string_lossy().into_owned()),
+            Self::Text(text) => Some(format!("{text:?}")),
+            Self::Number(number) => Some(number.to_string()),
+            Self::Other(_) => None,
+        }
+    }
+
+    /// The text of a setting that takes one; the empty text is none.
+    fn text(&self) -> Result<&str, String> {
+        let text = match self {
+            Self::Words(words) => words.to_str().ok_or("it is not UTF-8")?,
+            Self::Text(text) => text,
+            Self::Number(_) => return Err("it is a number, expected a text in quotes".into()),
+            Self::Other(what) => return Err(format!("it is {what}, expected a text in quotes")),
+        };
+        if text.trim().is_empty() {
+            return Err("it is empty".into());
+        }
+        Ok(text)
+    }
+
+    /// The number of a setting that takes one between two bounds.
+    fn number(&self, least: u64, most: u64, accepted: &str) -> Result<u64, String> {
+        let number = match self {
+            Self::Words(words) => words.to_str().and_then(|text| text.trim().parse().ok()),
+            Self::Number(number) => u64::try_from(*number).ok(),
+            Self::Text(_) => return Err(format!("expected {accepted}, without quotes")),
+            Self::Other(what) => return Err(format!("it is {what}, expected {accepted}")),
+        };
+        number
+            .filter(|number| (least..=most).contains(number))
+            .ok_or_else(|| format!("expected {accepted}"))
+    }
+}
+
+/// What relative paths of the file count from.
+#[derive(Debug, Clone, Copy)]
+pub struct Base<'a> {
+    /// The folder of the file.
+    pub folder: &'a Path,
+    /// What `~/` stands for.
+    pub home: Option<&'a Path>,
+}
+
+impl Base<'_> {
+    /// The path that is meant by one in the file.
+    pub(crate) fn resolve(self, path: &str) -> Result<PathBuf, String> {
+        match (path.strip_prefix("~/"), self.home) {
+            (Some(rest), Some(home)) => Ok(home.join(rest)),
+            (Some(_), None) => Err("it begins with ~ and HOME is not set".into()),
+            (None, _) => Ok(self.folder.join(path)),
+        }
+    }
+}
+
+/// A value for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Plain {
+    /// A number.
+    Number(u64),
+    /// A text.
+    Text(String),
+}
+
+impl fmt::Display for Plain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => write!(f, "{number}"),
+            Self::Text(text) => write!(f, "{text}"),
+        }
+    }
+}
+
+/// What a shell may offer for a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hint {
+    /// Nothing.
+    None,
+    /// Folders.
+    Folder,
+    /// Files.
+    File,
+}
+
+/// How the values of a setting are read and shown.
+pub trait Kind: AnyKind {
+    /// What a value is in the program.
+    type Value: Clone;
+    /// Reads a value. The error says what is wrong or what is accepted. There is a base for the file.
+    fn read(&self, given: Given<'_>, base: Option<Base<'_>>) -> Result<Self::Value, String>;
+    /// What holds where nobody says anything.
+    fn default(&self) -> Self::Value;
+    /// The value for people; `None` where the program decides.
+    fn shown(&self, value: &Self::Value) -> Option<Plain>;
+}
+
+/// What is told of a kind without its type.
+pub trait AnyKind: Sync {
+    /// What is accepted, after "expected".
+    fn accepted(&self) -> String;
+    /// The default, in words or as it is written.
+    fn default_shown(&self) -> String;
+    /// A value as it may stand in the file, for the example: the default, where it is one.
+    fn example(&self) -> String;
+    /// What stands for a value in usage lines.
+    fn placeholder(&self) -> &'static str;
+    /// What a shell may offer.
+    fn hint(&self) -> Hint {
+        Hint::None
+    }
+    /// The only values there are, where they can be counted.
+    fn choices(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
+    /// Whether a value may hold a password, and is therefore not repeated.
+    fn is_secret(&self) -> bool {
+        false
+    }
+}
+
+/// A number of things.
+pub(crate) struct Count {
+    pub(crate) least: u32,
+    pub(crate) most: u32,
+    pub(crate) default: u32,
+}
+
+impl AnyKind for Count {
+    fn accepted(&self) -> String {
+        format!("a whole number from {} to {}", self.least, self.most)
+    }
+    fn default_shown(&self) -> String {
+        self.default.to_string()
+    }
+    fn example(&self) -> String {
+        self.default.to_string()
+    }
+    fn placeholder(&self) -> &'static str {
+        "N"
+    }
+}
+
+impl Kind for Count {
+    type Value = u32;
+    fn read(&self, given: Given<'_>, _: Option<Base<'_>>) -> Result<u32, String> {
+        let number = given.number(self.least.into(), self.most.into(), &self.accepted())?;
+        u32::try_from(number).map_err(|_| self.accepted())
+    }
+    fn default(&self) -> u32 {
+        self.default
+    }
+    fn shown(&self, value: &u32) -> Option<Plain> {
+        Some(Plain::Number((*value).into()))
+    }
+}
+
+/// A time in whole seconds.
+pub(crate) struct Seconds {
+    pub(crate) least: Duration,
+    pub(crate) most: Duration,
+    pub(crate) default: Duration,
+}
+
+impl AnyKind for Seconds {
+    fn accepted(&self) -> String {
+        let (least, most) = (self.least.as_secs(), self.most.as_secs());
+        format!("whole seconds from {least} to {most}")
+    }
+    fn default_shown(&self) -> String {
+        self.default.as_secs().to_string()
+    }
+    fn example(&self) -> String {
+        self.default_shown()
+    }
+    fn placeholder(&self) -> &'static str {
+        "SECONDS"
+    }
+}
+
+impl Kind for Seconds {
+    type Value = Duration;
+    fn read(&self, given: Given<'_>, _: Option<Base<'_>>) -> Result<Duration, String> {
+        let (least, most) = (self.least.as_secs(), self.most.as_secs());
+        given
+            .number(least, most, &self.accepted())
+            .map(Duration::from_secs)
+    }
+    fn default(&self) -> Duration {
+        self.default
+    }
+    fn shown(&self, value: &Duration) -> Option<Plain> {
+        Some(Plain::Number(value.as_secs()))
+    }
+}
+
+/// A folder; where nobody names one, the program finds it.
+pub(crate) struct Folder {
+    pub(crate) default: &'static str,
+}
+
+impl AnyKind for Folder {
+    fn accepted(&self) -> String {
+        "a path".into()
+    }
+    fn default_shown(&self) -> String {
+        self.default.into()
+    }
+    fn example(&self) -> String {
+        "\"/var/lib/matins\"".into()
+    }
+    fn placeholder(&self) -> &'static str {
+        "DIR"
+    }
+    fn hint(&self) -> Hint {
+        Hint::Folder
+    }
+}
+
+impl Kind for Folder {
+    type Value = Option<PathBuf>;
+    fn read(&self, given: Given<'_>, base: Option<Base<'_>>) -> Result<Self::Value, String> {
+        // A path of the system need not be text.
+        if let Given::Words(words) = given
+            && !words.is_empty()
+        {
+            return Ok(Some(words.into()));
+        }
+        let text = given.text()?;
+        let path = base.map_or_else(|| Ok(text.into()), |base| base.resolve(text));
+        path.map(Some)
+    }
+    fn default(&self) -> Self::Value {
+        None
+    }
+    fn shown(&self, value: &Self::Value) -> Option<Plain> {
+        let path = value.as_ref()?;
+        Some(Plain::Text(path.display().to_string()))
+    }
+}
+
+/// The address of a database, which may hold a password.
+pub(crate) struct Database {
+    pub(crate) default: &'static str,
+}
+
+impl AnyKind for Database {
+    fn accepted(&self) -> String {
+        "a path, sqlite:///path or postgres://user@host/database".into()
+    }
+    fn default_shown(&self) -> String {
+        self.default.into()
+    }
+    fn example(&self) -> String {
+        "\"postgres://matins@localhost/matins\"".into()
+    }
+    fn placeholder(&self) -> &'static str {
+        "URL"
+    }
+    fn hint(&self) -> Hint {
+        Hint::File
+    }
+    fn is_secret(&self) -> bool {
+        true
+    }
+}
+
+impl Kind for Database {
+    type Value = Option<Address>;
+    fn read(&self, given: Given<'_>, base: Option<Base<'_>>) -> Result<Self::Value, String> {
+        let address = Address::new(given.text()?);
+        base.map_or_else(|| Ok(address.clone()), |base| address.based(base))
+            .map(Some)
+    }
+    fn default(&self) -> Self::Value {
+        None
+    }
+    fn shown(&self, value: &Self::Value) -> Option<Plain> {
+        let address = value.as_ref()?;
+        Some(Plain::Text(address.to_string()))
+    }
+}
+
+/// What is logged, which the program of the logs reads.
+pub(crate) struct Directives {
+    pub(crate) default: &'static str,
+}
+
+impl AnyKind for Directives {
+    fn accepted(&self) -> String {
+        "levels and targets, such as info or daemon=debug,warn".into()
+    }
+    fn default_shown(&self) -> String {
+        self.default.into()
+    }
+    fn example(&self) -> String {
+        "\"info\"".into()
+    }
+    fn placeholder(&self) -> &'static str {
+        "DIRECTIVES"
+    }
+}
+
+impl Kind for Directives {
+    type Value = Option<String>;
+    fn read(&self, given: Given<'_>, _: Option<Base<'_>>) -> Result<Self::Value, String> {
+        given.text().map(|text| Some(text.to_owned()))
+    }
+    fn default(&self) -> Self::Value {
+        None
+    }
+    fn shown(&self, value: &Self::Value) -> Option<Plain> {
+        value.clone().map(Plain::Text)
+    }
+}
+
+/// How logs are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// One of a few words.
+pub(crate) struct Choice<T: 'static> {
+    pub(crate) options: &'static [(&'static str, T)],
+    pub(crate) default: T,
+}
+
+impl<T: Copy + PartialEq + Sync> Choice<T> {
+    fn word(&self, value: &T) -> &'static str {
+        let option = self.options.iter().find(|(_, option)| option == value);
+        option.map_or("", |(word, _)| word)
+    }
+}
+
+impl<T: Copy + PartialEq + Sync> AnyKind for Choice<T> {
+    fn accepted(&self) -> String {
+        self.choices().join(" or ")
+    }
+    fn default_shown(&self) -> String {
+        self.word(&self.default).into()
+    }
+    fn example(&self) -> String {
+        format!("{:?}", self.word(&self.default))
+    }
+    fn placeholder(&self) -> &'static str {
+        "WORD"
+    }
+    fn choices(&self) -> Vec<&'static str> {
+        self.options.iter().map(|(word, _)| *word).collect()
+    }
+}
+
+impl<T: Copy + PartialEq + Sync> Kind for Choice<T> {
+    type Value = T;
+    fn read(&self, given: Given<'_>, _: Option<Base<'_>>) -> Result<T, String> {
+        let text = given.text()?;
+        let option = self.options.iter().find(|(word, _)| *word == text);
+        option
+            .map(|(_, value)| *value)
+            .ok_or_else(|| format!("expected {}", self.accepted()))
+    }
+    fn default(&self) -> T {
+        self.default
+    }
+    fn shown(&self, value: &T) -> Option<Plain> {
+        Some(Plain::Text(self.word(value).into()))
+    }
+}

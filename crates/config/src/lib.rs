@@ -1,0 +1,24 @@
+//! Configuration: every setting, declared once, with what is made of it.
+//!
+//! [`SETTINGS`] declares name, environment name, flag, type, bounds, default and documentation of each
+//! setting; reading, merging, showing and the reference page come from that. **Invariants:** nothing is
+//! read here but what is given: no file, no environment, no clock. What outweighs what is said in one
+//! place: flag, environment, file, default. A secret is shown nowhere.
+
+mod address;
+mod file;
+mod kind;
+mod problem;
+mod reference;
+mod resolve;
+mod settings;
+mod variables;
+
+pub use address::Address;
+pub use file::{File, MAX_FILE_BYTES};
+pub use kind::{AnyKind, Base, Given, Hint, Kind, LogFormat, Plain};
+pub use problem::{Origin, Problem};
+pub use reference::reference;
+pub use resolve::{Effective, Sources, resolve};
+pub use settings::{Config, SETTINGS, Setting, Shown};
+pub use variables::{CONFIG_FILE, UnknownVariable, unknown_variables};

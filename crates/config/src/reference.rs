@@ -1,0 +1,131 @@
+//! The reference page, made of the declarations.
+
+use std::fmt::Write as _;
+
+use crate::settings::{SETTINGS, Setting};
+
+/// What stands before the tables.
+const BEFORE: &str = "\
+# Configuration
+
+Made from the code: `MATINS_UPDATE=1 cargo test -p matins-config reference` writes this page anew, and
+`matins config reference` prints it.
+
+Everything has a default; without a file, Matins works. What is said of a setting counts in this order:
+
+1. the flag on the command line,
+2. the variable of the environment (an empty one counts as unset),
+3. the file,
+4. the default.
+
+The file is the one that `--config FILE` or `MATINS_CONFIG` names, which must then be there; else
+`$XDG_CONFIG_HOME/matins/config.toml`; else `~/.config/matins/config.toml`. It is
+[TOML](https://toml.io). Paths in it count from its folder, and `~/` is the home directory. An unknown
+key, a value of the wrong type and one out of bounds are refused with the line, before anything is
+done, even where a flag or a variable outweighs them.
+
+| to see | command |
+| --- | --- |
+| every setting's value, and where it comes from | `matins config show --origin` |
+| which file is read | `matins config path` |
+| whether a file can be taken | `matins config check FILE` |
+
+A password in the database's address is never shown. A file that has one belongs to you alone
+(`chmod 600`). Servers that share a database should have the same heartbeat settings, and so should commands
+beside them that take turns themselves.
+
+";
+
+/// The page `docs/configuration.md`.
+pub fn reference() -> String {
+    let mut page = BEFORE.to_owned();
+    page.push_str("## Settings\n");
+    for setting in SETTINGS {
+        let kind = setting.kind;
+        // Writing to a String does not fail.
+        let _ = write!(
+            page,
+            "\n### `{name}`\n\n{about}.\n\n| | |\n| --- | --- |\n| accepted | {accepted} |\n\
+             | default | {default} |\n| flag | `--{flag} {placeholder}` |\n\
+             | environment | `{environment}` |\n",
+            name = setting.name,
+            about = setting.about,
+            accepted = kind.accepted(),
+            default = kind.default_shown(),
+            flag = setting.flag,
+            placeholder = kind.placeholder(),
+            environment = setting.environment,
+        );
+    }
+    page.push_str(
+        "\nAt least three heartbeats must fit before one is stale.\n\n## An example\n\n\
+         Where a setting has a default of its own, that is the value here.\n\n```toml\n",
+    );
+    page.push_str(&example());
+    page.push_str("```\n");
+    page
+}
+
+/// A file that names every setting.
+fn example() -> String {
+    let mut text = String::new();
+    let mut table = None;
+    let (without, within): (Vec<&Setting>, Vec<_>) = SETTINGS
+        .iter()
+        .partition(|setting| setting.path().0.is_none());
+    for setting in without.into_iter().chain(within) {
+        let (own, key) = setting.path();
+        if own != table {
+            table = own;
+            let _ = write!(text, "\n[{}]\n", own.unwrap_or_default());
+        }
+        let _ = write!(
+            text,
+            "# {}\n{key} = {}\n",
+            setting.about,
+            setting.kind.example()
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, path::Path};
+
+    use super::*;
+    use crate::{File, Sources, resolve};
+
+    #[test]
+    fn the_reference_page_is_that_of_the_code() {
+        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/configuration.md");
+        if option_env!("MATINS_UPDATE").is_some() {
+            fs::write(&page, reference()).unwrap();
+        }
+        assert_eq!(
+            fs::read_to_string(&page).unwrap(),
+            reference(),
+            "docs/configuration.md is stale: MATINS_UPDATE=1 cargo test -p matins-config reference"
+        );
+    }
+
+    #[test]
+    fn the_example_is_taken_and_says_what_holds_without_it() {
+        let file = File::parse(Path::new("/x/config.toml"), example().as_bytes());
+        let sources = Sources {
+            file: Some(file),
+            ..Sources::default()
+        };
+        let (config, problems) = resolve(&sources);
+        assert_eq!(problems, []);
+        let (default, _) = resolve(&Sources::default());
+        for (said, default) in config.shown().iter().zip(default.shown()) {
+            assert!(said.value.is_some(), "{}", said.setting.name);
+            assert!(
+                default.value.is_none() || default.value == said.value,
+                "{}",
+                said.setting.name
+            );
+        }
+    }
+}

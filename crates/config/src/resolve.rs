@@ -1,0 +1,377 @@
+//! Merging: flag over environment over file over default.
+
+use std::{
+    collections::BTreeMap,
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
+
+use model::limits;
+
+use crate::{
+    file::File,
+    kind::{Base, Given, Kind},
+    problem::{Origin, Problem, named},
+    settings::{Config, Setting},
+};
+
+/// A value and where it comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Effective<T> {
+    /// The value.
+    pub value: T,
+    /// Where it comes from.
+    pub origin: Origin,
+}
+
+/// Everything that may say something of a setting.
+#[derive(Debug, Clone, Default)]
+pub struct Sources {
+    /// Values of the command line by flag, without the dashes.
+    pub flags: BTreeMap<&'static str, OsString>,
+    /// Variables of the environment. Empty ones count as unset.
+    pub environment: BTreeMap<String, OsString>,
+    /// The configuration file.
+    pub file: Option<File>,
+    /// What `~/` stands for in the file.
+    pub home: Option<PathBuf>,
+}
+
+/// Merges the sources. A value that cannot be taken is among the problems, even where another one
+/// outweighs it, and what is left holds in its place.
+pub fn resolve(sources: &Sources) -> (Config, Vec<Problem>) {
+    let file = sources.file.as_ref();
+    let mut problems = file.map_or_else(Vec::new, |file| file.problems().to_vec());
+    let config = Config::from_sources(sources, &mut problems);
+    if problems.is_empty() {
+        problems.extend(contradiction(&config));
+    }
+    (config, problems)
+}
+
+impl Sources {
+    /// The effective value of one setting.
+    pub(crate) fn one<K: Kind>(
+        &self,
+        kind: &K,
+        setting: Option<&Setting>,
+        problems: &mut Vec<Problem>,
+    ) -> Effective<K::Value> {
+        let mut effective = Effective {
+            value: kind.default(),
+            origin: Origin::Default,
+        };
+        let Some(setting) = setting else {
+            return effective;
+        };
+        for (given, origin, base) in self.said(setting) {
+            match kind.read(given, base) {
+                Ok(value) => effective = Effective { value, origin },
+                Err(reason) => {
+                    let value = given.repeated().filter(|_| !kind.is_secret());
+                    let value = value.as_deref();
+                    problems.push(Problem::value(setting.name, value, &origin, reason));
+                }
+            }
+        }
+        effective
+    }
+
+    /// What is said of a setting, the weightiest last.
+    fn said(
+        &self,
+        setting: &Setting,
+    ) -> impl Iterator<Item = (Given<'_>, Origin, Option<Base<'_>>)> {
+        let file = self.file.as_ref().and_then(|file| {
+            let (given, origin) = file.value(setting)?;
+            let base = Base {
+                folder: file.path().parent().unwrap_or(Path::new("")),
+                home: self.home.as_deref(),
+            };
+            Some((given, origin, Some(base)))
+        });
+        let variable = self.environment.get(setting.environment);
+        let variable = variable.filter(|value| !value.is_empty()).map(|value| {
+            let origin = Origin::Environment(setting.environment);
+            (Given::Words(value), origin, None)
+        });
+        let flag = self.flags.get(setting.flag);
+        let flag = flag.map(|value| (Given::Words(value), Origin::Flag(setting.flag), None));
+        file.into_iter().chain(variable).chain(flag)
+    }
+}
+
+/// What settings must be to each other.
+fn contradiction(config: &Config) -> Option<Problem> {
+    let (beat, stale) = (&config.heartbeat, &config.heartbeat_stale);
+    if beat.value * limits::BEATS_BEFORE_STALE <= stale.value {
+        return None;
+    }
+    let told = |name, it: &Effective<std::time::Duration>| {
+        named(name, Some(&it.value.as_secs().to_string()), &it.origin)
+    };
+    Some(Problem::Together {
+        first: told("heartbeat.seconds", beat),
+        second: told("heartbeat.stale_seconds", stale),
+        reason: format!(
+            "at least {} heartbeats must fit before one is stale",
+            limits::BEATS_BEFORE_STALE
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::kind::LogFormat;
+
+    const PATH: &str = "/etc/matins/config.toml";
+
+    fn sources(
+        file: &str,
+        environment: &[(&str, &str)],
+        flags: &[(&'static str, &str)],
+    ) -> Sources {
+        Sources {
+            flags: flags
+                .iter()
+                .map(|(flag, value)| (*flag, value.into()))
+                .collect(),
+            environment: environment
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), value.into()))
+                .collect(),
+            file: Some(File::parse(Path::new(PATH), file.as_bytes())),
+            home: Some("/h".into()),
+        }
+    }
+
+    fn told(file: &str) -> String {
+        let (_, problems) = resolve(&sources(file, &[], &[]));
+        let told: Vec<_> = problems.iter().map(ToString::to_string).collect();
+        told.join("\n")
+    }
+
+    #[test]
+    fn a_flag_outweighs_the_environment_that_the_file_and_that_the_default() {
+        let file = "workers = 5\n[scheduler]\ntick_seconds = 6\n[heartbeat]\nseconds = 7\n";
+        let variables = [
+            ("MATINS_TICK_SECONDS", "8"),
+            ("MATINS_HEARTBEAT_SECONDS", "9"),
+            ("MATINS_WATCHDOG_SECONDS", ""),
+        ];
+        let flags = [("heartbeat-seconds", "10")];
+        let (config, problems) = resolve(&sources(file, &variables, &flags));
+        assert_eq!(problems, []);
+        let file = |line| Problem::in_file(Path::new(PATH), line);
+        assert_eq!((config.workers.value, config.workers.origin), (5, file(1)));
+        let environment = Origin::Environment("MATINS_TICK_SECONDS");
+        assert_eq!(config.tick.value, Duration::from_secs(8));
+        assert_eq!(config.tick.origin, environment);
+        assert_eq!(config.heartbeat.value, Duration::from_secs(10));
+        assert_eq!(config.heartbeat.origin, Origin::Flag("heartbeat-seconds"));
+        assert_eq!(config.watchdog.value, limits::WATCHDOG);
+        assert_eq!(
+            config.watchdog.origin,
+            Origin::Default,
+            "an empty variable is none"
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_taken_is_told_with_its_place_and_what_is_accepted() {
+        let at = |line| format!("({PATH}:{line})");
+        let key = |key, line, rest| {
+            format!(
+                "take the key {key:?} {}: there is no such setting{rest}",
+                at(line)
+            )
+        };
+        let value = |value, line, rest| format!("take {value} {}: {rest}", at(line));
+        for (file, expected) in [
+            (
+                "\nwrokers = 1",
+                key("wrokers", 2, ", did you mean workers?"),
+            ),
+            (
+                "tick_seconds = 1",
+                key("tick_seconds", 1, ", did you mean scheduler.tick_seconds?"),
+            ),
+            (
+                "[schedular]\ntick_seconds = 1",
+                key("schedular", 1, ", did you mean scheduler?"),
+            ),
+            ("[serve]\nhost = 1", key("serve.host", 2, "")),
+            (
+                "scheduler = 1",
+                format!(
+                    "take scheduler {}: it is a table of settings, written [scheduler]",
+                    at(1)
+                ),
+            ),
+            (
+                "workers = 0",
+                value("workers = 0", 1, "expected a whole number from 1 to 1000"),
+            ),
+            (
+                "workers = -1",
+                value("workers = -1", 1, "expected a whole number from 1 to 1000"),
+            ),
+            (
+                "workers = \"4\"",
+                value(
+                    "workers = \"4\"",
+                    1,
+                    "expected a whole number from 1 to 1000, without quotes",
+                ),
+            ),
+            (
+                "workers = 4.5",
+                value(
+                    "workers",
+                    1,
+                    "it is a number with a fraction, expected a whole number from 1 to 1000",
+                ),
+            ),
+            (
+                "workers = 99999999999999999999",
+                value(
+                    "workers",
+                    1,
+                    "it is a number that is far too large, expected a whole number from 1 to 1000",
+                ),
+            ),
+            (
+                "[workers]",
+                value(
+                    "workers",
+                    1,
+                    "it is a table, expected a whole number from 1 to 1000",
+                ),
+            ),
+            (
+                "[[log.format]]",
+                value("log.format", 1, "it is a list, expected a text in quotes"),
+            ),
+            (
+                "log.format = \"xml\"",
+                value("log.format = \"xml\"", 1, "expected text or json"),
+            ),
+            ("database = \"\"", value("database", 1, "it is empty")),
+            (
+                "data = 7",
+                value("data = 7", 1, "it is a number, expected a text in quotes"),
+            ),
+        ] {
+            assert_eq!(told(file), expected, "{file}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_toml_is_told_shortly_with_its_line() {
+        for (file, line) in [
+            ("workers = 1\nworkers = 2", 2),
+            ("= 3", 1),
+            ("a = \"\n", 1),
+            ("\n[x", 2),
+        ] {
+            let told = told(file);
+            assert!(
+                told.starts_with(&format!("read {PATH}:{line}: ")),
+                "{file}: {told}"
+            );
+        }
+        let long = format!("{} = 1", "k".repeat(10_000));
+        assert!(told(&long).len() < 200, "{}", told(&long));
+        let (_, problems) = resolve(&Sources {
+            file: Some(File::parse(Path::new(PATH), b"a = 1\n\xff")),
+            ..Sources::default()
+        });
+        assert_eq!(
+            problems[0].to_string(),
+            format!("read {PATH}:2: it is not UTF-8")
+        );
+    }
+
+    #[test]
+    fn what_is_nested_deeply_or_very_long_is_refused_and_nothing_worse() {
+        for (start, piece, end) in [
+            ("a = ", "[", ""),
+            ("a = ", "{b=", "1"),
+            ("", "a.", "b = 1"),
+            ("", "[", ""),
+            ("[", "a.", "b]"),
+            ("", "x = 1\n", ""),
+            ("", "[a]\n", ""),
+        ] {
+            for bytes in [crate::MAX_FILE_BYTES - 100, crate::MAX_FILE_BYTES + 100] {
+                let file = format!("{start}{}{end}", piece.repeat(bytes / piece.len()));
+                let told = told(&file);
+                assert!(!told.is_empty() && told.len() < 5000, "{piece}: {told}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_value_is_refused_even_where_another_outweighs_it() {
+        let sources = sources(
+            "workers = 0",
+            &[("MATINS_WORKERS", "many")],
+            &[("workers", "7")],
+        );
+        let (config, problems) = resolve(&sources);
+        assert_eq!(config.workers.value, 7, "what can be taken holds");
+        let told: Vec<_> = problems.iter().map(ToString::to_string).collect();
+        assert_eq!(told.len(), 2, "{told:?}");
+        assert!(
+            told[1].starts_with("take MATINS_WORKERS=many: expected "),
+            "{told:?}"
+        );
+    }
+
+    #[test]
+    fn heartbeats_that_do_not_fit_are_refused_with_both_origins() {
+        let sources = sources(
+            "heartbeat.seconds = 100",
+            &[],
+            &[("heartbeat-stale", "200")],
+        );
+        let (_, problems) = resolve(&sources);
+        let expected = format!(
+            "take heartbeat.seconds = 100 ({PATH}:1) with --heartbeat-stale 200: at least 3 heartbeats \
+             must fit before one is stale"
+        );
+        assert_eq!(problems[0].to_string(), expected);
+    }
+
+    #[test]
+    fn paths_of_the_file_count_from_its_folder_and_others_from_where_one_stands() {
+        let file = "data = \"here\"\ndatabase = \"~/there.db\"\nlog.format = \"json\"";
+        let (config, problems) = resolve(&sources(file, &[], &[]));
+        assert_eq!(problems, []);
+        assert_eq!(config.data.value, Some("/etc/matins/here".into()));
+        assert_eq!(config.database.value.unwrap().reveal(), "/h/there.db");
+        assert_eq!(config.log_format.value, LogFormat::Json);
+        let (config, _) = resolve(&sources("", &[("MATINS_DATA", "here")], &[]));
+        assert_eq!(config.data.value, Some("here".into()));
+    }
+
+    #[test]
+    fn a_password_is_in_no_problem_and_in_no_value_that_is_shown() {
+        let address = "postgres://me:s3cret@host/db";
+        let (config, _) = resolve(&sources(&format!("database = \"{address}\""), &[], &[]));
+        let shown: Vec<_> = config
+            .shown()
+            .into_iter()
+            .filter_map(|it| it.value)
+            .collect();
+        let shown = format!("{shown:?} {config:?}");
+        assert!(
+            shown.contains("me:***@host") && !shown.contains("s3cret"),
+            "{shown}"
+        );
+        assert!(!told(&format!("database = \"\\n{address}")).contains("s3cret"));
+    }
+}

@@ -1,0 +1,67 @@
+//! Names in the environment.
+
+use model::nearest::nearest;
+
+use crate::settings::SETTINGS;
+
+/// The variable that names the configuration file.
+pub const CONFIG_FILE: &str = "MATINS_CONFIG";
+/// What the names of all variables begin with.
+const PREFIX: &str = "MATINS_";
+
+/// A variable that looks like a setting's and is none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownVariable {
+    /// Its name.
+    pub name: String,
+    /// The known one that may have been meant.
+    pub near: Option<&'static str>,
+}
+
+/// Finds the variables that look like a setting's and are none. `others` are known for something else.
+pub fn unknown_variables<'a>(
+    names: impl IntoIterator<Item = &'a str>,
+    others: &[&str],
+) -> Vec<UnknownVariable> {
+    let known = || {
+        SETTINGS
+            .iter()
+            .map(|it| it.environment)
+            .chain([CONFIG_FILE])
+    };
+    names
+        .into_iter()
+        .filter(|name| name.starts_with(PREFIX) && !others.contains(name))
+        .filter(|name| known().all(|known| known != *name))
+        .map(|name| UnknownVariable {
+            name: name.to_owned(),
+            near: nearest(name, known()),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_looks_like_a_setting_and_is_none_is_told() {
+        let names = [
+            "PATH",
+            "MATINS_WORKERS",
+            "MATINS_WROKERS",
+            "MATINS_RUN",
+            "MATINS_ZZZZZZZZ",
+        ];
+        let unknown = unknown_variables(names, &["MATINS_RUN"]);
+        let told: Vec<_> = unknown
+            .iter()
+            .map(|it| (it.name.as_str(), it.near))
+            .collect();
+        let expected = [
+            ("MATINS_WROKERS", Some("MATINS_WORKERS")),
+            ("MATINS_ZZZZZZZZ", None),
+        ];
+        assert_eq!(told, expected);
+    }
+}
