@@ -127,8 +127,8 @@ pub(super) struct Locked {
     pub(super) automations: HashMap<AutomationId, Automation>,
 }
 
-/// Locks the automations and the seats of runs, in that order and each by id, and reads the runs. What
-/// is not there, or has no seat, is left out.
+/// Locks the automations and the seats of runs, in that order and each by id, and reads the runs, but not
+/// what belongs to an end. What is not there, or has no seat, is left out.
 pub(super) async fn lock_all(tx: &mut Tx, runs: &[RunId]) -> Result<Locked, Error> {
     let ids: Vec<_> = runs.iter().map(|run| params![*run]).collect();
     let places = tx.fetch_rows(sql!("runs/places"), ids.clone(), &[]).await?;
@@ -141,7 +141,7 @@ pub(super) async fn lock_all(tx: &mut Tx, runs: &[RunId]) -> Result<Locked, Erro
     lock_seats(tx, &seats).await?;
     let mut found = HashMap::with_capacity(runs.len());
     for row in tx.fetch_rows(sql!("runs/by_ids"), ids, &[]).await? {
-        let run = rows::run(&row)?;
+        let run = rows::open_run(&row)?;
         if run.seat_id.is_some() {
             found.insert(run.id, run);
         }

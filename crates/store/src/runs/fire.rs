@@ -217,21 +217,6 @@ impl Store {
             submitted.ok_or_else(|| Error::not_found("automation", id))
         })
     }
-
-    /// When the scheduler has something to do next: when a trigger is due, which may be past, or when
-    /// a backoff that is under way at `now` is over.
-    pub async fn next_due(&self, now: Timestamp) -> Result<Option<Timestamp>, Error> {
-        let mut tx = self.db.read(Scope::System).await?;
-        let trigger: Option<Timestamp> = tx
-            .fetch_one(sql!("triggers/next_due"), params![])
-            .await?
-            .optional("at")?;
-        let backoff: Option<Timestamp> = tx
-            .fetch_one(sql!("runs/next_backoff"), params![now])
-            .await?
-            .optional("at")?;
-        Ok([trigger, backoff].into_iter().flatten().min())
-    }
 }
 
 /// A trigger that is due, and what it owes.

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use model::{
-    Timestamp,
+    HarnessId, Timestamp,
     entity::SeatSettings,
     permission::PermissionRules,
     policy::{Policies, SessionMode},
@@ -12,7 +12,7 @@ use model::{
 };
 use store::{NewAutomation, Scope};
 
-use super::world::{World, now};
+use super::world::World;
 
 /// What was measured.
 pub struct Measured {
@@ -30,24 +30,29 @@ pub async fn make(world: &World, triggers: u32) -> Result<Timestamp> {
     };
     let before: Timestamp = "2026-11-22T00:00:00Z".parse()?;
     for number in 0..triggers {
-        let new = NewAutomation {
-            name: format!("automation {number}"),
-            prompt: "What is due today?".into(),
-            harness: world.harness,
-            cwd: None,
-            session_mode: SessionMode::Fresh,
-            bound_session_key: None,
-            policies: Policies::default(),
-            settings: SeatSettings::default(),
-            permissions: PermissionRules::default(),
-            triggers: vec![cron.clone()],
-        };
+        let new = automation(number, world.harness, cron.clone());
         world
             .store
             .create_automation(world.tenant, &new, before)
             .await?;
     }
     Ok("2026-11-22T08:00:00Z".parse()?)
+}
+
+/// An automation with a session for each run.
+pub fn automation(number: u32, harness: HarnessId, schedule: Spec) -> NewAutomation {
+    NewAutomation {
+        name: format!("automation {number}"),
+        prompt: "What is due today?".into(),
+        harness,
+        cwd: None,
+        session_mode: SessionMode::Fresh,
+        bound_session_key: None,
+        policies: Policies::default(),
+        settings: SeatSettings::default(),
+        permissions: PermissionRules::default(),
+        triggers: vec![schedule],
+    }
 }
 
 /// Fires everything that is due at `due`.
@@ -65,7 +70,6 @@ pub async fn fire(world: &World, due: Timestamp, triggers: u32) -> Result<Measur
     }
     let took = started.elapsed();
     ensure!(fired == triggers, "{fired} of {triggers} have fired");
-    let _ = now();
     Ok(Measured {
         triggers,
         took,

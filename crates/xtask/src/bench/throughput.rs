@@ -1,25 +1,24 @@
 //! How many runs a second go from queued to ended, without agents.
 
 use std::{
+    path::Path,
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use anyhow::{Context as _, Result, ensure};
 use model::{
-    AcpSessionId, HarnessId, InstanceId, SessionId, TenantId, WorkerId,
-    entity::SeatSettings,
+    AcpSessionId, SessionId, TenantId,
     outcome::{Outcome, StopReason},
-    session::{SessionKind, SessionType},
     turn::{Begin, Finished, Settled},
 };
-use store::{NewSession, Scope, Store};
+use store::{Scope, Store};
 use tokio::{sync::Semaphore, task::JoinSet};
 
-use super::world::{World, now};
+use super::world::{World, now, session};
 
 /// How many runs are under way at once.
-const IN_FLIGHT: usize = 256;
+pub const IN_FLIGHT: usize = 256;
 /// How many sessions take the runs.
 const SESSIONS: usize = 1000;
 
@@ -57,23 +56,7 @@ pub async fn no_op_runs(world: &World, runs: usize) -> Result<Measured> {
 async fn sessions(world: &World) -> Result<Vec<SessionId>> {
     let mut sessions = Vec::with_capacity(SESSIONS);
     for _ in 0..SESSIONS {
-        let id = SessionId::generate(now(), &*world.entropy);
-        let new = NewSession {
-            id,
-            kind: SessionKind::Interactive,
-            session_type: SessionType::Regular,
-            key: None,
-            title: Some("bench".into()),
-            cwd: "/tmp".into(),
-            schedule_id: None,
-            harness: world.harness,
-            settings: SeatSettings::default(),
-        };
-        world
-            .store
-            .create_session(world.tenant, &new, now())
-            .await?;
-        sessions.push(id);
+        sessions.push(session(world, Path::new("/tmp")).await?);
     }
     Ok(sessions)
 }
@@ -160,7 +143,7 @@ async fn check(world: &World, sessions: &[SessionId], runs: usize) -> Result<()>
         let events = world.store.events(scope, *session, 0, u32::MAX).await?;
         let numbers = events.iter().map(|event| event.seq);
         ensure!(
-            numbers.eq(1..=events.len() as i64),
+            numbers.eq(1..=i64::try_from(events.len())?),
             "the log of {session} has gaps"
         );
     }
