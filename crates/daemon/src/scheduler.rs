@@ -10,8 +10,27 @@ use crate::{Error, Host, Waker, runner::Look};
 /// How long to wait before looking again at what another process holds.
 const HELD: Duration = Duration::from_millis(250);
 
-/// One look. Gives when the next is wanted.
+/// One look. Gives when the next is wanted. Where nothing is to be done, that is one statement.
 pub async fn tick(host: &Host, now: Timestamp) -> Result<Tick, Error> {
+    let mut outlook = host.store.outlook(now).await?;
+    let mut started = 0;
+    if outlook.due.is_some_and(|at| at <= now) {
+        started += fire(host, now).await?;
+    }
+    if outlook.waiting {
+        started += promote(host, now).await?;
+    }
+    if outlook.waiting || outlook.due.is_some_and(|at| at <= now) {
+        outlook = host.store.outlook(now).await?;
+    }
+    // What is due and could not be fired is another process's, which holds it: no use in asking at once.
+    let next = outlook.next();
+    let next = next.map(|at| if at > now { at } else { now + HELD });
+    Ok(Tick { started, next })
+}
+
+/// Fires what is due.
+async fn fire(host: &Host, now: Timestamp) -> Result<u32, Error> {
     let mut started = 0;
     loop {
         let fired = host.store.fire_due(Scope::System, now).await?;
@@ -24,9 +43,13 @@ pub async fn tick(host: &Host, now: Timestamp) -> Result<Tick, Error> {
             );
         }
         if !fired.more {
-            break;
+            return Ok(started);
         }
     }
+}
+
+/// Lets start what has waited long enough.
+async fn promote(host: &Host, now: Timestamp) -> Result<u32, Error> {
     let swept = host.store.promote_due(now).await?;
     if swept.faults > 0 {
         tracing::error!(
@@ -35,13 +58,7 @@ pub async fn tick(host: &Host, now: Timestamp) -> Result<Tick, Error> {
             swept.faults
         );
     }
-    // What is due and could not be fired is another process's, which holds it: no use in asking at once.
-    let next = host.store.next_due(now).await?;
-    let next = next.map(|at| if at > now { at } else { now + HELD });
-    Ok(Tick {
-        started: started + swept.backoffs + swept.faults,
-        next,
-    })
+    Ok(swept.backoffs + swept.faults)
 }
 
 /// What a look did.

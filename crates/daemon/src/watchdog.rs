@@ -57,6 +57,8 @@ pub(crate) struct Watch {
     last: Option<(Timestamp, Instant)>,
     /// Until when heartbeats may look older than they are.
     doubtful_until: Option<Instant>,
+    /// Whether the last look found no heartbeat.
+    idle: bool,
 }
 
 impl Watch {
@@ -69,6 +71,14 @@ impl Watch {
                 tracing::warn!("the clock leapt by {leapt:?}: waiting for heartbeats");
                 self.doubtful_until = Some(at + host.settings.heartbeat + CLOCK_DRIFT);
             }
+        }
+        // Whatever a worker has has a heartbeat: without any there is nothing to give up.
+        self.idle = host.store.oldest_heartbeat().await?.is_none();
+        if self.idle {
+            if !self.doubts(at) {
+                self.doubtful_until = None;
+            }
+            return Ok(Vec::new());
         }
         let given_up = if self.doubts(at) {
             give_up_gone(host, now).await?
@@ -112,6 +122,9 @@ impl Look for Watchdog {
         if self.watch.doubtful_until.is_some() {
             self.waker.beats.notify_one();
             return Ok(Some(now + heartbeat + CLOCK_DRIFT));
+        }
+        if self.watch.idle {
+            return Ok(None);
         }
         let oldest = self.host.store.oldest_heartbeat().await?;
         // One that is exactly as old as it may be is not stale yet.

@@ -3,6 +3,8 @@
 mod edit;
 mod read;
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use model::{
     AutomationId, HarnessId, TenantId, Timestamp, TriggerId,
     automation::{AutomationEvent, AutomationState},
@@ -19,7 +21,7 @@ use crate::{
     Error, Scope,
     database::Tx,
     rows,
-    runs::occur::miss,
+    runs::occur::{Missed, miss_all},
     store::{Store, transact},
 };
 
@@ -229,6 +231,23 @@ pub(crate) async fn lock_with_triggers(
     lock(tx, scope, id).await
 }
 
+/// Locks automations that stored rows name, removed or not, by id. One whose row makes no sense has its
+/// error.
+pub(crate) async fn lock_all(
+    tx: &mut Tx,
+    ids: &BTreeSet<AutomationId>,
+) -> Result<BTreeMap<AutomationId, Result<Automation, Error>>, Error> {
+    let rows = ids.iter().map(|id| params![*id]).collect();
+    let locked = tx
+        .fetch_rows(sql_by_dialect!("automations/lock"), rows, &[])
+        .await?;
+    let mut found = BTreeMap::new();
+    for row in &locked {
+        found.insert(row.get("id")?, rows::automation(row));
+    }
+    Ok(found)
+}
+
 /// Locks an automation that a stored row names, removed or not.
 pub(crate) async fn lock_any(tx: &mut Tx, id: AutomationId) -> Result<Automation, Error> {
     let row = tx
@@ -333,8 +352,14 @@ async fn settle(
     match owed {
         None => Ok(()),
         Some(stretch) => {
-            let (id, reason) = (trigger.id, "stopped before it was looked at");
-            miss(store, tx, automation, id, &schedule, stretch, reason, now).await
+            let missed = Missed {
+                automation,
+                trigger: trigger.id,
+                schedule: &schedule,
+                stretch,
+                reason: "stopped before it was looked at",
+            };
+            miss_all(store, tx, vec![missed], now).await
         }
     }
 }

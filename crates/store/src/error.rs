@@ -57,6 +57,12 @@ pub enum Error {
         /// Why.
         source: schedule::Error,
     },
+    /// The transaction failed in which this was done together with what others asked for.
+    #[error(transparent)]
+    Together(std::sync::Arc<Self>),
+    /// Whoever was to do it is gone. Whether it was done is not known.
+    #[error("hear what became of it")]
+    Abandoned,
     /// A prompt cannot be rendered.
     #[error("render the prompt of {run}")]
     Prompt {
@@ -98,8 +104,13 @@ impl Error {
 
     /// Whether the same may succeed later, when the database is back, free or has room again.
     pub fn is_transient(&self) -> bool {
-        matches!(self, Self::Database(error)
-            if error.is_transient() || matches!(error, database::Error::DiskFull { .. }))
+        match self {
+            Self::Database(error) => {
+                error.is_transient() || matches!(error, database::Error::DiskFull { .. })
+            }
+            Self::Together(error) => error.is_transient(),
+            _ => false,
+        }
     }
 
     /// Whether a stored value makes no sense: trying again gives the same.
@@ -112,6 +123,7 @@ impl Error {
         match self {
             Self::Database(error) => error.hint(),
             Self::Changed { .. } => Some("look at what it is now, and try again"),
+            Self::Together(error) => error.hint(),
             _ => None,
         }
     }

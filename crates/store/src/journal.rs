@@ -1,7 +1,9 @@
 //! Writing a session's transcript and its ordered log.
 //!
-//! **Invariant:** a number is taken from the session's row, which stays locked until the transaction
+//! **Invariant:** numbers are taken from the session's row, which stays locked until the transaction
 //! ends; so numbers follow commits, and none is missing.
+
+use std::collections::{HashMap, HashSet};
 
 use model::{
     MessageId, RunId, SeatId, SessionId, TenantId, Timestamp,
@@ -10,7 +12,11 @@ use model::{
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::{Error, database::Tx, store::Store};
+use crate::{
+    Error,
+    database::{Param, Tx},
+    store::Store,
+};
 
 /// Where a row of the transcript belongs.
 #[derive(Clone, Copy)]
@@ -21,80 +27,171 @@ pub(crate) struct Place {
     pub(crate) seat: Option<SeatId>,
 }
 
-/// Adds an event to a session's log and gives its number.
-pub(crate) async fn event(
-    tx: &mut Tx,
+/// What a transaction adds to logs and transcripts, in order. It is written all at once by
+/// [`Journal::write`], with one statement for each table; dropped unwritten, it is lost.
+#[derive(Default)]
+#[must_use]
+pub(crate) struct Journal {
+    lines: Vec<Line>,
+}
+
+/// One event, and the row of the transcript that it announces.
+struct Line {
     session: SessionId,
     kind: &'static str,
     about: Uuid,
-    body: &Value,
-    now: Timestamp,
-) -> Result<i64, Error> {
-    let row = tx
-        .fetch_one(sql!("sessions/next_seq"), params![session, now])
-        .await?;
-    let seq: i64 = row.get("last_seq")?;
-    let tenant: TenantId = row.get("tenant_id")?;
-    tx.execute(
-        sql!("events/insert"),
-        params![session, seq, tenant, kind, about, body, now],
-    )
-    .await?;
-    Ok(seq)
-}
-
-/// Adds to the log that a run moved.
-pub(crate) async fn run_event(
-    tx: &mut Tx,
-    session: SessionId,
-    run: RunId,
     body: Value,
-    now: Timestamp,
-) -> Result<(), Error> {
-    event(tx, session, "run", run.uuid(), &body, now)
-        .await
-        .map(|_| ())
+    message: Option<(Place, Entry)>,
 }
 
-/// Writes a row of the transcript, with its event.
-pub(crate) async fn message(
-    tx: &mut Tx,
-    place: Place,
-    entry: &Entry,
-    now: Timestamp,
-) -> Result<(), Error> {
-    let body = json!({ "role": entry.role, "kind": entry.kind });
-    let seq = event(tx, place.session, "message", entry.id.uuid(), &body, now).await?;
+impl Journal {
+    /// Adds an event to a session's log.
+    pub(crate) fn event(
+        &mut self,
+        session: SessionId,
+        kind: &'static str,
+        about: Uuid,
+        body: Value,
+    ) {
+        self.lines.push(Line {
+            session,
+            kind,
+            about,
+            body,
+            message: None,
+        });
+    }
+
+    /// Adds to the log that a run moved.
+    pub(crate) fn run(&mut self, session: SessionId, run: RunId, body: Value) {
+        self.event(session, "run", run.uuid(), body);
+    }
+
+    /// Adds a row to the transcript, with its event.
+    pub(crate) fn message(&mut self, place: Place, entry: Entry) {
+        self.lines.push(Line {
+            session: place.session,
+            kind: "message",
+            about: entry.id.uuid(),
+            body: json!({ "role": entry.role, "kind": entry.kind }),
+            message: Some((place, entry)),
+        });
+    }
+
+    /// Numbers everything and writes it.
+    pub(crate) async fn write(self, tx: &mut Tx, now: Timestamp) -> Result<(), Error> {
+        let mut counts: HashMap<SessionId, i64> = HashMap::new();
+        for line in &self.lines {
+            *counts.entry(line.session).or_default() += 1;
+        }
+        let mut wanted: Vec<(SessionId, i64)> = counts.into_iter().collect();
+        wanted.sort_unstable();
+        let rows = wanted.iter().map(|(id, count)| params![*id, *count]);
+        let numbered = tx
+            .fetch_rows(sql!("sessions/next_seq"), rows.collect(), &params![now])
+            .await?;
+        let mut next: HashMap<SessionId, (i64, TenantId)> = HashMap::new();
+        for row in &numbered {
+            next.insert(
+                row.get("id")?,
+                (row.get("last_seq")?, row.get("tenant_id")?),
+            );
+        }
+        for (session, count) in wanted {
+            let (last, _) = next
+                .get_mut(&session)
+                .ok_or_else(|| Error::not_found("session", session))?;
+            *last -= count;
+        }
+
+        let mut events = Vec::with_capacity(self.lines.len());
+        let mut messages = Vec::new();
+        for line in self.lines {
+            let (seq, tenant) = next
+                .get_mut(&line.session)
+                .ok_or_else(|| Error::not_found("session", line.session))?;
+            *seq += 1;
+            events.push(params![
+                line.session,
+                *seq,
+                *tenant,
+                line.kind,
+                line.about,
+                line.body,
+                now
+            ]);
+            if let Some((place, entry)) = line.message {
+                messages.push((entry.id, message(place, entry, *seq, now)));
+            }
+        }
+        tx.execute_rows(sql!("events/insert"), events, &[]).await?;
+        write_messages(tx, messages).await
+    }
+}
+
+/// The parameters of a row of the transcript.
+fn message(place: Place, entry: Entry, seq: i64, now: Timestamp) -> Vec<Param> {
     // The agent's rows carry its seat; those of people and of Matins none.
     let from = match entry.role {
         Role::Assistant | Role::Tool => place.seat,
         Role::User | Role::System => None,
     };
-    let written = tx
-        .execute(
-            sql!("messages/put"),
-            params![
-                entry.id,
-                place.tenant,
-                place.session,
-                seq,
-                place.run,
-                from,
-                entry.role.as_str(),
-                entry.kind.as_str(),
-                entry.content.as_str(),
-                &entry.metadata,
-                now
-            ],
-        )
-        .await?;
-    if written == 0 {
-        return Err(Error::Exists {
-            what: "a message",
-            name: entry.id.to_string(),
-        });
+    params![
+        entry.id,
+        place.tenant,
+        place.session,
+        seq,
+        place.run,
+        from,
+        entry.role.as_str(),
+        entry.kind.as_str(),
+        entry.content,
+        entry.metadata,
+        now
+    ]
+}
+
+/// Writes rows of transcripts. A later row of the same id replaces the earlier one, so no id may
+/// stand twice in one statement.
+async fn write_messages(tx: &mut Tx, messages: Vec<(MessageId, Vec<Param>)>) -> Result<(), Error> {
+    let mut rest = messages;
+    while !rest.is_empty() {
+        let mut seen = HashSet::new();
+        let mut later = Vec::new();
+        let mut rows = Vec::with_capacity(rest.len());
+        for (id, row) in rest {
+            if seen.insert(id) {
+                rows.push(row);
+            } else {
+                later.push((id, row));
+            }
+        }
+        let wanted = rows.len() as u64;
+        let written = tx.execute_rows(sql!("messages/put"), rows, &[]).await?;
+        if written != wanted {
+            let ids: Vec<String> = seen.iter().map(ToString::to_string).collect();
+            return Err(Error::Exists {
+                what: "a message",
+                name: ids.join(" or "),
+            });
+        }
+        rest = later;
     }
     Ok(())
+}
+
+/// Writes one event at once and gives nothing back; for transitions that write no more than that.
+pub(crate) async fn event(
+    tx: &mut Tx,
+    session: SessionId,
+    kind: &'static str,
+    about: Uuid,
+    body: Value,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let mut journal = Journal::default();
+    journal.event(session, kind, about, body);
+    journal.write(tx, now).await
 }
 
 impl Store {

@@ -103,6 +103,41 @@ pub(crate) fn trigger(row: &Row) -> Result<Trigger, Error> {
     })
 }
 
+/// Reads a run that is not over from fewer columns: those of an end are not set yet.
+pub(crate) fn open_run(row: &Row) -> Result<Run, Error> {
+    Ok(Run {
+        id: row.get("id")?,
+        tenant_id: row.get("tenant_id")?,
+        input_id: row.get("input_id")?,
+        attempt: row.get("attempt")?,
+        failures: row.get("failures")?,
+        status: row.parse("status")?,
+        origin: row.parse("origin")?,
+        session_id: row.optional("session_id")?,
+        seat_id: row.optional("seat_id")?,
+        automation_id: row.optional("automation_id")?,
+        trigger_id: row.optional("trigger_id")?,
+        scheduled_for: row.optional("scheduled_for")?,
+        missed_until: None,
+        occurrences: 1,
+        content: row.get("content")?,
+        not_before: row.optional("not_before")?,
+        worker_id: row.optional("worker_id")?,
+        started_at: row.optional("started_at")?,
+        ended_at: None,
+        cancel_requested_at: row.optional("cancel_requested_at")?,
+        reason: None,
+        message: None,
+        stop_reason: None,
+        flags: model::entity::RunFlags::default(),
+        usage: None,
+        interrupted_run_id: row.optional("interrupted_run_id")?,
+        prompt_ref: row.json_optional("prompt_ref")?,
+        input_at: row.get("input_at")?,
+        created_at: row.get("created_at")?,
+    })
+}
+
 pub(crate) fn run(row: &Row) -> Result<Run, Error> {
     Ok(Run {
         id: row.get("id")?,

@@ -15,7 +15,8 @@ use serde_json::json;
 use crate::{
     Error, Scope,
     database::Tx,
-    journal, rows,
+    journal::{self, Journal},
+    rows,
     runs::{
         cancel,
         place::{hold, promote_on_seat},
@@ -163,7 +164,7 @@ impl Store {
                 }));
             }
             let body = json!({ "state": state, "reason": reason });
-            journal::event(tx, id, "session", id.uuid(), &body, now).await?;
+            journal::event(tx, id, "session", id.uuid(), body, now).await?;
             match state.admission() {
                 Admission::Start => {
                     for seat in &seats {
@@ -190,12 +191,30 @@ pub(crate) async fn insert(
     new: &NewSession,
     now: Timestamp,
 ) -> Result<(SessionId, SeatId), Error> {
+    let mut journal = Journal::default();
+    let seats = insert_all(store, tx, &mut journal, &[(tenant, new)], now).await?;
+    journal.write(tx, now).await?;
+    let seat = seats.first().copied();
+    let seat = seat.ok_or_else(|| Error::not_found("seat of", new.id))?;
+    Ok((new.id, seat))
+}
+
+/// Makes sessions, each with its entry seat, and gives these in order.
+pub(crate) async fn insert_all(
+    store: &Store,
+    tx: &mut Tx,
+    journal: &mut Journal,
+    all: &[(TenantId, &NewSession)],
+    now: Timestamp,
+) -> Result<Vec<SeatId>, Error> {
     let state = SessionState::Active;
-    tx.execute(
-        sql!("sessions/insert"),
-        params![
+    let mut sessions = Vec::with_capacity(all.len());
+    let mut rows = Vec::with_capacity(all.len());
+    let mut seats = Vec::with_capacity(all.len());
+    for (tenant, new) in all {
+        sessions.push(params![
             new.id,
-            tenant,
+            *tenant,
             new.kind.as_str(),
             new.session_type.as_str(),
             state.as_str(),
@@ -204,36 +223,26 @@ pub(crate) async fn insert(
             new.cwd.as_str(),
             new.schedule_id,
             now
-        ],
-    )
-    .await?;
-    let seat = SeatId::generate(now, store.ids());
-    let settings = json!(new.settings);
-    tx.execute(
-        sql!("seats/insert"),
-        params![
+        ]);
+        let seat = SeatId::generate(now, store.ids());
+        rows.push(params![
             seat,
-            tenant,
+            *tenant,
             new.id,
             "agent",
             "agent",
             new.harness,
             true,
-            &settings,
+            json!(new.settings),
             now
-        ],
-    )
-    .await?;
-    journal::event(
-        tx,
-        new.id,
-        "session",
-        new.id.uuid(),
-        &json!({ "state": state }),
-        now,
-    )
-    .await?;
-    Ok((new.id, seat))
+        ]);
+        seats.push(seat);
+        journal.event(new.id, "session", new.id.uuid(), json!({ "state": state }));
+    }
+    tx.execute_rows(sql!("sessions/insert"), sessions, &[])
+        .await?;
+    tx.execute_rows(sql!("seats/insert"), rows, &[]).await?;
+    Ok(seats)
 }
 
 /// Locks a session's seats, by id.

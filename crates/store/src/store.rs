@@ -4,7 +4,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use model::{Entropy, SessionId};
 
-use crate::database::Database;
+use crate::{database::Database, together::Together};
 
 /// How much may go wrong before a transaction's error is given; see [`crate::Error::weight`].
 pub(crate) const RACES: u32 = 20;
@@ -15,6 +15,7 @@ pub struct Store {
     pub(crate) db: Database,
     pub(crate) entropy: Arc<dyn Entropy>,
     folders: PathBuf,
+    pub(crate) together: Arc<Together>,
 }
 
 impl Store {
@@ -25,6 +26,7 @@ impl Store {
             db,
             entropy,
             folders,
+            together: Arc::default(),
         }
     }
 

@@ -2,13 +2,13 @@
 
 use model::run::RunStatus;
 use serde_json::json;
-use service::RunQuery;
+use service::{Outlook, RunQuery};
 
 use crate::{
     app::App,
     engine::Server,
     failure::{Exit, Failure},
-    output::{BOLD, clean, paint},
+    output::{BOLD, paint},
     signals::Signals,
 };
 
@@ -40,26 +40,17 @@ pub(crate) async fn run(app: App) -> Result<Exit, Failure> {
 }
 
 async fn greet(app: &App) -> Result<(), Failure> {
-    let list = app.service.automations().await?;
-    let views = list.automations;
-    for broken in &list.unreadable {
-        app.output.note(&format!(
-            "The automation {} cannot be read: {}",
-            clean(&broken.name),
-            clean(&broken.unreadable)
-        ));
-    }
-    let next = views
-        .iter()
-        .filter_map(|view| Some((view.next_fires.first()?, &view.automation.name)))
-        .min_by_key(|(fire, _)| fire.at);
+    let Outlook { automations, next } = app.service.outlook().await?;
+    let next = next
+        .as_ref()
+        .and_then(|view| Some((view.next_fires.first()?, &view.automation.name)));
     let folder = app.folder.path();
     if app.output.json {
         return Ok(app.output.document_line(&json!({
             "event": "serving",
             "data": folder,
             "pid": std::process::id(),
-            "automations": views.len(),
+            "automations": automations,
             "next_fire": next.map(|(fire, name)| json!({ "automation": name, "at": fire.at })),
         }))?);
     }
@@ -71,7 +62,7 @@ async fn greet(app: &App) -> Result<(), Failure> {
         "{}\n  data         {}\n  automations  {}\n  next fire    {next}",
         paint(BOLD, "Matins serves."),
         folder.display(),
-        views.len(),
+        automations,
     ))?)
 }
 

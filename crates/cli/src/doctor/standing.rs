@@ -6,7 +6,7 @@ use config::Config;
 use model::{
     Clock, HarnessId, WorkerId, automation::AutomationState, entity::Automation, harness::Harness,
 };
-use store::{RunFilter, Scope, Store};
+use store::{RunFilter, Scope, Store, Unreadable};
 
 use super::{
     Finding, There,
@@ -15,7 +15,7 @@ use super::{
     wording::{count, length},
 };
 use crate::{
-    output::excerpt,
+    output::{clean, excerpt},
     system::{OsEntropy, hostname},
 };
 
@@ -78,7 +78,9 @@ pub(super) async fn look(
     findings.extend(newest_run(&store, clock).await?);
     let shared = instances(&store, folder, clock, &mut findings).await?;
     findings.push(workers(&store, config, folder, served, clock).await?);
-    let automations = store.automations(Scope::System).await?;
+    let found = store.automations(Scope::System).await?;
+    findings.extend(found.unreadable.iter().map(unreadable));
+    let automations = found.readable;
     findings.extend(automations.iter().filter_map(attention));
     let all = automations.len();
     let enabled: Vec<_> = automations
@@ -97,6 +99,17 @@ pub(super) async fn look(
         shared,
         findings,
     })
+}
+
+/// An automation that cannot be read fires nothing.
+fn unreadable(automation: &Unreadable) -> Finding {
+    let Unreadable { id, name, error } = automation;
+    let name = clean(name);
+    Finding::problem(
+        "automations",
+        format!("{name} ({id}) cannot be read: {}", error.chain()),
+        "put its row right in the database, or restore a copy",
+    )
 }
 
 /// A clock that was set back shows itself by what was written before.

@@ -12,7 +12,7 @@ mod edits;
 mod harnesses;
 mod runs;
 mod serving;
-mod shells;
 mod sessions;
+mod shells;
 mod usage;
 mod world;

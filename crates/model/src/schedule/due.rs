@@ -16,6 +16,17 @@ pub struct Stretch {
     pub count: u64,
 }
 
+impl Stretch {
+    /// One instant.
+    pub const fn of(instant: Timestamp) -> Self {
+        Self {
+            first: instant,
+            last: instant,
+            count: 1,
+        }
+    }
+}
+
 /// The instants that are due, the newest ones by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Due {

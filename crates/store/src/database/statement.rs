@@ -3,10 +3,14 @@
 use std::{
     collections::BTreeSet,
     sync::{
-        Mutex, PoisonError,
+        Mutex, OnceLock, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
 };
+
+/// The sizes in which rows are given to a statement that takes many: powers of two, so that few texts
+/// are prepared, up to a number after which more rows save nothing.
+pub(super) const CHUNKS: usize = 7;
 
 /// One of the two databases' ways of writing SQL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -19,6 +23,9 @@ pub enum Dialect {
 
 /// One statement with its text in each dialect.
 ///
+/// One that takes many rows at once is written for one row: `values ($1, $2)` stands in its text once,
+/// with the parameters of a row, and those of the statement as a whole are numbered after them.
+///
 /// Each lives in a static of its own, made by `sql!` or `sql_by_dialect!` from a file under
 /// `src/sql`.
 #[derive(Debug)]
@@ -28,6 +35,8 @@ pub struct Statement {
     sqlite: &'static str,
     ran_on_postgres: AtomicBool,
     ran_on_sqlite: AtomicBool,
+    postgres_rows: [OnceLock<String>; CHUNKS],
+    sqlite_rows: [OnceLock<Positional>; CHUNKS],
 }
 
 /// What ran in this process. Written once for each statement and dialect.
@@ -50,6 +59,8 @@ impl Statement {
             sqlite,
             ran_on_postgres: AtomicBool::new(false),
             ran_on_sqlite: AtomicBool::new(false),
+            postgres_rows: [const { OnceLock::new() }; CHUNKS],
+            sqlite_rows: [const { OnceLock::new() }; CHUNKS],
         }
     }
 
@@ -58,11 +69,11 @@ impl Statement {
         self.name
     }
 
-    /// Gives the text for a dialect and notes that it runs.
-    pub(super) fn text(&self, dialect: Dialect) -> &'static str {
-        let (text, ran) = match dialect {
-            Dialect::Postgres => (self.postgres, &self.ran_on_postgres),
-            Dialect::Sqlite => (self.sqlite, &self.ran_on_sqlite),
+    /// Notes that it runs on a database.
+    fn ran(&self, dialect: Dialect) {
+        let ran = match dialect {
+            Dialect::Postgres => &self.ran_on_postgres,
+            Dialect::Sqlite => &self.ran_on_sqlite,
         };
         if !ran.load(Ordering::Relaxed) {
             ran.store(true, Ordering::Relaxed);
@@ -71,8 +82,131 @@ impl Statement {
                 .unwrap_or_else(PoisonError::into_inner)
                 .insert((self.name, dialect));
         }
-        text
     }
+
+    /// Gives the text for PostgreSQL that takes `2^power` rows, in one of the dialects: that of SQLite
+    /// has no locks.
+    pub(super) fn for_postgres(&'static self, dialect: Dialect, power: usize) -> &'static str {
+        self.ran(dialect);
+        match (dialect, power) {
+            (Dialect::Sqlite, 0) => self.sqlite,
+            (Dialect::Postgres, 0) => self.postgres,
+            // Without locks in tests alone, and only where the texts differ.
+            (Dialect::Sqlite, _) if self.sqlite != self.postgres => {
+                Box::leak(for_rows(self.sqlite, 1 << power).into_boxed_str())
+            }
+            _ => self.postgres_rows[power].get_or_init(|| for_rows(self.postgres, 1 << power)),
+        }
+    }
+
+    /// Gives the text for SQLite that takes `2^power` rows.
+    pub(super) fn for_sqlite(&'static self, power: usize) -> &'static Positional {
+        self.ran(Dialect::Sqlite);
+        self.sqlite_rows[power].get_or_init(|| positional(&for_rows(self.sqlite, 1 << power)))
+    }
+}
+
+/// A text whose parameters are bound by their position: `?`, not `$7`. SQLite looks for the number of a
+/// parameter with a name by going through all names.
+#[derive(Debug)]
+pub(super) struct Positional {
+    pub(super) text: String,
+    /// Which parameter stands at each position, counted from 0.
+    pub(super) order: Vec<usize>,
+}
+
+fn positional(text: &str) -> Positional {
+    let mut order = Vec::new();
+    let mut parts = text.split('$');
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let digits = digits(part);
+        // The comments name parameters, too.
+        let comment = out
+            .rsplit('\n')
+            .next()
+            .is_some_and(|line| line.starts_with("--"));
+        match part[..digits].parse::<usize>() {
+            Ok(number) if !comment => {
+                order.push(number.saturating_sub(1));
+                out.push('?');
+            }
+            _ => {
+                out.push('$');
+                out.push_str(&part[..digits]);
+            }
+        }
+        out.push_str(&part[digits..]);
+    }
+    Positional { text: out, order }
+}
+
+/// How many digits a text begins with.
+fn digits(text: &str) -> usize {
+    text.find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len())
+}
+
+/// Writes the template of a row as often as there are rows, and numbers the parameters anew.
+fn for_rows(text: &str, rows: usize) -> String {
+    let Some((start, end)) = template(text) else {
+        return text.to_owned();
+    };
+    let row = &text[start..end];
+    let width = highest(row);
+    let templates: Vec<String> = (0..rows)
+        .map(|at| renumbered(row, |number| number + at * width))
+        .collect();
+    // The comments before it name the parameters of one row.
+    let rest = |part| renumbered(part, |number| number + (rows - 1) * width);
+    format!(
+        "{}{}{}",
+        &text[..start],
+        templates.join(", "),
+        rest(&text[end..])
+    )
+}
+
+/// Where the template of a row stands, from its parenthesis to the one that closes it.
+fn template(text: &str) -> Option<(usize, usize)> {
+    const VALUES: &str = "values (";
+    let start = text.find(VALUES)? + VALUES.len() - 1;
+    let mut depth = 0_usize;
+    for (at, character) in text[start..].char_indices() {
+        match character {
+            '(' => depth += 1,
+            ')' if depth == 1 => return Some((start, start + at + 1)),
+            ')' => depth -= 1,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The highest number of a parameter.
+fn highest(text: &str) -> usize {
+    let mut highest = 0;
+    renumbered(text, |number| {
+        highest = highest.max(number);
+        number
+    });
+    highest
+}
+
+/// The text with each `$n` numbered anew.
+fn renumbered(text: &str, mut number: impl FnMut(usize) -> usize) -> String {
+    let mut parts = text.split('$');
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let digits = digits(part);
+        out.push('$');
+        match part[..digits].parse() {
+            Ok(old) => out.push_str(&number(old).to_string()),
+            Err(_) => out.push_str(&part[..digits]),
+        }
+        out.push_str(&part[digits..]);
+    }
+    out
 }
 
 /// The statement in `src/sql/<name>.sql`, the same text for both databases.
@@ -119,4 +253,41 @@ macro_rules! params {
     ($($value:expr),* $(,)?) => {
         vec![$($crate::database::Param::from($value)),*]
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_statement_for_one_row_is_written_for_many() {
+        let text = "insert into t (a, b, c) values ($1, lower($2), $1)\non conflict do nothing";
+        assert_eq!(for_rows(text, 1), text);
+        assert_eq!(
+            for_rows(text, 3),
+            "insert into t (a, b, c) values ($1, lower($2), $1), ($3, lower($4), $3), \
+             ($5, lower($6), $5)\non conflict do nothing"
+        );
+    }
+
+    #[test]
+    fn what_belongs_to_the_whole_statement_is_numbered_after_the_rows() {
+        let text =
+            "with item (id) as (values ($1))\nupdate t set at = $2 from item where t.id = item.id";
+        assert_eq!(
+            for_rows(text, 2),
+            "with item (id) as (values ($1), ($2))\n\
+             update t set at = $3 from item where t.id = item.id"
+        );
+    }
+
+    #[test]
+    fn sqlite_gets_its_parameters_by_position() {
+        let found = positional("-- $1 id, $2 now\nupdate t set a = $2, b = $2 where id = $1");
+        assert_eq!(
+            found.text,
+            "-- $1 id, $2 now\nupdate t set a = ?, b = ? where id = ?"
+        );
+        assert_eq!(found.order, [1, 1, 0]);
+    }
 }

@@ -6,7 +6,10 @@ use sqlx::{
     Postgres, Sqlite, Transaction, postgres::PgArguments, query::Query, sqlite::SqliteArguments,
 };
 
-use super::{Dialect, Error, Param, Row, Scope, Statement, UniqueIndexes};
+use super::{
+    Dialect, Error, Param, Row, Scope, Statement, UniqueIndexes,
+    statement::{CHUNKS, Positional},
+};
 
 /// A transaction. Dropped without [`Tx::commit`], it is as if it had never been.
 ///
@@ -26,14 +29,16 @@ enum Connection {
 
 /// Runs a driver's method with a statement and its parameters, and names the statement in errors.
 macro_rules! run {
-    ($tx:expr, $statement:expr, $params:expr, $method:ident) => {
+    ($tx:expr, $statement:expr, $power:expr, $params:expr, $method:ident) => {
         match &mut $tx.connection {
-            Connection::Postgres(connection, dialect) => postgres($statement, *dialect, $params)
-                .$method(&mut **connection)
-                .await
-                .map(Answer::Postgres)
-                .map_err(|error| Error::of_postgres($statement.name(), error)),
-            Connection::Sqlite(connection, unique) => sqlite($statement, $params)
+            Connection::Postgres(connection, dialect) => {
+                postgres($statement, $power, *dialect, $params)
+                    .$method(&mut **connection)
+                    .await
+                    .map(Answer::Postgres)
+                    .map_err(|error| Error::of_postgres($statement.name(), error))
+            }
+            Connection::Sqlite(connection, unique) => sqlite($statement, $power, $params)
                 .$method(&mut **connection)
                 .await
                 .map(Answer::Sqlite)
@@ -87,8 +92,17 @@ impl Tx {
         statement: &'static Statement,
         params: Vec<Param>,
     ) -> Result<Vec<Row>, Error> {
+        self.fetch(statement, 0, params).await
+    }
+
+    async fn fetch(
+        &mut self,
+        statement: &'static Statement,
+        power: usize,
+        params: Vec<Param>,
+    ) -> Result<Vec<Row>, Error> {
         let name = statement.name();
-        Ok(match run!(self, statement, params, fetch_all)? {
+        Ok(match run!(self, statement, power, params, fetch_all)? {
             Answer::Postgres(rows) => rows.into_iter().map(|r| Row::postgres(name, r)).collect(),
             Answer::Sqlite(rows) => rows.into_iter().map(|r| Row::sqlite(name, r)).collect(),
         })
@@ -131,10 +145,48 @@ impl Tx {
         statement: &'static Statement,
         params: Vec<Param>,
     ) -> Result<u64, Error> {
-        Ok(match run!(self, statement, params, execute)? {
+        self.change(statement, 0, params).await
+    }
+
+    async fn change(
+        &mut self,
+        statement: &'static Statement,
+        power: usize,
+        params: Vec<Param>,
+    ) -> Result<u64, Error> {
+        Ok(match run!(self, statement, power, params, execute)? {
             Answer::Postgres(result) => result.rows_affected(),
             Answer::Sqlite(result) => result.rows_affected(),
         })
+    }
+
+    /// Runs a statement that takes many rows, with the parameters of each and those of the whole, and
+    /// reads all rows of its answers. No rows: it does not run.
+    pub async fn fetch_rows(
+        &mut self,
+        statement: &'static Statement,
+        rows: Vec<Vec<Param>>,
+        whole: &[Param],
+    ) -> Result<Vec<Row>, Error> {
+        let mut found = Vec::new();
+        for (power, params) in chunks(rows, whole) {
+            found.extend(self.fetch(statement, power, params).await?);
+        }
+        Ok(found)
+    }
+
+    /// Runs a statement that takes many rows, and tells how many it changed.
+    pub async fn execute_rows(
+        &mut self,
+        statement: &'static Statement,
+        rows: Vec<Vec<Param>>,
+        whole: &[Param],
+    ) -> Result<u64, Error> {
+        let mut changed = 0;
+        for (power, params) in chunks(rows, whole) {
+            changed += self.change(statement, power, params).await?;
+        }
+        Ok(changed)
     }
 
     /// Undoes everything, and gives back its locks before this returns. A transaction that is only
@@ -169,20 +221,57 @@ impl Tx {
     }
 }
 
+/// Divides rows into chunks of powers of two, the largest first, each with all its parameters.
+fn chunks(rows: Vec<Vec<Param>>, whole: &[Param]) -> Vec<(usize, Vec<Param>)> {
+    let mut chunks = Vec::new();
+    let mut rest = rows.into_iter();
+    while rest.len() > 0 {
+        let power = (rest.len().ilog2() as usize).min(CHUNKS - 1);
+        let mut params: Vec<Param> = rest.by_ref().take(1 << power).flatten().collect();
+        params.extend_from_slice(whole);
+        chunks.push((power, params));
+    }
+    chunks
+}
+
 fn postgres(
-    statement: &Statement,
+    statement: &'static Statement,
+    power: usize,
     dialect: Dialect,
     params: Vec<Param>,
 ) -> Query<'static, Postgres, PgArguments> {
-    let query = sqlx::query(statement.text(dialect));
+    let query = sqlx::query(statement.for_postgres(dialect, power));
     params
         .into_iter()
         .fold(query, |query, param| param.bind_postgres(query))
 }
 
-fn sqlite(statement: &Statement, params: Vec<Param>) -> Query<'static, Sqlite, SqliteArguments> {
-    let query = sqlx::query(statement.text(Dialect::Sqlite));
-    params
-        .into_iter()
-        .fold(query, |query, param| param.bind_sqlite(query))
+fn sqlite(
+    statement: &'static Statement,
+    power: usize,
+    params: Vec<Param>,
+) -> Query<'static, Sqlite, SqliteArguments> {
+    let Positional { text, order } = statement.for_sqlite(power);
+    let mut params: Vec<Option<Param>> = params.into_iter().map(Some).collect();
+    let mut last = vec![0; params.len()];
+    for (position, at) in order.iter().enumerate() {
+        if let Some(last) = last.get_mut(*at) {
+            *last = position;
+        }
+    }
+    let mut query = sqlx::query(text.as_str());
+    for (position, at) in order.iter().enumerate() {
+        // One that is needed again stays.
+        let Some(param) = params.get_mut(*at) else {
+            continue;
+        };
+        let param = match last.get(*at) == Some(&position) {
+            true => param.take(),
+            false => param.clone(),
+        };
+        if let Some(param) = param {
+            query = param.bind_sqlite(query);
+        }
+    }
+    query
 }

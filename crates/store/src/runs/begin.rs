@@ -1,8 +1,15 @@
-//! Beginning the turn of a claimed run.
+//! Beginning the turns of claimed runs.
+
+use std::{
+    collections::{BTreeSet, HashMap, HashSet},
+    hash::Hash,
+};
 
 use model::{
-    InstanceId, RunId, Timestamp, WorkerId,
-    entity::{Automation, Run, Seat, Session},
+    AutomationId, HarnessId, InputId, InstanceId, RunId, SeatId, SessionId, Timestamp, TriggerId,
+    WorkerId,
+    entity::{Automation, Run, Seat, Session, Trigger},
+    harness::Harness,
     outcome::{Failure, FailureKind, Outcome},
     permission::PermissionRules,
     policy::Policies,
@@ -10,18 +17,37 @@ use model::{
     run::{Origin, RunStatus},
     session::Admission,
     transcript::{self, Source},
-    turn::{Assignment, Begin, EntryKind, Finished, Role},
+    turn::{Assignment, Begin, Entry, EntryKind, Finished, Role},
 };
 use serde_json::json;
 
 use crate::{
-    Error, Scope, automations,
-    database::Tx,
-    journal::{self, Place},
+    Error, Scope,
+    database::{Param, Row, Statement, Stored, Tx},
+    journal::{Journal, Place},
     rows,
-    runs::{end, place::hold},
+    runs::{
+        end::{self, Locked},
+        place::hold,
+    },
     store::{Store, transact},
 };
+
+/// A run whose turn is to begin.
+#[derive(Debug, Clone)]
+pub(crate) struct Beginning {
+    run: RunId,
+    worker: WorkerId,
+    instance: InstanceId,
+    now: Timestamp,
+}
+
+impl Beginning {
+    /// Whether both may begin in one transaction.
+    pub(crate) fn alike(&self, other: &Self) -> bool {
+        self.worker == other.worker && self.instance == other.instance
+    }
+}
 
 impl Store {
     /// Begins the turn of a run that `worker` has claimed: the run is `running`, the transcript shows
@@ -33,156 +59,260 @@ impl Store {
         instance: InstanceId,
         now: Timestamp,
     ) -> Result<Begin, Error> {
-        let scope = Scope::System;
-        transact!(self, scope, |tx| {
-            let Some(claimed) = end::lock(tx, run).await? else {
-                return Ok(Begin::Lost);
-            };
-            let (RunStatus::Delivered, Some(session), Some(seat)) =
-                (claimed.status, claimed.session_id, claimed.seat_id)
-            else {
-                return Ok(Begin::Lost);
-            };
-            if claimed.worker_id.as_ref() != Some(worker) {
-                return Ok(Begin::Lost);
-            }
-            let row = tx
-                .fetch_one(sql!("sessions/by_id"), params![scope.tenant(), session])
-                .await?;
-            let session = rows::session(&row)?;
-            let seat = rows::seat(
-                &tx.fetch_one(sql_by_dialect!("seats/lock"), params![seat])
-                    .await?,
-            )?;
+        let beginning = Beginning {
+            run,
+            worker: worker.clone(),
+            instance,
+            now,
+        };
+        self.together.begin.submit(self, beginning).await
+    }
 
-            let admission = session.state.admission();
-            let called_off = match end::cancel_reason(tx, &claimed).await? {
-                None if admission == Admission::Refuse => {
-                    Some(format!("the session is {}", session.state))
-                }
-                reason => reason,
-            };
-            if let Some(reason) = called_off {
-                let finished = Finished::bare(Outcome::Cancelled(reason));
-                let _ = end::end(self, tx, &claimed, &finished, now).await?;
-                return Ok(Begin::Cancelled);
-            }
-            if admission == Admission::Wait {
-                hold(tx, session.id, run, claimed.automation_id, now).await?;
-                return Ok(Begin::Held);
-            }
-            if seat.instance_id.is_some_and(|pinned| pinned != instance) {
-                let failure = Failure {
-                    kind: FailureKind::InstanceGone,
-                    prompted: false,
-                    message: "the agent's memory lies on another instance".into(),
+    /// Begins the turns of runs that one worker has claimed, in one transaction.
+    pub(crate) async fn begin_all(&self, all: &[Beginning]) -> Result<Vec<Begin>, Error> {
+        let (Some(first), Some(now)) = (all.first(), all.iter().map(|one| one.now).max()) else {
+            return Ok(Vec::new());
+        };
+        let (worker, instance) = (&first.worker, first.instance);
+        transact!(self, Scope::System, |tx| {
+            let ids: Vec<RunId> = all.iter().map(|one| one.run).collect();
+            let mut locked = end::lock_all(tx, &ids).await?;
+            let (sessions, seats) = places(tx, &locked).await?;
+            let mut begun = HashMap::with_capacity(all.len());
+            let mut ready = Vec::with_capacity(all.len());
+            for id in ids {
+                let found = locked.runs.remove(&id).and_then(|run| {
+                    let session = sessions.get(&run.session_id?)?.clone();
+                    let seat = seats.get(&run.seat_id?)?.clone();
+                    Some((run, session, seat))
+                });
+                let Some((run, session, seat)) = found else {
+                    continue;
                 };
-                let finished = Finished::bare(Outcome::Failed(failure.clone()));
-                let _ = end::end(self, tx, &claimed, &finished, now).await?;
-                return Ok(Begin::Refused(failure));
+                if run.status != RunStatus::Delivered || run.worker_id.as_ref() != Some(worker) {
+                    continue;
+                }
+                match self
+                    .unready(tx, &run, &session, &seat, instance, now)
+                    .await?
+                {
+                    Some(answer) => {
+                        begun.insert(id, answer);
+                    }
+                    None => ready.push(Ready { run, session, seat }),
+                }
             }
-            let assignment = self
-                .start(tx, claimed, session, seat, worker, instance, now)
-                .await?;
-            Ok(assignment.map_or(Begin::Lost, |assignment| {
-                Begin::Started(Box::new(assignment))
-            }))
+            for assignment in self
+                .start(tx, ready, &locked.automations, worker, instance, now)
+                .await?
+            {
+                let id = assignment.run.id;
+                begun.insert(id, Begin::Started(Box::new(assignment)));
+            }
+            let answers = all.iter().map(|one| begun.remove(&one.run));
+            Ok(answers.map(|begun| begun.unwrap_or(Begin::Lost)).collect())
         })
     }
 
-    #[expect(clippy::too_many_arguments, reason = "what one transaction has read")]
-    async fn start(
-        &self,
-        tx: &mut Tx,
-        mut run: Run,
-        session: Session,
-        mut seat: Seat,
-        worker: &WorkerId,
-        instance: InstanceId,
-        now: Timestamp,
-    ) -> Result<Option<Assignment>, Error> {
-        let automation = match run.automation_id {
-            None => None,
-            Some(id) => {
-                let none: Option<model::TenantId> = None;
-                let row = tx
-                    .fetch_one(sql!("automations/by_id"), params![none, id])
-                    .await?;
-                Some(rows::automation(&row)?)
-            }
-        };
-        let none: Option<model::TenantId> = None;
-        let row = tx
-            .fetch_one(sql!("harnesses/by_id"), params![none, seat.harness_id])
-            .await?;
-        let harness = rows::harness(&row)?;
-        let prompt = self.prompt(tx, &run, automation.as_ref()).await?;
-
-        let reference = json!(prompt.prompt_ref);
-        let begun = tx
-            .execute(
-                sql!("runs/begin"),
-                params![run.id, worker.as_str(), now, &reference, instance],
-            )
-            .await?;
-        if begun == 0 {
-            return Ok(None);
-        }
-        run.status = RunStatus::Running;
-        run.started_at = Some(now);
-        run.prompt_ref = Some(prompt.prompt_ref.clone());
-        tx.execute(sql!("seats/pin"), params![seat.id, instance, now])
-            .await?;
-        seat.instance_id = Some(instance);
-        tx.execute(
-            sql!("records/begin"),
-            params![
-                run.id,
-                run.tenant_id,
-                &reference,
-                prompt.text.as_str(),
-                &prompt.variables,
-                now
-            ],
-        )
-        .await?;
-        self.show_input(tx, &run, automation.as_ref(), &prompt, now)
-            .await?;
-        let body = json!({ "status": run.status, "attempt": run.attempt, "worker_id": worker });
-        journal::run_event(tx, session.id, run.id, body, now).await?;
-
-        let mut permissions = harness.config.permissions.0.clone();
-        let mut policies = Policies::default();
-        if let Some(automation) = automation {
-            permissions.extend(automation.permissions.0);
-            policies = automation.policies;
-        }
-        let permissions = PermissionRules(permissions);
-        Ok(Some(Assignment {
-            run,
-            session,
-            seat,
-            harness,
-            policies,
-            permissions,
-            prompt,
-        }))
-    }
-
-    /// Renders the prompt of a run from the template that its origin asks for.
-    async fn prompt(
+    /// What becomes of a run whose turn cannot begin; `None` if it can.
+    async fn unready(
         &self,
         tx: &mut Tx,
         run: &Run,
-        automation: Option<&Automation>,
-    ) -> Result<Rendered, Error> {
-        let triggers = match automation {
-            Some(automation) => automations::triggers(tx, automation.id).await?,
-            None => Vec::new(),
+        session: &Session,
+        seat: &Seat,
+        instance: InstanceId,
+        now: Timestamp,
+    ) -> Result<Option<Begin>, Error> {
+        let admission = session.state.admission();
+        let called_off = match end::cancel_reason(tx, run).await? {
+            None if admission == Admission::Refuse => {
+                Some(format!("the session is {}", session.state))
+            }
+            reason => reason,
         };
-        let trigger = triggers
+        if let Some(reason) = called_off {
+            let finished = Finished::bare(Outcome::Cancelled(reason));
+            let _ = end::end(self, tx, run, &finished, now).await?;
+            return Ok(Some(Begin::Cancelled));
+        }
+        if admission == Admission::Wait {
+            hold(tx, session.id, run.id, run.automation_id, now).await?;
+            return Ok(Some(Begin::Held));
+        }
+        if seat.instance_id.is_some_and(|pinned| pinned != instance) {
+            let failure = Failure {
+                kind: FailureKind::InstanceGone,
+                prompted: false,
+                message: "the agent's memory lies on another instance".into(),
+            };
+            let finished = Finished::bare(Outcome::Failed(failure.clone()));
+            let _ = end::end(self, tx, run, &finished, now).await?;
+            return Ok(Some(Begin::Refused(failure)));
+        }
+        Ok(None)
+    }
+
+    /// Begins the turns that can. Those that were lost meanwhile are left out.
+    async fn start(
+        &self,
+        tx: &mut Tx,
+        ready: Vec<Ready>,
+        automations: &HashMap<AutomationId, Automation>,
+        worker: &WorkerId,
+        instance: InstanceId,
+        now: Timestamp,
+    ) -> Result<Vec<Assignment>, Error> {
+        if ready.is_empty() {
+            return Ok(Vec::new());
+        }
+        let about = About::read(tx, &ready).await?;
+        let mut prompts = HashMap::with_capacity(ready.len());
+        let mut begins = Vec::with_capacity(ready.len());
+        for Ready { run, .. } in &ready {
+            let automation = run.automation_id.and_then(|id| automations.get(&id));
+            let prompt = about.prompt(run, automation)?;
+            begins.push(params![run.id, json!(prompt.prompt_ref)]);
+            prompts.insert(run.id, prompt);
+        }
+        let whole = params![worker.as_str(), now, instance];
+        let begun = tx.fetch_rows(sql!("runs/begin"), begins, &whole).await?;
+        let begun: HashSet<RunId> = begun
             .iter()
-            .find(|trigger| Some(trigger.id) == run.trigger_id);
+            .map(|row| row.get("id"))
+            .collect::<Result<_, _>>()?;
+
+        let mut journal = Journal::default();
+        let mut pins = Vec::with_capacity(ready.len());
+        let mut records = Vec::with_capacity(ready.len());
+        let mut assignments = Vec::with_capacity(ready.len());
+        for Ready {
+            mut run,
+            session,
+            mut seat,
+        } in ready
+        {
+            let Some(prompt) = prompts.remove(&run.id).filter(|_| begun.contains(&run.id)) else {
+                continue;
+            };
+            let automation = run.automation_id.and_then(|id| automations.get(&id));
+            run.status = RunStatus::Running;
+            run.started_at = Some(now);
+            run.prompt_ref = Some(prompt.prompt_ref.clone());
+            pins.push(params![seat.id]);
+            seat.instance_id = Some(instance);
+            records.push(params![
+                run.id,
+                run.tenant_id,
+                json!(prompt.prompt_ref),
+                prompt.text.as_str(),
+                &prompt.variables,
+                now
+            ]);
+            let place = Place {
+                tenant: run.tenant_id,
+                session: session.id,
+                run: Some(run.id),
+                seat: Some(seat.id),
+            };
+            journal.message(place, self.input(&run, automation, &prompt, &about, now));
+            let body = json!({ "status": run.status, "attempt": run.attempt, "worker_id": worker });
+            journal.run(session.id, run.id, body);
+
+            let harness = about.harness(&seat)?;
+            let mut permissions = harness.config.permissions.0.clone();
+            let mut policies = Policies::default();
+            if let Some(automation) = automation {
+                permissions.extend(automation.permissions.0.iter().cloned());
+                policies = automation.policies.clone();
+            }
+            let permissions = PermissionRules(permissions);
+            assignments.push(Assignment {
+                run,
+                session,
+                seat,
+                harness,
+                policies,
+                permissions,
+                prompt,
+            });
+        }
+        tx.execute_rows(sql!("seats/pin"), pins, &params![instance, now])
+            .await?;
+        tx.execute_rows(sql!("records/begin"), records, &[]).await?;
+        journal.write(tx, now).await?;
+        Ok(assignments)
+    }
+
+    /// How the transcript shows the input; in a later attempt, if an earlier one has, only its number.
+    fn input(
+        &self,
+        run: &Run,
+        automation: Option<&Automation>,
+        prompt: &Rendered,
+        about: &About,
+        now: Timestamp,
+    ) -> Entry {
+        let source = automation
+            .filter(|_| run.origin == Origin::Occurrence)
+            .map(|automation| Source {
+                automation_id: automation.id,
+                automation_name: automation.name.clone(),
+            });
+        let metadata = transcript::metadata(source.as_ref(), run.id, Some(&prompt.prompt_ref));
+        if about.shown.contains(&run.input_id) {
+            let text = format!("Attempt {} begins.", run.attempt);
+            return self.entry(Role::System, EntryKind::Notice, text, metadata, now);
+        }
+        let text = match &source {
+            Some(source) => transcript::automation_text(&source.automation_name, &run.content),
+            None => run.content.clone(),
+        };
+        self.entry(Role::User, EntryKind::Message, text, metadata, now)
+    }
+}
+
+/// A run whose turn can begin, with where it belongs.
+struct Ready {
+    run: Run,
+    session: Session,
+    seat: Seat,
+}
+
+/// What prompts and assignments are made of.
+struct About {
+    harnesses: HashMap<HarnessId, Harness>,
+    triggers: HashMap<TriggerId, Trigger>,
+    /// Inputs that an earlier attempt has shown.
+    shown: HashSet<InputId>,
+}
+
+impl About {
+    async fn read(tx: &mut Tx, ready: &[Ready]) -> Result<Self, Error> {
+        let harnesses = ready.iter().map(|one| one.seat.harness_id).collect();
+        let triggers = ready.iter().filter_map(|one| one.run.trigger_id).collect();
+        let again = ready.iter().filter(|one| one.run.attempt > 1);
+        let again: BTreeSet<InputId> = again.map(|one| one.run.input_id).collect();
+        let rows = again.iter().map(|id| params![*id]).collect();
+        let shown = tx.fetch_rows(sql!("runs/input_shown"), rows, &[]).await?;
+        Ok(Self {
+            harnesses: by_id(tx, sql!("harnesses/by_ids"), harnesses, rows::harness).await?,
+            triggers: by_id(tx, sql!("triggers/by_ids"), triggers, rows::trigger).await?,
+            shown: shown
+                .iter()
+                .map(|row| Ok(InputId::from_uuid(row.get("id")?)))
+                .collect::<Result<_, Error>>()?,
+        })
+    }
+
+    fn harness(&self, seat: &Seat) -> Result<Harness, Error> {
+        let found = self.harnesses.get(&seat.harness_id).cloned();
+        found.ok_or_else(|| Error::not_found("harness", seat.harness_id))
+    }
+
+    /// Renders the prompt of a run from the template that its origin asks for.
+    fn prompt(&self, run: &Run, automation: Option<&Automation>) -> Result<Rendered, Error> {
+        let trigger = run.trigger_id.and_then(|id| self.triggers.get(&id));
         let about = prompt::About {
             origin: run.origin,
             content: &run.content,
@@ -196,45 +326,36 @@ impl Store {
             source,
         })
     }
+}
 
-    /// Writes the input into the transcript; a later attempt, if an earlier one has, only its number.
-    async fn show_input(
-        &self,
-        tx: &mut Tx,
-        run: &Run,
-        automation: Option<&Automation>,
-        prompt: &Rendered,
-        now: Timestamp,
-    ) -> Result<(), Error> {
-        let (Some(session), Some(seat)) = (run.session_id, run.seat_id) else {
-            return Ok(());
-        };
-        let source = automation
-            .filter(|_| run.origin == Origin::Occurrence)
-            .map(|automation| Source {
-                automation_id: automation.id,
-                automation_name: automation.name.clone(),
-            });
-        let metadata = transcript::metadata(source.as_ref(), run.id, Some(&prompt.prompt_ref));
-        let shown = tx
-            .fetch_one(sql!("runs/input_shown"), params![run.input_id])
-            .await?;
-        let entry = if shown.get::<bool>("shown")? {
-            let text = format!("Attempt {} begins.", run.attempt);
-            self.entry(Role::System, EntryKind::Notice, text, metadata, now)
-        } else {
-            let text = match &source {
-                Some(source) => transcript::automation_text(&source.automation_name, &run.content),
-                None => run.content.clone(),
-            };
-            self.entry(Role::User, EntryKind::Message, text, metadata, now)
-        };
-        let place = Place {
-            tenant: run.tenant_id,
-            session,
-            run: Some(run.id),
-            seat: Some(seat),
-        };
-        journal::message(tx, place, &entry, now).await
-    }
+/// Reads the sessions and the seats of runs.
+async fn places(
+    tx: &mut Tx,
+    locked: &Locked,
+) -> Result<(HashMap<SessionId, Session>, HashMap<SeatId, Seat>), Error> {
+    let runs = locked.runs.values();
+    let sessions = runs.clone().filter_map(|run| run.session_id).collect();
+    let seats = runs.filter_map(|run| run.seat_id).collect();
+    let sessions = by_id(tx, sql!("sessions/by_ids"), sessions, rows::session).await?;
+    let seats = by_id(tx, sql!("seats/by_ids"), seats, rows::seat).await?;
+    Ok((sessions, seats))
+}
+
+/// Reads rows of ids, each under its id.
+async fn by_id<I, T>(
+    tx: &mut Tx,
+    statement: &'static Statement,
+    ids: BTreeSet<I>,
+    read: fn(&Row) -> Result<T, Error>,
+) -> Result<HashMap<I, T>, Error>
+where
+    I: Copy + Ord + Hash + Stored,
+    Param: From<I>,
+{
+    let rows = ids.iter().map(|id| params![*id]).collect();
+    let found = tx.fetch_rows(statement, rows, &[]).await?;
+    found
+        .iter()
+        .map(|row| Ok((row.get("id")?, read(row)?)))
+        .collect()
 }

@@ -26,18 +26,17 @@ impl Store {
                 )
                 .await?;
             let mut claimed = Vec::with_capacity(found.len());
+            let mut heartbeats = Vec::with_capacity(found.len());
             for row in &found {
                 let run = Claimed {
                     run: row.get("id")?,
                     tenant: row.get("tenant_id")?,
                 };
-                tx.execute(
-                    sql!("heartbeats/insert"),
-                    params![run.run, run.tenant, worker.as_str(), now],
-                )
-                .await?;
+                heartbeats.push(params![run.run, run.tenant, worker.as_str(), now]);
                 claimed.push(run);
             }
+            tx.execute_rows(sql!("heartbeats/insert"), heartbeats, &[])
+                .await?;
             Ok(claimed)
         })
     }

@@ -1,10 +1,13 @@
-//! The end of a run, whoever brings it about: its outcome, the visible end in the transcript, the next
-//! attempt, and what waited for it, in one transaction.
+//! The end of runs, whoever brings it about: their outcomes, the visible ends in the transcripts, the
+//! next attempts, and what waited for them, in one transaction.
 
-use std::borrow::Cow;
+use std::{
+    borrow::Cow,
+    collections::{BTreeSet, HashMap, HashSet},
+};
 
 use model::{
-    RunId, SeatId, Timestamp, WorkerId,
+    AutomationId, RunId, SeatId, Timestamp, WorkerId,
     automation::AutomationState,
     entity::{Automation, Run},
     lifecycle::Lifecycle,
@@ -21,11 +24,20 @@ use serde_json::{Value, json};
 use crate::{
     Error, Scope, automations,
     database::Tx,
-    journal::{self, Place},
+    journal::{Journal, Place},
     rows,
-    runs::place::{Attempt, insert, lock_seat, promote_after},
+    runs::place::{Attempt, Known, insert_all, lock_seats, promote_after, standings},
     store::{Store, transact},
 };
+
+/// A run that its worker has finished.
+#[derive(Debug, Clone)]
+pub(crate) struct Finishing {
+    run: RunId,
+    worker: WorkerId,
+    finished: Finished,
+    now: Timestamp,
+}
 
 impl Store {
     /// Ends a run that is the worker's and under way.
@@ -36,15 +48,42 @@ impl Store {
         finished: &Finished,
         now: Timestamp,
     ) -> Result<Settled, Error> {
+        let finishing = Finishing {
+            run,
+            worker: worker.clone(),
+            finished: finished.clone(),
+            now,
+        };
+        self.together.finish.submit(self, finishing).await
+    }
+
+    /// Ends runs that are their workers' and under way, in one transaction.
+    pub(crate) async fn finish_all(&self, all: &[Finishing]) -> Result<Vec<Settled>, Error> {
+        let Some(now) = all.iter().map(|one| one.now).max() else {
+            return Ok(Vec::new());
+        };
         transact!(self, Scope::System, |tx| {
-            let Some(run) = lock(tx, run).await? else {
-                return Ok(Settled::Lost);
-            };
-            if run.status != RunStatus::Running || run.worker_id.as_ref() != Some(worker) {
-                return Ok(Settled::Lost);
+            let ids: Vec<RunId> = all.iter().map(|one| one.run).collect();
+            let mut locked = lock_all(tx, &ids).await?;
+            let mut ends = Vec::with_capacity(all.len());
+            for one in all {
+                let Some(run) = locked.runs.remove(&one.run) else {
+                    continue;
+                };
+                if run.status == RunStatus::Running && run.worker_id.as_ref() == Some(&one.worker) {
+                    let finished = called_off(tx, &run, &one.finished).await?;
+                    ends.push(End { run, finished });
+                }
             }
-            let finished = called_off(tx, &run, finished).await?;
-            end(self, tx, &run, &finished, now).await
+            let mut journal = Journal::default();
+            let automations = &mut locked.automations;
+            let ended = end_all(self, tx, &mut journal, ends, automations, now).await?;
+            journal.write(tx, now).await?;
+            let settled = |run| match ended.contains(run) {
+                true => Settled::Written,
+                false => Settled::Lost,
+            };
+            Ok(ids.iter().map(settled).collect())
         })
     }
 }
@@ -82,32 +121,52 @@ pub(super) async fn cancel_reason(tx: &mut Tx, run: &Run) -> Result<Option<Strin
         .flatten())
 }
 
-/// Locks a run's automation and its seat, in that order, and reads the run; `None` where there is no
-/// such run, or it has no seat.
-pub(super) async fn lock(tx: &mut Tx, run: RunId) -> Result<Option<Run>, Error> {
-    let none: Option<model::TenantId> = None;
-    let Some(row) = tx
-        .fetch_optional(sql!("runs/by_id"), params![none, run])
-        .await?
-    else {
-        return Ok(None);
-    };
-    let found = rows::run(&row)?;
-    let Some(seat) = found.seat_id else {
-        return Ok(None);
-    };
-    if let Some(automation) = found.automation_id {
-        automations::lock_any(tx, automation).await?;
-    }
-    tx.fetch_optional(sql_by_dialect!("seats/lock"), params![seat])
-        .await?;
-    let row = tx
-        .fetch_optional(sql!("runs/by_id"), params![none, run])
-        .await?;
-    row.as_ref().map(rows::run).transpose()
+/// Runs with the automations and the seats that are locked for them.
+pub(super) struct Locked {
+    pub(super) runs: HashMap<RunId, Run>,
+    pub(super) automations: HashMap<AutomationId, Automation>,
 }
 
-/// Ends a run from the status in which it was read. Its seat is locked.
+/// Locks the automations and the seats of runs, in that order and each by id, and reads the runs, but not
+/// what belongs to an end. What is not there, or has no seat, is left out.
+pub(super) async fn lock_all(tx: &mut Tx, runs: &[RunId]) -> Result<Locked, Error> {
+    let ids: Vec<_> = runs.iter().map(|run| params![*run]).collect();
+    let places = tx.fetch_rows(sql!("runs/places"), ids.clone(), &[]).await?;
+    let (mut automations, mut seats) = (BTreeSet::new(), BTreeSet::new());
+    for row in &places {
+        automations.extend(row.optional::<AutomationId>("automation_id")?);
+        seats.extend(row.optional::<SeatId>("seat_id")?);
+    }
+    let automations = automations::lock_all(tx, &automations).await?;
+    lock_seats(tx, &seats).await?;
+    let mut found = HashMap::with_capacity(runs.len());
+    for row in tx.fetch_rows(sql!("runs/by_ids"), ids, &[]).await? {
+        let run = rows::open_run(&row)?;
+        if run.seat_id.is_some() {
+            found.insert(run.id, run);
+        }
+    }
+    Ok(Locked {
+        runs: found,
+        automations: automations
+            .into_iter()
+            .map(|(id, automation)| Ok((id, automation?)))
+            .collect::<Result<_, Error>>()?,
+    })
+}
+
+/// Locks one run as [`lock_all`] does.
+pub(super) async fn lock(tx: &mut Tx, run: RunId) -> Result<Option<Run>, Error> {
+    Ok(lock_all(tx, &[run]).await?.runs.remove(&run))
+}
+
+/// A run that is to end, and how.
+pub(super) struct End<'a> {
+    pub(super) run: Run,
+    pub(super) finished: Cow<'a, Finished>,
+}
+
+/// Ends one run as [`end_all`] does. Its automation and its seat are locked.
 pub(super) async fn end(
     store: &Store,
     tx: &mut Tx,
@@ -115,162 +174,194 @@ pub(super) async fn end(
     finished: &Finished,
     now: Timestamp,
 ) -> Result<Settled, Error> {
-    let (Some(session), Some(seat)) = (run.session_id, run.seat_id) else {
-        return Ok(Settled::Lost);
-    };
-    let outcome = &finished.outcome;
-    let Ok(status) = run.status.apply(event_of(outcome.status())) else {
-        return Ok(Settled::Lost);
-    };
-    let stop_reason = match outcome {
-        Outcome::Stopped(reason) => Some(reason.as_str()),
-        _ => None,
-    };
-    let answer = match finished.answer.trim() {
-        "" => Answer::None,
-        _ if finished.flags.answer_cut => Answer::Cut,
-        _ => Answer::Whole,
-    };
-    let closure = transcript::closure(outcome, answer);
-    let written = tx
-        .execute(
-            sql!("runs/end"),
-            params![
-                run.id,
-                run.status.as_str(),
-                status.as_str(),
-                now,
-                outcome.reason(),
-                closure.as_deref(),
-                stop_reason,
-                &json!(finished.flags),
-                finished.usage.clone(),
-                finished
-                    .acp_session_id
-                    .as_ref()
-                    .map(model::AcpSessionId::as_str)
-            ],
-        )
-        .await?;
-    if written == 0 {
-        return Ok(Settled::Lost);
+    let mut automations = HashMap::new();
+    if let Some(id) = run.automation_id {
+        automations.insert(id, automations::lock_any(tx, id).await?);
     }
-    remember(tx, run, finished, now).await?;
-
-    let automation = match run.automation_id {
-        None => None,
-        Some(id) => Some(automations::lock_any(tx, id).await?),
+    let end = End {
+        run: run.clone(),
+        finished: Cow::Borrowed(finished),
     };
-    let defaults = Policies::default();
-    let policies = automation
-        .as_ref()
-        .map_or(&defaults, |automation| &automation.policies);
-    let failed_before = u32::try_from(run.failures).unwrap_or(u32::MAX);
-    let next = match sequel(outcome, run.input_id, failed_before, policies, now) {
-        // Who closed the session or removed the automation meanwhile wants no other attempt.
-        Sequel::Retry(_) if !takes_inputs(tx, seat, automation.as_ref(), now).await? => {
-            Sequel::Final
-        }
-        next => next,
-    };
-
-    let place = Place {
-        tenant: run.tenant_id,
-        session,
-        run: Some(run.id),
-        seat: Some(seat),
-    };
-    let end = VisibleEnd {
-        status,
-        closure,
-        next,
-    };
-    show_end(
-        store,
-        tx,
-        place,
-        run,
-        automation.as_ref(),
-        finished,
-        end,
-        now,
-    )
-    .await?;
-
-    match next {
-        Sequel::Retry(next) => {
-            insert_next(store, tx, place, run, automation.as_ref(), next, now).await?;
-        }
-        Sequel::Final => {
-            if let Some(automation) = &automation {
-                count_failures(store, tx, automation, status, now).await?;
-            }
-        }
-    }
-    promote_after(tx, seat, run.automation_id, now).await?;
-    Ok(Settled::Written)
+    let mut journal = Journal::default();
+    let ended = end_all(store, tx, &mut journal, vec![end], &mut automations, now).await?;
+    journal.write(tx, now).await?;
+    Ok(match ended.is_empty() {
+        true => Settled::Lost,
+        false => Settled::Written,
+    })
 }
 
-/// Whether another attempt may be made at an input of the seat.
-async fn takes_inputs(
-    tx: &mut Tx,
-    seat: SeatId,
-    automation: Option<&Automation>,
-    now: Timestamp,
-) -> Result<bool, Error> {
-    let removed = automation.is_some_and(|found| found.state == AutomationState::Deleted);
-    let seat = lock_seat(tx, seat, now).await?;
-    let closed = seat.is_none_or(|seat| seat.state.admission() == Admission::Refuse);
-    Ok(!removed && !closed)
-}
-
-/// What people are to see of an end.
-struct VisibleEnd {
-    status: RunStatus,
-    /// The notice; none where the answer is the end.
-    closure: Option<String>,
-    next: Sequel,
-}
-
-/// Writes the answer and the notice into the transcript, and the end into the log.
-#[expect(
-    clippy::too_many_arguments,
-    reason = "what the end of a run has at hand"
-)]
-async fn show_end(
+/// Ends runs, each from the status in which it was read. Their seats and their automations are locked.
+/// Gives those that have ended; the others had moved.
+pub(super) async fn end_all(
     store: &Store,
     tx: &mut Tx,
-    place: Place,
-    run: &Run,
-    automation: Option<&Automation>,
-    finished: &Finished,
-    end: VisibleEnd,
+    journal: &mut Journal,
+    ends: Vec<End<'_>>,
+    automations: &mut HashMap<AutomationId, Automation>,
     now: Timestamp,
-) -> Result<(), Error> {
-    let source = automation.filter(|_| run.origin == Origin::Occurrence);
-    let source = source.map(|automation| Source {
-        automation_id: automation.id,
-        automation_name: automation.name.clone(),
-    });
-    let mut metadata = transcript::metadata(source.as_ref(), run.id, run.prompt_ref.as_ref());
-    metadata["outcome"] = json!(end.status);
-    if !finished.answer.trim().is_empty() {
-        let mut metadata = metadata.clone();
-        if !matches!(finished.outcome, Outcome::Stopped(StopReason::EndTurn)) {
-            metadata["interrupted"] = true.into();
+) -> Result<HashSet<RunId>, Error> {
+    let rows = ends.iter().filter_map(End::row).collect();
+    let written = tx.fetch_rows(sql!("runs/end"), rows, &params![now]).await?;
+    let written: HashSet<RunId> = written
+        .iter()
+        .map(|row| row.get("id"))
+        .collect::<Result<_, _>>()?;
+    let ends: Vec<End<'_>> = ends
+        .into_iter()
+        .filter(|end| written.contains(&end.run.id))
+        .collect();
+    remember(tx, &ends, now).await?;
+
+    let seats: BTreeSet<SeatId> = ends.iter().filter_map(|end| end.run.seat_id).collect();
+    let sequels = sequels(tx, &ends, automations, now).await?;
+    let mut next = Vec::new();
+    for (end, sequel) in ends.iter().zip(&sequels) {
+        let automation = end.run.automation_id.and_then(|id| automations.get(&id));
+        end.show(store, journal, automation, *sequel, now);
+        if let Sequel::Retry(attempt) = sequel {
+            next.extend(next_attempt(&end.run, automation, *attempt));
         }
-        let answer = finished.answer.as_str();
-        let entry = store.entry(Role::Assistant, EntryKind::Message, answer, metadata, now);
-        journal::message(tx, place, &entry, now).await?;
     }
-    if let Some(text) = end.closure {
-        let text = with_sequel(text, end.next);
-        let entry = store.entry(Role::System, EntryKind::Notice, text, metadata, now);
-        journal::message(tx, place, &entry, now).await?;
+    let made = insert_all(store, tx, journal, &next, Known::default(), now).await?;
+    made.into_iter().collect::<Result<Vec<_>, _>>()?;
+    for (end, sequel) in ends.iter().zip(&sequels) {
+        let automation = end
+            .run
+            .automation_id
+            .and_then(|id| automations.get_mut(&id));
+        if let (Sequel::Final, Some(automation)) = (sequel, automation) {
+            let status = end.finished.outcome.status();
+            count_failures(store, tx, automation, status, now).await?;
+        }
     }
-    let reason = finished.outcome.reason();
-    let body = json!({ "status": end.status, "reason": reason, "attempt": run.attempt });
-    journal::run_event(tx, place.session, run.id, body, now).await
+    let own = ends.iter().filter_map(|end| end.run.automation_id);
+    promote_after(tx, journal, seats, own.collect(), now).await?;
+    Ok(written)
+}
+
+/// What follows each end.
+async fn sequels(
+    tx: &mut Tx,
+    ends: &[End<'_>],
+    automations: &HashMap<AutomationId, Automation>,
+    now: Timestamp,
+) -> Result<Vec<Sequel>, Error> {
+    let defaults = Policies::default();
+    let mut sequels = Vec::with_capacity(ends.len());
+    let mut retried = BTreeSet::new();
+    for End { run, finished } in ends {
+        let automation = run.automation_id.and_then(|id| automations.get(&id));
+        let policies = automation.map_or(&defaults, |automation| &automation.policies);
+        let failed_before = u32::try_from(run.failures).unwrap_or(u32::MAX);
+        let next = sequel(
+            &finished.outcome,
+            run.input_id,
+            failed_before,
+            policies,
+            now,
+        );
+        if matches!(next, Sequel::Retry(_)) {
+            retried.extend(run.seat_id);
+        }
+        sequels.push(next);
+    }
+    // Who closed the session or removed the automation meanwhile wants no other attempt.
+    let seats = standings(tx, &retried, now).await?;
+    for (End { run, .. }, next) in ends.iter().zip(&mut sequels) {
+        let automation = run.automation_id.and_then(|id| automations.get(&id));
+        let removed = automation.is_some_and(|found| found.state == AutomationState::Deleted);
+        let seat = run.seat_id.and_then(|seat| seats.get(&seat));
+        let closed = seat.is_none_or(|seat| seat.state.admission() == Admission::Refuse);
+        if removed || closed {
+            *next = Sequel::Final;
+        }
+    }
+    Ok(sequels)
+}
+
+impl End<'_> {
+    /// The parameters of `runs/end`; none where no move leads there.
+    fn row(&self) -> Option<Vec<crate::database::Param>> {
+        let Self { run, finished } = self;
+        let outcome = &finished.outcome;
+        let status = run.status.apply(event_of(outcome.status())).ok()?;
+        run.session_id.and(run.seat_id)?;
+        let stop_reason = match outcome {
+            Outcome::Stopped(reason) => Some(reason.as_str()),
+            _ => None,
+        };
+        Some(params![
+            run.id,
+            run.status.as_str(),
+            status.as_str(),
+            outcome.reason(),
+            self.closure(),
+            stop_reason,
+            &json!(finished.flags),
+            finished.usage.clone(),
+            finished
+                .acp_session_id
+                .as_ref()
+                .map(model::AcpSessionId::as_str)
+        ])
+    }
+
+    /// The notice with which the transcript ends; none where the answer is the end.
+    fn closure(&self) -> Option<String> {
+        let answer = match self.finished.answer.trim() {
+            "" => Answer::None,
+            _ if self.finished.flags.answer_cut => Answer::Cut,
+            _ => Answer::Whole,
+        };
+        transcript::closure(&self.finished.outcome, answer)
+    }
+
+    /// Writes the answer and the notice into the transcript, and the end into the log.
+    fn show(
+        &self,
+        store: &Store,
+        journal: &mut Journal,
+        automation: Option<&Automation>,
+        next: Sequel,
+        now: Timestamp,
+    ) {
+        let Self { run, finished } = self;
+        let Some(session) = run.session_id else {
+            return;
+        };
+        let place = Place {
+            tenant: run.tenant_id,
+            session,
+            run: Some(run.id),
+            seat: run.seat_id,
+        };
+        let source = automation.filter(|_| run.origin == Origin::Occurrence);
+        let source = source.map(|automation| Source {
+            automation_id: automation.id,
+            automation_name: automation.name.clone(),
+        });
+        let status = finished.outcome.status();
+        let mut metadata = transcript::metadata(source.as_ref(), run.id, run.prompt_ref.as_ref());
+        metadata["outcome"] = json!(status);
+        if !finished.answer.trim().is_empty() {
+            let mut metadata = metadata.clone();
+            if !matches!(finished.outcome, Outcome::Stopped(StopReason::EndTurn)) {
+                metadata["interrupted"] = true.into();
+            }
+            let answer = finished.answer.as_str();
+            let entry = store.entry(Role::Assistant, EntryKind::Message, answer, metadata, now);
+            journal.message(place, entry);
+        }
+        if let Some(text) = self.closure() {
+            let text = with_sequel(text, next);
+            let entry = store.entry(Role::System, EntryKind::Notice, text, metadata, now);
+            journal.message(place, entry);
+        }
+        let reason = finished.outcome.reason();
+        let body = json!({ "status": status, "reason": reason, "attempt": run.attempt });
+        journal.run(session, run.id, body);
+    }
 }
 
 /// The move that leads to a status.
@@ -283,72 +374,23 @@ const fn event_of(status: RunStatus) -> RunEvent {
     }
 }
 
-/// Keeps what a turn leaves behind beside the transcript: the seat's memory, the title, the record.
-async fn remember(
-    tx: &mut Tx,
-    run: &Run,
-    finished: &Finished,
-    now: Timestamp,
-) -> Result<(), Error> {
-    tx.execute(sql!("heartbeats/delete"), params![run.id])
-        .await?;
-    tx.execute(sql!("live/delete"), params![run.id]).await?;
-    tx.execute(
-        sql!("records/end"),
-        params![
-            run.id,
-            run.tenant_id,
-            &finished.diagnostics,
-            finished.error.as_deref(),
-            now
-        ],
-    )
-    .await?;
-    let (Some(session), Some(seat)) = (run.session_id, run.seat_id) else {
-        return Ok(());
-    };
-    match &finished.acp_session_id {
-        Some(memory) if finished.turn_ended => {
-            tx.execute(sql!("seats/remember"), params![seat, memory.as_str(), now])
-                .await?;
-        }
-        // Until a first turn has ended there is no memory, and a retry may go elsewhere.
-        _ => {
-            tx.execute(sql!("seats/unpin"), params![seat, now]).await?;
-        }
-    }
-    if let Some(title) = &finished.title {
-        let title: String = title.chars().take(limits::NAME_BYTES).collect();
-        tx.execute(sql!("sessions/set_title"), params![session, title])
-            .await?;
-    }
-    Ok(())
-}
-
-/// Makes the next attempt at a run's input.
-pub(super) async fn insert_next(
-    store: &Store,
-    tx: &mut Tx,
-    place: Place,
-    run: &Run,
+/// The next attempt at a run's input; none where the run has no seat.
+pub(super) fn next_attempt<'a>(
+    run: &'a Run,
     automation: Option<&Automation>,
     next: NextAttempt,
-    now: Timestamp,
-) -> Result<(), Error> {
+) -> Option<Attempt<'a>> {
     let overlap = automation.map_or(Overlap::Allow, |found| {
         found.policies.overlap(found.session_mode)
     });
-    let Some(seat) = place.seat else {
-        return Ok(());
-    };
-    let attempt = Attempt {
+    Some(Attempt {
         tenant: run.tenant_id,
         input: run.input_id,
         number: run.attempt + 1,
         failures: run.failures + i64::from(next.counts),
         origin: run.origin,
-        session: place.session,
-        seat,
+        session: run.session_id?,
+        seat: run.seat_id?,
         automation: run.automation_id,
         trigger: run.trigger_id,
         scheduled_for: run.scheduled_for,
@@ -360,8 +402,45 @@ pub(super) async fn insert_next(
             .then_some(run.id)
             .or(run.interrupted_run_id),
         input_at: run.input_at,
-    };
-    insert(store, tx, &attempt, now).await?;
+    })
+}
+
+/// Keeps what turns leave behind beside the transcript: the memory of seats, titles, records.
+async fn remember(tx: &mut Tx, ends: &[End<'_>], now: Timestamp) -> Result<(), Error> {
+    let runs: Vec<_> = ends.iter().map(|end| params![end.run.id]).collect();
+    let (mut records, mut remembered) = (Vec::new(), Vec::new());
+    let (mut unpinned, mut titles) = (Vec::new(), Vec::new());
+    for End { run, finished } in ends {
+        records.push(params![
+            run.id,
+            run.tenant_id,
+            &finished.diagnostics,
+            finished.error.as_deref(),
+            now
+        ]);
+        let (Some(session), Some(seat)) = (run.session_id, run.seat_id) else {
+            continue;
+        };
+        match &finished.acp_session_id {
+            Some(memory) if finished.turn_ended => remembered.push(params![seat, memory.as_str()]),
+            // Until a first turn has ended there is no memory, and a retry may go elsewhere.
+            _ => unpinned.push(params![seat]),
+        }
+        if let Some(title) = &finished.title {
+            let title: String = title.chars().take(limits::NAME_BYTES).collect();
+            titles.push(params![session, title]);
+        }
+    }
+    let now = params![now];
+    tx.execute_rows(sql!("heartbeats/delete"), runs.clone(), &[])
+        .await?;
+    tx.execute_rows(sql!("live/delete"), runs, &[]).await?;
+    tx.execute_rows(sql!("records/end"), records, &[]).await?;
+    tx.execute_rows(sql!("seats/remember"), remembered, &now)
+        .await?;
+    tx.execute_rows(sql!("seats/unpin"), unpinned, &now).await?;
+    tx.execute_rows(sql!("sessions/set_title"), titles, &[])
+        .await?;
     Ok(())
 }
 
@@ -386,7 +465,7 @@ fn with_sequel(text: String, next: Sequel) -> String {
 async fn count_failures(
     store: &Store,
     tx: &mut Tx,
-    automation: &Automation,
+    automation: &mut Automation,
     status: RunStatus,
     now: Timestamp,
 ) -> Result<(), Error> {
@@ -400,10 +479,12 @@ async fn count_failures(
         params![automation.id, count, now],
     )
     .await?;
+    automation.consecutive_failures = i64::from(count);
     let limit = automation.policies.pause_after_failures;
     let enabled = automation.state == AutomationState::Enabled;
     if limit > 0 && count >= limit && enabled {
         automations::pause(store, tx, automation, "failures", now).await?;
+        automation.state = AutomationState::Paused;
         let text = format!("paused itself after {count} consecutive failures");
         automations::set_attention(tx, automation.id, Some(&text), now).await?;
     }

@@ -1,22 +1,25 @@
 //! Firing triggers: what is due, and on demand.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    sync::Arc,
+};
 
 use model::{
-    AutomationId, TenantId, Timestamp,
+    AutomationId, TenantId, Timestamp, TriggerId,
     automation::{AutomationEvent, AutomationState},
-    entity::Trigger,
+    entity::{Automation, Trigger},
     lifecycle::Lifecycle,
     limits, occurrence,
-    schedule::Spec,
+    schedule::{Schedule, Spec},
     turn::Submitted,
 };
 
 use crate::{
     Error, Scope, automations,
-    database::Tx,
+    database::{Param, Tx},
     rows,
-    runs::occur::{miss, occur, occurred},
+    runs::occur::{Missed, Occurrence, miss_all, occur_all, occurred},
     store::{Store, transact},
 };
 
@@ -55,91 +58,128 @@ impl Store {
                 let owner: AutomationId = row.get("automation_id")?;
                 owners.entry(owner).or_insert_with(Vec::new).push(row);
             }
-            let mut readable = Vec::new();
+            let ids = owners.keys().copied().collect();
+            let mut locked = automations::lock_all(tx, &ids).await?;
+            let mut automations = HashMap::with_capacity(owners.len());
+            let mut triggers = Vec::with_capacity(due.len());
             for (owner, rows) in owners {
-                let triggers: Result<Vec<Trigger>, Error> =
+                let automation = locked.remove(&owner);
+                let automation =
+                    automation.unwrap_or_else(|| Err(Error::not_found("automation", owner)));
+                let read: Result<Vec<Trigger>, Error> =
                     rows.into_iter().map(rows::trigger).collect();
-                match automations::lock_any(tx, owner).await.and(triggers) {
-                    Ok(triggers) => readable.extend(triggers),
+                match automation.and_then(|automation| Ok((automation, read?))) {
+                    Ok((automation, _)) if automation.state != AutomationState::Enabled => {
+                        automations::stop_triggers(tx, owner, now).await?;
+                    }
+                    Ok((automation, read)) => {
+                        automations.insert(owner, automation);
+                        triggers.extend(read);
+                    }
                     Err(error) if error.is_nonsense() => {
                         automations::give_up_on(tx, owner, &error, now).await?;
                     }
                     Err(error) => return Err(error),
                 }
             }
-            readable.sort_by_key(|trigger| (trigger.next_fire_at, trigger.id));
-            for trigger in &readable {
-                self.fire_trigger(tx, trigger, now, &mut fired).await?;
-            }
+            triggers.sort_by_key(|trigger| (trigger.next_fire_at, trigger.id));
+            self.fire_triggers(tx, &triggers, &mut automations, now, &mut fired)
+                .await?;
             Ok(fired)
         })
     }
 
-    async fn fire_trigger(
+    /// Fires triggers that are due, in their order. Their automations are locked and enabled.
+    async fn fire_triggers(
         &self,
         tx: &mut Tx,
-        trigger: &Trigger,
+        triggers: &[Trigger],
+        automations: &mut HashMap<AutomationId, Automation>,
         now: Timestamp,
         fired: &mut Fired,
     ) -> Result<(), Error> {
-        let (Some(scheduled_for), Some(fire_at)) =
-            (trigger.next_scheduled_for, trigger.next_fire_at)
-        else {
-            return Ok(());
-        };
-        let automation = automations::lock_any(tx, trigger.automation_id).await?;
-        if automation.state != AutomationState::Enabled {
-            return automations::stop_triggers(tx, automation.id, now).await;
-        }
-        let schedule = match automations::schedule(trigger.id, &trigger.spec) {
-            Ok(schedule) => schedule,
-            // One that cannot be worked out must not hold up the others.
-            Err(error) => return automations::give_up_on(tx, automation.id, &error, now).await,
-        };
-        let cursor = occurrence::Due {
-            scheduled_for,
-            fire_at,
-        };
-        let plan = occurrence::plan(trigger.id, &schedule, &automation.policies, cursor, now);
-        let last = plan
-            .occurrences
-            .last()
-            .copied()
-            .max(plan.missed.map(|stretch| stretch.last));
-        let done = plan.next.is_none().then_some(now);
-        let moved = tx
-            .execute(
-                sql!("triggers/advance"),
-                params![
-                    trigger.id,
-                    scheduled_for,
-                    plan.next.map(|due| due.scheduled_for),
-                    plan.next.map(|due| due.fire_at),
-                    last,
-                    done,
-                    now
-                ],
-            )
-            .await?;
-        if moved == 0 {
-            return Ok(());
-        }
-        fired.triggers += 1;
-        fired.more |= plan.next.is_some_and(|due| due.fire_at <= now);
-        if let Some(stretch) = plan.missed {
-            fired.missed += stretch.count;
-            let (id, reason) = (trigger.id, "the system was down");
-            miss(self, tx, &automation, id, &schedule, stretch, reason, now).await?;
-        }
-        for scheduled_for in plan.occurrences {
-            if occurred(tx, trigger.id, scheduled_for).await? {
+        let mut owing = Vec::with_capacity(triggers.len());
+        // Many are written alike, and working one out takes longer than looking for it.
+        let mut schedules: HashMap<&Spec, Arc<Schedule>> = HashMap::new();
+        for trigger in triggers {
+            let owner = trigger.automation_id;
+            let (Some(scheduled_for), Some(fire_at)) =
+                (trigger.next_scheduled_for, trigger.next_fire_at)
+            else {
                 continue;
+            };
+            let Some(automation) = automations.get(&owner) else {
+                continue;
+            };
+            let schedule = match schedules.get(&trigger.spec) {
+                Some(schedule) => Ok(Arc::clone(schedule)),
+                None => automations::schedule(trigger.id, &trigger.spec).map(Arc::new),
+            };
+            match schedule {
+                Ok(schedule) => {
+                    schedules.insert(&trigger.spec, Arc::clone(&schedule));
+                    let cursor = occurrence::Due {
+                        scheduled_for,
+                        fire_at,
+                    };
+                    let policies = &automation.policies;
+                    let plan = occurrence::plan(trigger.id, &schedule, policies, cursor, now);
+                    owing.push(Owing {
+                        trigger,
+                        scheduled_for,
+                        schedule,
+                        plan,
+                    });
+                }
+                // One that cannot be worked out must not hold up the others.
+                Err(error) => {
+                    automations::give_up_on(tx, owner, &error, now).await?;
+                    automations.remove(&owner);
+                    owing.retain(|one| one.trigger.automation_id != owner);
+                }
             }
-            // A continuous automation's first occurrence makes the session of the second.
-            let automation = automations::lock_any(tx, automation.id).await?;
-            occur(self, tx, &automation, trigger.id, scheduled_for, now).await?;
-            fired.occurrences += 1;
         }
+
+        let moves = owing.iter().map(|one| one.advance(now)).collect();
+        let moved = tx
+            .fetch_rows(sql!("triggers/advance"), moves, &params![now])
+            .await?;
+        let moved: HashSet<TriggerId> = moved
+            .iter()
+            .map(|row| row.get("id"))
+            .collect::<Result<_, _>>()?;
+        owing.retain(|one| moved.contains(&one.trigger.id));
+
+        let mut missed = Vec::new();
+        let mut occurrences = Vec::with_capacity(owing.len());
+        for one in &owing {
+            fired.triggers += 1;
+            fired.more |= one.plan.next.is_some_and(|due| due.fire_at <= now);
+            let automation = automations.get(&one.trigger.automation_id);
+            if let (Some(stretch), Some(automation)) = (one.plan.missed, automation) {
+                fired.missed += stretch.count;
+                missed.push(Missed {
+                    automation,
+                    trigger: one.trigger.id,
+                    schedule: &one.schedule,
+                    stretch,
+                    reason: "the system was down",
+                });
+            }
+            let instants = one.plan.occurrences.iter();
+            occurrences.extend(instants.map(|at| Occurrence {
+                trigger: one.trigger,
+                scheduled_for: *at,
+            }));
+        }
+        miss_all(self, tx, missed, now).await?;
+        let instants = occurrences
+            .iter()
+            .map(|one| (one.trigger.id, one.scheduled_for));
+        let occurred = occurred(tx, instants).await?;
+        occurrences.retain(|one| !occurred.contains(&(one.trigger.id, one.scheduled_for)));
+        let submitted = occur_all(self, tx, automations, occurrences, now).await?;
+        fired.occurrences += u32::try_from(submitted.len()).unwrap_or(u32::MAX);
         Ok(())
     }
 
@@ -167,22 +207,39 @@ impl Store {
                 .map_or(now, |last| now.max(last + tick));
             tx.execute(sql!("triggers/set_last"), params![manual.id, instant, now])
                 .await?;
-            occur(self, tx, &automation, manual.id, instant, now).await
+            let occurrence = Occurrence {
+                trigger: manual,
+                scheduled_for: instant,
+            };
+            let mut automations = HashMap::from([(id, automation)]);
+            let submitted = occur_all(self, tx, &mut automations, vec![occurrence], now).await?;
+            let submitted = submitted.into_iter().next();
+            submitted.ok_or_else(|| Error::not_found("automation", id))
         })
     }
+}
 
-    /// When the scheduler has something to do next: when a trigger is due, which may be past, or when
-    /// a backoff that is under way at `now` is over.
-    pub async fn next_due(&self, now: Timestamp) -> Result<Option<Timestamp>, Error> {
-        let mut tx = self.db.read(Scope::System).await?;
-        let trigger: Option<Timestamp> = tx
-            .fetch_one(sql!("triggers/next_due"), params![])
-            .await?
-            .optional("at")?;
-        let backoff: Option<Timestamp> = tx
-            .fetch_one(sql!("runs/next_backoff"), params![now])
-            .await?
-            .optional("at")?;
-        Ok([trigger, backoff].into_iter().flatten().min())
+/// A trigger that is due, and what it owes.
+struct Owing<'a> {
+    trigger: &'a Trigger,
+    scheduled_for: Timestamp,
+    schedule: Arc<Schedule>,
+    plan: occurrence::Plan,
+}
+
+impl Owing<'_> {
+    /// The parameters of `triggers/advance`.
+    fn advance(&self, now: Timestamp) -> Vec<Param> {
+        let plan = &self.plan;
+        let missed = plan.missed.map(|stretch| stretch.last);
+        let last = plan.occurrences.last().copied().max(missed);
+        params![
+            self.trigger.id,
+            self.scheduled_for,
+            plan.next.map(|due| due.scheduled_for),
+            plan.next.map(|due| due.fire_at),
+            last,
+            plan.next.is_none().then_some(now)
+        ]
     }
 }

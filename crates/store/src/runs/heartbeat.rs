@@ -1,5 +1,7 @@
 //! Heartbeats of runs, and what they are answered.
 
+use std::collections::HashMap;
+
 use model::{RunId, Timestamp, WorkerId, turn::Beat};
 
 use crate::{
@@ -16,30 +18,34 @@ impl Store {
         now: Timestamp,
     ) -> Result<Vec<Beat>, Error> {
         transact!(self, Scope::System, |tx| {
-            let mut beats = Vec::with_capacity(runs.len());
-            for run in runs {
-                let row = tx
-                    .fetch_optional(sql!("runs/executing"), params![*run, worker.as_str()])
-                    .await?;
-                let Some(row) = row else {
-                    beats.push(Beat::Lost);
-                    continue;
-                };
-                let renewed = tx
-                    .execute(
-                        sql!("heartbeats/renew"),
-                        params![*run, worker.as_str(), now],
-                    )
-                    .await?;
-                if renewed == 0 {
-                    // It was stalled while this waited.
-                    beats.push(Beat::Lost);
-                    continue;
-                }
-                let cancel: Option<String> = row.optional("cancel_reason")?;
-                beats.push(cancel.map_or(Beat::GoOn, Beat::Cancel));
+            let rows: Vec<_> = runs.iter().map(|run| params![*run]).collect();
+            let whole = params![worker.as_str()];
+            let executing = tx
+                .fetch_rows(sql!("runs/executing"), rows.clone(), &whole)
+                .await?;
+            let mut cancels: HashMap<RunId, Option<String>> = HashMap::new();
+            for row in &executing {
+                cancels.insert(row.get("id")?, row.optional("cancel_reason")?);
             }
-            Ok(beats)
+            // One may be stalled while this waits: then it is not renewed.
+            let renewed = tx
+                .fetch_rows(
+                    sql!("heartbeats/renew"),
+                    rows,
+                    &params![worker.as_str(), now],
+                )
+                .await?;
+            let mut beats: HashMap<RunId, Beat> = HashMap::new();
+            for row in &renewed {
+                let run: RunId = row.get("run_id")?;
+                if let Some(cancel) = cancels.remove(&run) {
+                    beats.insert(run, cancel.map_or(Beat::GoOn, Beat::Cancel));
+                }
+            }
+            let beats = runs
+                .iter()
+                .map(|run| beats.remove(run).unwrap_or(Beat::Lost));
+            Ok(beats.collect())
         })
     }
 

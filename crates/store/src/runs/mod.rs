@@ -14,6 +14,10 @@ mod retry;
 mod say;
 mod sweep;
 
+pub(crate) use begin::Beginning;
+pub(crate) use end::Finishing;
 pub use fire::Fired;
 pub use read::RunFilter;
+pub(crate) use record::Recording;
+pub(crate) use say::Words;
 pub use sweep::Swept;

@@ -1,10 +1,12 @@
-//! What one occurrence becomes: a run, or a row that says why not. The one way in which automations
-//! start turns, on time and on demand.
+//! What occurrences become: runs, or rows that say why not. The one way in which automations start
+//! turns, on time and on demand.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use model::{
-    InputId, RunId, SeatId, SessionId, Timestamp, TriggerId,
+    AutomationId, InputId, RunId, SeatId, SessionId, TenantId, Timestamp, TriggerId,
     automation::{Decision, Standing, decide},
-    entity::Automation,
+    entity::{Automation, Trigger},
     policy::{Overlap, SessionMode},
     run::{Origin, RunStatus, SkipReason},
     schedule::{QuietHours, Schedule, Spec, Stretch},
@@ -14,66 +16,160 @@ use model::{
 
 use crate::{
     Error, automations,
-    database::Tx,
-    rows,
+    database::{Param, Tx},
+    journal::Journal,
     runs::{
         cancel,
-        place::{Attempt, OwnRuns, SeatStanding, insert, lock_seat},
+        place::{Attempt, Known, OwnRuns, SeatStanding, insert_all, lock_seats, standings},
     },
-    sessions,
+    sessions::{self, NewSession},
     store::Store,
 };
 
-/// Makes the row of one occurrence. The automation's row is locked.
-pub(super) async fn occur(
+/// An instant of a trigger that is due or wanted.
+#[derive(Clone, Copy)]
+pub(super) struct Occurrence<'a> {
+    pub(super) trigger: &'a Trigger,
+    pub(super) scheduled_for: Timestamp,
+}
+
+/// Makes the rows of occurrences, in their order. The rows of their automations are locked. Gives what
+/// became of each, in no order.
+pub(super) async fn occur_all(
     store: &Store,
     tx: &mut Tx,
-    automation: &Automation,
-    trigger: TriggerId,
-    scheduled_for: Timestamp,
+    automations: &mut HashMap<AutomationId, Automation>,
+    occurrences: Vec<Occurrence<'_>>,
     now: Timestamp,
-) -> Result<Submitted, Error> {
-    let target = Target::find(tx, automation).await?;
-    let seat = match target {
-        Target::Seat(_, seat) => lock_seat(tx, seat, now).await?,
-        _ => None,
-    };
-    let decision = match (&target, seat) {
-        // The session may have been deleted before its seat was locked.
-        (Target::Closed, _) | (Target::Seat(..), None) => Decision::Skip(SkipReason::SessionClosed),
-        (_, seat) => {
-            let standing = own_standing(tx, automation, seat.as_ref()).await?;
-            decide(automation.session_mode, &automation.policies, standing)
-        }
-    };
-    let decision = match decision {
-        Decision::Run { .. } if quiet(tx, automation, trigger, scheduled_for).await? => {
-            Decision::Skip(SkipReason::QuietHours)
-        }
-        decision => decision,
-    };
-    let cancel_others = match decision {
-        Decision::Skip(reason) => {
-            return skip(store, tx, automation, trigger, scheduled_for, reason, now).await;
-        }
-        Decision::Run { cancel_others, .. } => cancel_others,
-    };
-    if cancel_others {
-        cancel::all_of(
-            store,
-            tx,
-            automation.id,
-            "superseded by a later occurrence",
-            now,
-        )
-        .await?;
+) -> Result<Vec<Submitted>, Error> {
+    let mut submitted = Vec::with_capacity(occurrences.len());
+    let mut rest = occurrences;
+    while !rest.is_empty() {
+        // One of each automation at a time: what the first becomes decides about the second, and a
+        // continuous automation's first one makes the session of the second.
+        let mut seen = HashSet::new();
+        let (round, later): (Vec<_>, Vec<_>) = rest
+            .into_iter()
+            .partition(|one| seen.insert(one.trigger.automation_id));
+        rest = later;
+        submitted.extend(occur_round(store, tx, automations, &round, now).await?);
     }
-    let (session, seat) = match target {
-        Target::Seat(session, seat) => (session, seat),
-        _ => new_session(store, tx, automation, scheduled_for, now).await?,
+    Ok(submitted)
+}
+
+/// Makes the rows of occurrences of different automations.
+async fn occur_round(
+    store: &Store,
+    tx: &mut Tx,
+    automations: &mut HashMap<AutomationId, Automation>,
+    round: &[Occurrence<'_>],
+    now: Timestamp,
+) -> Result<Vec<Submitted>, Error> {
+    let mut journal = Journal::default();
+    let ids: BTreeSet<AutomationId> = round.iter().map(|one| one.trigger.automation_id).collect();
+    let targets = Target::find_all(tx, round, automations).await?;
+    let seats = targets.values().filter_map(Target::seat).collect();
+    lock_seats(tx, &seats).await?;
+    let mut known = Known {
+        seats: standings(tx, &seats, now).await?,
+        own: OwnRuns::count(tx, &ids).await?,
     };
+
+    let mut skips = Vec::new();
+    let mut runs = Vec::with_capacity(round.len());
+    for one in round {
+        let id = one.trigger.automation_id;
+        let (Some(automation), Some(target)) = (automations.get(&id), targets.get(&id)) else {
+            continue;
+        };
+        let own = known.own.get(&id).copied().unwrap_or_default();
+        match decision(one, automation, target, &known.seats, own)? {
+            Decision::Skip(reason) => skips.push((*one, reason)),
+            Decision::Run { cancel_others, .. } => {
+                if cancel_others {
+                    let reason = "superseded by a later occurrence";
+                    cancel::all_of(store, tx, id, reason, now).await?;
+                    // It stands otherwise now.
+                    known.own.remove(&id);
+                    target.seat().and_then(|seat| known.seats.remove(&seat));
+                }
+                runs.push((*one, target));
+            }
+        }
+    }
+
+    let made = new_sessions(store, tx, &mut journal, automations, &runs, now).await?;
+    for (_, seat) in made.values() {
+        known.seats.insert(*seat, SeatStanding::NEW);
+    }
+    let mut attempts = Vec::with_capacity(runs.len());
+    for (one, target) in &runs {
+        let id = one.trigger.automation_id;
+        let place = match target {
+            Target::Seat(session, seat) => Some((*session, *seat)),
+            _ => made.get(&id).copied(),
+        };
+        if let (Some(automation), Some((session, seat))) = (automations.get(&id), place) {
+            attempts.push(attempt(store, automation, *one, session, seat, now));
+        }
+    }
+    let inserted = insert_all(store, tx, &mut journal, &attempts, known, now).await?;
+    let mut submitted = Vec::with_capacity(round.len());
+    for (attempt, inserted) in attempts.iter().zip(inserted) {
+        let (run_id, status) = inserted?;
+        submitted.push(Submitted {
+            run_id,
+            seat_id: Some(attempt.seat),
+            status,
+        });
+    }
+    submitted.extend(skip_all(store, tx, automations, &skips, now).await?);
+    journal.write(tx, now).await?;
+    Ok(submitted)
+}
+
+/// Decides what an occurrence becomes.
+fn decision(
+    one: &Occurrence<'_>,
+    automation: &Automation,
+    target: &Target,
+    seats: &HashMap<SeatId, SeatStanding>,
+    own: OwnRuns,
+) -> Result<Decision, Error> {
+    let seat = target.seat().and_then(|seat| seats.get(&seat));
+    // The session may have been deleted before its seat was locked.
+    if matches!(
+        (target, seat),
+        (Target::Closed, _) | (Target::Seat(..), None)
+    ) {
+        return Ok(Decision::Skip(SkipReason::SessionClosed));
+    }
+    let count = |rows: i64| u64::try_from(rows).unwrap_or(0);
+    let standing = Standing {
+        active: count(own.executing),
+        waiting: count(own.waiting),
+        session: seat.map(|seat| seat.state),
+        seat_taken: seat.is_some_and(|seat| seat.held || seat.waited_for),
+    };
+    match decide(automation.session_mode, &automation.policies, standing) {
+        Decision::Run { .. } if quiet(automation, one)? => {
+            Ok(Decision::Skip(SkipReason::QuietHours))
+        }
+        decision => Ok(decision),
+    }
+}
+
+/// The first attempt at an occurrence.
+fn attempt<'a>(
+    store: &Store,
+    automation: &'a Automation,
+    one: Occurrence<'_>,
+    session: SessionId,
+    seat: SeatId,
+    now: Timestamp,
+) -> Attempt<'a> {
     let overlap = automation.policies.overlap(automation.session_mode);
-    let attempt = Attempt {
+    Attempt {
         tenant: automation.tenant_id,
         input: InputId::generate(now, store.ids()),
         number: 1,
@@ -82,21 +178,15 @@ pub(super) async fn occur(
         session,
         seat,
         automation: Some(automation.id),
-        trigger: Some(trigger),
-        scheduled_for: Some(scheduled_for),
+        trigger: Some(one.trigger.id),
+        scheduled_for: Some(one.scheduled_for),
         exclusive: overlap != Overlap::Allow,
         content: &automation.prompt,
         not_before: None,
         interrupted: None,
         // What was due earlier is taken up earlier, however late it is made up for.
-        input_at: scheduled_for,
-    };
-    let (run_id, status) = insert(store, tx, &attempt, now).await?;
-    Ok(Submitted {
-        run_id,
-        seat_id: Some(seat),
-        status,
-    })
+        input_at: one.scheduled_for,
+    }
 }
 
 /// Where an occurrence's turn goes.
@@ -110,83 +200,127 @@ enum Target {
 }
 
 impl Target {
-    async fn find(tx: &mut Tx, automation: &Automation) -> Result<Self, Error> {
-        let session = match automation.session_mode {
-            SessionMode::Fresh => return Ok(Self::New),
-            SessionMode::Continuous => match automation.current_session_id {
-                None => return Ok(Self::New),
-                Some(session) => session,
-            },
+    fn seat(&self) -> Option<SeatId> {
+        match self {
+            Self::Seat(_, seat) => Some(*seat),
+            Self::New | Self::Closed => None,
+        }
+    }
+
+    async fn find_all(
+        tx: &mut Tx,
+        round: &[Occurrence<'_>],
+        automations: &HashMap<AutomationId, Automation>,
+    ) -> Result<HashMap<AutomationId, Self>, Error> {
+        let ids = round.iter().map(|one| one.trigger.automation_id);
+        let automations: Vec<&Automation> = ids.filter_map(|id| automations.get(&id)).collect();
+        let keys: BTreeSet<(TenantId, &str)> = automations
+            .iter()
+            .filter_map(|found| Some((found.tenant_id, found.bound_session_key.as_deref()?)))
+            .collect();
+        let rows = keys.into_iter().map(|(tenant, key)| params![tenant, key]);
+        let mut bound: HashMap<(TenantId, String), SessionId> = HashMap::new();
+        for row in tx
+            .fetch_rows(sql!("sessions/by_keys"), rows.collect(), &[])
+            .await?
+        {
+            let key = (row.get("tenant_id")?, row.get("session_key")?);
+            bound.insert(key, row.get("id")?);
+        }
+        let session = |automation: &Automation| match automation.session_mode {
+            SessionMode::Fresh => None,
+            SessionMode::Continuous => automation.current_session_id,
             SessionMode::Bound => {
-                let key = automation.bound_session_key.as_deref();
-                let row = tx
-                    .fetch_optional(sql!("sessions/by_key"), params![automation.tenant_id, key])
-                    .await?;
-                match row {
-                    None => return Ok(Self::Closed),
-                    Some(row) => rows::session(&row)?.id,
-                }
+                let key = automation.bound_session_key.clone()?;
+                bound.get(&(automation.tenant_id, key)).copied()
             }
         };
-        let seat = tx.fetch_one(sql!("seats/entry"), params![session]).await?;
-        Ok(Self::Seat(session, seat.get("id")?))
+        let sessions: BTreeSet<SessionId> =
+            automations.iter().filter_map(|one| session(one)).collect();
+        let rows = sessions.into_iter().map(|id| params![id]).collect();
+        let mut entries: HashMap<SessionId, SeatId> = HashMap::new();
+        for row in tx.fetch_rows(sql!("seats/entry"), rows, &[]).await? {
+            entries.insert(row.get("session_id")?, row.get("id")?);
+        }
+        let target = |automation: &Automation| match session(automation) {
+            Some(session) => match entries.get(&session) {
+                Some(seat) => Self::Seat(session, *seat),
+                None => Self::Closed,
+            },
+            None if automation.session_mode == SessionMode::Bound => Self::Closed,
+            None => Self::New,
+        };
+        Ok(automations
+            .iter()
+            .map(|one| (one.id, target(one)))
+            .collect())
     }
-}
-
-async fn own_standing(
-    tx: &mut Tx,
-    automation: &Automation,
-    seat: Option<&SeatStanding>,
-) -> Result<Standing, Error> {
-    let own = OwnRuns::count(tx, automation.id).await?;
-    let count = |rows: i64| u64::try_from(rows).unwrap_or(0);
-    Ok(Standing {
-        active: count(own.executing),
-        waiting: count(own.waiting),
-        session: seat.map(|seat| seat.state),
-        seat_taken: seat.is_some_and(|seat| seat.held || seat.waited_for),
-    })
 }
 
 /// Whether the instant falls into the automation's quiet hours, in the trigger's zone. What a person
 /// fires on demand is not due, and is never quiet.
-async fn quiet(
-    tx: &mut Tx,
-    automation: &Automation,
-    trigger: TriggerId,
-    scheduled_for: Timestamp,
-) -> Result<bool, Error> {
-    if automation.policies.quiet_hours == QuietHours::default() {
+fn quiet(automation: &Automation, one: &Occurrence<'_>) -> Result<bool, Error> {
+    let quiet_hours = &automation.policies.quiet_hours;
+    let trigger = one.trigger;
+    if *quiet_hours == QuietHours::default() || trigger.spec == (Spec::Manual {}) {
         return Ok(false);
     }
-    let triggers = automations::triggers(tx, automation.id).await?;
-    let Some(found) = triggers.iter().find(|candidate| candidate.id == trigger) else {
-        return Ok(false);
-    };
-    if found.spec == (Spec::Manual {}) {
-        return Ok(false);
-    }
-    let zone = found
-        .spec
-        .zone()
-        .map_err(|source| Error::Schedule { trigger, source })?;
-    Ok(automation.policies.quiet_hours.covers(scheduled_for, &zone))
+    let zone = trigger.spec.zone().map_err(|source| Error::Schedule {
+        trigger: trigger.id,
+        source,
+    })?;
+    Ok(quiet_hours.covers(one.scheduled_for, &zone))
 }
 
-/// Makes the session of a fresh run, or of a continuous automation's first one.
-async fn new_session(
+/// Makes the sessions of fresh runs, and of continuous automations' first ones.
+async fn new_sessions(
     store: &Store,
     tx: &mut Tx,
+    journal: &mut Journal,
+    automations: &mut HashMap<AutomationId, Automation>,
+    runs: &[(Occurrence<'_>, &Target)],
+    now: Timestamp,
+) -> Result<HashMap<AutomationId, (SessionId, SeatId)>, Error> {
+    let new = runs
+        .iter()
+        .filter(|(_, target)| matches!(target, Target::New));
+    let new: Vec<(AutomationId, TenantId, NewSession)> = new
+        .filter_map(|(one, _)| {
+            let automation = automations.get(&one.trigger.automation_id)?;
+            let new = new_session(store, automation, one.scheduled_for, now);
+            Some((automation.id, automation.tenant_id, new))
+        })
+        .collect();
+    let all: Vec<_> = new.iter().map(|(_, tenant, new)| (*tenant, new)).collect();
+    let seats = sessions::insert_all(store, tx, journal, &all, now).await?;
+    let mut made = HashMap::with_capacity(new.len());
+    let mut current = Vec::new();
+    for ((automation, _, new), seat) in new.iter().zip(seats) {
+        made.insert(*automation, (new.id, seat));
+        if let Some(found) = automations.get_mut(automation)
+            && found.session_mode == SessionMode::Continuous
+        {
+            found.current_session_id = Some(new.id);
+            current.push(params![*automation, new.id]);
+        }
+    }
+    let statement = sql!("automations/set_current_session");
+    tx.execute_rows(statement, current, &params![now]).await?;
+    Ok(made)
+}
+
+fn new_session(
+    store: &Store,
     automation: &Automation,
     scheduled_for: Timestamp,
     now: Timestamp,
-) -> Result<(SessionId, SeatId), Error> {
+) -> NewSession {
     let id = SessionId::generate(now, store.ids());
     let title = match automation.session_mode {
         SessionMode::Fresh => format!("{} {scheduled_for}", automation.name),
         _ => automation.name.clone(),
     };
-    let new = sessions::NewSession {
+    NewSession {
         id,
         kind: SessionKind::Automation,
         session_type: SessionType::ScheduleCron,
@@ -196,140 +330,151 @@ async fn new_session(
         schedule_id: Some(automation.id),
         harness: automation.harness_id,
         settings: automation.settings.clone(),
-    };
-    let made = sessions::insert(store, tx, automation.tenant_id, &new, now).await?;
-    if automation.session_mode == SessionMode::Continuous {
-        tx.execute(
-            sql!("automations/set_current_session"),
-            params![automation.id, made.0, now],
-        )
-        .await?;
     }
-    Ok(made)
 }
 
-/// Makes the row of an occurrence that is skipped.
-async fn skip(
+/// Makes the rows of occurrences that are skipped.
+async fn skip_all(
     store: &Store,
     tx: &mut Tx,
-    automation: &Automation,
-    trigger: TriggerId,
-    scheduled_for: Timestamp,
-    reason: SkipReason,
+    automations: &HashMap<AutomationId, Automation>,
+    skips: &[(Occurrence<'_>, SkipReason)],
     now: Timestamp,
-) -> Result<Submitted, Error> {
-    let stretch = Stretch {
-        first: scheduled_for,
-        last: scheduled_for,
-        count: 1,
-    };
-    let run_id = not_run(
-        store,
-        tx,
-        automation,
-        trigger,
-        stretch,
-        RunStatus::Skipped,
-        reason.as_str(),
-        now,
-    )
-    .await?;
-    if reason == SkipReason::SessionClosed {
-        let text = "its session is closed or gone and takes no more inputs";
-        automations::set_attention(tx, automation.id, Some(text), now).await?;
+) -> Result<Vec<Submitted>, Error> {
+    let mut submitted = Vec::with_capacity(skips.len());
+    let mut rows = Vec::with_capacity(skips.len());
+    for (one, reason) in skips {
+        let Some(automation) = automations.get(&one.trigger.automation_id) else {
+            continue;
+        };
+        let run_id = RunId::generate(now, store.ids());
+        let (status, stretch) = (RunStatus::Skipped, Stretch::of(one.scheduled_for));
+        let reason_text = reason.as_str();
+        let id = one.trigger.id;
+        rows.push(not_run(
+            store,
+            run_id,
+            automation,
+            id,
+            stretch,
+            status,
+            reason_text,
+            now,
+        ));
+        if *reason == SkipReason::SessionClosed {
+            let text = "its session is closed or gone and takes no more inputs";
+            automations::set_attention(tx, automation.id, Some(text), now).await?;
+        }
+        submitted.push(Submitted {
+            run_id,
+            seat_id: None,
+            status,
+        });
     }
-    Ok(Submitted {
-        run_id,
-        seat_id: None,
-        status: RunStatus::Skipped,
-    })
+    tx.execute_rows(sql!("runs/insert_not_run"), rows, &[])
+        .await?;
+    Ok(submitted)
 }
 
-/// Makes the row of a stretch of instants that are over and not made up for. Instants at its beginning
-/// that have their rows already are left out of it.
-#[expect(
-    clippy::too_many_arguments,
-    reason = "one row's columns, named at both call sites"
-)]
-pub(crate) async fn miss(
+/// A stretch of instants that are over and not made up for.
+pub(crate) struct Missed<'a> {
+    pub(crate) automation: &'a Automation,
+    pub(crate) trigger: TriggerId,
+    pub(crate) schedule: &'a Schedule,
+    pub(crate) stretch: Stretch,
+    pub(crate) reason: &'a str,
+}
+
+/// Makes the rows of stretches that are missed. Instants at the beginning of one that have their rows
+/// already are left out of it.
+pub(crate) async fn miss_all(
     store: &Store,
     tx: &mut Tx,
-    automation: &Automation,
-    trigger: TriggerId,
-    schedule: &Schedule,
-    mut stretch: Stretch,
-    reason: &str,
+    missed: Vec<Missed<'_>>,
     now: Timestamp,
 ) -> Result<(), Error> {
-    while occurred(tx, trigger, stretch.first).await? {
-        stretch.count -= 1;
-        match schedule.next_after(stretch.first) {
-            Some(next) if stretch.count > 0 => stretch.first = next,
-            _ => return Ok(()),
+    let mut rest = missed;
+    while !rest.is_empty() {
+        let firsts = rest.iter().map(|one| (one.trigger, one.stretch.first));
+        let occurred = occurred(tx, firsts).await?;
+        let mut rows = Vec::with_capacity(rest.len());
+        let mut again = Vec::new();
+        for mut one in rest {
+            if occurred.contains(&(one.trigger, one.stretch.first)) {
+                one.stretch.count -= 1;
+                if let Some(next) = one.schedule.next_after(one.stretch.first)
+                    && one.stretch.count > 0
+                {
+                    one.stretch.first = next;
+                    again.push(one);
+                }
+                continue;
+            }
+            let id = RunId::generate(now, store.ids());
+            rows.push(not_run(
+                store,
+                id,
+                one.automation,
+                one.trigger,
+                one.stretch,
+                RunStatus::Missed,
+                one.reason,
+                now,
+            ));
         }
+        tx.execute_rows(sql!("runs/insert_not_run"), rows, &[])
+            .await?;
+        rest = again;
     }
-    not_run(
-        store,
-        tx,
-        automation,
-        trigger,
-        stretch,
-        RunStatus::Missed,
-        reason,
-        now,
-    )
-    .await
-    .map(|_| ())
+    Ok(())
 }
 
-/// Whether an instant of a trigger has its row already.
+/// Which instants of triggers have their rows already.
 pub(super) async fn occurred(
     tx: &mut Tx,
-    trigger: TriggerId,
-    instant: Timestamp,
-) -> Result<bool, Error> {
-    let row = tx
-        .fetch_one(sql!("runs/occurred"), params![trigger, instant])
+    instants: impl Iterator<Item = (TriggerId, Timestamp)>,
+) -> Result<HashSet<(TriggerId, Timestamp)>, Error> {
+    let rows = instants.map(|(trigger, instant)| params![trigger, instant]);
+    let found = tx
+        .fetch_rows(sql!("runs/occurred"), rows.collect(), &[])
         .await?;
-    Ok(row.get("occurred")?)
+    found
+        .iter()
+        .map(|row| Ok((row.get("trigger_id")?, row.get("scheduled_for")?)))
+        .collect()
 }
 
+/// The parameters of the row of an occurrence, or of a stretch of them, that does not become a run.
 #[expect(
     clippy::too_many_arguments,
     reason = "one row's columns, named at both call sites"
 )]
-async fn not_run(
+fn not_run(
     store: &Store,
-    tx: &mut Tx,
+    id: RunId,
     automation: &Automation,
     trigger: TriggerId,
     stretch: Stretch,
     status: RunStatus,
     reason: &str,
     now: Timestamp,
-) -> Result<RunId, Error> {
-    let id = RunId::generate(now, store.ids());
+) -> Vec<Param> {
     let input = InputId::generate(now, store.ids());
     let count = i64::try_from(stretch.count).unwrap_or(i64::MAX);
     let until = (stretch.count > 1).then_some(stretch.last);
-    tx.execute(
-        sql!("runs/insert_not_run"),
-        params![
-            id,
-            automation.tenant_id,
-            input,
-            status.as_str(),
-            Origin::Occurrence.priority(),
-            automation.id,
-            trigger,
-            stretch.first,
-            until,
-            count,
-            automation.prompt.as_str(),
-            reason,
-            now
-        ],
-    )
-    .await?;
-    Ok(id)
+    params![
+        id,
+        automation.tenant_id,
+        input,
+        status.as_str(),
+        Origin::Occurrence.priority(),
+        automation.id,
+        trigger,
+        stretch.first,
+        until,
+        count,
+        automation.prompt.as_str(),
+        reason,
+        now
+    ]
 }

@@ -3,6 +3,8 @@
 //! **Invariant:** the code decides under the seat's lock, and the unique indexes decide in the end:
 //! where they refuse, the transaction is done again on what is true by then.
 
+use std::collections::{BTreeSet, HashMap, HashSet};
+
 use model::{
     AutomationId, InputId, RunId, SeatId, SessionId, TenantId, Timestamp, TriggerId,
     lifecycle::{Lifecycle, Refused},
@@ -11,7 +13,12 @@ use model::{
 };
 use serde_json::json;
 
-use crate::{Error, database::Tx, journal, store::Store};
+use crate::{
+    Error,
+    database::{Param, Tx},
+    journal::Journal,
+    store::Store,
+};
 
 /// An attempt to be inserted.
 pub(crate) struct Attempt<'a> {
@@ -43,29 +50,47 @@ pub(crate) struct SeatStanding {
     pub(crate) state: SessionState,
 }
 
-/// Locks a seat and says how it stands; `None` where there is no such seat any more.
-pub(crate) async fn lock_seat(
+impl SeatStanding {
+    /// That of a session's seat in the transaction that makes it.
+    pub(crate) const NEW: Self = Self {
+        held: false,
+        waited_for: false,
+        state: SessionState::Active,
+    };
+}
+
+/// Locks seats, by id.
+pub(crate) async fn lock_seats(tx: &mut Tx, seats: &BTreeSet<SeatId>) -> Result<(), Error> {
+    let rows = seats.iter().map(|seat| params![*seat]).collect();
+    tx.fetch_rows(sql_by_dialect!("seats/lock"), rows, &[])
+        .await?;
+    Ok(())
+}
+
+/// Says how seats stand. They are locked.
+pub(crate) async fn standings(
     tx: &mut Tx,
-    seat: SeatId,
+    seats: &BTreeSet<SeatId>,
     now: Timestamp,
-) -> Result<Option<SeatStanding>, Error> {
-    let locked = tx
-        .fetch_optional(sql_by_dialect!("seats/lock"), params![seat])
+) -> Result<HashMap<SeatId, SeatStanding>, Error> {
+    let rows = seats.iter().map(|seat| params![*seat]).collect();
+    let standing = tx
+        .fetch_rows(sql!("seats/standing"), rows, &params![now])
         .await?;
-    if locked.is_none() {
-        return Ok(None);
+    let mut found = HashMap::with_capacity(standing.len());
+    for row in &standing {
+        let standing = SeatStanding {
+            held: row.get("held")?,
+            waited_for: row.get("waited_for")?,
+            state: row.parse("state")?,
+        };
+        found.insert(row.get("id")?, standing);
     }
-    let row = tx
-        .fetch_one(sql!("seats/standing"), params![seat, now])
-        .await?;
-    Ok(Some(SeatStanding {
-        held: row.get("held")?,
-        waited_for: row.get("waited_for")?,
-        state: row.parse("state")?,
-    }))
+    Ok(found)
 }
 
 /// An automation's own runs, by where they are.
+#[derive(Clone, Copy, Default)]
 pub(crate) struct OwnRuns {
     /// Those that are executed.
     pub(crate) executing: i64,
@@ -76,135 +101,244 @@ pub(crate) struct OwnRuns {
 }
 
 impl OwnRuns {
-    pub(crate) async fn count(tx: &mut Tx, automation: AutomationId) -> Result<Self, Error> {
-        let row = tx
-            .fetch_one(sql!("automations/standing"), params![automation])
+    pub(crate) async fn count(
+        tx: &mut Tx,
+        automations: &BTreeSet<AutomationId>,
+    ) -> Result<HashMap<AutomationId, Self>, Error> {
+        let rows = automations.iter().map(|id| params![*id]).collect();
+        let standing = tx
+            .fetch_rows(sql!("automations/standing"), rows, &[])
             .await?;
-        Ok(Self {
-            executing: row.get("executing")?,
-            waiting: row.get("waiting")?,
-            holding: row.get("holding")?,
-        })
+        let mut found = HashMap::with_capacity(standing.len());
+        for row in &standing {
+            let own = Self {
+                executing: row.get("executing")?,
+                waiting: row.get("waiting")?,
+                holding: row.get("holding")?,
+            };
+            found.insert(row.get("id")?, own);
+        }
+        Ok(found)
     }
 }
 
-/// Inserts an attempt: queued if nothing holds it back, else deferred. A closed session refuses it.
+/// What a transaction knows already of the seats that it has locked or made, and of the automations
+/// that it has locked.
+#[derive(Default)]
+pub(crate) struct Known {
+    pub(crate) seats: HashMap<SeatId, SeatStanding>,
+    pub(crate) own: HashMap<AutomationId, OwnRuns>,
+}
+
+/// Inserts one attempt, as [`insert_all`] does.
 pub(crate) async fn insert(
     store: &Store,
     tx: &mut Tx,
     attempt: &Attempt<'_>,
     now: Timestamp,
 ) -> Result<(RunId, RunStatus), Error> {
-    let seat = lock_seat(tx, attempt.seat, now)
-        .await?
-        .ok_or_else(|| Error::not_found("seat", attempt.seat))?;
-    let admission = seat.state.admission();
-    if admission == Admission::Refuse {
-        return Err(Error::Refused(Refused {
-            what: SessionState::WHAT,
-            state: seat.state.to_string(),
-            event: "take an input".into(),
-        }));
-    }
-    let free = !seat.held && admission == Admission::Start;
-    let behind_own = match attempt.automation {
-        Some(automation) if free && attempt.exclusive => {
-            OwnRuns::count(tx, automation).await?.holding > 0
-        }
-        _ => false,
-    };
-    let in_backoff = attempt.not_before.is_some_and(|at| at > now);
-    let status = if free && !seat.waited_for && !behind_own && !in_backoff {
-        RunStatus::Queued
-    } else {
-        RunStatus::Deferred
-    };
-    let id = RunId::generate(now, store.ids());
-    tx.execute(
-        sql!("runs/insert"),
-        params![
-            id,
-            attempt.tenant,
-            attempt.input,
-            attempt.number,
-            attempt.failures,
-            status.as_str(),
-            attempt.origin.as_str(),
-            attempt.origin.priority(),
-            attempt.session,
-            attempt.seat,
-            attempt.automation,
-            attempt.trigger,
-            attempt.scheduled_for,
-            attempt.exclusive,
-            attempt.content,
-            attempt.not_before,
-            attempt.interrupted,
-            attempt.input_at,
-            now
-        ],
-    )
-    .await?;
-    let body = json!({
-        "status": status,
-        "origin": attempt.origin,
-        "attempt": attempt.number,
-        "automation_id": attempt.automation,
-        "scheduled_for": attempt.scheduled_for,
-        "not_before": attempt.not_before,
-    });
-    journal::run_event(tx, attempt.session, id, body, now).await?;
-    if free && seat.waited_for {
-        // A backoff is over that no sweep has seen yet; whoever is next has the seat at once.
-        let next = promote_on_seat(tx, attempt.seat, now).await?;
-        if next.is_some_and(|(next, _)| next == id) {
-            return Ok((id, RunStatus::Queued));
-        }
-    }
-    Ok((id, status))
+    let mut journal = Journal::default();
+    let attempts = std::slice::from_ref(attempt);
+    let made = insert_all(store, tx, &mut journal, attempts, Known::default(), now).await?;
+    let made = made
+        .into_iter()
+        .next()
+        .unwrap_or_else(|| Err(Error::not_found("seat", attempt.seat)))?;
+    journal.write(tx, now).await?;
+    Ok(made)
 }
 
-/// Lets the next waiting input of a free seat have it. Gives the run, and whether it had waited for
-/// a backoff.
+/// Inserts attempts in their order, each queued if nothing holds it back, else deferred. A closed
+/// session refuses its own.
+pub(crate) async fn insert_all(
+    store: &Store,
+    tx: &mut Tx,
+    journal: &mut Journal,
+    attempts: &[Attempt<'_>],
+    known: Known,
+    now: Timestamp,
+) -> Result<Vec<Result<(RunId, RunStatus), Error>>, Error> {
+    let Known { mut seats, mut own } = known;
+    let unknown = attempts.iter().map(|attempt| attempt.seat);
+    let unknown: BTreeSet<SeatId> = unknown.filter(|seat| !seats.contains_key(seat)).collect();
+    lock_seats(tx, &unknown).await?;
+    seats.extend(standings(tx, &unknown, now).await?);
+    let exclusive = attempts.iter().filter(|attempt| attempt.exclusive);
+    let uncounted = exclusive.filter_map(|attempt| attempt.automation);
+    let uncounted: BTreeSet<AutomationId> = uncounted.filter(|id| !own.contains_key(id)).collect();
+    own.extend(OwnRuns::count(tx, &uncounted).await?);
+
+    let mut made = Vec::with_capacity(attempts.len());
+    let mut rows = Vec::with_capacity(attempts.len());
+    let mut waited_for = BTreeSet::new();
+    for attempt in attempts {
+        let Some(seat) = seats.get_mut(&attempt.seat) else {
+            made.push(Err(Error::not_found("seat", attempt.seat)));
+            continue;
+        };
+        let admission = seat.state.admission();
+        if admission == Admission::Refuse {
+            made.push(Err(Error::Refused(Refused {
+                what: SessionState::WHAT,
+                state: seat.state.to_string(),
+                event: "take an input".into(),
+            })));
+            continue;
+        }
+        let free = !seat.held && admission == Admission::Start;
+        let mut own = attempt
+            .automation
+            .filter(|_| attempt.exclusive)
+            .and_then(|automation| own.get_mut(&automation));
+        let behind_own = own.as_ref().is_some_and(|own| own.holding > 0);
+        let in_backoff = attempt.not_before.is_some_and(|at| at > now);
+        let status = if free && !seat.waited_for && !behind_own && !in_backoff {
+            seat.held = true;
+            if let Some(own) = &mut own {
+                own.holding += 1;
+            }
+            RunStatus::Queued
+        } else {
+            if free && seat.waited_for {
+                // A backoff is over that no sweep has seen yet; whoever is next has the seat at once.
+                waited_for.insert(attempt.seat);
+            }
+            seat.waited_for |= !in_backoff;
+            RunStatus::Deferred
+        };
+        let id = RunId::generate(now, store.ids());
+        rows.push(row(id, status, attempt, now));
+        let body = json!({
+            "status": status,
+            "origin": attempt.origin,
+            "attempt": attempt.number,
+            "automation_id": attempt.automation,
+            "scheduled_for": attempt.scheduled_for,
+            "not_before": attempt.not_before,
+        });
+        journal.run(attempt.session, id, body);
+        made.push(Ok((id, status)));
+    }
+    tx.execute_rows(sql!("runs/insert"), rows, &[]).await?;
+    for promoted in promote(tx, journal, waited_for, now).await? {
+        for run in made.iter_mut().flatten() {
+            if run.0 == promoted.run {
+                run.1 = RunStatus::Queued;
+            }
+        }
+    }
+    Ok(made)
+}
+
+/// The parameters of an attempt's row.
+fn row(id: RunId, status: RunStatus, attempt: &Attempt<'_>, now: Timestamp) -> Vec<Param> {
+    params![
+        id,
+        attempt.tenant,
+        attempt.input,
+        attempt.number,
+        attempt.failures,
+        status.as_str(),
+        attempt.origin.as_str(),
+        attempt.origin.priority(),
+        attempt.session,
+        attempt.seat,
+        attempt.automation,
+        attempt.trigger,
+        attempt.scheduled_for,
+        attempt.exclusive,
+        attempt.content,
+        attempt.not_before,
+        attempt.interrupted,
+        attempt.input_at,
+        now
+    ]
+}
+
+/// A waiting run that has its seat now.
+pub(crate) struct Promoted {
+    pub(crate) run: RunId,
+    /// Whether it had waited for a backoff.
+    pub(crate) backoff: bool,
+}
+
+/// Lets the next waiting inputs of free seats have them.
+pub(crate) async fn promote(
+    tx: &mut Tx,
+    journal: &mut Journal,
+    seats: BTreeSet<SeatId>,
+    now: Timestamp,
+) -> Result<Vec<Promoted>, Error> {
+    let mut promoted = Vec::new();
+    let mut rest = seats;
+    while !rest.is_empty() {
+        lock_seats(tx, &rest).await?;
+        let rows = rest.iter().map(|seat| params![*seat]).collect();
+        let next = tx
+            .fetch_rows(sql!("runs/next_waiting_on_seat"), rows, &params![now])
+            .await?;
+        rest.clear();
+        let mut taken: HashSet<AutomationId> = HashSet::new();
+        let mut chosen = HashMap::with_capacity(next.len());
+        for row in &next {
+            let run: RunId = row.get("id")?;
+            let exclusive: bool = row.get("exclusive")?;
+            let automation: Option<AutomationId> = row.optional("automation_id")?;
+            // Of runs that exclude each other one goes; what else waits on the seat is looked for then.
+            if exclusive && automation.is_some_and(|automation| !taken.insert(automation)) {
+                rest.insert(row.get("seat_id")?);
+                continue;
+            }
+            let backoff: Option<Timestamp> = row.optional("not_before")?;
+            chosen.insert(run, (row.get("session_id")?, backoff.is_some()));
+        }
+        let rows = chosen.keys().map(|run| params![*run]).collect();
+        for row in tx.fetch_rows(sql!("runs/promote"), rows, &[]).await? {
+            let run: RunId = row.get("id")?;
+            if let Some((session, backoff)) = chosen.get(&run) {
+                journal.run(*session, run, json!({ "status": RunStatus::Queued }));
+                promoted.push(Promoted {
+                    run,
+                    backoff: *backoff,
+                });
+            }
+        }
+    }
+    Ok(promoted)
+}
+
+/// Lets the next waiting input of a free seat have it.
 pub(crate) async fn promote_on_seat(
     tx: &mut Tx,
     seat: SeatId,
     now: Timestamp,
-) -> Result<Option<(RunId, bool)>, Error> {
-    let Some(locked) = tx
-        .fetch_optional(sql_by_dialect!("seats/lock"), params![seat])
-        .await?
-    else {
-        return Ok(None);
-    };
-    let session: SessionId = locked.get("session_id")?;
-    let next = tx
-        .fetch_optional(sql!("runs/next_waiting_on_seat"), params![seat, now])
-        .await?;
-    let Some(next) = next else { return Ok(None) };
-    let run: RunId = next.get("id")?;
-    let backoff: Option<Timestamp> = next.optional("not_before")?;
-    if tx.execute(sql!("runs/promote"), params![run]).await? == 0 {
-        return Ok(None);
-    }
-    let body = json!({ "status": RunStatus::Queued });
-    journal::run_event(tx, session, run, body, now).await?;
-    Ok(Some((run, backoff.is_some())))
+) -> Result<Option<Promoted>, Error> {
+    let mut journal = Journal::default();
+    let promoted = promote(tx, &mut journal, BTreeSet::from([seat]), now).await?;
+    journal.write(tx, now).await?;
+    Ok(promoted.into_iter().next())
 }
 
-/// Lets what waited for a run start that has left its seat: on that seat, and, where the automation's
-/// runs exclude each other, on another one.
+/// Lets what waited for runs start that have left their seats: on those seats, and, where an
+/// automation's runs exclude each other, on others.
 pub(crate) async fn promote_after(
     tx: &mut Tx,
-    seat: SeatId,
-    automation: Option<AutomationId>,
+    journal: &mut Journal,
+    seats: BTreeSet<SeatId>,
+    automations: BTreeSet<AutomationId>,
     now: Timestamp,
 ) -> Result<(), Error> {
-    promote_on_seat(tx, seat, now).await?;
-    match automation {
-        Some(automation) => promote_own(tx, automation, now).await,
-        None => Ok(()),
+    promote(tx, journal, seats, now).await?;
+    let rows = automations.iter().map(|id| params![*id]).collect();
+    let next = tx
+        .fetch_rows(sql!("runs/next_waiting_of_automation"), rows, &params![now])
+        .await?;
+    let mut seats = BTreeSet::new();
+    for row in &next {
+        seats.extend(row.optional::<SeatId>("seat_id")?);
     }
+    promote(tx, journal, seats, now).await?;
+    Ok(())
 }
 
 /// Lets the next waiting one of an automation's runs start that exclude each other.
@@ -213,16 +347,10 @@ pub(crate) async fn promote_own(
     automation: AutomationId,
     now: Timestamp,
 ) -> Result<(), Error> {
-    let next = tx
-        .fetch_optional(
-            sql!("runs/next_waiting_of_automation"),
-            params![automation, now],
-        )
-        .await?;
-    if let Some(next) = next {
-        promote_on_seat(tx, next.get("seat_id")?, now).await?;
-    }
-    Ok(())
+    let mut journal = Journal::default();
+    let own = BTreeSet::from([automation]);
+    promote_after(tx, &mut journal, BTreeSet::new(), own, now).await?;
+    journal.write(tx, now).await
 }
 
 /// Puts a run that has not begun back to wait, because its session is held. Another one of an
@@ -239,10 +367,9 @@ pub(crate) async fn hold(
     }
     // It may have been claimed meanwhile.
     tx.execute(sql!("heartbeats/delete"), params![run]).await?;
-    let body = json!({ "status": RunStatus::Deferred });
-    journal::run_event(tx, session, run, body, now).await?;
-    match automation {
-        Some(automation) => promote_own(tx, automation, now).await,
-        None => Ok(()),
-    }
+    let mut journal = Journal::default();
+    journal.run(session, run, json!({ "status": RunStatus::Deferred }));
+    let own = automation.into_iter().collect();
+    promote_after(tx, &mut journal, BTreeSet::new(), own, now).await?;
+    journal.write(tx, now).await
 }

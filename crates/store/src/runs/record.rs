@@ -1,5 +1,7 @@
 //! What a turn records on its way.
 
+use std::collections::{HashMap, HashSet};
+
 use model::{
     RunId, Timestamp, WorkerId,
     turn::{Entry, Settled},
@@ -8,10 +10,19 @@ use model::{
 use crate::{
     Error, Scope,
     database::Tx,
-    journal::{self, Place},
+    journal::{Journal, Place},
     rows,
     store::{Store, transact},
 };
+
+/// Rows of the transcript that a worker writes for a run.
+#[derive(Debug, Clone)]
+pub(crate) struct Recording {
+    run: RunId,
+    worker: WorkerId,
+    entries: Vec<Entry>,
+    now: Timestamp,
+}
 
 impl Store {
     /// Writes rows of the transcript for a run that is the worker's and under way; a row under an id
@@ -23,14 +34,37 @@ impl Store {
         entries: &[Entry],
         now: Timestamp,
     ) -> Result<Settled, Error> {
+        let recording = Recording {
+            run,
+            worker: worker.clone(),
+            entries: entries.to_vec(),
+            now,
+        };
+        self.together.record.submit(self, recording).await
+    }
+
+    /// Writes rows of the transcripts of several runs in one transaction.
+    pub(crate) async fn record_all(&self, all: &[Recording]) -> Result<Vec<Settled>, Error> {
+        let Some(now) = all.iter().map(|one| one.now).max() else {
+            return Ok(Vec::new());
+        };
         transact!(self, Scope::System, |tx| {
-            let Some(place) = owned(tx, run, worker).await? else {
-                return Ok(Settled::Lost);
-            };
-            for entry in entries {
-                journal::message(tx, place, entry, now).await?;
+            let runs = all.iter().map(|one| (one.run, &one.worker));
+            let places = owned(tx, runs).await?;
+            let mut journal = Journal::default();
+            let mut answers = Vec::with_capacity(all.len());
+            for one in all {
+                let Some(place) = places.get(&(one.run, one.worker.clone())) else {
+                    answers.push(Settled::Lost);
+                    continue;
+                };
+                for entry in &one.entries {
+                    journal.message(*place, entry.clone());
+                }
+                answers.push(Settled::Written);
             }
-            Ok(Settled::Written)
+            journal.write(tx, now).await?;
+            Ok(answers)
         })
     }
 
@@ -44,7 +78,8 @@ impl Store {
         now: Timestamp,
     ) -> Result<Settled, Error> {
         transact!(self, Scope::System, |tx| {
-            let Some(place) = owned(tx, run, worker).await? else {
+            let places = owned(tx, std::iter::once((run, worker))).await?;
+            let Some(place) = places.values().next() else {
                 return Ok(Settled::Lost);
             };
             tx.execute(
@@ -86,21 +121,29 @@ pub(super) async fn text_from(
     Ok((text, end))
 }
 
-/// Where the rows of a run belong that is the worker's and under way; `None` if it is not. On
-/// PostgreSQL the run's row stays locked, so that its end waits for this write.
-async fn owned(tx: &mut Tx, run: RunId, worker: &WorkerId) -> Result<Option<Place>, Error> {
-    let row = tx
-        .fetch_optional(sql_by_dialect!("runs/own"), params![run, worker.as_str()])
+/// Where the rows of runs belong that are workers' and under way; those that are not are left out. On
+/// PostgreSQL the runs' rows stay locked, so that their ends wait for this write.
+async fn owned<'a>(
+    tx: &mut Tx,
+    runs: impl Iterator<Item = (RunId, &'a WorkerId)>,
+) -> Result<HashMap<(RunId, WorkerId), Place>, Error> {
+    let runs: HashSet<(RunId, &WorkerId)> = runs.collect();
+    let rows = runs.into_iter().map(|(run, worker)| params![run, worker]);
+    let found = tx
+        .fetch_rows(sql_by_dialect!("runs/own"), rows.collect(), &[])
         .await?;
-    let Some(row) = row else { return Ok(None) };
-    let run = rows::run(&row)?;
-    let Some(session) = run.session_id else {
-        return Ok(None);
-    };
-    Ok(Some(Place {
-        tenant: run.tenant_id,
-        session,
-        run: Some(run.id),
-        seat: run.seat_id,
-    }))
+    let mut places = HashMap::with_capacity(found.len());
+    for row in &found {
+        let run = rows::run(row)?;
+        if let (Some(session), Some(worker)) = (run.session_id, run.worker_id) {
+            let place = Place {
+                tenant: run.tenant_id,
+                session,
+                run: Some(run.id),
+                seat: run.seat_id,
+            };
+            places.insert((run.id, worker), place);
+        }
+    }
+    Ok(places)
 }

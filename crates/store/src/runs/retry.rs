@@ -11,10 +11,11 @@ use model::{
 };
 
 use crate::{
-    Error, Scope, automations,
-    journal::Place,
-    rows,
-    runs::end::{insert_next, lock},
+    Error, Scope, automations, rows,
+    runs::{
+        end::{lock, next_attempt},
+        place::insert,
+    },
     store::{Store, transact},
 };
 
@@ -29,19 +30,16 @@ impl Store {
         now: Timestamp,
     ) -> Result<Submitted, Error> {
         transact!(self, scope, |tx| {
+            lock(tx, id).await?;
             let row = tx
                 .fetch_optional(sql!("runs/by_id"), params![scope.tenant(), id])
                 .await?;
-            let found = rows::run(&row.ok_or_else(|| Error::not_found("run", id))?)?;
-            let run = lock(tx, id).await?.unwrap_or(found);
+            let run = rows::run(&row.ok_or_else(|| Error::not_found("run", id))?)?;
             let attempts = tx
                 .fetch_all(sql!("runs/attempts"), params![scope.tenant(), run.input_id])
                 .await?;
             let newest = attempts.last().map(rows::run).transpose()?;
             refuse(&run, newest.as_ref())?;
-            let (Some(session), Some(seat)) = (run.session_id, run.seat_id) else {
-                return Err(Error::not_found("session of the run", id));
-            };
             let automation = match run.automation_id {
                 None => None,
                 Some(automation) => Some(automations::lock_any(tx, automation).await?),
@@ -51,26 +49,18 @@ impl Store {
             {
                 return Err(refused(AutomationState::WHAT, automation.state.to_string()));
             }
-            let place = Place {
-                tenant: run.tenant_id,
-                session,
-                run: Some(run.id),
-                seat: Some(seat),
-            };
             let next = NextAttempt {
                 not_before: None,
                 interrupted: may_have_been_prompted(&run),
                 counts: run.status != RunStatus::Cancelled,
             };
-            insert_next(self, tx, place, &run, automation.as_ref(), next, now).await?;
-            let attempts = tx
-                .fetch_all(sql!("runs/attempts"), params![scope.tenant(), run.input_id])
-                .await?;
-            let made = attempts.last().map(rows::run).transpose()?.unwrap_or(run);
+            let attempt = next_attempt(&run, automation.as_ref(), next);
+            let attempt = attempt.ok_or_else(|| Error::not_found("session of the run", id))?;
+            let (run_id, status) = insert(self, tx, &attempt, now).await?;
             Ok(Submitted {
-                run_id: made.id,
-                seat_id: Some(seat),
-                status: made.status,
+                run_id,
+                seat_id: Some(attempt.seat),
+                status,
             })
         })
     }

@@ -1,12 +1,31 @@
-//! A person's words for a seat.
+//! People's words for seats.
+
+use std::collections::HashMap;
 
 use model::{InputId, SeatId, SessionId, TenantId, Timestamp, run::Origin, turn::Submitted};
 
 use crate::{
     Error, Scope,
-    runs::place::{Attempt, insert},
+    journal::Journal,
+    runs::place::{Attempt, Known, insert_all},
     store::{Store, transact},
 };
+
+/// Words for a session's entry seat.
+#[derive(Debug, Clone)]
+pub(crate) struct Words {
+    tenant: TenantId,
+    session: SessionId,
+    words: String,
+    now: Timestamp,
+}
+
+impl Words {
+    /// Whether both may be written in one transaction.
+    pub(crate) fn alike(&self, other: &Self) -> bool {
+        self.tenant == other.tenant
+    }
+}
 
 impl Store {
     /// Gives a session's entry seat a person's words. They wait while the seat is busy or the session
@@ -18,36 +37,76 @@ impl Store {
         words: &str,
         now: Timestamp,
     ) -> Result<Submitted, Error> {
-        transact!(self, Scope::Tenant(tenant), |tx| {
-            let row = tx
-                .fetch_optional(sql!("sessions/by_id"), params![tenant, session])
-                .await?;
-            row.ok_or_else(|| Error::not_found("session", session))?;
-            let seat = tx.fetch_one(sql!("seats/entry"), params![session]).await?;
-            let seat: SeatId = seat.get("id")?;
-            let attempt = Attempt {
-                tenant,
-                input: InputId::generate(now, self.ids()),
-                number: 1,
-                failures: 0,
-                origin: Origin::Person,
-                session,
-                seat,
-                automation: None,
-                trigger: None,
-                scheduled_for: None,
-                exclusive: false,
-                content: words,
-                not_before: None,
-                interrupted: None,
-                input_at: now,
-            };
-            let (run_id, status) = insert(self, tx, &attempt, now).await?;
-            Ok(Submitted {
-                run_id,
-                seat_id: Some(seat),
-                status,
-            })
+        let words = Words {
+            tenant,
+            session,
+            words: words.to_owned(),
+            now,
+        };
+        let said = self.together.say.submit(self, words).await?;
+        said
+    }
+
+    /// Takes up what people of one tenant say at one time, in one transaction.
+    pub(crate) async fn say_all(
+        &self,
+        said: &[Words],
+    ) -> Result<Vec<Result<Submitted, Error>>, Error> {
+        let (Some(first), Some(now)) = (said.first(), said.iter().map(|words| words.now).max())
+        else {
+            return Ok(Vec::new());
+        };
+        transact!(self, Scope::Tenant(first.tenant), |tx| {
+            let rows = said.iter().map(|words| params![words.session]).collect();
+            let entries = tx.fetch_rows(sql!("seats/entry"), rows, &[]).await?;
+            let mut seats: HashMap<SessionId, SeatId> = HashMap::new();
+            for row in &entries {
+                if row.get::<TenantId>("tenant_id")? == first.tenant {
+                    seats.insert(row.get("session_id")?, row.get("id")?);
+                }
+            }
+            let mut attempts = Vec::with_capacity(said.len());
+            for words in said {
+                if let Some(seat) = seats.get(&words.session) {
+                    attempts.push(self.attempt(words, *seat));
+                }
+            }
+            let mut journal = Journal::default();
+            let known = Known::default();
+            let made = insert_all(self, tx, &mut journal, &attempts, known, now).await?;
+            journal.write(tx, now).await?;
+            let mut made = made.into_iter();
+            let answers = said.iter().map(|words| {
+                let no_session = || Error::not_found("session", words.session);
+                let seat = *seats.get(&words.session).ok_or_else(no_session)?;
+                let (run_id, status) = made.next().ok_or_else(no_session)??;
+                Ok(Submitted {
+                    run_id,
+                    seat_id: Some(seat),
+                    status,
+                })
+            });
+            Ok(answers.collect())
         })
+    }
+
+    fn attempt<'a>(&self, words: &'a Words, seat: SeatId) -> Attempt<'a> {
+        Attempt {
+            tenant: words.tenant,
+            input: InputId::generate(words.now, self.ids()),
+            number: 1,
+            failures: 0,
+            origin: Origin::Person,
+            session: words.session,
+            seat,
+            automation: None,
+            trigger: None,
+            scheduled_for: None,
+            exclusive: false,
+            content: &words.words,
+            not_before: None,
+            interrupted: None,
+            input_at: words.now,
+        }
     }
 }

@@ -12,7 +12,7 @@ use crate::{
     Error, Scope,
     runs::{
         end::{called_off, end, lock, lost_diagnostics},
-        place::promote_on_seat,
+        place::{Promoted, promote_on_seat},
         record::text_from,
     },
     store::{Store, transact},
@@ -138,8 +138,8 @@ impl Store {
                     promote_on_seat(tx, seat, now).await
                 })?;
                 match promoted {
-                    Some((_, true)) => swept.backoffs += 1,
-                    Some((_, false)) => swept.faults += 1,
+                    Some(Promoted { backoff: true, .. }) => swept.backoffs += 1,
+                    Some(Promoted { backoff: false, .. }) => swept.faults += 1,
                     None => {}
                 }
             }

@@ -66,7 +66,7 @@ pub(crate) async fn before_its_instant_nothing_fires(db: &TestStore) {
     stage.clock.set(at("2026-05-04T09:59:59.999999Z"));
     assert_eq!(stage.fire_due().await, Fired::default());
     assert!(stage.runs_of(automation).await.is_empty());
-    let next = stage.store.next_due(stage.now()).await.unwrap();
+    let next = stage.store.outlook(stage.now()).await.unwrap().next();
     assert_eq!(next, Some(at("2026-05-04T10:00:00Z")));
 }
 
@@ -169,7 +169,7 @@ pub(crate) async fn one_instant_ends_its_trigger(db: &TestStore) {
     let trigger = stage.trigger(automation).await;
     assert_eq!(trigger.done_at, Some(stage.now()));
     assert_eq!(trigger.next_fire_at, None);
-    assert_eq!(stage.store.next_due(stage.now()).await.unwrap(), None);
+    assert_eq!(stage.store.outlook(stage.now()).await.unwrap().next(), None);
 }
 
 pub(crate) async fn a_missed_stretch_is_one_row_with_a_count(db: &TestStore) {
@@ -272,7 +272,7 @@ pub(crate) async fn a_paused_automation_fires_nothing_and_goes_on_from_now(db: &
         .store
         .pause_automation(stage.scope(), automation, "holidays", stage.now());
     assert!(again.await.is_err(), "it is paused already");
-    assert_eq!(stage.store.next_due(stage.now()).await.unwrap(), None);
+    assert_eq!(stage.store.outlook(stage.now()).await.unwrap().next(), None);
     stage.clock.set(at("2026-05-04T12:30:00Z"));
     assert_eq!(stage.fire_due().await, Fired::default());
     let found = stage

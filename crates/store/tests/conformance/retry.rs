@@ -189,7 +189,7 @@ pub(crate) async fn a_backoff_does_not_hold_the_seat(db: &TestStore) {
     let retry = stage.attempts(first).await[1].clone();
     let until = retry.not_before.unwrap();
     assert_eq!(
-        stage.store.next_due(stage.now()).await.unwrap(),
+        stage.store.outlook(stage.now()).await.unwrap().next(),
         Some(until)
     );
     let other = stage.say(session, "two").await;
@@ -197,7 +197,7 @@ pub(crate) async fn a_backoff_does_not_hold_the_seat(db: &TestStore) {
     stage.start(other.run_id).await;
     stage.clock.set(until);
     // It is over, and waits for the seat: nobody needs to look at the clock for it.
-    assert_eq!(stage.store.next_due(stage.now()).await.unwrap(), None);
+    assert_eq!(stage.store.outlook(stage.now()).await.unwrap().next(), None);
     stage.nothing_is_left_behind().await;
     stage.succeed(other.run_id).await;
     let retry = stage.run(retry.id).await;

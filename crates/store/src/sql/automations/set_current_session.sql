@@ -1,3 +1,6 @@
--- Names the session that the automation's next turn goes to, or none.
--- $1 id, $2 session or null, $3 now
-update automations set current_session_id = $2, updated_at = $3 where id = $1
+-- Names the sessions that automations' next turns go to, or none.
+-- Each row: $1 id, $2 session or null. $3 now
+with item (id, session_id) as (values ($1, $2))
+update automations set current_session_id = item.session_id, updated_at = $3
+from item
+where automations.id = item.id

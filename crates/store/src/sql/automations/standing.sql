@@ -1,9 +1,13 @@
--- Counts an automation's own runs: those that are executed, and those that wait; and says whether
--- one of those that exclude each other holds a seat.
--- $1 automation
+-- Counts automations' own runs: those that are executed, and those that wait; and says whether one of
+-- those that exclude each other holds a seat.
+-- Each row: $1 automation
+with item (id) as (values ($1))
 select
-    count(*) filter (where status in ('delivered', 'running')) as executing,
-    count(*) filter (where status in ('queued', 'deferred')) as waiting,
-    count(*) filter (where exclusive and status <> 'deferred') as holding
-from agent_runs
-where automation_id = $1 and status in ('queued', 'deferred', 'delivered', 'running')
+    item.id,
+    count(*) filter (where r.status in ('delivered', 'running')) as executing,
+    count(*) filter (where r.status in ('queued', 'deferred')) as waiting,
+    count(*) filter (where r.exclusive and r.status <> 'deferred') as holding
+from item
+left join agent_runs r
+    on r.automation_id = item.id and r.status in ('queued', 'deferred', 'delivered', 'running')
+group by item.id

@@ -1,3 +1,4 @@
--- Ends a run's heartbeat.
--- $1 run
-delete from run_heartbeats where run_id = $1
+-- Ends the heartbeats of runs.
+-- Each row: $1 run
+with item (id) as (values ($1))
+delete from run_heartbeats where run_id in (select id from item)

@@ -1,3 +1,6 @@
--- Renews a run's heartbeat.
--- $1 run, $2 worker, $3 now
-update run_heartbeats set beat_at = $3 where run_id = $1 and worker_id = $2
+-- Renews the heartbeats of a worker's runs; one that does not come back is the worker's no more.
+-- Each row: $1 run. $2 worker, $3 now
+with item (id) as (values ($1))
+update run_heartbeats set beat_at = $3
+where worker_id = $2 and run_id in (select id from item)
+returning run_id

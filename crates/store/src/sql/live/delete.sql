@@ -1,3 +1,4 @@
--- Removes the text of a turn that has ended: the transcript has it.
--- $1 run
-delete from run_live where run_id = $1
+-- Removes the texts of turns that have ended: the transcript has them.
+-- Each row: $1 run
+with item (id) as (values ($1))
+delete from run_live where run_id in (select id from item)

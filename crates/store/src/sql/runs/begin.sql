@@ -1,5 +1,8 @@
--- Begins the turn of a claimed run; no row means that the claim was lost.
--- $1 id, $2 worker, $3 now, $4 prompt reference, $5 instance
+-- Begins the turns of claimed runs; a run that does not come back was lost.
+-- Each row: $1 id, $2 prompt reference. $3 worker, $4 now, $5 instance
+with item (id, prompt_ref) as (values ($1, $2))
 update agent_runs
-set status = 'running', started_at = $3, prompt_ref = $4, instance_id = $5
-where id = $1 and status = 'delivered' and worker_id = $2
+set status = 'running', started_at = $4, prompt_ref = item.prompt_ref, instance_id = $5
+from item
+where agent_runs.id = item.id and status = 'delivered' and worker_id = $3
+returning agent_runs.id

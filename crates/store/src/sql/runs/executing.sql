@@ -1,4 +1,5 @@
--- Says whether a run is still a worker's to execute, and whether it is to be called off.
--- $1 id, $2 worker
-select status, cancel_reason from agent_runs
-where id = $1 and worker_id = $2 and status in ('delivered', 'running')
+-- Says which runs are still a worker's to execute, and which of them are to be called off.
+-- Each row: $1 id. $2 worker
+with item (id) as (values ($1))
+select id, cancel_reason from agent_runs
+where worker_id = $2 and status in ('delivered', 'running') and id in (select id from item)

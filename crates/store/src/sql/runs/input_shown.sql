@@ -1,6 +1,9 @@
--- Says whether an earlier attempt has written the input into the transcript.
--- $1 input
-select exists (
+-- Says of which inputs an earlier attempt has written the words into the transcript.
+-- Each row: $1 input
+with item (id) as (values ($1))
+select item.id
+from item
+where exists (
     select 1 from agent_messages m join agent_runs r on r.id = m.run_id
-    where r.input_id = $1 and m.role = 'user'
-) as shown
+    where r.input_id = item.id and m.role = 'user'
+)

@@ -1,7 +1,9 @@
--- Gives a waiting run its seat. The unique indexes refuse it where the seat or the automation is
--- taken after all.
--- $1 id
+-- Gives waiting runs their seats. The unique indexes refuse it where a seat or an automation is taken
+-- after all. Those that come back have theirs.
+-- Each row: $1 id
+with item (id) as (values ($1))
 update agent_runs
 set status = 'queued', not_before = null,
     instance_id = (select instance_id from agent_definitions d where d.id = agent_runs.seat_id)
-where id = $1 and status = 'deferred'
+where status = 'deferred' and id in (select id from item)
+returning id

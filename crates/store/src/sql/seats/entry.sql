@@ -1,5 +1,6 @@
--- Reads the seat that takes the inputs that name none.
--- $1 session
-select id, tenant_id, session_id, role, harness_id, is_entry, instance_id, acp_session_id, turns, settings, updated_at
+-- Finds the seats of sessions that take the inputs that name none.
+-- Each row: $1 session
+with item (id) as (values ($1))
+select id, tenant_id, session_id
 from agent_definitions
-where session_id = $1 and is_entry
+where is_entry and session_id in (select id from item)

@@ -1,4 +1,5 @@
--- Pins a seat to the instance on which its first turn begins.
--- $1 seat, $2 instance, $3 now
+-- Pins seats to the instance on which their first turns begin.
+-- Each row: $1 seat. $2 instance, $3 now
+with item (id) as (values ($1))
 update agent_definitions set instance_id = $2, updated_at = $3
-where id = $1 and instance_id is null
+where instance_id is null and id in (select id from item)

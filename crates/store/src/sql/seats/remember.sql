@@ -1,5 +1,7 @@
--- Keeps the agent's session as the seat's memory: its turn has ended.
--- $1 seat, $2 agent's session id, $3 now
+-- Keeps the agents' sessions as the memory of seats: their turns have ended.
+-- Each row: $1 seat, $2 agent's session id. $3 now
+with item (id, acp_session_id) as (values ($1, $2))
 update agent_definitions
-set acp_session_id = $2, turns = turns + 1, updated_at = $3
-where id = $1
+set acp_session_id = item.acp_session_id, turns = turns + 1, updated_at = $3
+from item
+where agent_definitions.id = item.id

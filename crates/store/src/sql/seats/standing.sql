@@ -1,7 +1,9 @@
--- Says whether a run holds the seat, whether one waits for it (attempts in their backoff left out),
--- and the state of its session.
--- $1 seat, $2 now
+-- Says of seats whether a run holds each, whether one waits for it (attempts in their backoff left
+-- out), and the state of its session.
+-- Each row: $1 seat. $2 now
+with item (id) as (values ($1))
 select
+    d.id,
     exists (
         select 1 from agent_runs
         where seat_id = d.id and status in ('queued', 'delivered', 'running')
@@ -13,4 +15,4 @@ select
     s.state as state
 from agent_definitions d
 join agent_sessions s on s.id = d.session_id
-where d.id = $1
+where d.id in (select id from item)

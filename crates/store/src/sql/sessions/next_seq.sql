@@ -1,6 +1,8 @@
--- Takes the session's next event number. The row stays locked until the transaction ends, so
+-- Takes the next event numbers of sessions. The rows stay locked until the transaction ends, so
 -- numbers follow commits and none is missing.
--- $1 id, $2 now
-update agent_sessions set last_seq = last_seq + 1, updated_at = $2
-where id = $1
-returning last_seq, tenant_id
+-- Each row: $1 session, $2 how many. $3 now
+with item (id, numbers) as (values ($1, $2))
+update agent_sessions set last_seq = last_seq + item.numbers, updated_at = $3
+from item
+where agent_sessions.id = item.id
+returning agent_sessions.id, last_seq, tenant_id

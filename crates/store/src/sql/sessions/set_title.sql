@@ -1,3 +1,6 @@
--- Gives a session a title where it has none.
--- $1 id, $2 title
-update agent_sessions set title = $2 where id = $1 and title is null
+-- Gives sessions a title that have none.
+-- Each row: $1 id, $2 title
+with item (id, title) as (values ($1, $2))
+update agent_sessions set title = item.title
+from item
+where agent_sessions.id = item.id and agent_sessions.title is null

@@ -1,12 +1,15 @@
--- Moves a trigger on from the instant at which it was read; no row means that it was moved
--- meanwhile, by an edit, a pause or another scheduler, and that nothing of it may be fired.
--- $1 id, $2 instant before or null, $3 next instant or null, $4 fires at or null, $5 last instant,
--- $6 done at or null, $7 now
+-- Moves triggers on from the instants at which they were read; one that does not come back was moved
+-- meanwhile, by an edit, a pause or another scheduler, and nothing of it may be fired.
+-- Each row: $1 id, $2 instant before, $3 next instant or null, $4 fires at or null, $5 last instant,
+-- $6 done at or null. $7 now
+with item (id, before, next, fires, last, done) as (values ($1, $2, $3, $4, $5, $6))
 update automation_triggers
-set next_scheduled_for = $3, next_fire_at = $4,
+set next_scheduled_for = item.next, next_fire_at = item.fires,
     last_scheduled_for = case
-        when last_scheduled_for is null or $5 > last_scheduled_for then $5
+        when last_scheduled_for is null or item.last > last_scheduled_for then item.last
         else last_scheduled_for
     end,
-    done_at = $6, updated_at = $7
-where id = $1 and next_scheduled_for = $2
+    done_at = item.done, updated_at = $7
+from item
+where automation_triggers.id = item.id and next_scheduled_for = item.before
+returning automation_triggers.id

@@ -1,6 +1,8 @@
--- Reads a seat and locks its row: every insert, end, pause and resume does so first.
--- $1 seat
-select id, tenant_id, session_id, role, harness_id, is_entry, instance_id, acp_session_id, turns, settings, updated_at
+-- Locks the rows of seats, by id: every insert, end, pause and resume does so first.
+-- Each row: $1 seat
+with item (id) as (values ($1))
+select id, session_id
 from agent_definitions
-where id = $1
+where id in (select id from item)
+order by id
 for update

@@ -1,5 +1,7 @@
--- Reads a seat. The transaction holds the only write lock already.
--- $1 seat
-select id, tenant_id, session_id, role, harness_id, is_entry, instance_id, acp_session_id, turns, settings, updated_at
+-- Finds seats, by id. The transaction holds the only write lock already.
+-- Each row: $1 seat
+with item (id) as (values ($1))
+select id, session_id
 from agent_definitions
-where id = $1
+where id in (select id from item)
+order by id

@@ -1,0 +1,48 @@
+//! What is to come, in one look each.
+
+use model::{AutomationId, Timestamp};
+
+use crate::{Error, Scope, Store};
+
+/// What the scheduler has to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Outlook {
+    /// When the next trigger is due, which may be past.
+    pub due: Option<Timestamp>,
+    /// When the next backoff is over.
+    pub backoff: Option<Timestamp>,
+    /// Whether something waits that could start: a backoff is over, or a promotion left it behind.
+    pub waiting: bool,
+}
+
+impl Outlook {
+    /// When there is something to do next.
+    pub fn next(&self) -> Option<Timestamp> {
+        [self.due, self.backoff].into_iter().flatten().min()
+    }
+}
+
+impl Store {
+    /// Looks at what the scheduler has to do. One statement: this is all that an idle server asks.
+    pub async fn outlook(&self, now: Timestamp) -> Result<Outlook, Error> {
+        let mut tx = self.db.read(Scope::System).await?;
+        let row = tx.fetch_one(sql!("outlook/work"), params![now]).await?;
+        Ok(Outlook {
+            due: row.optional("due")?,
+            backoff: row.optional("backoff")?,
+            waiting: row.get("waiting")?,
+        })
+    }
+
+    /// How many automations there are, and which is due next.
+    pub async fn automations_outlook(
+        &self,
+        scope: Scope,
+    ) -> Result<(u64, Option<AutomationId>), Error> {
+        let mut tx = self.db.read(scope).await?;
+        let statement = sql!("outlook/automations");
+        let row = tx.fetch_one(statement, params![scope.tenant()]).await?;
+        let count: i64 = row.get("automations")?;
+        Ok((u64::try_from(count).unwrap_or(0), row.optional("next")?))
+    }
+}

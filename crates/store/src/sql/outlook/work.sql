@@ -1,0 +1,23 @@
+-- Says what the scheduler has to do, in one look: when the next trigger is due, when the next backoff
+-- is over (one that is over already waits for its seat, not for the time), and whether something waits
+-- that could start.
+-- $1 now
+select
+    (select min(next_fire_at) from automation_triggers where next_fire_at is not null) as due,
+    (select min(not_before) from agent_runs where status = 'deferred' and not_before > $1) as backoff,
+    exists (
+        select 1
+        from agent_runs r
+        join agent_sessions s on s.id = r.session_id and s.state = 'active'
+        where r.status = 'deferred'
+          and (r.not_before is null or r.not_before <= $1)
+          and not exists (
+              select 1 from agent_runs a
+              where a.seat_id = r.seat_id and a.status in ('queued', 'delivered', 'running')
+          )
+          and not (r.exclusive and exists (
+              select 1 from agent_runs a
+              where a.automation_id = r.automation_id and a.exclusive
+                and a.status in ('queued', 'delivered', 'running')
+          ))
+    ) as waiting

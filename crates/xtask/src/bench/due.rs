@@ -1,0 +1,78 @@
+//! How long it takes until everything that is due at one instant is committed.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use model::{
+    HarnessId, Timestamp,
+    entity::SeatSettings,
+    permission::PermissionRules,
+    policy::{Policies, SessionMode},
+    schedule::Spec,
+};
+use store::{NewAutomation, Scope};
+
+use super::world::World;
+
+/// What was measured.
+pub struct Measured {
+    pub triggers: u32,
+    pub took: Duration,
+    /// The longest that one transaction kept others from writing.
+    pub longest: Duration,
+}
+
+/// Makes `triggers` automations that are due at one instant, each with its own session for each run.
+pub async fn make(world: &World, triggers: u32) -> Result<Timestamp> {
+    let cron = Spec::Cron {
+        expression: "0 9 * * *".into(),
+        zone: "Europe/Prague".into(),
+    };
+    let before: Timestamp = "2026-11-22T00:00:00Z".parse()?;
+    for number in 0..triggers {
+        let new = automation(number, world.harness, cron.clone());
+        world
+            .store
+            .create_automation(world.tenant, &new, before)
+            .await?;
+    }
+    Ok("2026-11-22T08:00:00Z".parse()?)
+}
+
+/// An automation with a session for each run.
+pub fn automation(number: u32, harness: HarnessId, schedule: Spec) -> NewAutomation {
+    NewAutomation {
+        name: format!("automation {number}"),
+        prompt: "What is due today?".into(),
+        harness,
+        cwd: None,
+        session_mode: SessionMode::Fresh,
+        bound_session_key: None,
+        policies: Policies::default(),
+        settings: SeatSettings::default(),
+        permissions: PermissionRules::default(),
+        triggers: vec![schedule],
+    }
+}
+
+/// Fires everything that is due at `due`.
+pub async fn fire(world: &World, due: Timestamp, triggers: u32) -> Result<Measured> {
+    let started = Instant::now();
+    let (mut fired, mut longest) = (0, Duration::ZERO);
+    loop {
+        let look = Instant::now();
+        let done = world.store.fire_due(Scope::System, due).await?;
+        longest = longest.max(look.elapsed());
+        fired += done.occurrences;
+        if !done.more {
+            break;
+        }
+    }
+    let took = started.elapsed();
+    ensure!(fired == triggers, "{fired} of {triggers} have fired");
+    Ok(Measured {
+        triggers,
+        took,
+        longest,
+    })
+}

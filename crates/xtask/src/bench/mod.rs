@@ -1,0 +1,175 @@
+//! `cargo xtask bench`: what Matins costs, beside what it is measured against.
+//!
+//! Machines are noisy: whatever is compared is measured in one run, by turns where that is possible,
+//! and each figure says what it was measured with. Nothing here is a test.
+
+mod bare_client;
+mod due;
+mod instant_agent;
+mod machine;
+mod programs;
+mod riverqueue;
+mod server;
+mod statistics;
+mod throughput;
+mod turn;
+mod world;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use tempfile::TempDir;
+
+use self::{programs::Programs, riverqueue::Insert, world::World};
+
+pub use instant_agent::run as instant_agent;
+
+/// What is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Subject {
+    /// A turn beside a bare client of the protocol.
+    Turn,
+    /// Start, memory and questions of a server that has nothing to do.
+    Server,
+    /// Runs a second, without agents, beside riverqueue.
+    Throughput,
+    /// Everything that is due at one instant.
+    Due,
+}
+
+/// Measure, and print what was measured and against what
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// What to measure; everything unless some are named
+    #[arg(value_enum)]
+    subjects: Vec<Subject>,
+    /// Turns of each kind
+    #[arg(long, default_value_t = 200)]
+    turns: usize,
+    /// Idle schedules of the server
+    #[arg(long, default_value_t = 10_000)]
+    schedules: u32,
+    /// Runs, and jobs of the other queue
+    #[arg(long, default_value_t = 20_000)]
+    runs: usize,
+    /// Triggers that are due at one instant
+    #[arg(long, default_value_t = 100_000)]
+    triggers: u32,
+    /// Where databases are made: the disk that is measured
+    #[arg(long, default_value = "target/bench")]
+    folder: PathBuf,
+}
+
+/// Measures.
+pub async fn run(args: &Args) -> Result<()> {
+    std::fs::create_dir_all(&args.folder)?;
+    let folder = std::fs::canonicalize(&args.folder)?;
+    machine::print(&folder)?;
+    let all = args.subjects.is_empty();
+    let wanted = |subject| all || args.subjects.contains(&subject);
+    if wanted(Subject::Turn) || wanted(Subject::Server) {
+        let programs = Programs::build()?;
+        if wanted(Subject::Turn) {
+            turn(&programs, &folder, args).await?;
+        }
+        if wanted(Subject::Server) {
+            server(&programs, &folder, args).await?;
+        }
+    }
+    if wanted(Subject::Throughput) {
+        throughput(&folder, args).await?;
+    }
+    if wanted(Subject::Due) {
+        due(&folder, args).await?;
+    }
+    Ok(())
+}
+
+fn new_folder(below: &Path) -> Result<TempDir> {
+    Ok(tempfile::Builder::new()
+        .prefix("bench-")
+        .tempdir_in(below)?)
+}
+
+async fn turn(programs: &Programs, folder: &Path, args: &Args) -> Result<()> {
+    let folder = new_folder(folder)?;
+    let measured = turn::measure(programs, folder.path(), args.turns).await?;
+    let ms = |time: std::time::Duration| time.as_secs_f64() * 1000.0;
+    let (bare, turn, whole) = (ms(measured.bare), ms(measured.turn), ms(measured.whole));
+    println!(
+        "\nA turn with an agent that answers at once (SQLite, medians of {} by turns)\n\
+         \x20 bare client: start, restore, prompt, end    {bare:8.2} ms\n\
+         \x20 turn: from the claim to the end             {turn:8.2} ms  {:+.2} ms, {:.2} times  (at most +5 ms)\n\
+         \x20 whole: from the words to the end            {whole:8.2} ms  {:+.2} ms, {:.2} times",
+        measured.turns,
+        turn - bare,
+        turn / bare,
+        whole - bare,
+        whole / bare,
+    );
+    Ok(())
+}
+
+async fn server(programs: &Programs, folder: &Path, args: &Args) -> Result<()> {
+    let folder = new_folder(folder)?;
+    let measured = server::measure(programs, folder.path(), args.schedules).await?;
+    println!(
+        "\nA server with {} idle schedules (SQLite)\n\
+         \x20 start to ready                              {:8.0} ms  (at most 150 ms)\n\
+         \x20 resident                                    {:8.1} MB  (at most 40 MB)\n\
+         \x20 statements a minute                         {:8}     (at most 6)",
+        measured.schedules,
+        measured.ready.as_secs_f64() * 1000.0,
+        measured.resident_mb(),
+        measured.statements,
+    );
+    Ok(())
+}
+
+async fn throughput(folder: &Path, args: &Args) -> Result<()> {
+    let own = new_folder(folder)?;
+    let world = World::open(own.path()).await?;
+    let runs = throughput::no_op_runs(&world, args.runs).await?;
+    let mut others = Vec::new();
+    for insert in [Insert::Single, Insert::Batches] {
+        let other = new_folder(folder)?;
+        others.push(riverqueue::no_op_jobs(other.path(), args.runs, insert).await?);
+    }
+    let own = runs.per_second();
+    println!(
+        "\nRuns without an agent (SQLite, synchronous=FULL, {} of each, {} under way at once)\n\
+         \x20 queue, claim, begin, finish; transcript, events, record   {own:8.0}/s  (at least 3000/s)",
+        args.runs,
+        throughput::IN_FLIGHT,
+    );
+    for (name, other) in ["inserted one by one", "inserted by the thousand"]
+        .iter()
+        .zip(others)
+    {
+        let rate = other.per_second();
+        println!(
+            "  riverqueue 0.5.0, a job alone, {name:<26} {rate:8.0}/s  {:.2} times",
+            own / rate
+        );
+    }
+    Ok(())
+}
+
+async fn due(folder: &Path, args: &Args) -> Result<()> {
+    let own = new_folder(folder)?;
+    let world = World::open(own.path()).await?;
+    let instant = due::make(&world, args.triggers).await?;
+    let before = machine::peak_mb()?;
+    let measured = due::fire(&world, instant, args.triggers).await?;
+    println!(
+        "\n{} triggers due at one instant (SQLite, a fresh session for each)\n\
+         \x20 until all runs are committed                {:8.2} s   (at most 5 s)\n\
+         \x20 the longest transaction                     {:8.0} ms\n\
+         \x20 peak of memory before and after             {before:8.1} MB, {:.1} MB",
+        measured.triggers,
+        measured.took.as_secs_f64(),
+        measured.longest.as_secs_f64() * 1000.0,
+        machine::peak_mb()?,
+    );
+    Ok(())
+}

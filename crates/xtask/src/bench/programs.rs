@@ -1,0 +1,43 @@
+//! The programs that are measured.
+
+use std::{env, path::PathBuf, process::Command};
+
+use anyhow::{Context as _, Result, ensure};
+
+/// The argument that makes this program an agent.
+pub const INSTANT_AGENT: &str = "instant-agent";
+
+/// Where the programs are.
+pub struct Programs {
+    /// The product, as it is shipped.
+    pub matins: PathBuf,
+    /// This program.
+    xtask: PathBuf,
+}
+
+impl Programs {
+    /// Builds what is not there.
+    pub fn build() -> Result<Self> {
+        let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let status = Command::new(cargo)
+            .args(["build", "--release", "--package", "matins"])
+            .status()
+            .context("run cargo")?;
+        ensure!(status.success(), "matins cannot be built");
+        let xtask = env::current_exe()?;
+        // Both are of the release profile, so they lie in one folder.
+        let matins = xtask.with_file_name("matins");
+        ensure!(
+            matins.is_file(),
+            "there is no {}: run this with cargo xtask",
+            matins.display()
+        );
+        Ok(Self { matins, xtask })
+    }
+
+    /// The command of an agent that answers at once.
+    pub fn instant_agent(&self) -> Vec<String> {
+        let xtask = self.xtask.to_string_lossy().into_owned();
+        vec![xtask, INSTANT_AGENT.into()]
+    }
+}

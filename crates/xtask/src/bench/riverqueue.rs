@@ -1,0 +1,117 @@
+//! As many no-op jobs through riverqueue on SQLite, with every commit synced as well. A job there has
+//! no session, transcript, events or record; it is what a queue alone costs.
+
+use std::{
+    path::Path,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Result, anyhow};
+use riverqueue::{
+    Client, Job, JobArgs, QueueConfig, WorkContext, WorkOutcome, Workers,
+    migrate::SqliteMigrator,
+    sqlx::{
+        self, SqlitePool,
+        sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
+    },
+};
+use serde::{Deserialize, Serialize};
+use tokio::{sync::Semaphore, task::JoinSet, time::sleep};
+
+use super::throughput::{IN_FLIGHT, Measured};
+
+/// How often it is asked whether everything is completed.
+const LOOK: Duration = Duration::from_millis(20);
+/// How many jobs one insert takes, where they are inserted in batches.
+const BATCH: usize = 1000;
+
+#[derive(Clone, Debug, Deserialize, JobArgs, Serialize)]
+#[river(kind = "no_op")]
+struct NoOp {
+    words: String,
+}
+
+async fn no_op(_: WorkContext, _: Job<NoOp>) -> Result<WorkOutcome, std::io::Error> {
+    Ok(WorkOutcome::Complete)
+}
+
+/// How jobs come in.
+#[derive(Clone, Copy)]
+pub enum Insert {
+    /// One by one, many at once, as inputs do.
+    Single,
+    /// A thousand in a statement.
+    Batches,
+}
+
+/// Sends `jobs` from inserted to completed.
+pub async fn no_op_jobs(folder: &Path, jobs: usize, insert: Insert) -> Result<Measured> {
+    let options = SqliteConnectOptions::new()
+        .filename(folder.join("river.db"))
+        .create_if_missing(true)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(SqliteSynchronous::Full)
+        .busy_timeout(Duration::from_secs(30));
+    let pool = SqlitePoolOptions::new().connect_with(options).await?;
+    SqliteMigrator::new(pool.clone()).migrate_up().await?;
+    let mut workers = Workers::new();
+    workers.add_fn(no_op)?;
+    let client = Client::builder(pool.clone())
+        .workers(workers)
+        .queue("default", QueueConfig::new(IN_FLIGHT))
+        .build()?;
+    let mut run = client.start()?;
+    let started = Instant::now();
+    match insert {
+        Insert::Single => one_by_one(client, jobs).await?,
+        Insert::Batches => {
+            let mut left = jobs;
+            while left > 0 {
+                let batch = left.min(BATCH);
+                client.insert_many((0..batch).map(|_| job())).await?;
+                left -= batch;
+            }
+        }
+    }
+    while completed(&pool).await? < jobs {
+        sleep(LOOK).await;
+    }
+    let took = started.elapsed();
+    run.stop().await?;
+    pool.close().await;
+    Ok(Measured { runs: jobs, took })
+}
+
+fn job() -> NoOp {
+    NoOp {
+        words: "What is due today?".into(),
+    }
+}
+
+async fn one_by_one(client: Client, jobs: usize) -> Result<()> {
+    let room = Arc::new(Semaphore::new(IN_FLIGHT));
+    let mut inserted = JoinSet::new();
+    for _ in 0..jobs {
+        let permit = Arc::clone(&room).acquire_owned().await?;
+        let client = client.clone();
+        inserted.spawn(async move {
+            let done = client.insert(job()).await;
+            drop(permit);
+            done.map(|_| ())
+        });
+        while let Some(done) = inserted.try_join_next() {
+            done??;
+        }
+    }
+    while let Some(done) = inserted.join_next().await {
+        done??;
+    }
+    Ok(())
+}
+
+async fn completed(pool: &SqlitePool) -> Result<usize> {
+    let statement = "select count(*) from river_job where state = 'completed'";
+    let count: i64 = sqlx::query_scalar(statement).fetch_one(pool).await?;
+    usize::try_from(count).map_err(|_| anyhow!("{count} jobs"))
+}

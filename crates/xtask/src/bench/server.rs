@@ -1,0 +1,164 @@
+//! What a server costs that has nothing to do: its start, its memory, its questions to the database.
+
+use std::{
+    path::Path,
+    process::Stdio,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, Result};
+use model::schedule::Spec;
+use store::{Location, Store};
+use tokio::{
+    io::{AsyncBufReadExt as _, BufReader},
+    process::{Child, Command},
+    time::{sleep, timeout},
+};
+
+use super::{due::automation, programs::Programs, statistics::median, world};
+
+/// How often the start is measured.
+const STARTS: usize = 9;
+/// How long the server settles before its memory is read, and before its questions are counted.
+const SETTLE: Duration = Duration::from_secs(5);
+/// For how long its questions are counted.
+const COUNTED: Duration = Duration::from_secs(60);
+/// The longest that a start may take.
+const START_LIMIT: Duration = Duration::from_secs(30);
+
+/// What was measured.
+pub struct Measured {
+    pub schedules: u32,
+    /// The median from the start of the process to its line that it serves.
+    pub ready: Duration,
+    /// Resident memory, in KiB.
+    pub resident: u64,
+    /// Statements in a minute.
+    pub statements: usize,
+}
+
+impl Measured {
+    /// Resident memory in MB.
+    pub fn resident_mb(&self) -> f64 {
+        f64::from(u32::try_from(self.resident).unwrap_or(u32::MAX)) * 1024.0 / 1e6
+    }
+}
+
+/// Makes a folder with idle schedules, and serves it.
+pub async fn measure(programs: &Programs, folder: &Path, schedules: u32) -> Result<Measured> {
+    make(programs, folder, schedules).await?;
+    let mut starts = Vec::with_capacity(STARTS);
+    let mut resident = 0;
+    for start in 0..STARTS {
+        let started = Instant::now();
+        let mut server = Server::start(programs, folder, "error").await?;
+        starts.push(started.elapsed());
+        if start + 1 == STARTS {
+            sleep(SETTLE).await;
+            resident = server.resident()?;
+        }
+        server.stop().await?;
+    }
+    let mut server = Server::start(programs, folder, "sqlx::query=debug").await?;
+    sleep(SETTLE).await;
+    server.statements(Duration::ZERO).await?;
+    let statements = server.statements(COUNTED).await?;
+    server.stop().await?;
+    Ok(Measured {
+        schedules,
+        ready: median(starts),
+        resident,
+        statements,
+    })
+}
+
+/// Has the product make its folder, and fills it.
+async fn make(programs: &Programs, folder: &Path, schedules: u32) -> Result<()> {
+    let made = Command::new(&programs.matins)
+        .args(["--data".as_ref(), folder.as_os_str()])
+        .args(["automation", "list"])
+        .stdout(Stdio::null())
+        .status()
+        .await?;
+    anyhow::ensure!(made.success(), "matins automation list: {made}");
+    let entropy = world::entropy();
+    let location = Location::SqliteFile(folder.join("matins.db"));
+    let store = Store::new(
+        store::open(&location).await?,
+        entropy,
+        folder.join("sessions"),
+    );
+    let tenant = store.ensure_tenant("default", world::now()).await?;
+    let harnesses = store.harnesses(store::Scope::Tenant(tenant)).await?;
+    let harness = harnesses.first().context("there is no harness")?.id;
+    let yearly = Spec::Cron {
+        expression: "0 9 1 1 *".into(),
+        zone: "Europe/Prague".into(),
+    };
+    for number in 0..schedules {
+        let new = automation(number, harness, yearly.clone());
+        store.create_automation(tenant, &new, world::now()).await?;
+    }
+    store.database().close().await;
+    Ok(())
+}
+
+/// A server that runs.
+struct Server {
+    child: Child,
+    lines: tokio::sync::mpsc::UnboundedReceiver<()>,
+}
+
+impl Server {
+    /// Starts it, and waits until it says that it serves.
+    async fn start(programs: &Programs, folder: &Path, log: &str) -> Result<Self> {
+        let mut child = Command::new(&programs.matins)
+            .args(["--data".as_ref(), folder.as_os_str()])
+            .arg("serve")
+            .env("MATINS_LOG", log)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()?;
+        let stdout = child.stdout.take().context("no standard output")?;
+        let stderr = child.stderr.take().context("no standard error")?;
+        let mut said = BufReader::new(stdout).lines();
+        let first = timeout(START_LIMIT, said.next_line()).await??;
+        first.context("the server ended at once")?;
+        let (sender, lines) = tokio::sync::mpsc::unbounded_channel();
+        tokio::spawn(async move {
+            let mut logged = BufReader::new(stderr).lines();
+            while let Ok(Some(line)) = logged.next_line().await {
+                if line.contains("sqlx::query") && sender.send(()).is_err() {
+                    break;
+                }
+            }
+        });
+        tokio::spawn(async move { while let Ok(Some(_)) = said.next_line().await {} });
+        Ok(Self { child, lines })
+    }
+
+    /// How many statements it has logged since the last question, and for so long.
+    async fn statements(&mut self, period: Duration) -> Result<usize> {
+        sleep(period).await;
+        let mut count = 0;
+        while self.lines.try_recv().is_ok() {
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    /// Its resident memory, in KiB.
+    fn resident(&self) -> Result<u64> {
+        let pid = self.child.id().context("the server is gone")?;
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kib = line.and_then(|rest| rest.split_whitespace().next());
+        Ok(kib.context("no VmRSS")?.parse()?)
+    }
+
+    async fn stop(mut self) -> Result<()> {
+        self.child.kill().await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,152 @@
+//! How many runs a second go from queued to ended, without agents.
+
+use std::{
+    path::Path,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, Result, ensure};
+use model::{
+    AcpSessionId, SessionId, TenantId,
+    outcome::{Outcome, StopReason},
+    turn::{Begin, Finished, Settled},
+};
+use store::{Scope, Store};
+use tokio::{sync::Semaphore, task::JoinSet};
+
+use super::world::{World, now, session};
+
+/// How many runs are under way at once.
+pub const IN_FLIGHT: usize = 256;
+/// How many sessions take the runs.
+const SESSIONS: usize = 1000;
+
+/// What was measured.
+pub struct Measured {
+    pub runs: usize,
+    pub took: Duration,
+}
+
+impl Measured {
+    pub fn per_second(&self) -> f64 {
+        self.runs as f64 / self.took.as_secs_f64()
+    }
+}
+
+/// Sends `runs` inputs through queue, claim, begin and finish, several at once, and checks what is left
+/// of them in the database.
+pub async fn no_op_runs(world: &World, runs: usize) -> Result<Measured> {
+    let sessions = sessions(world).await?;
+    let started = Instant::now();
+    let producer = tokio::spawn(produce(
+        world.store.clone(),
+        world.tenant,
+        sessions.clone(),
+        runs,
+    ));
+    let ended = work(world, runs).await?;
+    producer.await.context("queue the inputs")??;
+    let took = started.elapsed();
+    ensure!(ended == runs, "{ended} of {runs} runs have ended");
+    check(world, &sessions, runs).await?;
+    Ok(Measured { runs, took })
+}
+
+async fn sessions(world: &World) -> Result<Vec<SessionId>> {
+    let mut sessions = Vec::with_capacity(SESSIONS);
+    for _ in 0..SESSIONS {
+        sessions.push(session(world, Path::new("/tmp")).await?);
+    }
+    Ok(sessions)
+}
+
+async fn produce(
+    store: Store,
+    tenant: TenantId,
+    sessions: Vec<SessionId>,
+    runs: usize,
+) -> Result<()> {
+    let room = Arc::new(Semaphore::new(IN_FLIGHT));
+    let mut said = JoinSet::new();
+    for session in sessions.into_iter().cycle().take(runs) {
+        let permit = Arc::clone(&room).acquire_owned().await?;
+        let store = store.clone();
+        said.spawn(async move {
+            let submitted = store
+                .say(tenant, session, "What is due today?", now())
+                .await;
+            drop(permit);
+            submitted.map(|_| ())
+        });
+        while let Some(done) = said.try_join_next() {
+            done??;
+        }
+    }
+    while let Some(done) = said.join_next().await {
+        done??;
+    }
+    Ok(())
+}
+
+async fn work(world: &World, runs: usize) -> Result<usize> {
+    let mut turns = JoinSet::new();
+    let mut ended = 0;
+    while ended < runs {
+        let free = u32::try_from(IN_FLIGHT - turns.len())?;
+        if free > 0 {
+            let claimed = world
+                .store
+                .claim(&world.worker, world.instance, free, None, now())
+                .await?;
+            for claimed in claimed {
+                let store = world.store.clone();
+                let (worker, instance) = (world.worker.clone(), world.instance);
+                turns.spawn(async move {
+                    let begun = store.begin(claimed.run, &worker, instance, now()).await?;
+                    ensure!(matches!(begun, Begin::Started(_)), "{begun:?}");
+                    let finished = Finished {
+                        answer: "Nothing is due today.".into(),
+                        acp_session_id: Some(AcpSessionId::new("bench")),
+                        turn_ended: true,
+                        ..Finished::bare(Outcome::Stopped(StopReason::EndTurn))
+                    };
+                    let settled = store.finish(claimed.run, &worker, &finished, now()).await?;
+                    ensure!(settled == Settled::Written, "{settled:?}");
+                    Ok(())
+                });
+            }
+        }
+        // The next to end, and all that have ended beside it.
+        match turns.join_next().await {
+            Some(done) => {
+                done??;
+                ended += 1;
+            }
+            None => tokio::task::yield_now().await,
+        }
+        while let Some(done) = turns.try_join_next() {
+            done??;
+            ended += 1;
+        }
+    }
+    Ok(ended)
+}
+
+/// Every run has its input and its answer in the transcript, and every event its number.
+async fn check(world: &World, sessions: &[SessionId], runs: usize) -> Result<()> {
+    let mut messages = 0;
+    for session in sessions {
+        let scope = Scope::Tenant(world.tenant);
+        let found = world.store.messages(scope, *session, 0, u32::MAX).await?;
+        messages += found.len();
+        let events = world.store.events(scope, *session, 0, u32::MAX).await?;
+        let numbers = events.iter().map(|event| event.seq);
+        ensure!(
+            numbers.eq(1..=i64::try_from(events.len())?),
+            "the log of {session} has gaps"
+        );
+    }
+    ensure!(messages == 2 * runs, "{messages} messages of {runs} runs");
+    Ok(())
+}

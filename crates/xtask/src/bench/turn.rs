@@ -1,0 +1,110 @@
+//! How much longer a turn takes than a bare client of the protocol needs for the same.
+
+use std::{
+    path::Path,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use agent::{Grace, GuardProgram};
+use anyhow::{Context as _, Result, ensure};
+use daemon::{Host, Settings, StoreLedger};
+use model::{Clock, Timestamp, run::RunStatus};
+use store::Scope;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+use turn::{Agents, Ended, Orders, execute};
+
+use super::{
+    bare_client,
+    programs::Programs,
+    statistics::median,
+    world::{World, now, session},
+};
+
+struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        now()
+    }
+}
+
+/// Medians of one measurement.
+pub struct Measured {
+    pub turns: usize,
+    /// A bare client.
+    pub bare: Duration,
+    /// From the claim to the end of the run, when everything is in the database.
+    pub turn: Duration,
+    /// From the words to the end of the run: queue and claim as well.
+    pub whole: Duration,
+}
+
+/// Takes turns by turns: one by a bare client, one by a worker, so that both meet the same noise.
+pub async fn measure(programs: &Programs, folder: &Path, turns: usize) -> Result<Measured> {
+    let agent = programs.instant_agent();
+    let world = World::open_for(folder, agent.clone()).await?;
+    let session = session(&world, folder).await?;
+    let host = host(&world, programs);
+    let (mut bare, mut turn, mut whole) = (Vec::new(), Vec::new(), Vec::new());
+    let mut memory = None;
+    for _ in 0..turns {
+        let started = Instant::now();
+        memory = Some(bare_client::turn(&agent, folder, memory).await?);
+        bare.push(started.elapsed());
+
+        let started = Instant::now();
+        let words = "What is due today?";
+        let said = world.store.say(world.tenant, session, words, now()).await?;
+        let claimed = host
+            .store
+            .claim(&host.worker, host.instance, 1, None, now())
+            .await?;
+        let run = claimed.first().context("nothing was claimed")?.run;
+        ensure!(run == said.run_id, "another run was claimed");
+        let taken = Instant::now();
+        let ledger = StoreLedger::new(host.clone());
+        let orders = Orders {
+            hand_back: CancellationToken::new(),
+            beat: Arc::new(Notify::new()),
+        };
+        let ended = execute(&ledger, &host.agents, run, &orders).await?;
+        turn.push(taken.elapsed());
+        whole.push(started.elapsed());
+        ensure!(ended == Ended::Finished, "{ended:?}");
+        let run = world.store.run(Scope::System, run).await?;
+        ensure!(run.status == RunStatus::Succeeded, "{run:?}");
+    }
+    Ok(Measured {
+        turns,
+        bare: median(bare),
+        turn: median(turn),
+        whole: median(whole),
+    })
+}
+
+fn host(world: &World, programs: &Programs) -> Host {
+    let settings = Settings::default();
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    Host {
+        store: world.store.clone(),
+        clock: Arc::clone(&clock),
+        entropy: Arc::clone(&world.entropy),
+        instance: world.instance,
+        worker: world.worker.clone(),
+        agents: Agents {
+            guard: GuardProgram {
+                program: programs.matins.clone(),
+                args: vec!["guard".into()],
+            },
+            environment: std::env::vars().collect(),
+            clock,
+            entropy: Arc::clone(&world.entropy),
+            heartbeat: settings.heartbeat,
+            lease: settings.lease(),
+            grace: Grace::default(),
+        },
+        settings,
+    }
+}

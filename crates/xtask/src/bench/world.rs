@@ -1,0 +1,96 @@
+//! A database to measure on.
+
+use std::{path::Path, sync::Arc};
+
+use anyhow::Result;
+use model::{
+    Entropy, HarnessId, InstanceId, SessionId, TenantId, Timestamp, WorkerId,
+    entity::SeatSettings,
+    harness::HarnessConfig,
+    session::{SessionKind, SessionType},
+};
+use store::{Location, NewSession, Store};
+
+/// A database with what runs need.
+pub struct World {
+    pub store: Store,
+    pub entropy: Arc<dyn Entropy>,
+    pub tenant: TenantId,
+    pub harness: HarnessId,
+    pub instance: InstanceId,
+    pub worker: WorkerId,
+}
+
+/// What the system's clock shows.
+pub fn now() -> Timestamp {
+    Timestamp::from_jiff(jiff::Timestamp::now())
+}
+
+struct Random;
+
+impl Entropy for Random {
+    fn fill(&self, bytes: &mut [u8]) {
+        // Without it, ids repeat, and the database says so.
+        let _ = getrandom::fill(bytes);
+    }
+}
+
+/// The system's randomness.
+pub fn entropy() -> Arc<dyn Entropy> {
+    Arc::new(Random)
+}
+
+impl World {
+    /// Opens a new database below `folder`.
+    pub async fn open(folder: &Path) -> Result<Self> {
+        Self::open_for(folder, vec!["true".into()]).await
+    }
+
+    /// Opens a new database below `folder`, with a harness that runs `command`.
+    pub async fn open_for(folder: &Path, command: Vec<String>) -> Result<Self> {
+        let entropy = entropy();
+        let location = Location::SqliteFile(folder.join("matins.db"));
+        let database = store::open(&location).await?;
+        let store = Store::new(database, Arc::clone(&entropy), folder.join("sessions"));
+        let tenant = store.ensure_tenant("default", now()).await?;
+        let instance = InstanceId::generate(now(), &*entropy);
+        store
+            .register_host(tenant, instance, "bench", now())
+            .await?;
+        let config = HarnessConfig::new(command);
+        let harness = store
+            .put_harness(tenant, "bench", &config, None, now())
+            .await?
+            .id;
+        let worker = WorkerId::generate("bench", std::process::id(), &*entropy);
+        Ok(Self {
+            store,
+            entropy,
+            tenant,
+            harness,
+            instance,
+            worker,
+        })
+    }
+}
+
+/// Makes a conversation in a folder.
+pub async fn session(world: &World, cwd: &Path) -> Result<SessionId> {
+    let id = SessionId::generate(now(), &*world.entropy);
+    let new = NewSession {
+        id,
+        kind: SessionKind::Interactive,
+        session_type: SessionType::Regular,
+        key: None,
+        title: Some("bench".into()),
+        cwd: cwd.to_string_lossy().into_owned(),
+        schedule_id: None,
+        harness: world.harness,
+        settings: SeatSettings::default(),
+    };
+    let (session, _) = world
+        .store
+        .create_session(world.tenant, &new, now())
+        .await?;
+    Ok(session)
+}

@@ -1,0 +1,24 @@
+//! Tasks of the repository, run by `cargo xtask`.
+
+mod bench;
+
+use anyhow::Result;
+use clap::Parser;
+
+/// Tasks of the repository
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+enum Task {
+    /// Measure, and print what was measured and against what
+    Bench(bench::Args),
+    /// Be an agent that answers at once, for measurements
+    #[command(hide = true)]
+    InstantAgent,
+}
+
+fn main() -> Result<()> {
+    match Task::parse() {
+        Task::Bench(args) => tokio::runtime::Runtime::new()?.block_on(bench::run(&args)),
+        Task::InstantAgent => bench::instant_agent(),
+    }
+}
