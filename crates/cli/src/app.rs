@@ -67,10 +67,7 @@ impl App {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let entropy: Arc<dyn Entropy> = Arc::new(OsEntropy);
         let program = this_program()?;
-        let guard = GuardProgram {
-            program: program.clone(),
-            args: vec![engine::GUARD.into()],
-        };
+        let guard = GuardProgram::this_program([engine::GUARD.into()]);
         let instance = folder.instance(&*clock, &*entropy)?;
         let database = store::open(location).await?;
         let store = Store::new(database, Arc::clone(&entropy), folder.sessions());
@@ -122,7 +119,7 @@ impl App {
     }
 }
 
-/// The path of this program, which guards and the demonstration agent are started by.
+/// The path of this program, which the demonstration agent is started by.
 fn this_program() -> Result<PathBuf, Failure> {
     std::env::current_exe()
         .map_err(|source| Failure::environment("find the path of this program", source))

@@ -6,7 +6,7 @@ use agent_client_protocol::v1::schema::{
     SessionConfigSelectOptions, SessionUpdate, ToolCallContent,
 };
 use model::{AcpSessionId, outcome::StopReason};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::CallError;
@@ -29,7 +29,7 @@ pub(crate) fn update(params: Value, session: &AcpSessionId) -> Option<Update> {
     if about.is_some_and(|about| about != session.as_str()) {
         return None;
     }
-    let known = serde_json::from_value::<schema::SessionNotification>(params.clone());
+    let known = schema::SessionNotification::deserialize(&params);
     let understood = known.ok().and_then(|known| read_update(known.update));
     Some(understood.unwrap_or(Update::Other(params)))
 }
@@ -115,14 +115,19 @@ pub(super) fn offers(response: schema::InitializeResponse) -> Offers {
     let can = response.agent_capabilities;
     let prompt = can.prompt_capabilities;
     let methods = response.auth_methods.into_iter().filter_map(|method| {
-        let (id, name, terminal) = match method {
-            schema::AuthMethod::Agent(method) => (method.id, method.name, false),
-            schema::AuthMethod::Terminal(method) => (method.id, method.name, true),
+        let (id, name, description, terminal) = match method {
+            schema::AuthMethod::Agent(method) => {
+                (method.id, method.name, method.description, false)
+            }
+            schema::AuthMethod::Terminal(method) => {
+                (method.id, method.name, method.description, true)
+            }
             _ => return None,
         };
         Some(AuthMethod {
             id: id.0.as_ref().to_owned(),
             name,
+            description: description.unwrap_or_default(),
             terminal,
         })
     });
@@ -140,6 +145,8 @@ pub(super) fn offers(response: schema::InitializeResponse) -> Offers {
         images: prompt.image,
         audio: prompt.audio,
         embedded_context: prompt.embedded_context,
+        mcp_http: can.mcp_capabilities.http,
+        mcp_sse: can.mcp_capabilities.sse,
         auth_methods: methods.collect(),
     }
 }

@@ -225,10 +225,16 @@ impl World {
     }
 
     pub(crate) async fn transcript(&self, session: SessionId) -> Vec<Message> {
-        self.store()
-            .messages(self.scope(), session, 0, 1000)
-            .await
-            .unwrap()
+        let mut all: Vec<Message> = Vec::new();
+        loop {
+            let after = all.last().map_or(0, |last| last.seq);
+            let page = self.store().messages(self.scope(), session, after, 1000);
+            let page = page.await.unwrap();
+            if page.is_empty() {
+                return all;
+            }
+            all.extend(page);
+        }
     }
 
     /// Role and words of each message and notice.
