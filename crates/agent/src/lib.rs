@@ -14,6 +14,8 @@
 
 mod agent;
 mod exit;
+#[cfg(fuzzing)]
+pub mod fuzz;
 pub mod guard;
 mod limits;
 mod offers;

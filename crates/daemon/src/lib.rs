@@ -24,6 +24,7 @@ pub use host::{Host, Settings};
 pub use ledger::StoreLedger;
 pub use once::take_one;
 pub use pool::Stopped;
+pub use process::SignOfLife;
 
 use crate::{
     scheduler::Scheduler,

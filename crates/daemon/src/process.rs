@@ -1,42 +1,85 @@
-//! Whether a worker of this machine still lives.
+//! Whether a worker of this instance still lives.
+//!
+//! Each worker holds the lock on a file of its own in the instance's folder. The system takes the lock
+//! back when the process ends, however it does, and from nobody else's: a reused process id, another
+//! machine of the same name and another container are told apart without a thought.
 
-use std::{fs, io};
+use std::{
+    fs::{self, File, OpenOptions, TryLockError},
+    io,
+    path::{Path, PathBuf},
+};
 
 use model::WorkerId;
 
-/// Whether `worker` was a process of the same machine as `own` that is gone. A process id that was
-/// given to another process since counts as alive: the stale heartbeat tells in the end.
-pub(crate) fn is_gone(worker: &WorkerId, own: &WorkerId) -> bool {
-    let (Some((host, pid)), Some((own_host, own_pid))) = (parts(worker), parts(own)) else {
-        return false;
-    };
-    if host != own_host {
-        return false;
-    }
-    if pid == own_pid {
-        // The same number, and yet not us: an earlier process had it.
-        return worker != own;
-    }
-    has_ended(pid)
+/// A worker's sign of life, for as long as it is kept.
+#[derive(Debug)]
+pub struct SignOfLife {
+    folder: PathBuf,
+    path: PathBuf,
+    _lock: File,
 }
 
-/// Whether a process has ended: it is not there, or only waits for its parent to take note (states
-/// `Z` and `X` of proc(5)), which in a container may be never.
-fn has_ended(pid: u32) -> bool {
-    let stat = match fs::read_to_string(format!("/proc/{pid}/stat")) {
-        Ok(stat) => stat,
-        Err(error) => return error.kind() == io::ErrorKind::NotFound,
-    };
-    // The name before the state may hold anything, closing brackets included.
-    let state = stat.rsplit_once(')').map(|(_, rest)| rest.trim_start());
-    state.is_some_and(|state| state.starts_with(['Z', 'X']))
+impl SignOfLife {
+    /// Gives it for a worker, in the folder that all workers of the instance share; made if it is not
+    /// there. To be called before the worker claims anything.
+    pub fn give(folder: &Path, worker: &WorkerId) -> io::Result<Self> {
+        fs::create_dir_all(folder)?;
+        let path = file_of(folder, worker);
+        let lock = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path)?;
+        lock.lock()?;
+        Ok(Self {
+            folder: folder.to_owned(),
+            path,
+            _lock: lock,
+        })
+    }
+
+    /// Whether another worker of the instance is known to be gone. One that has left no file may be of
+    /// another folder or an older version: its stale heartbeat tells in the end.
+    pub(crate) fn is_gone(&self, other: &WorkerId) -> bool {
+        let path = file_of(&self.folder, other);
+        if path == self.path {
+            return false;
+        }
+        // Locks belong to open files, so this one is given back at once.
+        let Ok(file) = File::open(path) else {
+            return false;
+        };
+        match file.try_lock() {
+            Ok(()) => true,
+            Err(TryLockError::WouldBlock) => false,
+            Err(TryLockError::Error(error)) => {
+                tracing::warn!(%error, worker = %other, "failed to see whether a worker lives");
+                false
+            }
+        }
+    }
+
+    /// Takes away what a worker has left that is gone, once nothing needs it any more.
+    pub(crate) fn forget(&self, gone: &WorkerId) {
+        fs::remove_file(file_of(&self.folder, gone)).ok();
+    }
 }
 
-/// The host and the process of `<hostname>-<pid>-<random8>`; hostnames may hold hyphens.
-fn parts(worker: &WorkerId) -> Option<(&str, u32)> {
-    let (rest, _random) = worker.as_str().rsplit_once('-')?;
-    let (host, pid) = rest.rsplit_once('-')?;
-    Some((host, pid.parse().ok()?))
+impl Drop for SignOfLife {
+    fn drop(&mut self) {
+        fs::remove_file(&self.path).ok();
+    }
+}
+
+/// Worker ids are made of a host's name, which is not of our making.
+fn file_of(folder: &Path, worker: &WorkerId) -> PathBuf {
+    let plain = |letter: char| match letter {
+        'a'..='z' | 'A'..='Z' | '0'..='9' | '-' | '.' => letter,
+        _ => '_',
+    };
+    let name: String = worker.as_str().chars().map(plain).collect();
+    folder.join(format!("{name}.lock"))
 }
 
 #[cfg(test)]
@@ -48,28 +91,26 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_nobody_has_taken_note_of_has_ended() {
-        let mut child = std::process::Command::new("true").spawn().unwrap();
-        // Waits for its end without taking note of it.
-        let pid = rustix::process::Pid::from_child(&child);
-        let options =
-            rustix::process::WaitIdOptions::EXITED | rustix::process::WaitIdOptions::NOWAIT;
-        rustix::process::waitid(rustix::process::WaitId::Pid(pid), options).unwrap();
-        assert!(has_ended(child.id()));
-        child.wait().unwrap();
-        assert!(!has_ended(std::process::id()));
+    fn only_who_has_let_go_of_its_sign_is_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let give = |name: &str| SignOfLife::give(folder.path(), &worker(name)).unwrap();
+        let own = give("host-1-00000001");
+        let other = give("host-1-00000002");
+        assert!(!own.is_gone(&worker("host-1-00000001")), "itself");
+        assert!(!own.is_gone(&worker("host-1-00000002")), "it lives");
+        assert!(!own.is_gone(&worker("host-1-00000003")), "nobody knows it");
+        // As the system does for a process that is killed: the file stays, the lock does not.
+        let path = other.path.clone();
+        drop(other);
+        fs::write(&path, "").unwrap();
+        assert!(own.is_gone(&worker("host-1-00000002")));
+        own.forget(&worker("host-1-00000002"));
+        assert!(!path.exists());
     }
 
     #[test]
-    fn only_a_missing_process_of_this_machine_is_gone() {
-        let pid = std::process::id();
-        let own = worker(&format!("a-host-{pid}-00000001"));
-        // No process of Linux has so high a number.
-        assert!(is_gone(&worker("a-host-4294967295-00000002"), &own));
-        assert!(is_gone(&worker(&format!("a-host-{pid}-00000002")), &own));
-        assert!(!is_gone(&own, &own));
-        assert!(!is_gone(&worker("other-4294967295-00000002"), &own));
-        assert!(!is_gone(&worker("nonsense"), &own));
-        assert!(!is_gone(&worker("a-host-1-00000002"), &own));
+    fn a_strange_name_stays_in_its_folder() {
+        let path = file_of(Path::new("/workers"), &worker("../a/b-1-00000001"));
+        assert_eq!(path, Path::new("/workers/.._a_b-1-00000001.lock"));
     }
 }

@@ -248,7 +248,7 @@ pub(super) fn stop_reason(reason: schema::StopReason) -> Result<StopReason, Call
 }
 
 /// Kind and title are empty where the request names none; see [`crate::router`].
-pub(super) fn permission(request: schema::RequestPermissionRequest) -> PermissionRequest {
+pub(crate) fn permission(request: schema::RequestPermissionRequest) -> PermissionRequest {
     let fields = request.tool_call.fields;
     let options = request.options.into_iter().map(|option| PermissionOption {
         id: option.option_id.0.as_ref().to_owned(),
@@ -280,5 +280,23 @@ pub(super) fn outcome(option: Option<&str>) -> schema::RequestPermissionOutcome 
             schema::RequestPermissionOutcome::Selected(selected)
         }
         None => schema::RequestPermissionOutcome::Cancelled,
+    }
+}
+
+/// Converts a result as the answer to every request that has one of its own.
+#[cfg(fuzzing)]
+pub(crate) fn answers(result: &Value) {
+    if let Ok(answer) = schema::InitializeResponse::deserialize(result) {
+        offers(answer);
+    }
+    if let Ok(made) = schema::NewSessionResponse::deserialize(result) {
+        let id = AcpSessionId::new(made.session_id.0.as_ref());
+        opened(id, made.modes, made.config_options);
+    }
+    if let Ok(loaded) = schema::LoadSessionResponse::deserialize(result) {
+        opened(AcpSessionId::new("s"), loaded.modes, loaded.config_options);
+    }
+    if let Ok(answered) = schema::PromptResponse::deserialize(result) {
+        stop_reason(answered.stop_reason).ok();
     }
 }

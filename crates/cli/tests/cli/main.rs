@@ -7,6 +7,7 @@ mod automations;
 mod crashes;
 mod demo;
 mod harnesses;
+mod hostile;
 mod serving;
 mod usage;
 mod world;

@@ -11,7 +11,7 @@ use std::{
 };
 
 use agent::{Grace, GuardProgram};
-use daemon::{Daemon, Host, Settings};
+use daemon::{Daemon, Host, Settings, SignOfLife};
 use model::{
     AutomationId, Clock, Entropy, HarnessId, InstanceId, RunId, SessionId, TenantId, Timestamp,
     WorkerId,
@@ -105,12 +105,15 @@ impl World {
             },
         };
         let worker = WorkerId::generate("test", std::process::id(), &*entropy);
+        let workers = home.path().join("workers");
+        let sign_of_life = Arc::new(SignOfLife::give(&workers, &worker).unwrap());
         let host = Host {
             store,
             clock: Arc::<FakeClock>::clone(&clock),
             entropy,
             instance,
             worker,
+            sign_of_life,
             agents,
             settings,
         };
@@ -268,7 +271,13 @@ impl World {
     /// The host as another process of the machine has it that starts after the first has gone.
     pub(crate) fn successor(&self) -> Host {
         let mut host = self.host.clone();
+        let workers = self.path("workers");
+        // What a process that was killed leaves: its file, and nobody who holds it.
+        let left = workers.join(format!("{}.lock", host.worker));
+        std::fs::remove_file(&left).unwrap();
+        std::fs::write(&left, "").unwrap();
         host.worker = WorkerId::generate("test", std::process::id(), &*host.entropy);
+        host.sign_of_life = Arc::new(SignOfLife::give(&workers, &host.worker).unwrap());
         host
     }
 
