@@ -5,8 +5,9 @@
 //! machine of the same name and another container are told apart without a thought.
 
 use std::{
-    fs::{self, File, OpenOptions, TryLockError},
+    fs::{self, File, Metadata, OpenOptions, TryLockError},
     io,
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
 };
 
@@ -26,23 +27,34 @@ impl SignOfLife {
     pub fn give(folder: &Path, worker: &WorkerId) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
         let path = file_of(folder, worker);
-        let lock = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&path)?;
-        lock.lock()?;
-        Ok(Self {
-            folder: folder.to_owned(),
-            path,
-            _lock: lock,
-        })
+        loop {
+            let lock = OpenOptions::new()
+                .write(true)
+                .create(true)
+                .truncate(false)
+                .open(&path)?;
+            lock.lock()?;
+            // Somebody who tidies up may have found the file before it was locked.
+            if fs::metadata(&path)
+                .is_ok_and(|file| lock.metadata().is_ok_and(|own| same(&file, &own)))
+            {
+                return Ok(Self {
+                    folder: folder.to_owned(),
+                    path,
+                    _lock: lock,
+                });
+            }
+        }
     }
 
     /// Whether another worker of the instance is known to be gone. One that has left no file may be of
     /// another folder or an older version: its stale heartbeat tells in the end.
     pub(crate) fn is_gone(&self, other: &WorkerId) -> bool {
-        let path = file_of(&self.folder, other);
+        self.is_let_go(&file_of(&self.folder, other))
+    }
+
+    /// Whether there is a file that is not this worker's own, and nobody holds it.
+    fn is_let_go(&self, path: &Path) -> bool {
         if path == self.path {
             return false;
         }
@@ -54,22 +66,30 @@ impl SignOfLife {
             Ok(()) => true,
             Err(TryLockError::WouldBlock) => false,
             Err(TryLockError::Error(error)) => {
-                tracing::warn!(%error, worker = %other, "failed to see whether a worker lives");
+                tracing::warn!(%error, "failed to see whether {} is held", path.display());
                 false
             }
         }
     }
 
-    /// Takes away what a worker has left that is gone, once nothing needs it any more.
-    pub(crate) fn forget(&self, gone: &WorkerId) {
-        fs::remove_file(file_of(&self.folder, gone)).ok();
+    /// Takes away what workers have left that are gone, but for those that still have runs. A file stays
+    /// when its worker ends, so that what it may have left behind is found at once.
+    pub(crate) fn tidy(&self, with_runs: &[WorkerId]) {
+        let needed: Vec<_> = with_runs
+            .iter()
+            .map(|worker| file_of(&self.folder, worker))
+            .collect();
+        for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if !needed.contains(&path) && self.is_let_go(&path) {
+                fs::remove_file(path).ok();
+            }
+        }
     }
 }
 
-impl Drop for SignOfLife {
-    fn drop(&mut self) {
-        fs::remove_file(&self.path).ok();
-    }
+fn same(one: &Metadata, other: &Metadata) -> bool {
+    (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
 /// Worker ids are made of a host's name, which is not of our making.
@@ -99,13 +119,15 @@ mod tests {
         assert!(!own.is_gone(&worker("host-1-00000001")), "itself");
         assert!(!own.is_gone(&worker("host-1-00000002")), "it lives");
         assert!(!own.is_gone(&worker("host-1-00000003")), "nobody knows it");
-        // As the system does for a process that is killed: the file stays, the lock does not.
+        // However a process ends, the file stays and the lock does not.
         let path = other.path.clone();
         drop(other);
-        fs::write(&path, "").unwrap();
         assert!(own.is_gone(&worker("host-1-00000002")));
-        own.forget(&worker("host-1-00000002"));
+        own.tidy(&[worker("host-1-00000002")]);
+        assert!(path.exists(), "it still has runs");
+        own.tidy(&[]);
         assert!(!path.exists());
+        assert!(own.path.exists());
     }
 
     #[test]

@@ -21,8 +21,11 @@ pub async fn tick(host: &Host, now: Timestamp) -> Result<Vec<RunId>, Error> {
 
 /// Gives up the runs whose worker was a process of this instance that is gone.
 async fn give_up_gone(host: &Host, now: Timestamp) -> Result<Vec<RunId>, Error> {
-    let (mut stalled, mut gone) = (Vec::new(), Vec::new());
-    for (run, worker) in host.store.executing_on(host.instance).await? {
+    let mut stalled = Vec::new();
+    let executing = host.store.executing_on(host.instance).await?;
+    let workers: Vec<_> = executing.iter().map(|(_, worker)| worker.clone()).collect();
+    host.sign_of_life.tidy(&workers);
+    for (run, worker) in executing {
         if !host.sign_of_life.is_gone(&worker) {
             continue;
         }
@@ -30,10 +33,6 @@ async fn give_up_gone(host: &Host, now: Timestamp) -> Result<Vec<RunId>, Error> 
         if host.store.stall_run(run, &worker, now).await? {
             stalled.push(run);
         }
-        gone.push(worker);
-    }
-    for worker in &gone {
-        host.sign_of_life.forget(worker);
     }
     Ok(stalled)
 }
