@@ -17,7 +17,8 @@ fuzz_target!(|bytes: &[u8]| {
         .any(|line| line.len() > LINE_BYTES);
     assert_eq!(heard.unreadable, too_long);
     assert!(heard.noise_tail <= 8 * 1024);
-    // Whatever came before, the next good line is understood.
+    // Whatever came before, the next good line is understood. A permission that was asked for before
+    // it may be reported after it.
     let last = Update::Text("last".into());
-    assert_eq!(heard.updates.last() == Some(&last), !too_long);
+    assert!(too_long || heard.updates.contains(&last));
 });
