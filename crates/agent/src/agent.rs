@@ -4,21 +4,22 @@ use std::{
     collections::BTreeMap,
     io,
     path::PathBuf,
-    sync::{Arc, Mutex, atomic::AtomicBool},
+    sync::{Arc, Mutex, Weak, atomic::AtomicBool},
     time::Duration,
 };
 
+use model::harness::ResourceLimits;
 use serde_json::Value;
 use tokio::{
     sync::{Semaphore, mpsc, watch},
     task::JoinHandle,
-    time::timeout,
+    time::{Instant, timeout, timeout_at},
 };
 
 use crate::{
-    AuthMethod, Ended, GuardProgram, Limits, Offers, Opened, Permissions, Status,
+    AuthMethod, Ended, GuardProgram, Limits, Offers, Opened, Permissions, Status, Unreadable, Used,
     guard::launch::{Control, Launched, Life, Tree, launch},
-    limits::{STATUS_WAIT, WAITING_LINES, WAITING_REQUESTS},
+    limits::{MEASURE_WAIT, STATUS_WAIT, WAITING_LINES, WAITING_REQUESTS},
     output::{Diagnostics, Sorter, drain_stderr, read_stdout},
     router::Router,
     sdk::{AgentError, CallError, Connection, Initialized, VERSION},
@@ -39,8 +40,10 @@ pub struct Launch {
     pub marker: String,
     /// Limits of time and size.
     pub limits: Limits,
-    /// How long the agent may live unless [`Agent::renew_lease`] is called.
+    /// How long the agent may live unless its [`Lease`] is renewed.
     pub lease: Duration,
+    /// What its processes may use.
+    pub resources: ResourceLimits,
     /// The sign-in method that the harness names, if any.
     pub authenticate: Option<String>,
 }
@@ -109,6 +112,9 @@ pub enum StartError {
     /// The agent's answer is not what the protocol says.
     #[error("read the agent's answer: {0}")]
     Malformed(String),
+    /// What the agent wrote cannot be read.
+    #[error("read the agent's output: {0}")]
+    Unreadable(Unreadable),
 }
 
 /// Names sign-in methods for people.
@@ -130,7 +136,7 @@ pub(crate) fn names(methods: &[AuthMethod]) -> String {
 /// A running agent. Dropping it kills it and everything it started.
 pub struct Agent {
     pub(crate) connection: Connection,
-    pub(crate) control: Control,
+    pub(crate) control: Arc<Control>,
     pub(crate) life: watch::Receiver<Life>,
     pub(crate) router: Arc<Router>,
     pub(crate) diagnostics: Arc<Diagnostics>,
@@ -149,31 +155,49 @@ pub(crate) struct Readers {
     pub(crate) stderr: JoinHandle<()>,
 }
 
-impl Agent {
-    /// Starts an agent under a guard and agrees on the protocol: offers version 1, verifies it, and
-    /// signs in if the harness names a method.
-    ///
-    /// Must be called within a tokio runtime. If it fails, nothing of the agent is left; if the
-    /// future is dropped, the guard kills what was started.
-    pub async fn start(
-        launch: Launch,
-        permissions: Arc<dyn Permissions>,
-    ) -> Result<Self, StartError> {
-        let program = launch
-            .command
-            .first()
-            .cloned()
-            .ok_or(StartError::NoCommand)?;
-        if !launch.cwd.is_dir() {
-            return Err(StartError::WorkingDirectory { path: launch.cwd });
-        }
-        let limit = launch.limits.start;
-        let mut agent = Self::spawn(&launch, permissions).await?;
-        let failed = match timeout(limit, agent.agree(launch.authenticate.as_deref())).await {
+/// The right of an agent to live on, to be renewed by whoever watches over its turn. It does not keep
+/// the agent: one that was dropped is gone, whoever still has its lease.
+#[derive(Clone)]
+pub struct Lease(Weak<Control>);
+
+impl Lease {
+    /// Lets the agent live for `time` from now. Without it the guard kills the whole tree when the
+    /// lease is over, even if this process is frozen. Fails if agent or guard is gone.
+    pub fn renew(&self, time: Duration) -> io::Result<()> {
+        let control = self.0.upgrade().ok_or(io::ErrorKind::NotConnected)?;
+        control.lease(time)
+    }
+}
+
+/// An agent whose process was started and with which nothing is agreed yet. Dropping it kills it.
+pub struct Starting {
+    agent: Agent,
+    program: String,
+    authenticate: Option<String>,
+    until: Instant,
+}
+
+impl Starting {
+    /// The lease of the agent, to be renewed while it starts.
+    pub fn lease(&self) -> Lease {
+        self.agent.lease()
+    }
+
+    /// Agrees on the protocol: offers version 1, verifies it, and signs in if the harness names a
+    /// method. If it fails, nothing of the agent is left; if the future is dropped, the guard kills
+    /// what was started.
+    pub async fn ready(self) -> Result<Agent, StartError> {
+        let Self {
+            mut agent,
+            program,
+            authenticate,
+            until,
+        } = self;
+        let failed = match timeout_at(until, agent.agree(authenticate.as_deref())).await {
             Ok(Ok(())) => return Ok(agent),
             Ok(Err(failed)) => failed,
             Err(_) => StartError::Timeout {
-                limit,
+                limit: agent.limits.start,
                 stderr_tail: agent.diagnostics.stderr_tail(),
             },
         };
@@ -184,16 +208,60 @@ impl Agent {
             None => failed,
         })
     }
+}
+
+impl Agent {
+    /// Starts an agent and agrees on the protocol with it, which must not take longer than the lease:
+    /// [`Agent::launch`] and [`Starting::ready`] in one.
+    pub async fn start(
+        launch: Launch,
+        permissions: Arc<dyn Permissions>,
+    ) -> Result<Self, StartError> {
+        Self::launch(launch, permissions).await?.ready().await
+    }
+
+    /// Starts an agent's process under a guard. The time that it has to start begins here.
+    ///
+    /// Must be called within a tokio runtime.
+    pub async fn launch(
+        launch: Launch,
+        permissions: Arc<dyn Permissions>,
+    ) -> Result<Starting, StartError> {
+        let program = launch
+            .command
+            .first()
+            .cloned()
+            .ok_or(StartError::NoCommand)?;
+        if !launch.cwd.is_dir() {
+            return Err(StartError::WorkingDirectory { path: launch.cwd });
+        }
+        let until = Instant::now() + launch.limits.start;
+        Ok(Starting {
+            agent: Self::spawn(&launch, permissions).await?,
+            program,
+            authenticate: launch.authenticate,
+            until,
+        })
+    }
 
     /// What the agent says it can do.
     pub fn offers(&self) -> &Offers {
         &self.offers
     }
 
-    /// Lets the agent live for `time` from now. Without it the guard kills the whole tree when the
-    /// lease is over, even if this process is frozen. Fails if the guard is gone.
-    pub fn renew_lease(&self, time: Duration) -> io::Result<()> {
-        self.control.lease(time)
+    /// The agent's right to live on.
+    pub fn lease(&self) -> Lease {
+        Lease(Arc::downgrade(&self.control))
+    }
+
+    /// What the agent's processes use at present; `None` if that cannot be known.
+    pub async fn used(&self) -> Option<Used> {
+        let mut life = self.life.clone();
+        let asked = life.borrow_and_update().used.0;
+        self.control.measure().ok()?;
+        let told = life.wait_for(|life| life.used.0 > asked || life.clear);
+        let told = timeout(MEASURE_WAIT, told).await.ok()?.ok()?;
+        (told.used.0 > asked).then_some(told.used.1)
     }
 
     /// Starts guard, agent and the tasks that speak with it.
@@ -208,6 +276,7 @@ impl Agent {
             env: &launched.env,
             marker: &launched.marker,
             lease: launched.lease,
+            limits: launched.resources,
         };
         let Launched {
             control,
@@ -248,7 +317,7 @@ impl Agent {
             .map_err(|_| StartError::Malformed("the connection ended at once".to_owned()))?;
         Ok(Self {
             connection,
-            control,
+            control: Arc::new(control),
             life,
             router,
             diagnostics,
@@ -293,7 +362,10 @@ impl Agent {
             CallError::Answered(AgentError { code, message, .. }) => {
                 StartError::Refused { code, message }
             }
-            CallError::Closed => StartError::AgentExited(self.ended().await),
+            CallError::Closed => match self.diagnostics.unreadable() {
+                Some(unreadable) => StartError::Unreadable(unreadable),
+                None => StartError::AgentExited(self.ended().await),
+            },
             CallError::Malformed(what) => StartError::Malformed(what),
         }
     }
@@ -307,6 +379,7 @@ impl Agent {
         Ended {
             status: life.exited.unwrap_or(Status::Unknown),
             lease_over: life.lease_over,
+            excess: life.excess,
             stderr_tail: self.diagnostics.stderr_tail(),
             noise_tail: self.diagnostics.noise_tail(),
         }

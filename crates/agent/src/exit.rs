@@ -1,6 +1,6 @@
 //! How an agent's process ended.
 
-use std::fmt;
+use std::{fmt, time::Duration};
 
 /// How the agent's own process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +23,50 @@ impl fmt::Display for Status {
     }
 }
 
+/// What an agent's processes used more of than they may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Excess {
+    /// Memory.
+    Memory,
+    /// Processes and threads.
+    Processes,
+    /// Time on a processor.
+    Cpu,
+}
+
+impl Excess {
+    pub(crate) const ALL: [Self; 3] = [Self::Memory, Self::Processes, Self::Cpu];
+
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Processes => "processes",
+            Self::Cpu => "cpu",
+        }
+    }
+}
+
+impl fmt::Display for Excess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Memory => "its processes used more memory than its harness allows",
+            Self::Processes => "it started more processes than its harness allows",
+            Self::Cpu => "its processes used more processor time than its harness allows",
+        })
+    }
+}
+
+/// What an agent's processes use, all of them together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Used {
+    /// Memory, in bytes.
+    pub memory: u64,
+    /// Processes and threads.
+    pub processes: u64,
+    /// Time on a processor so far.
+    pub cpu: Duration,
+}
+
 /// How much of the last line that an agent wrote an error shows.
 const SHOWN_CHARS: usize = 300;
 
@@ -33,6 +77,8 @@ pub struct Ended {
     pub status: Status,
     /// Whether it was killed because its lease was over.
     pub lease_over: bool,
+    /// Whether it was killed because it used too much.
+    pub excess: Option<Excess>,
     /// The end of what it wrote to standard error.
     pub stderr_tail: String,
     /// The end of what it wrote to standard output that was no message.
@@ -45,6 +91,9 @@ impl fmt::Display for Ended {
         write!(f, "{}", self.status)?;
         if self.lease_over {
             write!(f, ", its lease was over")?;
+        }
+        if let Some(excess) = self.excess {
+            write!(f, ", {excess}")?;
         }
         let lines = self.noise_tail.lines().chain(self.stderr_tail.lines());
         if let Some(line) = lines.map(str::trim).rfind(|line| !line.is_empty()) {
@@ -67,6 +116,7 @@ mod tests {
         let ended = Ended {
             status: Status::Code(1),
             lease_over: false,
+            excess: None,
             stderr_tail: "warning: old\nno API key\n\n".into(),
             noise_tail: "starting\n".into(),
         };

@@ -14,6 +14,8 @@
 
 mod agent;
 mod exit;
+#[cfg(fuzzing)]
+pub mod fuzz;
 pub mod guard;
 mod limits;
 mod offers;
@@ -28,14 +30,16 @@ mod shutdown;
 mod tail;
 mod update;
 
-pub use agent::{Agent, Launch, StartError};
-pub use exit::{Ended, Status};
+pub use agent::{Agent, Launch, Lease, StartError, Starting};
+pub use exit::{Ended, Excess, Status, Used};
 pub use guard::GuardProgram;
 pub use limits::Limits;
 pub use offers::{AuthMethod, Offers};
 pub use open::{McpServer, OpenError, Opened};
+pub use output::Unreadable;
 pub use permission::{Decision, OptionKind, PermissionOption, PermissionRequest, Permissions};
-pub use prompt::{PromptEnd, PromptError};
+pub use prompt::PromptError;
+pub use sdk::VERSION as PROTOCOL_VERSION;
 pub use settings::{Mode, Modes, Setting, SettingsError};
 pub use shutdown::{Exit, Grace, How};
 pub use update::{Cost, PlanEntry, ToolCall, Update, Usage};

@@ -4,6 +4,15 @@ use std::time::Duration;
 
 /// The longest line an agent may write; longer than any tool result seen, shorter than what hurts.
 const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
+/// The most values that one message may hold, counted by what separates them: each takes many times
+/// the memory of the byte or two that write it.
+pub(crate) const MAX_LINE_VALUES: usize = 250_000;
+/// From this length on, a message waits until nothing else does, so that what waits is small.
+pub(crate) const LARGE_BYTES: usize = 64 * 1024;
+/// The same, in values.
+pub(crate) const LARGE_VALUES: usize = 2000;
+/// The longest text of an agent's error that is kept, in bytes.
+pub(crate) const ERROR_TEXT_BYTES: usize = 8 * 1024;
 /// How much of what an agent writes to standard error is kept.
 pub(crate) const STDERR_TAIL_BYTES: usize = 64 * 1024;
 /// How much of what an agent writes that is no message is kept.
@@ -20,6 +29,11 @@ pub(crate) const LIST_PAGES: usize = 100;
 /// covers what the guard gives to orphans that hold the output open.
 pub(crate) const STATUS_WAIT: Duration = Duration::from_secs(5);
 
+/// How long a guard may take to tell what its tree uses.
+pub(crate) const MEASURE_WAIT: Duration = Duration::from_secs(5);
+
+const _: () = assert!(LARGE_BYTES < MAX_LINE_BYTES && LARGE_VALUES < MAX_LINE_VALUES);
+
 /// Time and size limits of one agent. Silence and the whole turn are limited by who prompts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -28,7 +42,8 @@ pub struct Limits {
     pub start: Duration,
     /// For restoring a session, and for each mode or setting.
     pub restore: Duration,
-    /// How long after the answer to a prompt updates may pause before they count as finished.
+    /// How long after the answer to a prompt, or to `session/load`, updates may pause before they
+    /// count as finished.
     pub late_updates: Duration,
     /// The longest line an agent may write, in bytes.
     pub line_bytes: usize,

@@ -27,6 +27,10 @@ pub struct Offers {
     pub audio: bool,
     /// It takes embedded resources in prompts.
     pub embedded_context: bool,
+    /// It reaches MCP servers over HTTP.
+    pub mcp_http: bool,
+    /// It reaches MCP servers over server-sent events.
+    pub mcp_sse: bool,
     /// The ways to sign in.
     pub auth_methods: Vec<AuthMethod>,
 }
@@ -38,6 +42,8 @@ pub struct AuthMethod {
     pub id: String,
     /// What the agent shows to people.
     pub name: String,
+    /// How it is done, in the agent's words; empty if it told none.
+    pub description: String,
     /// Whether a person must run it at a terminal, so that `authenticate` cannot.
     pub terminal: bool,
 }

@@ -11,7 +11,7 @@ use model::{AcpSessionId, harness::RestoreBy};
 use tokio::time::timeout;
 
 use crate::{
-    Agent, AuthMethod, Ended, Modes, Setting,
+    Agent, AuthMethod, Ended, Modes, Setting, Unreadable,
     agent::names,
     limits::LIST_PAGES,
     sdk::{AgentError, CallError},
@@ -92,12 +92,9 @@ pub enum OpenError {
     /// The agent ended meanwhile.
     #[error("open a session: the agent ended with {0}")]
     AgentExited(Ended),
-    /// The agent wrote a line that is too long to be read.
-    #[error("read the agent's output: a line is longer than {limit} bytes")]
-    LineTooLong {
-        /// The limit, in bytes.
-        limit: usize,
-    },
+    /// What the agent wrote cannot be read.
+    #[error("read the agent's output: {0}")]
+    Unreadable(Unreadable),
     /// The agent answered with any other error.
     #[error("open a session: the agent answered {code}: {message}")]
     Refused {
@@ -147,10 +144,42 @@ impl Agent {
             }
         });
         match restored.await {
-            Ok(Ok(opened)) => Ok(self.remember(opened)),
+            Ok(Ok(opened)) => {
+                if !resume {
+                    self.let_replay_end().await;
+                }
+                Ok(self.remember(opened))
+            }
             Ok(Err(error)) => Err(self.restore_error(id, error).await),
             Err(_) => Err(OpenError::Timeout { limit }),
         }
+    }
+
+    /// Discards what an agent still replays after it has answered `session/load`, which it should
+    /// not; it would look like the next answer.
+    async fn let_replay_end(&self) {
+        let mut discarded = self.router.discarded();
+        let pause = self.limits.late_updates;
+        let paused = async { while timeout(pause, discarded.changed()).await.is_ok() {} };
+        timeout(self.limits.late_updates_total(), paused).await.ok();
+    }
+
+    /// Takes a session away that is not wanted any more: deletes it where the agent offers that, else
+    /// closes it where it offers that. Answers whether it did the first.
+    pub async fn discard_session(&self, id: &AcpSessionId) -> bool {
+        let limit = self.limits.restore;
+        if self.offers.close {
+            timeout(limit, self.connection.close_session(id)).await.ok();
+        }
+        self.session
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        self.offers.delete
+            && matches!(
+                timeout(limit, self.connection.delete_session(id)).await,
+                Ok(Ok(()))
+            )
     }
 
     /// Whether to use `session/resume` (or else `session/load`).
@@ -189,10 +218,10 @@ impl Agent {
             CallError::Answered(AgentError { code, message, .. }) => {
                 OpenError::Refused { code, message }
             }
-            CallError::Closed if self.diagnostics.line_too_long() => OpenError::LineTooLong {
-                limit: self.limits.line_bytes,
+            CallError::Closed => match self.diagnostics.unreadable() {
+                Some(unreadable) => OpenError::Unreadable(unreadable),
+                None => OpenError::AgentExited(self.ended().await),
             },
-            CallError::Closed => OpenError::AgentExited(self.ended().await),
             CallError::Malformed(what) => OpenError::Malformed(what),
         }
     }

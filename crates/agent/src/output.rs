@@ -3,8 +3,8 @@
 use std::{
     io,
     sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        Mutex, OnceLock, PoisonError,
+        atomic::{AtomicU64, Ordering},
     },
 };
 
@@ -16,10 +16,30 @@ use tokio::{
 };
 
 use crate::{
-    limits::{NOISE_TAIL_BYTES, STDERR_TAIL_BYTES},
+    limits::{
+        LARGE_BYTES, LARGE_VALUES, MAX_LINE_VALUES, NOISE_TAIL_BYTES, STDERR_TAIL_BYTES,
+        WAITING_REQUESTS,
+    },
     router::Router,
     tail::Tail,
 };
+
+/// Why an agent's output is not read any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Unreadable {
+    /// A line is too long.
+    #[error("a line is longer than {limit} bytes")]
+    LineTooLong {
+        /// The limit, in bytes.
+        limit: usize,
+    },
+    /// A message holds more values than would fit into memory with care.
+    #[error("a message holds more than {limit} values")]
+    TooManyValues {
+        /// The limit.
+        limit: usize,
+    },
+}
 
 /// What an agent wrote that is no message.
 #[derive(Debug)]
@@ -27,7 +47,7 @@ pub(crate) struct Diagnostics {
     stderr: Mutex<Tail>,
     noise: Mutex<Tail>,
     dropped_lines: AtomicU64,
-    line_too_long: AtomicBool,
+    unreadable: OnceLock<Unreadable>,
 }
 
 impl Diagnostics {
@@ -36,7 +56,7 @@ impl Diagnostics {
             stderr: Mutex::new(Tail::new(STDERR_TAIL_BYTES)),
             noise: Mutex::new(Tail::new(NOISE_TAIL_BYTES)),
             dropped_lines: AtomicU64::new(0),
-            line_too_long: AtomicBool::new(false),
+            unreadable: OnceLock::new(),
         }
     }
 
@@ -59,8 +79,9 @@ impl Diagnostics {
         self.dropped_lines.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn line_too_long(&self) -> bool {
-        self.line_too_long.load(Ordering::Relaxed)
+    /// Why nothing more is read, where that is so.
+    pub(crate) fn unreadable(&self) -> Option<Unreadable> {
+        self.unreadable.get().copied()
     }
 
     fn drop_line(&self, line: &[u8]) {
@@ -98,26 +119,70 @@ pub(crate) struct Sorter<'a> {
 ///
 /// Updates go straight to the turn and hold everything up while it is behind, so a flooding agent
 /// fills its pipe, not our memory; other messages go to the protocol; the rest is dropped and
-/// counted. After a line that is too long nothing is understood any more, but all is still read.
+/// counted. After what is too much to be read nothing is understood any more, but all is still taken.
 pub(crate) async fn read_stdout(stdout: impl AsyncRead + Unpin, sorter: Sorter<'_>) {
     let mut stdout = BufReader::new(stdout);
     let mut line = Vec::new();
     loop {
         line.clear();
-        match read_line(&mut stdout, &mut line, sorter.line_bytes).await {
-            Ok(Line::Whole) => sorter.take(&line).await,
-            Ok(Line::TooLong) => {
-                sorter
-                    .diagnostics
-                    .line_too_long
-                    .store(true, Ordering::Relaxed);
-                drop((sorter, line));
-                tokio::io::copy(&mut stdout, &mut tokio::io::sink())
-                    .await
-                    .ok();
-                return;
-            }
+        line.shrink_to(LARGE_BYTES);
+        let limit = sorter.line_bytes;
+        let unreadable = match read_line(&mut stdout, &mut line, limit).await {
+            Ok(Line::Whole) => match Size::of(&line) {
+                Some(size) => {
+                    sorter.take(&line, size).await;
+                    continue;
+                }
+                None => Unreadable::TooManyValues {
+                    limit: MAX_LINE_VALUES,
+                },
+            },
+            Ok(Line::TooLong) => Unreadable::LineTooLong { limit },
             Ok(Line::End) | Err(_) => return,
+        };
+        sorter.diagnostics.unreadable.set(unreadable).ok();
+        drop((sorter, line));
+        tokio::io::copy(&mut stdout, &mut tokio::io::sink())
+            .await
+            .ok();
+        return;
+    }
+}
+
+/// Whether a message may wait among many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Size {
+    Small,
+    /// Only alone.
+    Large,
+}
+
+impl Size {
+    /// Measures a line; `None` if it holds too many values to be read at all.
+    fn of(line: &[u8]) -> Option<Self> {
+        // What follows a value or begins one, outside of strings, is at least as often there as values.
+        let (mut values, mut in_string, mut escaped) = (0, false, false);
+        for byte in line {
+            match byte {
+                _ if escaped => escaped = false,
+                b'\\' if in_string => escaped = true,
+                b'"' => in_string = !in_string,
+                b',' | b':' | b'[' | b'{' if !in_string => values += 1,
+                _ => {}
+            }
+        }
+        if values > MAX_LINE_VALUES {
+            return None;
+        }
+        let large = line.len() > LARGE_BYTES || values > LARGE_VALUES;
+        Some(if large { Self::Large } else { Self::Small })
+    }
+
+    /// How many of `all` places a message takes for as long as it waits for one.
+    pub(crate) fn places(self, all: usize) -> usize {
+        match self {
+            Self::Small => 1,
+            Self::Large => all,
         }
     }
 }
@@ -170,7 +235,7 @@ struct Notification {
 }
 
 impl Sorter<'_> {
-    async fn take(&self, line: &[u8]) {
+    async fn take(&self, line: &[u8], size: Size) {
         let text = String::from_utf8_lossy(line);
         let text = text.trim();
         if text.is_empty() {
@@ -185,18 +250,21 @@ impl Sorter<'_> {
                 method: Some(method),
                 id: None,
             })) if method == "session/update" => match serde_json::from_str::<Notification>(text) {
-                Ok(Notification { params }) => self.router.deliver(params).await,
+                Ok(Notification { params }) => self.router.deliver(params, size).await,
                 Err(_) => self.diagnostics.drop_line(line),
             },
             Some(Ok(Envelope {
                 method: Some(_),
                 id: Some(_),
             })) => {
+                let places = u32::try_from(size.places(WAITING_REQUESTS)).unwrap_or(1);
                 tokio::select! {
-                    permit = self.requests.acquire() => {
-                        // Given back when the answer is written.
-                        permit.into_iter().for_each(tokio::sync::SemaphorePermit::forget);
-                        self.pass_on(text).await;
+                    permits = self.requests.acquire_many(places) => {
+                        // One is given back when the answer is written, the others now.
+                        if let Some(permit) = permits.ok().and_then(|mut permits| permits.split(1)) {
+                            permit.forget();
+                        }
+                        self.pass_on(text, size).await;
                     }
                     () = self.messages.closed() => {}
                 }
@@ -207,15 +275,20 @@ impl Sorter<'_> {
                 }
                 | Envelope { id: Some(_), .. },
             )) => {
-                self.pass_on(text).await;
+                self.pass_on(text, size).await;
             }
             _ => self.diagnostics.drop_line(line),
         }
     }
 
     /// The protocol may have ended already; then nobody waits for messages.
-    async fn pass_on(&self, text: &str) {
-        self.messages.send(text.to_owned()).await.ok();
+    async fn pass_on(&self, text: &str, size: Size) {
+        let places = size.places(self.messages.max_capacity());
+        if let Ok(mut places) = self.messages.reserve_many(places).await
+            && let Some(place) = places.next()
+        {
+            place.send(text.to_owned());
+        }
     }
 }
 

@@ -7,19 +7,10 @@ use serde_json::Value;
 use tokio::{sync::mpsc, time::timeout};
 
 use crate::{
-    Agent, Ended, Update, Usage,
+    Agent, Ended, Unreadable, Update,
     router::Turn,
     sdk::{AgentError, CallError},
 };
-
-/// How a prompt ended.
-#[derive(Debug, Clone, PartialEq)]
-pub struct PromptEnd {
-    /// Why the agent stopped.
-    pub stop_reason: StopReason,
-    /// The last usage that the agent told in this turn.
-    pub usage: Option<Usage>,
-}
 
 /// Why a prompt has no end.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -33,12 +24,9 @@ pub enum PromptError {
     /// The agent ended in the middle. It may have kept the prompt.
     #[error("get the agent's answer: it ended with {0}")]
     AgentExited(Ended),
-    /// The agent wrote a line that is too long to be read.
-    #[error("read the agent's output: a line is longer than {limit} bytes")]
-    LineTooLong {
-        /// The limit, in bytes.
-        limit: usize,
-    },
+    /// What the agent wrote cannot be read.
+    #[error("read the agent's output: {0}")]
+    Unreadable(Unreadable),
     /// The agent answered with an error.
     #[error("get the agent's answer: it answered {code}: {message}")]
     AgentError {
@@ -83,7 +71,7 @@ impl Agent {
         &self,
         text: &str,
         updates: mpsc::Sender<Update>,
-    ) -> Result<PromptEnd, PromptError> {
+    ) -> Result<StopReason, PromptError> {
         let session = self.opened().ok_or(PromptError::NoSession)?.id;
         if self.prompting.swap(true, Ordering::AcqRel) {
             return Err(PromptError::Overlap);
@@ -99,10 +87,7 @@ impl Agent {
         match answer {
             Ok(stop_reason) => {
                 self.take_late_updates(&attached.turn).await;
-                Ok(PromptEnd {
-                    stop_reason,
-                    usage: attached.turn.usage(),
-                })
+                Ok(stop_reason)
             }
             Err(CallError::Answered(AgentError {
                 code,
@@ -117,12 +102,10 @@ impl Agent {
                 })
             }
             Err(CallError::Malformed(what)) => Err(PromptError::Protocol(what)),
-            Err(CallError::Closed) if self.diagnostics.line_too_long() => {
-                Err(PromptError::LineTooLong {
-                    limit: self.limits.line_bytes,
-                })
-            }
-            Err(CallError::Closed) => Err(PromptError::AgentExited(self.ended().await)),
+            Err(CallError::Closed) => Err(match self.diagnostics.unreadable() {
+                Some(unreadable) => PromptError::Unreadable(unreadable),
+                None => PromptError::AgentExited(self.ended().await),
+            }),
         }
     }
 

@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    Decision, PermissionRequest, Permissions, Update, Usage, limits::REMEMBERED_TOOL_CALLS,
+    Decision, PermissionRequest, Permissions, Update, limits::REMEMBERED_TOOL_CALLS, output::Size,
     sdk::convert,
 };
 
@@ -20,6 +20,8 @@ use crate::{
 pub(crate) struct Router {
     permissions: Arc<dyn Permissions>,
     turn: Mutex<Option<Arc<Turn>>>,
+    /// Changes with each update that came without a turn.
+    discarded: watch::Sender<()>,
 }
 
 /// One prompt that is being answered.
@@ -37,12 +39,8 @@ pub(crate) struct Turn {
     seen: Mutex<Seen>,
 }
 
-#[derive(Default)]
-struct Seen {
-    usage: Option<Usage>,
-    /// Kind and title of tool calls, for permission requests that name neither.
-    calls: HashMap<String, (Option<String>, Option<String>)>,
-}
+/// Kind and title of tool calls, for permission requests that name neither.
+type Seen = HashMap<String, (Option<String>, Option<String>)>;
 
 /// Nothing here can be left half changed, so a panic elsewhere does no harm.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -68,6 +66,7 @@ impl Router {
         Self {
             permissions,
             turn: Mutex::new(None),
+            discarded: watch::Sender::new(()),
         }
     }
 
@@ -101,12 +100,20 @@ impl Router {
         }
     }
 
+    /// Changes with each update that comes without a turn.
+    pub(crate) fn discarded(&self) -> watch::Receiver<()> {
+        self.discarded.subscribe()
+    }
+
     /// Takes the parameters of a `session/update`. Waits while the turn is behind.
-    pub(crate) async fn deliver(&self, params: Value) {
-        let Some(turn) = self.turn() else { return };
+    pub(crate) async fn deliver(&self, params: Value, size: Size) {
+        let Some(turn) = self.turn() else {
+            self.discarded.send_replace(());
+            return;
+        };
         if let Some(update) = convert::update(params, &turn.session) {
             turn.note(&update);
-            turn.deliver(update).await;
+            turn.deliver(update, size).await;
         }
     }
 
@@ -141,21 +148,16 @@ impl Router {
         if decision != Decision::Cancelled {
             tokio::select! {
                 biased;
-                () = turn.deliver(report(decision)) => return answer(option.as_deref()),
+                () = turn.deliver(report(decision), Size::Small) => return answer(option.as_deref()),
                 () = turn.cancelled.cancelled() => {}
             }
         }
         answer(None);
-        turn.deliver(report(Decision::Cancelled)).await;
+        turn.deliver(report(Decision::Cancelled), Size::Small).await;
     }
 }
 
 impl Turn {
-    /// The last usage that the agent told.
-    pub(crate) fn usage(&self) -> Option<Usage> {
-        lock(&self.seen).usage.clone()
-    }
-
     /// Changes with each update that was taken.
     pub(crate) fn delivered(&self) -> watch::Receiver<()> {
         self.delivered.subscribe()
@@ -166,11 +168,16 @@ impl Turn {
     }
 
     /// Waits while the receiver is behind. Nobody may want it any more; that is no error.
-    async fn deliver(&self, update: Update) {
+    async fn deliver(&self, update: Update, size: Size) {
+        let places = size.places(self.updates.max_capacity());
         tokio::select! {
             biased;
             () = self.over.cancelled() => {}
-            _ = self.updates.send(update) => {}
+            places = self.updates.reserve_many(places) => {
+                if let Some(place) = places.ok().and_then(|mut places| places.next()) {
+                    place.send(update);
+                }
+            }
         }
         self.delivered.send_replace(());
     }
@@ -178,20 +185,16 @@ impl Turn {
     fn note(&self, update: &Update) {
         let mut seen = lock(&self.seen);
         let (id, kind, title) = match update {
-            Update::Usage(usage) => {
-                seen.usage = Some(usage.clone());
-                return;
-            }
             Update::ToolCall(call) => (&call.id, Some(&call.kind), Some(&call.title)),
             Update::ToolCallUpdate {
                 id, kind, title, ..
             } => (id, kind.as_ref(), title.as_ref()),
             _ => return,
         };
-        if seen.calls.len() >= REMEMBERED_TOOL_CALLS && !seen.calls.contains_key(id) {
-            seen.calls.clear();
+        if seen.len() >= REMEMBERED_TOOL_CALLS && !seen.contains_key(id) {
+            seen.clear();
         }
-        let (known_kind, known_title) = seen.calls.entry(id.clone()).or_default();
+        let (known_kind, known_title) = seen.entry(id.clone()).or_default();
         *known_kind = kind.cloned().or_else(|| known_kind.take());
         *known_title = title.cloned().or_else(|| known_title.take());
     }
@@ -199,11 +202,7 @@ impl Turn {
     /// Fills in kind and title from the tool call where the request itself names none.
     fn complete(&self, request: &mut PermissionRequest) {
         let seen = lock(&self.seen);
-        let (kind, title) = seen
-            .calls
-            .get(&request.tool_call)
-            .cloned()
-            .unwrap_or_default();
+        let (kind, title) = seen.get(&request.tool_call).cloned().unwrap_or_default();
         let about = &mut request.about;
         if about.tool_kind.is_empty() {
             about.tool_kind = kind.unwrap_or_else(|| "other".to_owned());

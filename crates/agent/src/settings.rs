@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::PoisonError, time::Duration};
 use tokio::time::timeout;
 
 use crate::{
-    Agent, Ended, Opened,
+    Agent, Ended, Opened, Unreadable,
     sdk::{AgentError, CallError},
 };
 
@@ -98,6 +98,9 @@ pub enum SettingsError {
     /// The agent's answer is not what the protocol says.
     #[error("read the agent's answer: {0}")]
     Malformed(String),
+    /// What the agent wrote cannot be read.
+    #[error("read the agent's output: {0}")]
+    Unreadable(Unreadable),
 }
 
 fn list(offered: &[String]) -> String {
@@ -192,7 +195,10 @@ impl Agent {
                     message,
                 })
             }
-            Ok(Err(CallError::Closed)) => Err(SettingsError::AgentExited(self.ended().await)),
+            Ok(Err(CallError::Closed)) => Err(match self.diagnostics.unreadable() {
+                Some(unreadable) => SettingsError::Unreadable(unreadable),
+                None => SettingsError::AgentExited(self.ended().await),
+            }),
             Ok(Err(CallError::Malformed(what))) => Err(SettingsError::Malformed(what)),
             Err(_) => Err(SettingsError::Timeout { what, limit }),
         }

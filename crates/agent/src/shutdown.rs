@@ -7,7 +7,7 @@ use tokio::{
     time::{Instant, timeout, timeout_at},
 };
 
-use crate::{Agent, Status, guard::launch::Life, limits::STATUS_WAIT};
+use crate::{Agent, Excess, Status, guard::launch::Life, limits::STATUS_WAIT};
 
 /// The most that is waited for what is still to be written to an agent whose input is closed.
 const FLUSH_LIMIT: Duration = Duration::from_secs(1);
@@ -57,6 +57,8 @@ pub struct Exit {
     pub how: How,
     /// Whether it was killed because its lease was over.
     pub lease_over: bool,
+    /// Whether it was killed because it used too much.
+    pub excess: Option<Excess>,
     /// The end of what it wrote to standard error.
     pub stderr_tail: String,
     /// The end of what it wrote to standard output that was no message.
@@ -115,6 +117,7 @@ impl Agent {
             status: ended.exited.unwrap_or(Status::Unknown),
             how,
             lease_over: ended.lease_over,
+            excess: ended.excess,
             stderr_tail: diagnostics.stderr_tail(),
             noise_tail: diagnostics.noise_tail(),
             dropped_lines: diagnostics.dropped_lines(),

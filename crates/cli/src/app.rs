@@ -64,7 +64,7 @@ impl App {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let entropy: Arc<dyn Entropy> = Arc::new(OsEntropy);
         let program = this_program()?;
-        let guard = guard_program()?;
+        let guard = guard_program();
         let instance = folder.instance(&*clock, &*entropy)?;
         let database = store::open(location).await?;
         let store = Store::new(database, Arc::clone(&entropy), folder.sessions());
@@ -116,15 +116,12 @@ impl App {
     }
 }
 
-/// What guards are started by: this program.
-pub(crate) fn guard_program() -> Result<GuardProgram, Failure> {
-    Ok(GuardProgram {
-        program: this_program()?,
-        args: vec![engine::GUARD.into()],
-    })
+/// What guards are started by: this program, whatever lies at its path by then.
+pub(crate) fn guard_program() -> GuardProgram {
+    GuardProgram::this_program([engine::GUARD.into()])
 }
 
-/// The path of this program, which guards and the demonstration agent are started by.
+/// The path of this program, which the demonstration agent is started by.
 fn this_program() -> Result<PathBuf, Failure> {
     std::env::current_exe()
         .map_err(|source| Failure::environment("find the path of this program", source))

@@ -1,7 +1,7 @@
 //! The data folder: what one instance of Matins keeps on a disk.
 //!
 //! `matins.db`, `instance.id` (who this instance is), `sessions/` (folders of sessions that were given
-//! none), `demo-agent/`, `serve.lock` (held by whoever serves the folder) and `matins.sock` (where
+//! none), `demo-agent/`, `workers/` (a locked file for each process that takes turns), `serve.lock` (held by whoever serves the folder) and `matins.sock` (where
 //! that one is poked).
 
 use std::{
@@ -61,6 +61,11 @@ impl DataFolder {
     /// Where sessions that were given no working directory have one.
     pub(crate) fn sessions(&self) -> PathBuf {
         self.path.join("sessions")
+    }
+
+    /// Where workers show that they live.
+    pub(crate) fn workers(&self) -> PathBuf {
+        self.path.join("workers")
     }
 
     /// Where the demonstration agent keeps its sessions.

@@ -1,9 +1,9 @@
 //! Everything that takes turns: the loops of a server, and single turns without one.
 
-use std::{pin::pin, time::Duration};
+use std::{pin::pin, sync::Arc, time::Duration};
 
 use agent::Grace;
-use daemon::{Daemon, Host, Waker};
+use daemon::{Daemon, Host, SignOfLife, Waker};
 use model::{RunId, WorkerId, entity::Run, run::RunStatus};
 use service::Waiting;
 use tokio::time::sleep;
@@ -24,14 +24,20 @@ pub(crate) const GUARD: &str = "guard";
 const LOOK: Duration = Duration::from_millis(250);
 
 /// What turns need.
-fn host(app: &App) -> Host {
+fn host(app: &App) -> Result<Host, Failure> {
     let settings = app.settings.clone();
-    Host {
+    let worker = WorkerId::generate(&hostname(), std::process::id(), &*app.entropy);
+    let workers = app.folder.workers();
+    let sign_of_life = SignOfLife::give(&workers, &worker).map_err(|source| {
+        Failure::environment(format!("use the folder {}", workers.display()), source)
+    })?;
+    Ok(Host {
         store: app.store.clone(),
         clock: app.clock.clone(),
         entropy: app.entropy.clone(),
         instance: app.instance,
-        worker: WorkerId::generate(&hostname(), std::process::id(), &*app.entropy),
+        worker,
+        sign_of_life: Arc::new(sign_of_life),
         agents: turn::Agents {
             guard: app.guard.clone(),
             environment: environment::for_agents(),
@@ -42,7 +48,7 @@ fn host(app: &App) -> Host {
             grace: Grace::default(),
         },
         settings,
-    }
+    })
 }
 
 /// The loops of this process, with the socket at which they are poked. One for each data folder.
@@ -56,6 +62,7 @@ impl Server {
     /// Takes the data folder and starts.
     pub(crate) fn start(app: &App) -> Result<Self, Failure> {
         let lock = app.folder.lock()?;
+        let host = host(app)?;
         let waker = Waker::default();
         let poked = waker.clone();
         // Before any turn is claimed: without the socket there is no serving.
@@ -64,7 +71,7 @@ impl Server {
                 let what = format!("listen in {}", app.folder.path().display());
                 Failure::environment(what, source)
             })?;
-        let daemon = Daemon::start_with(host(app), waker);
+        let daemon = Daemon::start_with(host, waker);
         Ok(Self {
             daemon,
             pokes,
@@ -99,15 +106,24 @@ pub(crate) async fn take_turn(
     run: RunId,
     stop: CancellationToken,
 ) -> Result<Run, Failure> {
-    let host = host(app);
+    let host = host(app)?;
     let mut taken = pin!(daemon::take_one(&host, run, stop.clone()));
     loop {
-        tokio::select! {
+        let before = tokio::select! {
             biased;
             ended = &mut taken => return ended.map_err(failed),
-            before = what_stands_before(app, run) => {
-                // Until that one is over, the other only waits, so it need not be looked at.
-                daemon::take_one(&host, before?, stop.clone()).await.map_err(failed)?;
+            before = what_stands_before(app, run) => before?,
+        };
+        // Both go on: the one that waits may be called off, or taken by somebody else, meanwhile.
+        let mut other = pin!(daemon::take_one(&host, before, stop.clone()));
+        tokio::select! {
+            ended = &mut taken => {
+                // A turn that was begun is brought to its end.
+                let other = other.await;
+                return ended.and_then(|run| other.map(|_| run)).map_err(failed);
+            }
+            over = &mut other => {
+                over.map_err(failed)?;
             }
         }
     }

@@ -70,12 +70,7 @@ async fn take(
 ) -> Result<Exit, Failure> {
     let stop = CancellationToken::new();
     let id = run.id;
-    let both = async {
-        tokio::try_join!(
-            engine::take_turn(app, id, stop.clone()),
-            follower.follow(run, false)
-        )
-    };
+    let both = take_and_follow(app, run, &mut follower, stop.clone());
     let interrupted = async {
         signals.next().await;
         app.output
@@ -95,9 +90,40 @@ async fn take(
                 app.output.aside("Called off.");
                 Ok(Exit::Interrupted)
             }
-            ended => ended.map(|(_, exit)| exit),
+            ended => ended,
         },
         () = interrupted => Ok(Exit::Interrupted),
+    }
+}
+
+/// Takes the turn and follows it. Whatever becomes of the following, the turn goes on to its end.
+async fn take_and_follow(
+    app: &App,
+    run: Run,
+    follower: &mut Follower<'_>,
+    stop: CancellationToken,
+) -> Result<Exit, Failure> {
+    let mut taking = std::pin::pin!(engine::take_turn(app, run.id, stop));
+    let mut following = std::pin::pin!(follower.follow(run, false));
+    tokio::select! {
+        taken = &mut taking => {
+            if !taken?.status.is_over() {
+                return Ok(Exit::Interrupted);
+            }
+            // The next look sees the end.
+            following.await
+        }
+        followed = &mut following => {
+            // Where it is not the run's own end that is told, the turn still goes on.
+            let told = [Exit::TurnFailed, Exit::Refused];
+            if let Err(failure) = &followed
+                && !told.contains(&failure.exit())
+            {
+                app.output.aside("No longer followed; the turn goes on.");
+            }
+            taking.await?;
+            followed
+        }
     }
 }
 

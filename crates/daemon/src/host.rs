@@ -6,6 +6,8 @@ use model::{Clock, Entropy, InstanceId, Timestamp, WorkerId, limits};
 use store::Store;
 use turn::Agents;
 
+use crate::SignOfLife;
+
 /// Knobs of the loops.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
@@ -63,6 +65,8 @@ pub struct Host {
     pub instance: InstanceId,
     /// Who claims.
     pub worker: WorkerId,
+    /// What shows other workers of the instance that this one lives.
+    pub sign_of_life: Arc<SignOfLife>,
     /// How agents are started.
     pub agents: Agents,
     /// Knobs.

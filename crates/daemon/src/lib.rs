@@ -26,7 +26,7 @@ pub use host::{Host, Settings};
 pub use ledger::StoreLedger;
 pub use once::take_one;
 pub use pool::Stopped;
-pub use process::is_gone;
+pub use process::{SignOfLife, has_let_go};
 
 use crate::{
     housekeeping::{Housekeeper, Round},

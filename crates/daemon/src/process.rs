@@ -1,42 +1,112 @@
-//! Whether a worker of this machine still lives.
+//! Whether a worker of this instance still lives.
+//!
+//! Each worker holds the lock on a file of its own in the instance's folder. The system takes the lock
+//! back when the process ends, however it does, and from nobody else's: a reused process id, another
+//! machine of the same name and another container are told apart without a thought.
 
-use std::{fs, io};
+use std::{
+    fs::{self, File, Metadata, OpenOptions, TryLockError},
+    io,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+};
 
 use model::WorkerId;
 
-/// Whether `worker` was a process of the same machine as `own` that is gone. A process id that was
-/// given to another process since counts as alive: the stale heartbeat tells in the end.
-pub fn is_gone(worker: &WorkerId, own: &WorkerId) -> bool {
-    let (Some((host, pid)), Some((own_host, own_pid))) = (parts(worker), parts(own)) else {
-        return false;
-    };
-    if host != own_host {
-        return false;
-    }
-    if pid == own_pid {
-        // The same number, and yet not us: an earlier process had it.
-        return worker != own;
-    }
-    has_ended(pid)
+/// A worker's sign of life, for as long as it is kept.
+#[derive(Debug)]
+pub struct SignOfLife {
+    folder: PathBuf,
+    path: PathBuf,
+    _lock: File,
 }
 
-/// Whether a process has ended: it is not there, or only waits for its parent to take note (states
-/// `Z` and `X` of proc(5)), which in a container may be never.
-fn has_ended(pid: u32) -> bool {
-    let stat = match fs::read_to_string(format!("/proc/{pid}/stat")) {
-        Ok(stat) => stat,
-        Err(error) => return error.kind() == io::ErrorKind::NotFound,
-    };
-    // The name before the state may hold anything, closing brackets included.
-    let state = stat.rsplit_once(')').map(|(_, rest)| rest.trim_start());
-    state.is_some_and(|state| state.starts_with(['Z', 'X']))
+impl SignOfLife {
+    /// Gives it for a worker, in the folder that all workers of the instance share; made if it is not
+    /// there. To be called before the worker claims anything.
+    pub fn give(folder: &Path, worker: &WorkerId) -> io::Result<Self> {
+        fs::create_dir_all(folder)?;
+        let path = file_of(folder, worker);
+        loop {
+            let lock = OpenOptions::new()
+                .write(true)
+                .create(true)
+                .truncate(false)
+                .open(&path)?;
+            lock.lock()?;
+            // Somebody who tidies up may have found the file before it was locked.
+            if fs::metadata(&path)
+                .is_ok_and(|file| lock.metadata().is_ok_and(|own| same(&file, &own)))
+            {
+                return Ok(Self {
+                    folder: folder.to_owned(),
+                    path,
+                    _lock: lock,
+                });
+            }
+        }
+    }
+
+    /// Whether another worker of the instance is known to be gone. One that has left no file may be of
+    /// another folder or an older version: its stale heartbeat tells in the end.
+    pub(crate) fn is_gone(&self, other: &WorkerId) -> bool {
+        self.is_let_go(&file_of(&self.folder, other))
+    }
+
+    /// Whether there is a file that is not this worker's own, and nobody holds it.
+    fn is_let_go(&self, path: &Path) -> bool {
+        path != self.path && nobody_holds(path)
+    }
+
+    /// Takes away what workers have left that are gone, but for those that still have runs. A file stays
+    /// when its worker ends, so that what it may have left behind is found at once.
+    pub(crate) fn tidy(&self, with_runs: &[WorkerId]) {
+        let needed: Vec<_> = with_runs
+            .iter()
+            .map(|worker| file_of(&self.folder, worker))
+            .collect();
+        for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if !needed.contains(&path) && self.is_let_go(&path) {
+                fs::remove_file(path).ok();
+            }
+        }
+    }
 }
 
-/// The host and the process of `<hostname>-<pid>-<random8>`; hostnames may hold hyphens.
-fn parts(worker: &WorkerId) -> Option<(&str, u32)> {
-    let (rest, _random) = worker.as_str().rsplit_once('-')?;
-    let (host, pid) = rest.rsplit_once('-')?;
-    Some((host, pid.parse().ok()?))
+/// Whether a worker that gave its sign in `folder` is gone, for whoever only looks.
+pub fn has_let_go(folder: &Path, worker: &WorkerId) -> bool {
+    nobody_holds(&file_of(folder, worker))
+}
+
+/// Whether there is a file, and nobody holds it.
+fn nobody_holds(path: &Path) -> bool {
+    // Locks belong to open files, so this one is given back at once.
+    let Ok(file) = File::open(path) else {
+        return false;
+    };
+    match file.try_lock() {
+        Ok(()) => true,
+        Err(TryLockError::WouldBlock) => false,
+        Err(TryLockError::Error(error)) => {
+            tracing::warn!(%error, "failed to see whether {} is held", path.display());
+            false
+        }
+    }
+}
+
+fn same(one: &Metadata, other: &Metadata) -> bool {
+    (one.dev(), one.ino()) == (other.dev(), other.ino())
+}
+
+/// Worker ids are made of a host's name, which is not of our making.
+fn file_of(folder: &Path, worker: &WorkerId) -> PathBuf {
+    let plain = |letter: char| match letter {
+        'a'..='z' | 'A'..='Z' | '0'..='9' | '-' | '.' => letter,
+        _ => '_',
+    };
+    let name: String = worker.as_str().chars().map(plain).collect();
+    folder.join(format!("{name}.lock"))
 }
 
 #[cfg(test)]
@@ -48,28 +118,28 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_nobody_has_taken_note_of_has_ended() {
-        let mut child = std::process::Command::new("true").spawn().unwrap();
-        // Waits for its end without taking note of it.
-        let pid = rustix::process::Pid::from_child(&child);
-        let options =
-            rustix::process::WaitIdOptions::EXITED | rustix::process::WaitIdOptions::NOWAIT;
-        rustix::process::waitid(rustix::process::WaitId::Pid(pid), options).unwrap();
-        assert!(has_ended(child.id()));
-        child.wait().unwrap();
-        assert!(!has_ended(std::process::id()));
+    fn only_who_has_let_go_of_its_sign_is_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let give = |name: &str| SignOfLife::give(folder.path(), &worker(name)).unwrap();
+        let own = give("host-1-00000001");
+        let other = give("host-1-00000002");
+        assert!(!own.is_gone(&worker("host-1-00000001")), "itself");
+        assert!(!own.is_gone(&worker("host-1-00000002")), "it lives");
+        assert!(!own.is_gone(&worker("host-1-00000003")), "nobody knows it");
+        // However a process ends, the file stays and the lock does not.
+        let path = other.path.clone();
+        drop(other);
+        assert!(own.is_gone(&worker("host-1-00000002")));
+        own.tidy(&[worker("host-1-00000002")]);
+        assert!(path.exists(), "it still has runs");
+        own.tidy(&[]);
+        assert!(!path.exists());
+        assert!(own.path.exists());
     }
 
     #[test]
-    fn only_a_missing_process_of_this_machine_is_gone() {
-        let pid = std::process::id();
-        let own = worker(&format!("a-host-{pid}-00000001"));
-        // No process of Linux has so high a number.
-        assert!(is_gone(&worker("a-host-4294967295-00000002"), &own));
-        assert!(is_gone(&worker(&format!("a-host-{pid}-00000002")), &own));
-        assert!(!is_gone(&own, &own));
-        assert!(!is_gone(&worker("other-4294967295-00000002"), &own));
-        assert!(!is_gone(&worker("nonsense"), &own));
-        assert!(!is_gone(&worker("a-host-1-00000002"), &own));
+    fn a_strange_name_stays_in_its_folder() {
+        let path = file_of(Path::new("/workers"), &worker("../a/b-1-00000001"));
+        assert_eq!(path, Path::new("/workers/.._a_b-1-00000001.lock"));
     }
 }

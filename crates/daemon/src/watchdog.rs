@@ -5,12 +5,12 @@ use std::time::Duration;
 use model::{RunId, Timestamp};
 use tokio::time::Instant;
 
-use crate::{Error, Host, Settings, Waker, process::is_gone, runner::Look};
+use crate::{Error, Host, Settings, Waker, runner::Look};
 
 /// How much more than the time that has passed the clock may advance between two looks.
 const CLOCK_DRIFT: Duration = Duration::from_secs(1);
 
-/// One look: runs whose heartbeat is stale, and those whose worker was a process of this machine that
+/// One look: runs whose heartbeat is stale, and those whose worker was a process of this instance that
 /// is gone. Gives the runs that were given up.
 pub async fn tick(host: &Host, now: Timestamp) -> Result<Vec<RunId>, Error> {
     let stale_before = now.saturating_sub(host.settings.heartbeat_stale);
@@ -19,11 +19,14 @@ pub async fn tick(host: &Host, now: Timestamp) -> Result<Vec<RunId>, Error> {
     Ok(given_up)
 }
 
-/// Gives up the runs whose worker was a process of this machine that is gone.
+/// Gives up the runs whose worker was a process of this instance that is gone.
 async fn give_up_gone(host: &Host, now: Timestamp) -> Result<Vec<RunId>, Error> {
     let mut stalled = Vec::new();
-    for (run, worker) in host.store.executing_on(host.instance).await? {
-        if !is_gone(&worker, &host.worker) {
+    let executing = host.store.executing_on(host.instance).await?;
+    let workers: Vec<_> = executing.iter().map(|(_, worker)| worker.clone()).collect();
+    host.sign_of_life.tidy(&workers);
+    for (run, worker) in executing {
+        if !host.sign_of_life.is_gone(&worker) {
             continue;
         }
         sweep(run).await;

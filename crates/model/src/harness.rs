@@ -39,6 +39,15 @@ pub struct Offers {
     pub list: bool,
     /// Whether it offers `session/close`.
     pub close: bool,
+    /// Whether it offers `session/delete`.
+    #[serde(default)]
+    pub delete: bool,
+    /// What prompts may hold beside text: `image`, `audio`, `resource`.
+    #[serde(default)]
+    pub prompts: Vec<String>,
+    /// By what MCP servers may be reached: `stdio`, which every agent has, `http`, `sse`.
+    #[serde(default)]
+    pub mcp: Vec<String>,
     /// The ids of the ways to sign in that it names.
     #[serde(default)]
     pub auth_methods: Vec<String>,
@@ -51,6 +60,39 @@ impl Offers {
             RestoreBy::Auto => self.resume || self.load,
             RestoreBy::Resume => self.resume,
             RestoreBy::Load => self.load,
+        }
+    }
+}
+
+/// What an agent's processes may use, all of them together unless said otherwise. Without a number
+/// there is no limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ResourceLimits {
+    /// Memory, in bytes.
+    pub memory_bytes: Option<u64>,
+    /// Processes and threads.
+    pub processes: Option<u64>,
+    /// Time on a processor, in seconds.
+    pub cpu_seconds: Option<u64>,
+    /// Open files, of each process.
+    pub open_files: Option<u64>,
+    /// The longest file that a process may write, in bytes.
+    pub file_bytes: Option<u64>,
+}
+
+/// So many processes and threads that no honest agent is held up, and few enough that a machine
+/// survives one that multiplies without end.
+const DEFAULT_PROCESSES: u64 = 4096;
+
+impl Default for ResourceLimits {
+    fn default() -> Self {
+        Self {
+            memory_bytes: None,
+            processes: Some(DEFAULT_PROCESSES),
+            cpu_seconds: None,
+            open_files: None,
+            file_bytes: None,
         }
     }
 }
@@ -93,6 +135,9 @@ pub struct HarnessConfig {
     /// The longest that it may take to restore a session, and for its mode or a setting, in seconds.
     #[serde(default = "default_restore_seconds")]
     pub restore_seconds: u32,
+    /// What its processes may use.
+    #[serde(default)]
+    pub limits: ResourceLimits,
 }
 
 /// Variables of the server's environment that every agent gets, where they are set.
@@ -150,6 +195,7 @@ impl HarnessConfig {
             restore_after_seconds: 0,
             start_seconds: default_start_seconds(),
             restore_seconds: default_restore_seconds(),
+            limits: ResourceLimits::default(),
         }
     }
 

@@ -64,6 +64,20 @@ pub const NAME_BYTES: usize = 200;
 /// The longest assistant text that is kept of one turn, in bytes; the rest is cut and said so.
 pub const ANSWER_BYTES: usize = 4 << 20;
 
+/// How much of one turn's tool calls, thoughts and plans the transcript keeps at the most, in bytes.
+/// What comes after it is kept without its inputs and outputs.
+pub const TURN_BYTES: usize = 16 << 20;
+
+/// The longest title of a tool call or a permission request that is kept, in bytes.
+pub const TITLE_BYTES: usize = 4 << 10;
+
+/// The longest error that is shown to people, in bytes; the run record keeps
+/// [`ERROR_RECORD_BYTES`] of it.
+pub const ERROR_BYTES: usize = 2 << 10;
+
+/// The longest error that the run record keeps, in bytes.
+pub const ERROR_RECORD_BYTES: usize = 64 << 10;
+
 /// How many updates of one turn (tool calls, plans) the transcript keeps at the most.
 pub const UPDATES_PER_TURN: usize = 10_000;
 

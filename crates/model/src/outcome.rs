@@ -54,13 +54,15 @@ text_enum! {
         Inactive = "inactive",
         /// The turn took longer than the policy allows.
         Timeout = "timeout",
+        /// The agent's processes used more than their harness allows.
+        Limit = "limit",
         /// The worker that executed the run was lost.
         WorkerLost = "worker_lost",
         /// The server was stopped and handed the run back.
         HandedBack = "handed_back",
         /// The instance that held the seat's memory is gone.
         InstanceGone = "instance_gone",
-        /// Matins itself could not go on: a database or a file that fails.
+        /// Matins itself could not go on: the process that guards an agent does not start.
         Internal = "internal",
     }
 }
@@ -163,6 +165,7 @@ pub fn sequel(
         | FailureKind::AgentError
         | FailureKind::Inactive
         | FailureKind::Timeout
+        | FailureKind::Limit
         | FailureKind::InstanceGone => false,
     };
     if !machinery || (failure.prompted && policies.on_crash == OnCrash::Fail) {

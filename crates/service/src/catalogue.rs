@@ -1,9 +1,12 @@
 //! The harnesses that are there from the start, as data.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
-use model::harness::HarnessConfig;
-use serde::Deserialize;
+use model::harness::{HarnessConfig, RestoreBy};
+use serde::{Deserialize, Serialize};
 
 const CATALOGUE: &str = include_str!("harnesses.toml");
 
@@ -13,10 +16,20 @@ const CATALOGUE: &str = include_str!("harnesses.toml");
 struct Known {
     command: Vec<String>,
     install: String,
+    needs: String,
+    sign_in: String,
+    #[serde(default)]
+    sign_in_env: Vec<String>,
+    #[serde(default)]
+    sign_in_files: Vec<String>,
     #[serde(default)]
     pass_env: Vec<String>,
+    restore: Option<RestoreBy>,
     #[serde(default)]
     restore_after_seconds: u32,
+    start_seconds: Option<u32>,
+    restore_seconds: Option<u32>,
+    mode: Option<String>,
 }
 
 /// The catalogue by name. It is part of the program, and a test reads it.
@@ -24,25 +37,105 @@ fn known() -> BTreeMap<String, Known> {
     toml::from_str(CATALOGUE).unwrap_or_default()
 }
 
+/// The entry for the program that a harness starts, whatever the harness is called.
+fn of(config: &HarnessConfig) -> Option<Known> {
+    let program = |command: &[String]| {
+        let program = Path::new(command.first()?).file_name()?;
+        Some(program.to_owned())
+    };
+    let wanted = program(&config.command)?;
+    known()
+        .into_values()
+        .find(|known| program(&known.command).as_ref() == Some(&wanted))
+}
+
 /// The harnesses of the catalogue.
 pub(crate) fn harnesses() -> Vec<(String, HarnessConfig)> {
-    known()
-        .into_iter()
-        .map(|(name, known)| {
-            let mut config = HarnessConfig::new(known.command);
-            config.pass_env = known.pass_env;
-            config.restore_after_seconds = known.restore_after_seconds;
-            (name, config)
-        })
-        .collect()
+    let harness = |(name, known): (String, Known)| {
+        let mut config = HarnessConfig::new(known.command);
+        config.pass_env = known.sign_in_env;
+        config.pass_env.extend(known.pass_env);
+        config.pass_env.sort_unstable();
+        config.restore = known.restore.unwrap_or(config.restore);
+        config.restore_after_seconds = known.restore_after_seconds;
+        config.start_seconds = known.start_seconds.unwrap_or(config.start_seconds);
+        config.restore_seconds = known.restore_seconds.unwrap_or(config.restore_seconds);
+        config.mode = known.mode;
+        (name, config)
+    };
+    known().into_iter().map(harness).collect()
 }
 
 /// The command that installs the agent of a harness, where it is one of the catalogue's programs.
 pub fn install_hint(config: &HarnessConfig) -> Option<String> {
-    known()
-        .into_values()
-        .find(|known| known.command.first() == config.command.first())
-        .map(|known| known.install)
+    of(config).map(|known| format!("`{}` (it needs {})", known.install, known.needs))
+}
+
+/// How to sign in to the agent of a harness, where it is one of the catalogue's programs.
+pub(crate) fn sign_in_hint(config: &HarnessConfig) -> Option<String> {
+    let known = of(config)?;
+    let variables = known.sign_in_env.join(", ");
+    Some(format!("{}; or set one of {variables}", known.sign_in))
+}
+
+/// What this machine has of an agent, seen without starting it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Presence {
+    /// Where its program is; `None` if it is not installed, or not where its environment looks.
+    pub program: Option<PathBuf>,
+    /// What shows that somebody has signed in: a variable or a file. `None` if nothing does, which
+    /// does not prove that nobody has.
+    pub signed_in_by: Option<String>,
+    /// How to sign in, for the catalogue's programs.
+    pub sign_in: Option<String>,
+    /// What installs it, for the catalogue's programs.
+    pub install: Option<String>,
+}
+
+/// Looks for the agent of a harness in the environment that it would get from `server`'s.
+pub fn presence(config: &HarnessConfig, server: &BTreeMap<String, String>) -> Presence {
+    let environment = config.environment(server);
+    let known = of(config);
+    let (variables, files) = known.as_ref().map_or((&[][..], &[][..]), |known| {
+        (&known.sign_in_env, &known.sign_in_files)
+    });
+    let variable = variables.iter().find(|name| {
+        environment
+            .get(*name)
+            .is_some_and(|value| !value.is_empty())
+    });
+    let file = || {
+        let home = environment.get("HOME")?;
+        let there = |file: &&String| {
+            let below = file.strip_prefix("~/").unwrap_or(file);
+            Path::new(home).join(below).exists()
+        };
+        files.iter().find(there)
+    };
+    Presence {
+        program: config
+            .command
+            .first()
+            .and_then(|program| find_program(program, environment.get("PATH"))),
+        signed_in_by: variable.or_else(file).cloned(),
+        install: install_hint(config),
+        sign_in: known.map(|known| known.sign_in),
+    }
+}
+
+/// Where a program is that is started by this name, as a shell would find it.
+fn find_program(program: &str, search: Option<&String>) -> Option<PathBuf> {
+    let is_program = |path: &PathBuf| {
+        use std::os::unix::fs::PermissionsExt;
+        path.metadata()
+            .is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+    };
+    if program.contains('/') {
+        return Some(PathBuf::from(program)).filter(is_program);
+    }
+    std::env::split_paths(search?)
+        .map(|folder| folder.join(program))
+        .find(is_program)
 }
 
 #[cfg(test)]
@@ -50,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_catalogue_can_be_read_and_says_how_to_install_each() {
+    fn the_catalogue_can_be_read_and_says_how_to_get_each() {
         let names: Vec<_> = harnesses().into_iter().map(|(name, _)| name).collect();
         assert_eq!(
             names,
@@ -66,9 +159,55 @@ mod tests {
                 "vibe"
             ]
         );
-        for (name, config) in harnesses() {
-            assert!(!config.command.is_empty(), "{name}");
-            assert!(install_hint(&config).is_some_and(|hint| hint.contains(" install ")));
+        for (name, known) in known() {
+            assert!(!known.command.is_empty(), "{name}");
+            assert!(known.install.contains(" install "), "{name}");
+            assert!(
+                !known.needs.is_empty() && !known.sign_in.is_empty(),
+                "{name}"
+            );
+            assert!(!known.sign_in_env.is_empty(), "{name}");
         }
+        for (name, config) in harnesses() {
+            let mut once = config.pass_env.clone();
+            once.dedup();
+            assert_eq!(once, config.pass_env, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_shows_a_sign_in_is_found_in_the_agents_own_environment() {
+        let home = tempfile::tempdir().unwrap();
+        let bin = home.path().join("bin");
+        std::fs::create_dir_all(&bin).unwrap();
+        let text = |path: &Path| path.to_str().unwrap().to_owned();
+        let mut server = BTreeMap::from([
+            ("HOME".to_owned(), text(home.path())),
+            ("PATH".to_owned(), text(&bin)),
+        ]);
+        let (_, codex) = harnesses().remove(1);
+        let seen = presence(&codex, &server);
+        assert_eq!((seen.program, seen.signed_in_by), (None, None));
+        assert!(seen.sign_in.unwrap().contains("codex login"));
+
+        std::fs::create_dir_all(home.path().join(".codex")).unwrap();
+        std::fs::write(home.path().join(".codex/auth.json"), "{}").unwrap();
+        let program = bin.join("codex-acp");
+        std::fs::write(&program, "#!/bin/sh\n").unwrap();
+        assert_eq!(presence(&codex, &server).program, None, "it cannot be run");
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&program, mode).unwrap();
+        let seen = presence(&codex, &server);
+        assert_eq!(seen.program, Some(program));
+        assert_eq!(seen.signed_in_by.as_deref(), Some("~/.codex/auth.json"));
+
+        server.insert("OPENAI_API_KEY".into(), "k".into());
+        let seen = presence(&codex, &server);
+        assert_eq!(seen.signed_in_by.as_deref(), Some("OPENAI_API_KEY"));
+        // What the harness does not pass on does not help its agent.
+        let mut closed = codex.clone();
+        closed.pass_env.clear();
+        let seen = presence(&closed, &server);
+        assert_eq!(seen.signed_in_by.as_deref(), Some("~/.codex/auth.json"));
     }
 }

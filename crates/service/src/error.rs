@@ -195,9 +195,7 @@ impl Error {
                 harness, install, ..
             } => Some(match install {
                 Some(install) => {
-                    format!(
-                        "install it with `{install}`, then try `matins harness check {harness}`"
-                    )
+                    format!("install it with {install}, then try `matins harness check {harness}`")
                 }
                 None => format!("`matins harness check {harness}` tries it alone"),
             }),

@@ -5,31 +5,33 @@ use std::{path::Path, time::Duration};
 use model::harness::{Harness, HarnessConfig, Offers, RestoreBy};
 use serde::Serialize;
 
-use crate::{Error, Service, SignIn, catalogue, naming};
+use crate::{Depth, Error, Probed, Service, catalogue, naming, probe::milliseconds};
 
 /// The name of the harness that starts the demonstration agent.
 pub const DEMO_HARNESS: &str = "demo";
 
+/// The lowest limits that are accepted: below them the programs of agents do not even start.
+const LEAST_MEMORY: u64 = 16 << 20;
+const LEAST_PROCESSES: u64 = 8;
+const LEAST_OPEN_FILES: u64 = 32;
+const LEAST_FILE: u64 = 4 << 10;
+
 /// What a look at an agent found.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Checked {
     /// The harness, with the offers as they are now kept.
     #[serde(flatten)]
     pub harness: Harness,
-    /// The ways to sign in that the agent names.
-    pub sign_in: Vec<SignIn>,
+    /// What the look found beside.
+    #[serde(flatten)]
+    pub found: Probed,
+    /// How to sign in, for agents of the catalogue.
+    pub sign_in_hint: Option<String>,
     /// Whether its sessions can be restored in the way that the harness asks for.
     pub can_restore: bool,
-    /// How long it took to start it, to let it introduce itself and to end it.
-    #[serde(serialize_with = "as_milliseconds", rename = "took_ms")]
+    /// How long all of it took, with ending the agent.
+    #[serde(serialize_with = "milliseconds", rename = "took_ms")]
     pub took: Duration,
-}
-
-fn as_milliseconds<S: serde::Serializer>(
-    took: &Duration,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    serializer.serialize_u128(took.as_millis())
 }
 
 impl Service {
@@ -80,13 +82,14 @@ impl Service {
                 return Err(Error::invalid("variable", variable, accepted));
             }
         }
+        check_limits(config)?;
         self.put(&name, config, None).await
     }
 
     /// Starts the agent of a harness, keeps what it offers, and tells.
-    pub async fn check_harness(&self, given: &str) -> Result<Checked, Error> {
+    pub async fn check_harness(&self, given: &str, depth: Depth) -> Result<Checked, Error> {
         let harness = self.find_harness(given).await?;
-        self.check(&harness).await
+        self.check(&harness, depth).await
     }
 
     /// What the agent of a harness offers, as it is known; started where it never was.
@@ -94,7 +97,7 @@ impl Service {
         if let Some(offers) = &harness.offers {
             return Ok(offers.clone());
         }
-        let checked = self.check(harness).await?;
+        let checked = self.check(harness, Depth::Offers).await?;
         Ok(checked.harness.offers.unwrap_or_default())
     }
 
@@ -110,9 +113,9 @@ impl Service {
         })
     }
 
-    async fn check(&self, harness: &Harness) -> Result<Checked, Error> {
+    async fn check(&self, harness: &Harness, depth: Depth) -> Result<Checked, Error> {
         let begun = self.now();
-        let probed = self.probe.probe(&harness.config).await;
+        let probed = self.probe.probe(&harness.config, depth).await;
         let probed = probed.map_err(|source| Error::Probe {
             harness: harness.name.clone(),
             install: catalogue::install_hint(&harness.config),
@@ -124,8 +127,9 @@ impl Service {
             .put(&harness.name, &harness.config, Some(&probed.offers))
             .await?;
         Ok(Checked {
+            sign_in_hint: catalogue::sign_in_hint(&harness.config),
             harness,
-            sign_in: probed.sign_in,
+            found: probed,
             can_restore,
             took,
         })
@@ -142,6 +146,47 @@ impl Service {
             .put_harness(self.tenant, name, config, offers, self.now());
         Ok(put.await?)
     }
+}
+
+/// Refuses limits under which no agent can start, and times of nothing.
+fn check_limits(config: &HarnessConfig) -> Result<(), Error> {
+    let limits = config.limits;
+    let least = [
+        ("memory limit", limits.memory_bytes, LEAST_MEMORY, "bytes"),
+        (
+            "processes limit",
+            limits.processes,
+            LEAST_PROCESSES,
+            "processes and threads",
+        ),
+        ("processor time limit", limits.cpu_seconds, 1, "seconds"),
+        (
+            "open files limit",
+            limits.open_files,
+            LEAST_OPEN_FILES,
+            "files",
+        ),
+        ("file size limit", limits.file_bytes, LEAST_FILE, "bytes"),
+        (
+            "start limit",
+            Some(config.start_seconds.into()),
+            1,
+            "seconds",
+        ),
+        (
+            "restore limit",
+            Some(config.restore_seconds.into()),
+            1,
+            "seconds",
+        ),
+    ];
+    for (what, given, least, unit) in least {
+        if let Some(given) = given.filter(|given| *given < least) {
+            let accepted = format!("{least} {unit} is the least");
+            return Err(Error::invalid(what, &given.to_string(), accepted));
+        }
+    }
+    Ok(())
 }
 
 /// Whether a harness is the demonstration agent's, unchanged but for a program that is gone.

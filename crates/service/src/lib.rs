@@ -27,13 +27,15 @@ use model::{Clock, Entropy, TenantId, Timestamp};
 use store::{Scope, Store};
 
 pub use automations::{AutomationDeleted, AutomationList, AutomationView, UnreadableAutomation};
-pub use catalogue::install_hint;
+pub use catalogue::{Presence, install_hint, presence};
 pub use definition::{AutomationRequest, Timing};
 pub use error::{Error, Kind};
 pub use fires::{Fire, SHOWN_FIRES};
 pub use harnesses::{Checked, DEMO_HARNESS};
 pub use outlook::Outlook;
-pub use probe::{Probe, ProbeError, Probed, Probing, SignIn};
+pub use probe::{
+    Depth, LimitsHeldBy, Probe, ProbeError, Probed, Probing, RestoreProbe, SessionProbe, SignIn,
+};
 pub use runs::{RunQuery, RunView};
 pub use session_target::SessionTarget;
 pub use sessions::{BoundAutomation, SessionDeleted, SessionQuery, SessionRequest, SessionView};

@@ -239,7 +239,7 @@ pub(crate) async fn lock_all(
 ) -> Result<BTreeMap<AutomationId, Result<Automation, Error>>, Error> {
     let rows = ids.iter().map(|id| params![*id]).collect();
     let locked = tx
-        .fetch_rows(sql_by_dialect!("automations/lock"), rows, &[])
+        .fetch_rows(sql_by_dialect!("automations/lock"), rows, params![])
         .await?;
     let mut found = BTreeMap::new();
     for row in &locked {

@@ -88,7 +88,7 @@ impl Journal {
         wanted.sort_unstable();
         let rows = wanted.iter().map(|(id, count)| params![*id, *count]);
         let numbered = tx
-            .fetch_rows(sql!("sessions/next_seq"), rows.collect(), &params![now])
+            .fetch_rows(sql!("sessions/next_seq"), rows.collect(), params![now])
             .await?;
         let mut next: HashMap<SessionId, (i64, TenantId)> = HashMap::new();
         for row in &numbered {
@@ -124,7 +124,7 @@ impl Journal {
                 messages.push((entry.id, message(place, entry, *seq, now)));
             }
         }
-        tx.execute_rows(sql!("events/insert"), events, &[]).await?;
+        tx.execute_rows(sql!("events/insert"), events, params![]).await?;
         write_messages(tx, messages).await
     }
 }
@@ -167,7 +167,7 @@ async fn write_messages(tx: &mut Tx, messages: Vec<(MessageId, Vec<Param>)>) -> 
             }
         }
         let wanted = rows.len() as u64;
-        let written = tx.execute_rows(sql!("messages/put"), rows, &[]).await?;
+        let written = tx.execute_rows(sql!("messages/put"), rows, params![]).await?;
         if written != wanted {
             let ids: Vec<String> = seen.iter().map(ToString::to_string).collect();
             return Err(Error::Exists {

@@ -239,9 +239,9 @@ pub(crate) async fn insert_all(
         seats.push(seat);
         journal.event(new.id, "session", new.id.uuid(), json!({ "state": state }));
     }
-    tx.execute_rows(sql!("sessions/insert"), sessions, &[])
+    tx.execute_rows(sql!("sessions/insert"), sessions, params![])
         .await?;
-    tx.execute_rows(sql!("seats/insert"), rows, &[]).await?;
+    tx.execute_rows(sql!("seats/insert"), rows, params![]).await?;
     Ok(seats)
 }
 

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use agent::{Agent, PromptEnd, PromptError};
+use agent::{Agent, Lease, PromptError};
 use model::{RunId, outcome::StopReason, policy::Policies, turn::Settled};
 use tokio::{
     sync::{mpsc, watch},
@@ -28,7 +28,7 @@ const WAITING_UPDATES: usize = 256;
 /// How a prompt ended.
 pub(crate) enum End {
     /// The agent answered, or failed to.
-    Answered(Result<PromptEnd, PromptError>),
+    Answered(Result<StopReason, PromptError>),
     /// It was stopped; whether the agent had ended its turn by then.
     Stopped(Stop, bool),
     /// It was silent for too long; whether it ended its turn when asked.
@@ -76,28 +76,28 @@ pub(crate) async fn converse(
     let mut answer = std::pin::pin!(agent.prompt(prompt, sender));
     let mut flush = interval(FLUSH);
     flush.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let lease = agent.lease();
     let inactivity = setting.policies.inactivity();
     let mut silent_until = Instant::now() + inactivity;
     let mut asked: Option<(Asked, Instant)> = None;
 
     loop {
         let give_up = asked.as_ref().map_or(setting.deadline, |(_, until)| *until);
+        // In this order: an agent that talks without a pause must not keep its deadline, an order or
+        // the end from being seen, and one whose words wait to be taken is not silent.
         tokio::select! {
             biased;
-            Some(update) = updates.recv() => {
-                silent_until = Instant::now() + inactivity;
-                recorder.take(update);
-            }
-            end = &mut answer => {
-                while let Ok(update) = updates.try_recv() {
-                    recorder.take(update);
+            () = sleep_until(give_up) => {
+                if let Some((asked, _)) = asked {
+                    return asked.end(false);
                 }
-                return settle(asked, end);
+                agent.cancel();
+                asked = Some((Asked::Timeout, Instant::now() + setting.cancel_grace));
             }
             Ok(()) = setting.pulse.changed() => {
                 let pulse = setting.pulse.borrow_and_update().clone();
                 // Fails only if the guard is gone, and then the answer says so.
-                agent.renew_lease(pulse.lease()).ok();
+                lease.renew(pulse.lease()).ok();
                 match pulse.stop {
                     Some(Stop::Lost) => return End::Stopped(Stop::Lost, false),
                     Some(stop) if asked.is_none() => {
@@ -112,28 +112,31 @@ pub(crate) async fn converse(
                     return End::Stopped(Stop::Lost, false);
                 }
             }
+            end = &mut answer => {
+                while let Ok(update) = updates.try_recv() {
+                    recorder.take(update);
+                }
+                return settle(asked, end);
+            }
+            Some(update) = updates.recv() => {
+                silent_until = Instant::now() + inactivity;
+                recorder.take(update);
+            }
             () = sleep_until(silent_until), if asked.is_none() => {
                 agent.cancel();
                 asked = Some((Asked::Inactive, Instant::now() + setting.cancel_grace));
-            }
-            () = sleep_until(give_up) => {
-                if let Some((asked, _)) = asked {
-                    return asked.end(false);
-                }
-                agent.cancel();
-                asked = Some((Asked::Timeout, Instant::now() + setting.cancel_grace));
             }
         }
     }
 }
 
 /// What an answer means that may have been asked for.
-fn settle(asked: Option<(Asked, Instant)>, end: Result<PromptEnd, PromptError>) -> End {
+fn settle(asked: Option<(Asked, Instant)>, end: Result<StopReason, PromptError>) -> End {
     match (asked, end) {
         (None, end) => End::Answered(end),
         // It was done before it heard: its own word stands.
-        (Some((Asked::Stop(_), _)), Ok(end)) if end.stop_reason == StopReason::EndTurn => {
-            End::Answered(Ok(end))
+        (Some((Asked::Stop(_), _)), Ok(StopReason::EndTurn)) => {
+            End::Answered(Ok(StopReason::EndTurn))
         }
         (Some((asked, _)), end) => asked.end(end.is_ok()),
     }
@@ -178,7 +181,7 @@ async fn in_time(
 
 /// Keeps an agent alive through a step that takes time, and gives up when the turn must stop.
 pub(crate) async fn attended<T>(
-    agent: Option<&Agent>,
+    lease: Option<&Lease>,
     pulse: &mut watch::Receiver<Pulse>,
     deadline: Instant,
     step: impl Future<Output = T>,
@@ -189,8 +192,8 @@ pub(crate) async fn attended<T>(
         if let Some(stop) = known.stop {
             return Err(Stopped::Order(stop));
         }
-        if let Some(agent) = agent {
-            agent.renew_lease(known.lease()).ok();
+        if let Some(lease) = lease {
+            lease.renew(known.lease()).ok();
         }
         tokio::select! {
             done = &mut step => return Ok(done),

@@ -11,7 +11,7 @@ use std::{
 use agent::{Agent, Exit, Grace, GuardProgram, Launch, Limits, guard};
 use futures::future::BoxFuture;
 use model::{
-    Clock, Entropy, RunId,
+    Clock, Entropy, RunId, limits,
     outcome::{Failure, FailureKind, Outcome},
     turn::{Assignment, Begin, Finished, Settled},
 };
@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     conversation::{End, Setting, Stopped, attended, converse, recorder},
-    failure::Classified,
+    failure::{Classified, cut},
     ledger::{Ledger, LedgerError},
     permissions::ByRules,
     pulse::{Pulse, Stop, beat},
@@ -247,17 +247,19 @@ impl Turn<'_> {
             guard: self.agents.guard.clone(),
             marker: assignment.run.id.to_string(),
             limits: Limits {
-                // Nobody renews the lease of an agent that is still starting.
-                start: Duration::from_secs(config.start_seconds.into()).min(self.agents.lease / 2),
+                start: Duration::from_secs(config.start_seconds.into()),
                 restore: Duration::from_secs(config.restore_seconds.into()),
                 ..Limits::default()
             },
             lease: self.pulse.borrow().lease(),
+            resources: config.limits,
             authenticate: config.authenticate.clone(),
         };
         let rules = Arc::new(ByRules(assignment.permissions.clone()));
-        let start = Agent::start(launch, rules);
-        let started = attended(None, &mut self.pulse, deadline, start).await?;
+        let launched = Agent::launch(launch, rules).await;
+        let starting = launched.map_err(|error| Early::failed(&error))?;
+        let lease = starting.lease();
+        let started = attended(Some(&lease), &mut self.pulse, deadline, starting.ready()).await?;
         started.map_err(|error| Early::failed(&error))
     }
 
@@ -290,7 +292,8 @@ impl Turn<'_> {
                 Some(memory) => agent.restore(memory, cwd, &[], config.restore).await,
             }
         };
-        let opened = attended(Some(agent), &mut self.pulse, deadline, open).await?;
+        let lease = agent.lease();
+        let opened = attended(Some(&lease), &mut self.pulse, deadline, open).await?;
         let opened = opened.map_err(|error| Early::failed(&error))?;
 
         let seat = &assignment.seat.settings;
@@ -298,7 +301,7 @@ impl Turn<'_> {
         let mut settings = config.settings.clone();
         settings.extend(seat.values.clone());
         let apply = agent.apply_settings(mode, &settings);
-        let applied = attended(Some(agent), &mut self.pulse, deadline, apply).await?;
+        let applied = attended(Some(&lease), &mut self.pulse, deadline, apply).await?;
         applied.map_err(|error| Early::failed(&error))?;
         Ok(opened.id)
     }
@@ -307,7 +310,7 @@ impl Turn<'_> {
     async fn shutdown(&mut self, agent: Agent) -> Exit {
         // Renewed once more. The lease is longer than all steps together, unless heartbeats are set
         // to go stale within seconds; the guard then ends what takes longer.
-        agent.renew_lease(self.pulse.borrow().lease()).ok();
+        agent.lease().renew(self.pulse.borrow().lease()).ok();
         agent.shutdown(self.agents.grace).await
     }
 
@@ -341,7 +344,7 @@ impl Turn<'_> {
         let policies = &self.assignment.policies;
         let mut error = None;
         let (outcome, turn_ended) = match end {
-            End::Answered(Ok(end)) => (Outcome::Stopped(end.stop_reason), true),
+            End::Answered(Ok(reason)) => (Outcome::Stopped(reason), true),
             End::Answered(Err(failure)) => {
                 error = Some(chain(&failure));
                 (Outcome::Failed(failure.failure(true)), false)
@@ -458,10 +461,8 @@ fn make_own_folder(cwd: &Path, session: &str) {
 /// An error with all that led to it.
 fn chain(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
-    causes
-        .map(ToString::to_string)
-        .collect::<Vec<_>>()
-        .join(": ")
+    let chain = causes.map(ToString::to_string).collect::<Vec<_>>();
+    cut(chain.join(": "), limits::ERROR_RECORD_BYTES)
 }
 
 /// What an agent's process left behind, for the run record.
@@ -470,6 +471,7 @@ fn process(exit: &Exit) -> Value {
         "status": exit.status.to_string(),
         "ended_by": format!("{:?}", exit.how).to_lowercase(),
         "lease_over": exit.lease_over,
+        "excess": exit.excess.map(|excess| excess.to_string()),
         "stderr_tail": exit.stderr_tail,
         "noise_tail": exit.noise_tail,
         "dropped_lines": exit.dropped_lines,

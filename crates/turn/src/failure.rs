@@ -1,7 +1,10 @@
 //! What an agent's errors mean for a run.
 
 use agent::{Ended, OpenError, PromptError, SettingsError, StartError};
-use model::outcome::{Failure, FailureKind};
+use model::{
+    limits,
+    outcome::{Failure, FailureKind},
+};
 
 /// An error of the agent, told apart by what follows from it.
 pub(crate) trait Classified: std::error::Error {
@@ -12,14 +15,25 @@ pub(crate) trait Classified: std::error::Error {
         Failure {
             kind: self.kind(),
             prompted,
-            message: self.to_string(),
+            message: cut(self.to_string(), limits::ERROR_BYTES),
         }
     }
 }
 
+/// A text that an agent may have made endless, up to `bytes` of it.
+pub(crate) fn cut(mut text: String, bytes: usize) -> String {
+    if text.len() > bytes {
+        text.truncate(text.floor_char_boundary(bytes));
+        text.push('…');
+    }
+    text
+}
+
 /// What the end of the agent's process means.
 const fn exited(ended: &Ended) -> FailureKind {
-    if ended.lease_over {
+    if ended.excess.is_some() {
+        FailureKind::Limit
+    } else if ended.lease_over {
         // Its guard killed it because nobody renewed its lease: this worker was frozen, or cut off
         // from its ledger.
         FailureKind::WorkerLost
@@ -31,17 +45,18 @@ const fn exited(ended: &Ended) -> FailureKind {
 impl Classified for StartError {
     fn kind(&self) -> FailureKind {
         match self {
-            Self::AgentExited(ended) if ended.lease_over => FailureKind::WorkerLost,
+            Self::AgentExited(ended) if ended.excess.is_some() || ended.lease_over => exited(ended),
+            Self::Guard { .. } => FailureKind::Internal,
             Self::NoCommand
             | Self::WorkingDirectory { .. }
-            | Self::Guard { .. }
             | Self::Program { .. }
             | Self::AgentExited(_)
             | Self::Timeout { .. } => FailureKind::Start,
             Self::SignInUnknown { .. } => FailureKind::SignIn,
-            Self::Version { .. } | Self::Refused { .. } | Self::Malformed(_) => {
-                FailureKind::Protocol
-            }
+            Self::Version { .. }
+            | Self::Refused { .. }
+            | Self::Malformed(_)
+            | Self::Unreadable(_) => FailureKind::Protocol,
         }
     }
 }
@@ -55,7 +70,7 @@ impl Classified for OpenError {
             Self::SignInNeeded { .. } => FailureKind::SignIn,
             Self::Timeout { .. } => FailureKind::Start,
             Self::AgentExited(ended) => exited(ended),
-            Self::LineTooLong { .. } | Self::Malformed(_) => FailureKind::Protocol,
+            Self::Unreadable(_) | Self::Malformed(_) => FailureKind::Protocol,
         }
     }
 }
@@ -65,7 +80,7 @@ impl Classified for SettingsError {
         match self {
             Self::AgentExited(ended) => exited(ended),
             Self::Timeout { .. } => FailureKind::Start,
-            Self::Malformed(_) => FailureKind::Protocol,
+            Self::Malformed(_) | Self::Unreadable(_) => FailureKind::Protocol,
             _ => FailureKind::Settings,
         }
     }
@@ -76,7 +91,7 @@ impl Classified for PromptError {
         match self {
             Self::AgentExited(ended) => exited(ended),
             Self::AgentError { .. } => FailureKind::AgentError,
-            Self::NoSession | Self::Overlap | Self::LineTooLong { .. } | Self::Protocol(_) => {
+            Self::NoSession | Self::Overlap | Self::Unreadable(_) | Self::Protocol(_) => {
                 FailureKind::Protocol
             }
         }

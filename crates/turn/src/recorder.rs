@@ -1,8 +1,8 @@
 //! What an agent tells during a turn, made into rows of the transcript.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, io, sync::Arc};
 
-use agent::{Decision, ToolCall, Update};
+use agent::{Decision, PlanEntry, ToolCall, Update};
 use model::{
     Clock, Entropy, MessageId,
     entity::RunFlags,
@@ -13,6 +13,9 @@ use serde_json::{Value, json};
 
 /// The longest input or output of a tool call that the transcript keeps, in bytes of JSON.
 const TOOL_BYTES: usize = 64 * 1024;
+
+/// The longest id, kind or status of a tool call that is kept, in bytes.
+const ID_BYTES: usize = 256;
 
 /// Collects a turn's updates.
 pub(crate) struct Recorder {
@@ -26,7 +29,9 @@ pub(crate) struct Recorder {
     parted: bool,
     thought: String,
     tool_calls: HashMap<String, Entry>,
-    plan: Option<MessageId>,
+    plan: Option<Entry>,
+    /// What the rows hold beside their short fields, in bytes.
+    kept: usize,
     /// Rows that are not written yet. A row that changed before it was written is there once.
     pending: Vec<Entry>,
     rows: usize,
@@ -49,6 +54,7 @@ impl Recorder {
             thought: String::new(),
             tool_calls: HashMap::new(),
             plan: None,
+            kept: 0,
             pending: Vec::new(),
             rows: 0,
             dropped: 0,
@@ -66,9 +72,8 @@ impl Recorder {
         match update {
             Update::Text(text) => self.text(&text),
             Update::Thought(text) => {
-                if self.thought.len() < limits::CONTENT_BYTES {
-                    self.thought.push_str(&text);
-                }
+                let room = limits::CONTENT_BYTES.saturating_sub(self.thought.len());
+                self.thought.push_str(head(&text, room));
             }
             Update::ToolCall(call) => self.tool_call(call),
             Update::ToolCallUpdate {
@@ -81,32 +86,16 @@ impl Recorder {
             } => {
                 self.tool_call_update(id, title, kind, status, input, output);
             }
-            Update::Plan(steps) => {
-                let shown = steps
-                    .iter()
-                    .map(|step| format!("[{}] {}", step.status, step.content));
-                let content = shown.collect::<Vec<_>>().join("\n");
-                let steps = steps.iter().map(|step| {
-                    json!({ "content": step.content, "priority": step.priority, "status": step.status })
-                });
-                let metadata = json!({ "entries": steps.collect::<Vec<_>>() });
-                let id = self.plan.unwrap_or_else(|| self.new_id());
-                self.plan = Some(id);
-                self.write(Entry {
-                    id,
-                    role: Role::Assistant,
-                    kind: EntryKind::Plan,
-                    content,
-                    metadata,
-                });
-            }
+            Update::Plan(steps) => self.plan(&steps),
             Update::Usage(usage) => {
                 let cost = usage
                     .cost
                     .map(|cost| json!({ "amount": cost.amount, "currency": cost.currency }));
                 self.usage = Some(json!({ "used": usage.used, "size": usage.size, "cost": cost }));
             }
-            Update::Title(title) => self.title = title,
+            Update::Title(title) => {
+                self.title = title.map(|title| head(&title, limits::TITLE_BYTES).to_owned());
+            }
             Update::Permission { request, decision } => {
                 let decided = match decision {
                     Decision::Allow => "allowed",
@@ -116,15 +105,16 @@ impl Recorder {
                 if decision == Decision::Deny {
                     self.flags.permissions_denied += 1;
                 }
-                let content = format!("Permission {decided}: {}", request.about.title);
+                let title = head(&request.about.title, limits::TITLE_BYTES);
+                let content = format!("Permission {decided}: {title}");
                 let metadata = json!({
-                    "tool_call_id": request.tool_call,
-                    "tool_kind": request.about.tool_kind,
+                    "tool_call_id": head(&request.tool_call, ID_BYTES),
+                    "tool_kind": head(&request.about.tool_kind, ID_BYTES),
                     "decision": decided,
                 });
                 let id = self.new_id();
                 self.parted = true;
-                self.write(Entry {
+                self.add(Entry {
                     id,
                     role: Role::System,
                     kind: EntryKind::Permission,
@@ -155,9 +145,14 @@ impl Recorder {
             return;
         }
         let content = std::mem::take(&mut self.thought);
+        if self.kept + content.len() > limits::TURN_BYTES {
+            self.dropped += 1;
+            return;
+        }
+        self.kept += content.len();
         let id = self.new_id();
         let kind = EntryKind::Thought;
-        self.write(Entry {
+        self.add(Entry {
             id,
             role: Role::Assistant,
             kind,
@@ -166,28 +161,59 @@ impl Recorder {
         });
     }
 
-    fn tool_call(&mut self, call: ToolCall) {
+    fn plan(&mut self, steps: &[PlanEntry]) {
+        let shown = steps
+            .iter()
+            .map(|step| format!("[{}] {}", step.status, step.content));
+        let content = shown.collect::<Vec<_>>().join("\n");
+        let content = head(&content, TOOL_BYTES).to_owned();
+        let steps = steps.iter().map(
+            |step| json!({ "content": step.content, "priority": step.priority, "status": step.status }),
+        );
+        let steps = Some(steps.collect());
+        let before = self.plan.take();
+        let old = before.as_ref().map(|entry| &entry.metadata["entries"]);
+        let metadata = json!({ "entries": self.bounded(steps, old) });
+        let entry = Entry {
+            id: before
+                .as_ref()
+                .map_or_else(|| self.new_id(), |entry| entry.id),
+            role: Role::Assistant,
+            kind: EntryKind::Plan,
+            content,
+            metadata,
+        };
+        self.plan = Some(entry.clone());
+        if before.is_some() {
+            self.change(entry);
+        } else {
+            self.add(entry);
+        }
+    }
+
+    fn tool_call(&mut self, mut call: ToolCall) {
         self.flags.tool_calls += 1;
         self.parted = true;
+        call.id.truncate(call.id.floor_char_boundary(ID_BYTES));
         let metadata = json!({
             "tool_call_id": call.id,
-            "tool_kind": call.kind,
-            "status": call.status,
-            "input": bounded(call.input),
-            "output": bounded(call.output),
+            "tool_kind": head(&call.kind, ID_BYTES),
+            "status": head(&call.status, ID_BYTES),
+            "input": self.bounded(call.input, None),
+            "output": self.bounded(call.output, None),
         });
         let id = self.new_id();
         let entry = Entry {
             id,
             role: Role::Tool,
             kind: EntryKind::ToolCall,
-            content: call.title,
+            content: head(&call.title, limits::TITLE_BYTES).to_owned(),
             metadata,
         };
         if self.tool_calls.len() < limits::UPDATES_PER_TURN {
             self.tool_calls.insert(call.id, entry.clone());
         }
-        self.write(entry);
+        self.add(entry);
     }
 
     fn tool_call_update(
@@ -199,7 +225,7 @@ impl Recorder {
         input: Option<Value>,
         output: Option<Value>,
     ) {
-        let Some(entry) = self.tool_calls.get_mut(&id) else {
+        let Some(mut entry) = self.tool_calls.remove(head(&id, ID_BYTES)) else {
             // Some agents tell of a call for the first time by a change of it.
             let call = ToolCall {
                 id,
@@ -212,35 +238,56 @@ impl Recorder {
             return self.tool_call(call);
         };
         if let Some(title) = title {
-            entry.content = title;
+            head(&title, limits::TITLE_BYTES).clone_into(&mut entry.content);
         }
-        for (name, value) in [
-            ("tool_kind", kind.map(Value::from)),
-            ("status", status.map(Value::from)),
-            ("input", input.map(|input| bounded(Some(input)))),
-            ("output", output.map(|output| bounded(Some(output)))),
-        ] {
+        for (name, value) in [("tool_kind", kind), ("status", status)] {
             if let Some(value) = value {
-                entry.metadata[name] = value;
+                entry.metadata[name] = head(&value, ID_BYTES).into();
             }
         }
-        let entry = entry.clone();
+        for (name, value) in [("input", input), ("output", output)] {
+            if value.is_some() {
+                entry.metadata[name] = self.bounded(value, Some(&entry.metadata[name]));
+            }
+        }
         self.parted = true;
-        self.write(entry);
+        self.tool_calls
+            .insert(head(&id, ID_BYTES).to_owned(), entry.clone());
+        self.change(entry);
+    }
+
+    /// A tool's input or output in place of an `old` one, or how long it is if there is no room for it.
+    fn bounded(&mut self, value: Option<Value>, old: Option<&Value>) -> Value {
+        self.kept = self.kept.saturating_sub(old.map_or(0, length));
+        let Some(value) = value else {
+            return Value::Null;
+        };
+        let bytes = length(&value);
+        let fits = bytes <= TOOL_BYTES && self.kept + bytes <= limits::TURN_BYTES;
+        let kept = if fits {
+            value
+        } else {
+            json!({ "omitted_bytes": bytes })
+        };
+        self.kept += length(&kept);
+        kept
     }
 
     fn new_id(&self) -> MessageId {
         MessageId::generate(self.clock.now(), &*self.entropy)
     }
 
-    fn write(&mut self, entry: Entry) {
-        if let Some(waiting) = self
-            .pending
-            .iter_mut()
-            .find(|waiting| waiting.id == entry.id)
-        {
-            *waiting = entry;
-        } else if self.rows < limits::UPDATES_PER_TURN {
+    /// Writes a row that was there before. What changed last is at the end, as a rule.
+    fn change(&mut self, entry: Entry) {
+        let mut waiting = self.pending.iter_mut().rev();
+        match waiting.find(|waiting| waiting.id == entry.id) {
+            Some(waiting) => *waiting = entry,
+            None => self.add(entry),
+        }
+    }
+
+    fn add(&mut self, entry: Entry) {
+        if self.rows < limits::UPDATES_PER_TURN {
             self.rows += 1;
             self.pending.push(entry);
         } else {
@@ -293,15 +340,25 @@ pub(crate) struct Recorded {
     pub(crate) diagnostics: Value,
 }
 
-/// A tool's input or output, or how long it was if it is too long to keep.
-fn bounded(value: Option<Value>) -> Value {
-    let Some(value) = value else {
-        return Value::Null;
-    };
-    let bytes = value.to_string().len();
-    if bytes <= TOOL_BYTES {
-        value
-    } else {
-        json!({ "omitted_bytes": bytes })
+/// The beginning of a text.
+fn head(text: &str, bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes)]
+}
+
+/// The length of a value as JSON, in bytes.
+fn length(value: &Value) -> usize {
+    struct Counted(usize);
+    impl io::Write for Counted {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
     }
+    let mut counted = Counted(0);
+    serde_json::to_writer(&mut counted, value).ok();
+    counted.0
 }

@@ -6,7 +6,7 @@ use std::{
     io::{self, Write},
     net::Shutdown,
     os::{fd::OwnedFd, unix::net::UnixStream},
-    path::Path,
+    path::{Path, PathBuf},
     process::Stdio,
     time::Duration,
 };
@@ -20,13 +20,16 @@ use tokio::{
 };
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use model::harness::ResourceLimits;
+
 use super::{
     GuardProgram, MARKER_VARIABLE,
+    cgroup::{self, Cgroup},
     pipes::AgentEnds,
     sweep,
     wire::{Order, Report},
 };
-use crate::exit::Status;
+use crate::exit::{Excess, Status, Used};
 
 /// How long a guard that was let go may take to kill its tree, before it is killed itself and the
 /// tree is swept by its marker.
@@ -41,6 +44,10 @@ pub(crate) struct Life {
     pub(crate) exited: Option<Status>,
     /// Whether the tree was killed because the lease was over.
     pub(crate) lease_over: bool,
+    /// What the tree was killed for using too much of.
+    pub(crate) excess: Option<Excess>,
+    /// What the tree used when it was last asked, and how often that was.
+    pub(crate) used: (u32, Used),
     /// Whether no process of the tree is left, nor the guard.
     pub(crate) clear: bool,
 }
@@ -53,6 +60,7 @@ pub(crate) struct Tree<'a> {
     pub(crate) env: &'a BTreeMap<String, String>,
     pub(crate) marker: &'a str,
     pub(crate) lease: Duration,
+    pub(crate) limits: ResourceLimits,
 }
 
 /// A running guard and the worker's ends of the agent's streams.
@@ -85,6 +93,11 @@ impl Control {
         self.say(Order::Lease(time))
     }
 
+    /// Asks what the tree uses; the answer shows in [`Life`].
+    pub(crate) fn measure(&self) -> io::Result<()> {
+        self.say(Order::Measure)
+    }
+
     /// Sends SIGTERM to the whole tree.
     pub(crate) fn term(&self) -> io::Result<()> {
         self.say(Order::Term)
@@ -114,8 +127,15 @@ pub(crate) fn launch(tree: &Tree<'_>) -> io::Result<Launched> {
     let reports = tokio::net::UnixStream::from_std(ours.try_clone()?)?;
 
     let lease = OsString::from(tree.lease.as_millis().to_string());
+    let limits = serde_json::to_string(&tree.limits)?;
+    let group = cgroup::delegated().ok();
+    let group = group.map(|base| Cgroup::path(base, tree.marker));
     let mut command = Command::new(&tree.guard.program);
-    command.args(&tree.guard.args).arg(lease).args(tree.command);
+    // What `ps` shows; the program's own path may be a link to whatever runs.
+    command.arg0("matins");
+    command.args(&tree.guard.args).arg(lease).arg(limits);
+    command.arg(group.as_deref().unwrap_or_else(|| Path::new("")));
+    command.args(tree.command);
     // The guard's environment and working directory are what the agent inherits.
     command
         .env_clear()
@@ -134,6 +154,7 @@ pub(crate) fn launch(tree: &Tree<'_>) -> io::Result<Launched> {
         let_go: let_go.clone(),
         told,
         marker: tree.marker.to_owned(),
+        group,
     }));
     let control = Control {
         socket: ours,
@@ -154,6 +175,7 @@ struct Watched {
     let_go: CancellationToken,
     told: watch::Sender<Life>,
     marker: String,
+    group: Option<PathBuf>,
 }
 
 /// Passes on what the guard reports until it ends. If it ends without having killed everything, or
@@ -165,6 +187,7 @@ async fn watch_guard(watched: Watched) {
         let_go,
         told,
         marker,
+        group,
     } = watched;
     // Whether the guard says that nothing is left but itself.
     let listening = async {
@@ -194,7 +217,12 @@ async fn watch_guard(watched: Watched) {
     }
     if !clear {
         let swept = marker.clone();
-        let swept = tokio::task::spawn_blocking(move || sweep(&swept)).await;
+        let swept = tokio::task::spawn_blocking(move || {
+            // Whoever got away from the guard is still in the agent's group.
+            let emptied = group.map_or(Ok(()), |group| Cgroup::at(group).remove());
+            sweep(&swept).and_then(|killed| emptied.map(|()| killed))
+        });
+        let swept = swept.await;
         match swept.map_err(io::Error::other).flatten() {
             Ok(killed) => tracing::warn!(%marker, killed, "swept the tree of a dead guard"),
             Err(error) => tracing::error!(%marker, %error, "failed to sweep a dead guard's tree"),
@@ -212,6 +240,10 @@ impl Life {
             Report::Failed(why) => self.failed = Some(why),
             Report::Exited(status) => self.exited = Some(status),
             Report::LeaseOver => self.lease_over = true,
+            Report::Excess(excess) => {
+                self.excess.get_or_insert(excess);
+            }
+            Report::Used(used) => self.used = (self.used.0 + 1, used),
             Report::Clear => self.clear = true,
         }
     }

@@ -22,7 +22,11 @@ use rustix::{
     },
 };
 
+use model::harness::ResourceLimits;
+
 use super::{
+    bounds::Bounds,
+    cgroup::Cgroup,
     kill::stop_and_kill,
     pipes::AgentEnds,
     process::Table,
@@ -44,7 +48,8 @@ const SIGNAL_BASE: i32 = 128;
 
 /// Runs a guard until no process of its tree is left.
 ///
-/// `args` are the lease in milliseconds, the agent's program and its arguments. Standard input is
+/// `args` are the lease in milliseconds, the limits as JSON, the agent's control group or nothing, the
+/// agent's program and its arguments. Standard input is
 /// the control socket; environment and working directory are the agent's. The exit code is the
 /// agent's own; 128 and the number if a signal killed it; 127 if it could not be started; 125 if
 /// the guard failed. (The worker reads exact statuses from the socket; the code is for people.)
@@ -93,6 +98,7 @@ struct Guard<'a> {
     child_ended: UnixStream,
     agent: Pid,
     status: Option<Status>,
+    bounds: Bounds,
 }
 
 /// Whether the tree may go on.
@@ -113,6 +119,10 @@ impl<'a> Guard<'a> {
         let millis = args.next().and_then(|arg| arg.to_str()?.parse().ok());
         let millis =
             millis.ok_or_else(|| bad("the first argument is no number of milliseconds"))?;
+        let limits = args.next().unwrap_or_default();
+        let limits: ResourceLimits = serde_json::from_str(&limits.to_string_lossy())
+            .map_err(|_| bad("the second argument is no limits"))?;
+        let group = args.next().filter(|group| !group.is_empty());
         let program = args.next().ok_or_else(|| bad("no program to guard"))?;
 
         let child_ended = own_signals()?;
@@ -134,7 +144,11 @@ impl<'a> Guard<'a> {
             .stdin(ends.stdin)
             .stdout(ends.stdout)
             .stderr(ends.stderr);
-        let child = command.spawn().map_err(|error| NotGuarding {
+        // Where the group cannot be made after all, the guard looks after the limits itself.
+        let cgroup = group.and_then(|group| Cgroup::make(group.into(), limits).ok());
+        let bounds = Bounds::new(limits, cgroup);
+        let child = bounds.start(|| command.spawn());
+        let child = child.map_err(|error| NotGuarding {
             code: NOT_STARTED,
             reason: error.to_string(),
         })?;
@@ -145,6 +159,7 @@ impl<'a> Guard<'a> {
             child_ended,
             agent: Pid::from_child(&child),
             status: None,
+            bounds,
         })
     }
 
@@ -162,13 +177,22 @@ impl<'a> Guard<'a> {
                 self.kill_tree();
             }
         }
-        say(self.control, &Report::Clear);
-        self.status.unwrap_or(Status::Unknown)
+        let Self {
+            control,
+            status,
+            bounds,
+            ..
+        } = self;
+        // Nothing is left, so the group can go before the worker hears of it.
+        drop(bounds);
+        say(control, &Report::Clear);
+        status.unwrap_or(Status::Unknown)
     }
 
     /// Waits for whatever comes first and tells whether the tree may live on.
     fn wait(&mut self, until: Option<Instant>) -> io::Result<Fate> {
-        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        let first = [until, self.bounds.next_look()].into_iter().flatten().min();
+        let left = first.map(|until| until.saturating_duration_since(Instant::now()));
         let [control, lease, child] = ready(
             [
                 self.control.as_fd(),
@@ -185,6 +209,10 @@ impl<'a> Guard<'a> {
             return Ok(Fate::Die);
         }
         if control && self.listen()? == Fate::Die {
+            return Ok(Fate::Die);
+        }
+        if let Some(excess) = self.bounds.look_when_due() {
+            say(self.control, &Report::Excess(excess));
             return Ok(Fate::Die);
         }
         let over = until.is_some_and(|until| until <= Instant::now());
@@ -210,6 +238,7 @@ impl<'a> Guard<'a> {
             match String::from_utf8_lossy(&line).trim_end().parse() {
                 Ok(Order::Lease(time)) => set_timer(&self.lease, time)?,
                 Ok(Order::Term) => signal_tree(Signal::TERM),
+                Ok(Order::Measure) => say(self.control, &Report::Used(self.bounds.used())),
                 Err(_) => return Ok(Fate::Die),
             }
         }
@@ -220,6 +249,7 @@ impl<'a> Guard<'a> {
     fn kill_tree(&mut self) {
         let mut pause = KILL_PAUSE;
         loop {
+            self.bounds.kill();
             // What fails (no descriptor left, a process of another user) is tried again.
             stop_and_kill(|| Ok(Table::read()?.descendants([getpid()]))).ok();
             if self.reap() {
@@ -239,6 +269,10 @@ impl<'a> Guard<'a> {
                 Ok(Some((pid, status))) if pid == self.agent && self.status.is_none() => {
                     let status = read_status(status);
                     self.status = Some(status);
+                    // The kernel may have killed it before anybody looked.
+                    if let Some(excess) = self.bounds.excess() {
+                        say(self.control, &Report::Excess(excess));
+                    }
                     say(self.control, &Report::Exited(status));
                 }
                 Ok(Some(_)) | Err(Errno::INTR) => {}

@@ -3,9 +3,12 @@
 use std::{
     collections::{HashMap, HashSet},
     fs, io,
+    time::Duration,
 };
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+use crate::exit::Used;
 
 /// One process, told apart from a later one of the same id by the time of its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -20,6 +23,10 @@ struct Row {
     process: Process,
     parent: i32,
     zombie: bool,
+    threads: u64,
+    /// Its own and that of the children it has waited for, in clock ticks.
+    ticks: u64,
+    resident_pages: u64,
 }
 
 impl Row {
@@ -29,11 +36,19 @@ impl Row {
         let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
         let state = fields.next()?;
         let parent = fields.next()?.parse().ok()?;
-        let started = fields.nth(17)?.parse().ok()?;
+        // From field 5 of proc(5) on.
+        let rest: Vec<u64> = fields.map(|field| field.parse().unwrap_or(0)).collect();
+        let field = |number: usize| rest.get(number - 5).copied();
         Some(Self {
-            process: Process { pid, started },
+            process: Process {
+                pid,
+                started: field(22)?,
+            },
             parent,
             zombie: matches!(state, "Z" | "X"),
+            threads: field(20)?,
+            ticks: (14..=17).filter_map(field).sum(),
+            resident_pages: field(24)?,
         })
     }
 }
@@ -63,6 +78,16 @@ impl Process {
         fs::read(format!("/proc/{}/environ", self.pid.as_raw_nonzero()))
             .is_ok_and(|environ| environ.split(|byte| *byte == 0).any(|v| v == assignment))
     }
+}
+
+/// A process's share of the memory that it has in use: what it shares with others is divided by their
+/// number. `None` where the kernel does not tell, or the process is gone.
+fn proportional_bytes(pid: Pid) -> Option<u64> {
+    let path = format!("/proc/{}/smaps_rollup", pid.as_raw_nonzero());
+    let rollup = fs::read_to_string(path).ok()?;
+    let line = rollup.lines().find_map(|line| line.strip_prefix("Pss:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kilobytes * 1024)
 }
 
 /// The live processes at about one instant; zombies are left out, for nothing can stop or kill them.
@@ -106,6 +131,29 @@ impl Table {
             }
         }
         found
+    }
+
+    /// What all descendants of `root` use. Memory that they share counts for each of them, so the sum
+    /// is never too low; where it is above `closer`, their exact shares are asked for, which is dear.
+    pub(super) fn used_below(&self, root: Pid, closer: u64) -> Used {
+        let below: HashSet<Process> = self.descendants([root]).into_iter().collect();
+        let rows = || self.0.iter().filter(|row| below.contains(&row.process));
+        let page = rustix::param::page_size() as u64;
+        let resident = |row: &Row| row.resident_pages * page;
+        let mut memory = rows().map(resident).sum();
+        if memory > closer {
+            memory = rows()
+                .map(|row| proportional_bytes(row.process.pid).unwrap_or_else(|| resident(row)))
+                .sum();
+        }
+        let own = self.0.iter().find(|row| row.process.pid == root);
+        // What was orphaned and has ended, its new parent, the guard, has waited for.
+        let ticks: u64 = rows().chain(own).map(|row| row.ticks).sum();
+        Used {
+            memory,
+            processes: rows().map(|row| row.threads).sum(),
+            cpu: Duration::from_millis(ticks * 1000 / rustix::param::clock_ticks_per_second()),
+        }
     }
 
     /// All live processes with `assignment` in their environment, and all their descendants, whose

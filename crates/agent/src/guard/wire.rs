@@ -2,7 +2,7 @@
 
 use std::{fmt, io, str::FromStr, time::Duration};
 
-use crate::exit::Status;
+use crate::exit::{Excess, Status, Used};
 
 /// What the worker tells the guard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,6 +11,8 @@ pub(super) enum Order {
     Lease(Duration),
     /// Send SIGTERM to the whole tree.
     Term,
+    /// Tell what the tree uses.
+    Measure,
 }
 
 /// What the guard tells the worker.
@@ -22,6 +24,10 @@ pub(super) enum Report {
     Exited(Status),
     /// The lease ran out; the tree is being killed.
     LeaseOver,
+    /// The tree used too much; it is being killed.
+    Excess(Excess),
+    /// What the tree uses.
+    Used(Used),
     /// No process of the tree is left.
     Clear,
 }
@@ -38,6 +44,7 @@ impl fmt::Display for Order {
         match self {
             Self::Lease(time) => writeln!(f, "lease {}", time.as_millis()),
             Self::Term => writeln!(f, "term"),
+            Self::Measure => writeln!(f, "measure"),
         }
     }
 }
@@ -46,8 +53,10 @@ impl FromStr for Order {
     type Err = io::Error;
 
     fn from_str(line: &str) -> io::Result<Self> {
-        if line == "term" {
-            return Ok(Self::Term);
+        match line {
+            "term" => return Ok(Self::Term),
+            "measure" => return Ok(Self::Measure),
+            _ => {}
         }
         line.strip_prefix("lease ")
             .and_then(|millis| millis.parse().ok())
@@ -64,6 +73,11 @@ impl fmt::Display for Report {
             Self::Exited(Status::Code(code)) => writeln!(f, "exited code {code}"),
             Self::Exited(Status::Unknown) => writeln!(f, "exited unknown"),
             Self::LeaseOver => writeln!(f, "lease over"),
+            Self::Excess(excess) => writeln!(f, "excess {}", excess.word()),
+            Self::Used(used) => {
+                let (memory, processes) = (used.memory, used.processes);
+                writeln!(f, "used {memory} {processes} {}", used.cpu.as_millis())
+            }
             Self::Clear => writeln!(f, "clear"),
         }
     }
@@ -83,6 +97,21 @@ impl FromStr for Report {
         if let Some(why) = line.strip_prefix("failed ") {
             return Ok(Self::Failed(why.to_owned()));
         }
+        if let Some(word) = line.strip_prefix("excess ") {
+            let excess = Excess::ALL.into_iter().find(|excess| excess.word() == word);
+            return excess.map(Self::Excess).ok_or_else(|| unknown(line));
+        }
+        if let Some(numbers) = line.strip_prefix("used ") {
+            let mut numbers = numbers.split(' ').map(str::parse);
+            return match (numbers.next(), numbers.next(), numbers.next()) {
+                (Some(Ok(memory)), Some(Ok(processes)), Some(Ok(millis))) => Ok(Self::Used(Used {
+                    memory,
+                    processes,
+                    cpu: Duration::from_millis(millis),
+                })),
+                _ => Err(unknown(line)),
+            };
+        }
         match line {
             "exited unknown" => Ok(Self::Exited(Status::Unknown)),
             "lease over" => Ok(Self::LeaseOver),
@@ -98,7 +127,12 @@ mod tests {
 
     #[test]
     fn what_is_said_is_understood() {
-        for order in [Order::Lease(Duration::from_millis(1500)), Order::Term] {
+        let orders = [
+            Order::Lease(Duration::from_millis(1500)),
+            Order::Term,
+            Order::Measure,
+        ];
+        for order in orders {
             let line = order.to_string();
             assert_eq!(line.trim_end().parse::<Order>().unwrap(), order);
         }
@@ -108,6 +142,14 @@ mod tests {
             Report::Exited(Status::Signal(9)),
             Report::Exited(Status::Unknown),
             Report::LeaseOver,
+            Report::Excess(Excess::Memory),
+            Report::Excess(Excess::Processes),
+            Report::Excess(Excess::Cpu),
+            Report::Used(Used {
+                memory: 1 << 40,
+                processes: 3,
+                cpu: Duration::from_millis(1),
+            }),
             Report::Clear,
         ] {
             let line = report.to_string();
@@ -118,6 +160,8 @@ mod tests {
     #[test]
     fn what_nobody_says_is_refused() {
         assert!("lease soon".parse::<Order>().is_err());
-        assert!("exited code x".parse::<Report>().is_err());
+        for line in ["exited code x", "excess luck", "used 1 2", "used 1 2 x"] {
+            assert!(line.parse::<Report>().is_err(), "{line}");
+        }
     }
 }

@@ -6,7 +6,7 @@ use agent_client_protocol::v1::schema::{
     SessionConfigSelectOptions, SessionUpdate, ToolCallContent,
 };
 use model::{AcpSessionId, outcome::StopReason};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::CallError;
@@ -29,7 +29,7 @@ pub(crate) fn update(params: Value, session: &AcpSessionId) -> Option<Update> {
     if about.is_some_and(|about| about != session.as_str()) {
         return None;
     }
-    let known = serde_json::from_value::<schema::SessionNotification>(params.clone());
+    let known = schema::SessionNotification::deserialize(&params);
     let understood = known.ok().and_then(|known| read_update(known.update));
     Some(understood.unwrap_or(Update::Other(params)))
 }
@@ -115,14 +115,19 @@ pub(super) fn offers(response: schema::InitializeResponse) -> Offers {
     let can = response.agent_capabilities;
     let prompt = can.prompt_capabilities;
     let methods = response.auth_methods.into_iter().filter_map(|method| {
-        let (id, name, terminal) = match method {
-            schema::AuthMethod::Agent(method) => (method.id, method.name, false),
-            schema::AuthMethod::Terminal(method) => (method.id, method.name, true),
+        let (id, name, description, terminal) = match method {
+            schema::AuthMethod::Agent(method) => {
+                (method.id, method.name, method.description, false)
+            }
+            schema::AuthMethod::Terminal(method) => {
+                (method.id, method.name, method.description, true)
+            }
             _ => return None,
         };
         Some(AuthMethod {
             id: id.0.as_ref().to_owned(),
             name,
+            description: description.unwrap_or_default(),
             terminal,
         })
     });
@@ -140,6 +145,8 @@ pub(super) fn offers(response: schema::InitializeResponse) -> Offers {
         images: prompt.image,
         audio: prompt.audio,
         embedded_context: prompt.embedded_context,
+        mcp_http: can.mcp_capabilities.http,
+        mcp_sse: can.mcp_capabilities.sse,
         auth_methods: methods.collect(),
     }
 }
@@ -241,7 +248,7 @@ pub(super) fn stop_reason(reason: schema::StopReason) -> Result<StopReason, Call
 }
 
 /// Kind and title are empty where the request names none; see [`crate::router`].
-pub(super) fn permission(request: schema::RequestPermissionRequest) -> PermissionRequest {
+pub(crate) fn permission(request: schema::RequestPermissionRequest) -> PermissionRequest {
     let fields = request.tool_call.fields;
     let options = request.options.into_iter().map(|option| PermissionOption {
         id: option.option_id.0.as_ref().to_owned(),
@@ -273,5 +280,23 @@ pub(super) fn outcome(option: Option<&str>) -> schema::RequestPermissionOutcome 
             schema::RequestPermissionOutcome::Selected(selected)
         }
         None => schema::RequestPermissionOutcome::Cancelled,
+    }
+}
+
+/// Converts a result as the answer to every request that has one of its own.
+#[cfg(fuzzing)]
+pub(crate) fn answers(result: &Value) {
+    if let Ok(answer) = schema::InitializeResponse::deserialize(result) {
+        offers(answer);
+    }
+    if let Ok(made) = schema::NewSessionResponse::deserialize(result) {
+        let id = AcpSessionId::new(made.session_id.0.as_ref());
+        opened(id, made.modes, made.config_options);
+    }
+    if let Ok(loaded) = schema::LoadSessionResponse::deserialize(result) {
+        opened(AcpSessionId::new("s"), loaded.modes, loaded.config_options);
+    }
+    if let Ok(answered) = schema::PromptResponse::deserialize(result) {
+        stop_reason(answered.stop_reason).ok();
     }
 }

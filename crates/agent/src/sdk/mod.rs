@@ -27,7 +27,9 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{McpServer, Offers, Opened, output::is_answer, router::Router};
+use crate::{
+    McpServer, Offers, Opened, limits::ERROR_TEXT_BYTES, output::is_answer, router::Router,
+};
 
 /// Why a request has no result.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,7 +51,7 @@ pub(crate) struct AgentError {
 }
 
 /// The protocol's version that is offered and must come back.
-pub(crate) const VERSION: u64 = 1;
+pub const VERSION: u64 = 1;
 
 /// What the agent answered to `initialize`.
 pub(crate) enum Initialized {
@@ -157,7 +159,9 @@ impl Connection {
     ) -> Result<Opened, CallError> {
         let request = schema::ResumeSessionRequest::new(session(id), cwd)
             .mcp_servers(convert::servers(servers));
-        let resumed: schema::ResumeSessionResponse = read(self.call(request).await?)?;
+        let answer = self.call(request).await?;
+        check_session(&answer, id)?;
+        let resumed: schema::ResumeSessionResponse = read(answer)?;
         Ok(convert::opened(
             id.clone(),
             resumed.modes,
@@ -173,7 +177,9 @@ impl Connection {
     ) -> Result<Opened, CallError> {
         let request = schema::LoadSessionRequest::new(session(id), cwd)
             .mcp_servers(convert::servers(servers));
-        let loaded: schema::LoadSessionResponse = read(self.call(request).await?)?;
+        let answer = self.call(request).await?;
+        check_session(&answer, id)?;
+        let loaded: schema::LoadSessionResponse = read(answer)?;
         Ok(convert::opened(
             id.clone(),
             loaded.modes,
@@ -195,6 +201,12 @@ impl Connection {
 
     pub(crate) async fn close_session(&self, id: &AcpSessionId) -> Result<(), CallError> {
         self.call(schema::CloseSessionRequest::new(session(id)))
+            .await
+            .map(drop)
+    }
+
+    pub(crate) async fn delete_session(&self, id: &AcpSessionId) -> Result<(), CallError> {
+        self.call(schema::DeleteSessionRequest::new(session(id)))
             .await
             .map(drop)
     }
@@ -254,8 +266,27 @@ fn session(id: &AcpSessionId) -> schema::SessionId {
     schema::SessionId::from(id.as_str().to_owned())
 }
 
+/// Refuses the answer to a restore that names another session. The protocol has no such field, and an
+/// agent that fills it in with another id has made a session without the memory that was asked for.
+fn check_session(answer: &Value, id: &AcpSessionId) -> Result<(), CallError> {
+    match answer.get("sessionId") {
+        Some(other) if other.as_str() != Some(id.as_str()) => {
+            let other = cut(other.to_string());
+            let wrong = format!("it restored the session {other} instead of {id}");
+            Err(CallError::Malformed(wrong))
+        }
+        _ => Ok(()),
+    }
+}
+
 fn read<T: DeserializeOwned>(answer: Value) -> Result<T, CallError> {
-    serde_json::from_value(answer).map_err(|error| CallError::Malformed(error.to_string()))
+    serde_json::from_value(answer).map_err(|error| CallError::Malformed(cut(error.to_string())))
+}
+
+/// An agent's words in an error, as long as anybody reads them.
+fn cut(mut text: String) -> String {
+    text.truncate(text.floor_char_boundary(ERROR_TEXT_BYTES));
+    text
 }
 
 fn failed(error: agent_client_protocol::Error) -> CallError {
@@ -264,8 +295,15 @@ fn failed(error: agent_client_protocol::Error) -> CallError {
     }
     CallError::Answered(AgentError {
         code: error.code.into(),
-        message: error.message,
-        data: error.data,
+        message: cut(match error.data.as_ref().and_then(Value::as_str) {
+            // Where the message is no more than "Internal error".
+            Some(more) if !more.is_empty() => format!("{}: {more}", error.message),
+            _ => error.message,
+        }),
+        // What is long is no explanation.
+        data: error
+            .data
+            .filter(|data| data.to_string().len() <= ERROR_TEXT_BYTES),
     })
 }
 

@@ -2,14 +2,17 @@
 
 use std::{
     process::{Child, Command, Stdio},
+    sync::Arc,
     time::Duration,
 };
 
-use agent::{How, PromptError, Status, guard::sweep};
+use agent::{Agent, Decision, Excess, How, PromptError, Status, guard::sweep};
 use rustix::process::{Pid, Signal, kill_process};
 use testkit::scripted::{Script, Step, program};
 
-use crate::support::{LONG, World, eventually, file_made, is_alive, pid_of, say, within};
+use crate::support::{
+    Always, LONG, World, eventually, file_made, is_alive, pid_of, say, start, within,
+};
 
 /// A worker in a process of its own, with an agent that is ready.
 async fn worker(world: &World, script: &Script, lease: Duration) -> Child {
@@ -61,7 +64,7 @@ async fn a_lease_that_is_over_is_told_as_the_reason() {
     let world = World::new();
     let script = world.script().prompt([Step::Stall]);
     let (agent, _) = world.open(&script).await;
-    agent.renew_lease(Duration::ZERO).unwrap();
+    agent.lease().renew(Duration::ZERO).unwrap();
     let error = within(say(&agent, "go")).await.0.unwrap_err();
     let PromptError::AgentExited(ended) = error else {
         panic!("{error:?}")
@@ -76,11 +79,11 @@ async fn a_lease_that_is_over_is_told_as_the_reason() {
 async fn a_lease_that_is_renewed_in_time_keeps_the_agent() {
     let (world, other) = (World::new(), World::new());
     let (agent, _) = world.open(&world.script()).await;
-    agent.renew_lease(Duration::from_millis(100)).unwrap();
-    agent.renew_lease(LONG * 10).unwrap();
+    agent.lease().renew(Duration::from_millis(100)).unwrap();
+    agent.lease().renew(LONG * 10).unwrap();
     // The death of this one shows that the time of the first lease has passed.
     let witness = other.start(&other.script()).await;
-    witness.renew_lease(Duration::from_millis(200)).unwrap();
+    witness.lease().renew(Duration::from_millis(200)).unwrap();
     other.wait_until_nothing_is_alive().await;
     say(&agent, "go").await.0.unwrap();
     assert!(!world.end(agent).await.lease_over);
@@ -105,7 +108,7 @@ async fn a_guard_that_is_killed_is_replaced_by_a_sweep() {
         panic!("it was killed")
     };
     assert_eq!(ended.status, Status::Unknown);
-    assert!(agent.renew_lease(LONG).is_err());
+    assert!(agent.lease().renew(LONG).is_err());
     world.end(agent).await;
 }
 
@@ -182,4 +185,73 @@ async fn a_sweep_kills_what_carries_the_marker_and_what_that_started() {
     assert_eq!(sweep(&world.marker()).unwrap(), 0);
     spared.kill().unwrap();
     spared.wait().unwrap();
+}
+
+#[tokio::test]
+async fn a_lease_is_renewed_while_an_agent_starts() {
+    let world = World::new();
+    let goes_on = world.path("goes on");
+    let mut script = world.script();
+    script.before_initialize = vec![
+        Step::Touch(world.path("starting")),
+        Step::WaitFor(goes_on.clone()),
+    ];
+    let mut launch = world.launch(&script);
+    launch.lease = LONG;
+    let starting = Agent::launch(launch, Arc::new(Always(Decision::Deny)));
+    let starting = starting.await.unwrap();
+    let lease = starting.lease();
+    let looked_after = async {
+        file_made(&world.path("starting")).await;
+        // Without the second word the guard would end it now.
+        lease.renew(Duration::from_millis(300)).unwrap();
+        lease.renew(LONG * 10).unwrap();
+        tokio::time::sleep(Duration::from_millis(600)).await;
+        std::fs::write(&goes_on, "").unwrap();
+    };
+    let (ready, ()) = within(async { tokio::join!(starting.ready(), looked_after) }).await;
+    world.end(ready.unwrap()).await;
+    assert!(lease.renew(LONG).is_err(), "its agent is gone");
+}
+
+#[tokio::test]
+async fn a_guard_tells_what_its_tree_uses() {
+    let world = World::new();
+    let script = world.script().prompt([Step::Eat(64 << 20)]);
+    let (agent, _) = world.open(&script).await;
+    let before = agent.used().await.unwrap();
+    assert!((1..=8).contains(&before.processes), "{before:?}");
+    say(&agent, "go").await.0.unwrap();
+    let after = agent.used().await.unwrap();
+    let more = after.memory - before.memory;
+    assert!((60 << 20..80 << 20).contains(&more), "{before:?} {after:?}");
+    world.end(agent).await;
+}
+
+#[tokio::test]
+async fn an_agent_beyond_its_limit_is_killed_with_all_it_started() {
+    let world = World::new();
+    let mut launch = world.launch(&world.script().prompt([Step::ForkBomb]));
+    launch.resources.processes = Some(30);
+    let agent = start(launch).await.unwrap();
+    agent.new_session(world.cwd(), &[]).await.unwrap();
+    let error = within(say(&agent, "go")).await.0.unwrap_err();
+    let PromptError::AgentExited(ended) = error else {
+        panic!("{error:?}")
+    };
+    assert_eq!(ended.excess, Some(Excess::Processes));
+    let exit = world.end(agent).await;
+    assert_eq!(exit.excess, Some(Excess::Processes));
+}
+
+#[test]
+fn who_holds_the_limits_here_is_known() {
+    // Says it where somebody looks: on a machine without a delegated group only guards hold them.
+    match agent::guard::limits_held_by_kernel() {
+        Ok(base) => assert!(base.join("cgroup.subtree_control").exists()),
+        Err(reason) => {
+            println!("no control groups here, so the kernel's limits are not tried: {reason}");
+            assert!(!reason.is_empty());
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! Agents that break the rules of the wire.
 
-use agent::{Limits, PromptError, Update};
+use agent::{Limits, PromptError, StartError, Unreadable, Update};
 use model::outcome::StopReason;
 use testkit::scripted::{Crash, Step};
 use tokio::sync::mpsc;
@@ -21,7 +21,7 @@ async fn lines_that_are_no_messages_are_dropped_counted_and_kept_to_explain() {
     ]);
     let (agent, _) = world.open(&script).await;
     let (end, told) = say(&agent, "go").await;
-    assert_eq!(end.unwrap().stop_reason, StopReason::EndTurn);
+    assert_eq!(end.unwrap(), StopReason::EndTurn);
     assert_eq!(told, [Update::Text("still here".into())]);
     let exit = world.end(agent).await;
     assert_eq!(exit.dropped_lines, 5);
@@ -74,11 +74,38 @@ async fn a_line_that_is_too_long_is_an_error_of_its_own_and_the_agent_still_ends
     let (end, told) = within(say(&agent, "go")).await;
     assert_eq!(
         end.unwrap_err(),
-        PromptError::LineTooLong { limit: 100_000 }
+        PromptError::Unreadable(Unreadable::LineTooLong { limit: 100_000 })
     );
     assert_eq!(told, []);
     let exit = world.end(agent).await;
     assert_eq!(exit.how, agent::How::Exit);
+}
+
+#[tokio::test]
+async fn too_long_a_line_before_the_first_answer_is_told_as_that() {
+    let world = World::new();
+    let mut script = world.script();
+    script.before_initialize = vec![Step::Raw(vec![b'x'; 3000])];
+    let mut launch = world.launch(&script);
+    launch.limits.line_bytes = 2000;
+    let error = start(launch).await.err().unwrap();
+    let StartError::Unreadable(Unreadable::LineTooLong { limit: 2000 }) = error else {
+        panic!("{error:?}")
+    };
+    world.wait_until_nothing_is_alive().await;
+}
+
+#[tokio::test]
+async fn as_many_values_as_may_be_are_read_and_more_are_not() {
+    for (values, read) in [(200_000, true), (300_000, false)] {
+        let world = World::new();
+        let script = world.script().prompt([Step::ManyValues(values)]);
+        let (agent, _) = world.open(&script).await;
+        let (end, told) = say(&agent, "go").await;
+        assert_eq!(end.is_ok(), read, "{end:?}");
+        assert_eq!(told.len(), usize::from(read));
+        world.end(agent).await;
+    }
 }
 
 #[tokio::test]

@@ -10,9 +10,10 @@ use std::{
 
 use agent::{
     Agent, Decision, Exit, Grace, GuardProgram, Launch, Limits, Opened, PermissionRequest,
-    Permissions, PromptEnd, PromptError, StartError, Update, guard::MARKER_VARIABLE,
+    Permissions, PromptError, StartError, Update, guard::MARKER_VARIABLE,
 };
 use futures::future::{BoxFuture, ready};
+use model::{harness::ResourceLimits, outcome::StopReason};
 use tempfile::TempDir;
 use testkit::scripted::{Event, Ledger, Script, program};
 use tokio::sync::mpsc;
@@ -66,6 +67,7 @@ impl World {
                 ..Limits::default()
             },
             lease: LONG * 10,
+            resources: ResourceLimits::default(),
             authenticate: None,
         }
     }
@@ -139,7 +141,7 @@ pub(crate) async fn start(launch: Launch) -> Result<Agent, StartError> {
 pub(crate) async fn say(
     agent: &Agent,
     text: &str,
-) -> (Result<PromptEnd, PromptError>, Vec<Update>) {
+) -> (Result<StopReason, PromptError>, Vec<Update>) {
     let (updates, received) = mpsc::channel(8);
     let (end, told) = tokio::join!(agent.prompt(text, updates), gather(received));
     (end, told)

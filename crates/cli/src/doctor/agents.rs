@@ -7,7 +7,7 @@ use std::{
 
 use model::harness::Harness;
 use rustix::fs::{Access, access};
-use service::{Probe, install_hint};
+use service::{Depth, Probe, install_hint};
 
 use super::{Finding, There, standing::Standing};
 use crate::{
@@ -69,19 +69,13 @@ fn find(name: &str, path: &std::ffi::OsStr) -> Option<PathBuf> {
 }
 
 async fn started(harness: &Harness, folder: &There) -> Finding {
-    let guard = match guard_program() {
-        Ok(guard) => guard,
-        Err(failure) => {
-            return Finding::problem(check(harness), failure.told(), "install Matins again");
-        }
-    };
     let probe = AgentProbe {
-        guard,
+        guard: guard_program(),
         environment: environment::for_agents(),
         cwd: folder.path().to_owned(),
         entropy: Arc::new(OsEntropy),
     };
-    match probe.probe(&harness.config).await {
+    match probe.probe(&harness.config, Depth::Offers).await {
         Ok(probed) => {
             let name = probed
                 .offers

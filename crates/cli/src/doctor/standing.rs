@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, path::Path, sync::Arc, time::Duration};
 
 use config::Config;
 use model::{
-    Clock, HarnessId, WorkerId, automation::AutomationState, entity::Automation, harness::Harness,
+    Clock, HarnessId, automation::AutomationState, entity::Automation, harness::Harness,
 };
 use store::{RunFilter, Scope, Store, Unreadable};
 
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     output::{clean, excerpt},
-    system::{OsEntropy, hostname},
+    system::OsEntropy,
 };
 
 /// How far the newest run may lie after the present: clocks of several machines differ a little.
@@ -188,13 +188,13 @@ async fn workers(
         "look at the server's log: it should have taken up what they have left"
     };
     let mut taken = 0;
-    if let Some(Some(own)) = folder.map(|it| it.instance_that_is_there().ok().flatten()) {
-        let here = WorkerId::generate(&hostname(), std::process::id(), &OsEntropy);
+    let instance = |it: &There| it.instance_that_is_there().ok().flatten();
+    if let Some((own, there)) = folder.and_then(|it| Some((instance(it)?, it))) {
         let runs = store.executing_on(own).await?;
         taken = runs.len();
         let lost: Vec<_> = runs
             .iter()
-            .filter(|(_, worker)| daemon::is_gone(worker, &here))
+            .filter(|(_, worker)| daemon::has_let_go(&there.workers(), worker))
             .map(|(run, _)| run.to_string())
             .collect();
         if !lost.is_empty() {

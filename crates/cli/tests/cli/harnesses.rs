@@ -1,8 +1,64 @@
 //! `matins harness`.
 
 use serde_json::json;
+use testkit::scripted::{Event, Ledger, OnRestore, Script};
 
 use crate::world::World;
+
+/// Adds a harness whose agent plays a script.
+fn scripted(world: &World, script: &Script, more: &[&str]) {
+    let command = script.command().unwrap();
+    let command = command.iter().map(String::as_str);
+    let add = ["harness", "add", "scripted"].into_iter();
+    let args: Vec<_> = add
+        .chain(more.iter().copied())
+        .chain(["--"])
+        .chain(command)
+        .collect();
+    world.run(&args).done();
+}
+
+#[test]
+fn a_check_says_which_sign_in_is_needed_and_fails() {
+    let world = World::new();
+    let mut script = Script::new(world.path().join("agent"));
+    script.sign_in = Some("browser".into());
+    scripted(&world, &script, &[]);
+    let failed = world.run(&["harness", "check", "scripted"]);
+    assert_eq!(failed.code, 1, "{failed:#?}");
+    let page = &failed.stdout;
+    assert!(page.contains("needed before it makes a session"), "{page}");
+    assert!(page.contains("--authenticate browser"), "{page}");
+
+    scripted(&world, &script, &["--authenticate", "browser"]);
+    let page = world.run(&["harness", "check", "scripted"]).done();
+    assert!(page.contains("done by browser"), "{page}");
+}
+
+#[test]
+fn a_check_tries_a_restore_only_where_it_is_asked_to() {
+    let world = World::new();
+    let mut script = Script::new(world.path().join("agent"));
+    script.modes = vec!["ask".into(), "code".into()];
+    scripted(&world, &script, &[]);
+    let checked = world.json(&["harness", "check", "scripted"]);
+    assert_eq!(checked["session"]["modes"], json!(["ask", "code"]));
+    assert_eq!(checked["restore"], json!(null));
+    let ledger = || Ledger::read(&script.ledger()).unwrap();
+    assert!(ledger().prompts().is_empty(), "a look costs nothing");
+
+    let checked = world.json(&["harness", "check", "scripted", "--restore"]);
+    assert_eq!(checked["restore"]["outcome"], "restored", "{checked:#}");
+    assert_eq!(ledger().prompts().len(), 1);
+    let resumed = |event: &Event| matches!(event, Event::Resume(..));
+    assert!(ledger().events().any(resumed));
+
+    script.on_restore = OnRestore::AnotherSession;
+    script.command().unwrap();
+    let failed = world.run(&["harness", "check", "scripted", "--restore"]);
+    assert_eq!(failed.code, 1, "{failed:#?}");
+    assert!(failed.stdout.contains("scripted-other"), "{failed:#?}");
+}
 
 #[test]
 fn the_demonstration_agent_is_there_from_the_start_and_can_be_checked() {
@@ -15,6 +71,28 @@ fn the_demonstration_agent_is_there_from_the_start_and_can_be_checked() {
     assert_eq!(checked["can_restore"], true);
     assert_eq!(checked["offers"]["name"], "matins-demo-agent");
     assert_eq!(checked["sign_in"], json!([]));
+    assert_eq!(checked["protocol_version"], 1);
+    assert_eq!(checked["session"]["outcome"], "opened");
+    assert!(checked["start_ms"].is_number());
+    assert!(checked["memory_bytes"].as_u64().unwrap() > 1 << 20);
+    let by = checked["limits_held_by"]["by"].as_str().unwrap();
+    assert!(["kernel", "guard"].contains(&by), "{by}");
+    let page = world.run(&["harness", "check", "demo"]).done();
+    for says in [
+        "protocol version 1",
+        "can be restored by resume",
+        "MCP servers by stdio",
+        "4096 processes and threads; held by",
+    ] {
+        assert!(page.contains(says), "{page}");
+    }
+    // The folder of the look is gone.
+    let left = std::fs::read_dir(world.data()).unwrap().flatten();
+    let left: Vec<_> = left
+        .map(|entry| entry.file_name().into_string().unwrap())
+        .filter(|name| name.starts_with("probe-"))
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
     assert!(checked["took_ms"].is_number());
     let list = world.run(&["harness", "list"]).done();
     assert!(list.contains("by resume"), "{list}");
@@ -43,6 +121,22 @@ fn any_command_line_is_a_harness() {
         "code",
         "--set",
         "model=fast",
+        "--restore-after",
+        "60",
+        "--start-limit",
+        "90",
+        "--restore-limit",
+        "30",
+        "--memory-limit",
+        "2G",
+        "--processes-limit",
+        "none",
+        "--cpu-seconds",
+        "600",
+        "--open-files",
+        "1024",
+        "--file-size",
+        "512M",
         "--json",
         "--",
         "my-agent",
@@ -70,8 +164,16 @@ fn any_command_line_is_a_harness() {
             ],
             "mode": "code",
             "settings": { "model": "fast" },
-            "start_seconds": 60,
-            "restore_seconds": 120,
+            "restore_after_seconds": 60,
+            "start_seconds": 90,
+            "restore_seconds": 30,
+            "limits": {
+                "memory_bytes": 2_147_483_648_u64,
+                "processes": null,
+                "cpu_seconds": 600,
+                "open_files": 1024,
+                "file_bytes": 536_870_912,
+            },
         })
     );
 }

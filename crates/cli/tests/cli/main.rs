@@ -10,6 +10,7 @@ mod demo;
 mod doctor;
 mod edits;
 mod harnesses;
+mod hostile;
 mod runs;
 mod serving;
 mod sessions;

@@ -163,3 +163,32 @@ fn a_schedule_fires_while_it_is_served() {
         runs.as_array().unwrap().len() >= 2
     });
 }
+
+#[test]
+fn whoever_follows_is_told_when_nobody_serves_any_more() {
+    let world = World::new().with("MATINS_WORKERS", "1");
+    fast_and_slow(&world);
+    let server = world.serve();
+    world.run(&["automation", "fire", "slow", "--queue"]).done();
+    let runs = |world: &World| world.json(&["run", "list"]);
+    world.wait_for("the turn begins", |world| {
+        runs(world)[0]["status"] == "running"
+    });
+    // The one worker is taken, so these words wait for it.
+    let say = ["session", "say", "--new", "--harness", "demo", "Hello"];
+    let said = world.start(&say);
+    world.wait_for("the words wait", |world| {
+        runs(world).as_array().unwrap().len() == 2
+    });
+    server.signal(Signal::KILL);
+    server.end();
+    let ended = said.end();
+    assert_eq!(ended.code, 0, "{ended:#?}");
+    let notice = "Whoever served this data folder has stopped.";
+    assert!(ended.stderr.contains(notice), "{ended:#?}");
+    assert!(
+        ended.stdout.contains("nobody serves this data folder"),
+        "{ended:#?}"
+    );
+    assert_eq!(runs(&world)[0]["status"], "queued");
+}

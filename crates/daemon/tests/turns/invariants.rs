@@ -57,7 +57,7 @@ async fn the_logs_have_no_gap(world: &World) {
         .unwrap();
     for session in sessions {
         let events = store
-            .events(Scope::System, session.id, 0, 10_000)
+            .events(Scope::System, session.id, 0, 100_000)
             .await
             .unwrap();
         let numbers: Vec<i64> = events.iter().map(|event| event.seq).collect();

@@ -7,6 +7,7 @@
 mod cancels;
 mod failures;
 mod fences;
+mod hostile;
 mod invariants;
 mod limits;
 mod loops;
@@ -14,6 +15,7 @@ mod outcomes;
 mod permissions;
 mod records;
 mod remembers;
+mod resources;
 mod restores;
 mod retention;
 mod stops;
@@ -64,6 +66,22 @@ scenarios! {
         the_attempt_after_a_stalled_one_begins_when_nothing_of_it_is_left,
         the_agent_of_a_deleted_session_is_killed_at_its_next_heartbeat,
     ]
+    hostile: [
+        a_line_of_100_megabytes_fails_the_turn,
+        a_message_of_too_many_values_fails_the_turn,
+        lines_that_are_no_messages_do_not_end_a_turn,
+        half_a_message_and_an_exit_fail_the_turn,
+        an_agent_that_exits_is_told_apart_by_when_it_did,
+        what_an_agent_may_not_ask_for_is_refused_and_the_turn_goes_on,
+        a_restore_that_answers_wrongly_fails_with_what_was_wrong,
+        what_a_load_replays_after_its_answer_is_not_taken_for_an_answer,
+        an_agent_that_talks_on_after_its_answer_is_not_listened_to_for_ever,
+        an_agent_that_never_stops_to_talk_is_stopped_in_time,
+        of_more_than_ten_thousand_tool_calls_ten_thousand_are_kept,
+        of_tool_calls_without_end_in_size_only_the_first_keep_their_output,
+        standard_error_without_end_is_taken_and_its_end_kept,
+        a_good_agent_beside_bad_ones_is_not_held_up,
+    ]
     limits: [
         a_silent_agent_that_obeys_is_stopped_and_keeps_its_memory,
         a_silent_agent_that_ignores_everything_is_killed,
@@ -79,6 +97,13 @@ scenarios! {
         a_turn_goes_on_when_the_clock_is_set,
         after_eight_hours_of_sleep_the_latest_instant_is_made_up_for,
         after_eight_hours_of_sleep_every_instant_is_made_up_for_in_order,
+    ]
+    resources: [
+        a_fork_bomb_dies_of_its_limit,
+        an_agent_that_takes_too_much_memory_dies_of_its_limit,
+        an_agent_that_computes_too_long_dies_of_its_limit,
+        each_process_is_held_to_its_files_and_leaves_no_core,
+        no_secret_of_the_servers_environment_reaches_agent_or_guard,
     ]
     stops: [
         a_turn_that_ends_in_time_is_waited_for,

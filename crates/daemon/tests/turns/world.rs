@@ -11,7 +11,7 @@ use std::{
 };
 
 use agent::{Grace, GuardProgram};
-use daemon::{Daemon, Host, Settings};
+use daemon::{Daemon, Host, Settings, SignOfLife};
 use model::{
     AutomationId, Clock, Entropy, HarnessId, InstanceId, RunId, SessionId, TenantId, Timestamp,
     WorkerId,
@@ -108,12 +108,15 @@ impl World {
             },
         };
         let worker = WorkerId::generate("test", std::process::id(), &*entropy);
+        let workers = home.path().join("workers");
+        let sign_of_life = Arc::new(SignOfLife::give(&workers, &worker).unwrap());
         let host = Host {
             store,
             clock: Arc::<FakeClock>::clone(&clock),
             entropy,
             instance,
             worker,
+            sign_of_life,
             agents,
             settings,
         };
@@ -228,10 +231,16 @@ impl World {
     }
 
     pub(crate) async fn transcript(&self, session: SessionId) -> Vec<Message> {
-        self.store()
-            .messages(self.scope(), session, 0, 1000)
-            .await
-            .unwrap()
+        let mut all: Vec<Message> = Vec::new();
+        loop {
+            let after = all.last().map_or(0, |last| last.seq);
+            let page = self.store().messages(self.scope(), session, after, 1000);
+            let page = page.await.unwrap();
+            if page.is_empty() {
+                return all;
+            }
+            all.extend(page);
+        }
     }
 
     /// Role and words of each message and notice.
@@ -265,7 +274,13 @@ impl World {
     /// The host as another process of the machine has it that starts after the first has gone.
     pub(crate) fn successor(&self) -> Host {
         let mut host = self.host.clone();
+        let workers = self.path("workers");
+        // What a process that was killed leaves: its file, and nobody who holds it.
+        let left = workers.join(format!("{}.lock", host.worker));
+        std::fs::remove_file(&left).unwrap();
+        std::fs::write(&left, "").unwrap();
         host.worker = WorkerId::generate("test", std::process::id(), &*host.entropy);
+        host.sign_of_life = Arc::new(SignOfLife::give(&workers, &host.worker).unwrap());
         host
     }
 

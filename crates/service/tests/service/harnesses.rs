@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use model::harness::{HarnessConfig, Offers, RestoreBy};
-use service::{DEMO_HARNESS, Kind};
+use service::{DEMO_HARNESS, Depth, Kind};
 
 use crate::world::{World, resuming, told};
 
@@ -60,13 +60,21 @@ async fn the_demonstration_agent_follows_a_program_that_was_moved() {
 #[tokio::test]
 async fn a_check_starts_the_agent_and_keeps_what_it_offers() {
     let world = World::new().await;
-    let checked = world.service.check_harness("good").await.unwrap();
+    let checked = world
+        .service
+        .check_harness("good", Depth::Session)
+        .await
+        .unwrap();
     assert!(checked.can_restore);
     assert_eq!(checked.took, Duration::ZERO);
     assert_eq!(checked.harness.offers, Some(resuming()));
     // A later version of the agent offers less: the check is believed, not what was kept.
     world.agents.install("good-agent", Offers::default());
-    let checked = world.service.check_harness("good").await.unwrap();
+    let checked = world
+        .service
+        .check_harness("good", Depth::Session)
+        .await
+        .unwrap();
     assert!(!checked.can_restore);
     let kept = world.service.harnesses().await.unwrap();
     let kept = kept.iter().find(|harness| harness.name == "good").unwrap();
@@ -89,7 +97,11 @@ async fn an_agent_that_offers_load_cannot_restore_where_resume_is_asked_for() {
         let mut config = HarnessConfig::new(vec!["loading-agent".into()]);
         config.restore = restore;
         world.service.add_harness("loading", &config).await.unwrap();
-        let checked = world.service.check_harness("loading").await.unwrap();
+        let checked = world
+            .service
+            .check_harness("loading", Depth::Session)
+            .await
+            .unwrap();
         assert_eq!(checked.can_restore, can_restore, "{restore}");
     }
 }
@@ -102,12 +114,20 @@ async fn an_agent_that_cannot_be_started_is_told_with_how_to_install_it() {
         .add_known_harnesses(&demo("/elsewhere/matins"))
         .await
         .unwrap();
-    let error = world.service.check_harness("codex").await.unwrap_err();
+    let error = world
+        .service
+        .check_harness("codex", Depth::Session)
+        .await
+        .unwrap_err();
     assert_eq!(error.kind(), Kind::Agent);
     assert!(told(&error).contains("no such program"), "{error}");
     let hint = error.hint().unwrap();
     assert!(hint.contains("npm install -g"), "{hint}");
-    let error = world.service.check_harness("absent").await.unwrap_err();
+    let error = world
+        .service
+        .check_harness("absent", Depth::Session)
+        .await
+        .unwrap_err();
     assert!(error.hint().unwrap().contains("matins harness check"));
 }
 
@@ -117,6 +137,10 @@ async fn a_harness_without_a_command_a_name_or_sound_variables_is_refused() {
     let sound = HarnessConfig::new(vec!["agent".into()]);
     let mut unsound = sound.clone();
     unsound.pass_env = vec!["A=B".into()];
+    let mut small = sound.clone();
+    small.limits.memory_bytes = Some(1024);
+    let mut hasty = sound.clone();
+    hasty.start_seconds = 0;
     for (name, config, says) in [
         ("", &sound, "harness name"),
         ("mine", &HarnessConfig::new(Vec::new()), "a command"),
@@ -126,6 +150,8 @@ async fn a_harness_without_a_command_a_name_or_sound_variables_is_refused() {
             "a command",
         ),
         ("mine", &unsound, "variable \"A=B\""),
+        ("mine", &small, "memory limit \"1024\""),
+        ("mine", &hasty, "start limit \"0\""),
     ] {
         let error = world.service.add_harness(name, config).await.unwrap_err();
         assert_eq!(error.kind(), Kind::Invalid, "{error}");

@@ -16,8 +16,8 @@ use model::{
     policy::Policies,
 };
 use service::{
-    AutomationRequest, Probe, ProbeError, Probed, Probing, Service, SessionRequest, SessionTarget,
-    Timing,
+    AutomationRequest, Depth, Probe, ProbeError, Probed, Probing, Service, SessionRequest,
+    SessionTarget, Timing,
 };
 use store::{Location, Store};
 use tempfile::TempDir;
@@ -37,14 +37,14 @@ impl Agents {
 }
 
 impl Probe for Agents {
-    fn probe<'a>(&'a self, config: &'a HarnessConfig) -> Probing<'a> {
+    fn probe<'a>(&'a self, config: &'a HarnessConfig, _: Depth) -> Probing<'a> {
         self.starts.fetch_add(1, Ordering::SeqCst);
         let offers = self.offers.lock().unwrap().get(&config.command[0]).cloned();
         Box::pin(async move {
             let offers = offers.ok_or_else(|| ProbeError("no such program".into()))?;
             Ok(Probed {
                 offers,
-                sign_in: Vec::new(),
+                ..Probed::default()
             })
         })
     }

@@ -166,10 +166,10 @@ impl Tx {
         &mut self,
         statement: &'static Statement,
         rows: Vec<Vec<Param>>,
-        whole: &[Param],
+        whole: Vec<Param>,
     ) -> Result<Vec<Row>, Error> {
         let mut found = Vec::new();
-        for (power, params) in chunks(rows, whole) {
+        for (power, params) in chunks(rows, &whole) {
             found.extend(self.fetch(statement, power, params).await?);
         }
         Ok(found)
@@ -180,10 +180,10 @@ impl Tx {
         &mut self,
         statement: &'static Statement,
         rows: Vec<Vec<Param>>,
-        whole: &[Param],
+        whole: Vec<Param>,
     ) -> Result<u64, Error> {
         let mut changed = 0;
-        for (power, params) in chunks(rows, whole) {
+        for (power, params) in chunks(rows, &whole) {
             changed += self.change(statement, power, params).await?;
         }
         Ok(changed)
@@ -265,9 +265,10 @@ fn sqlite(
         let Some(param) = params.get_mut(*at) else {
             continue;
         };
-        let param = match last.get(*at) == Some(&position) {
-            true => param.take(),
-            false => param.clone(),
+        let param = if last.get(*at) == Some(&position) {
+            param.take()
+        } else {
+            param.clone()
         };
         if let Some(param) = param {
             query = param.bind_sqlite(query);

@@ -176,7 +176,7 @@ impl Store {
             prompts.insert(run.id, prompt);
         }
         let whole = params![worker.as_str(), now, instance];
-        let begun = tx.fetch_rows(sql!("runs/begin"), begins, &whole).await?;
+        let begun = tx.fetch_rows(sql!("runs/begin"), begins, whole).await?;
         let begun: HashSet<RunId> = begun
             .iter()
             .map(|row| row.get("id"))
@@ -237,9 +237,9 @@ impl Store {
                 prompt,
             });
         }
-        tx.execute_rows(sql!("seats/pin"), pins, &params![instance, now])
+        tx.execute_rows(sql!("seats/pin"), pins, params![instance, now])
             .await?;
-        tx.execute_rows(sql!("records/begin"), records, &[]).await?;
+        tx.execute_rows(sql!("records/begin"), records, params![]).await?;
         journal.write(tx, now).await?;
         Ok(assignments)
     }
@@ -294,7 +294,7 @@ impl About {
         let again = ready.iter().filter(|one| one.run.attempt > 1);
         let again: BTreeSet<InputId> = again.map(|one| one.run.input_id).collect();
         let rows = again.iter().map(|id| params![*id]).collect();
-        let shown = tx.fetch_rows(sql!("runs/input_shown"), rows, &[]).await?;
+        let shown = tx.fetch_rows(sql!("runs/input_shown"), rows, params![]).await?;
         Ok(Self {
             harnesses: by_id(tx, sql!("harnesses/by_ids"), harnesses, rows::harness).await?,
             triggers: by_id(tx, sql!("triggers/by_ids"), triggers, rows::trigger).await?,
@@ -353,7 +353,7 @@ where
     Param: From<I>,
 {
     let rows = ids.iter().map(|id| params![*id]).collect();
-    let found = tx.fetch_rows(statement, rows, &[]).await?;
+    let found = tx.fetch_rows(statement, rows, params![]).await?;
     found
         .iter()
         .map(|row| Ok((row.get("id")?, read(row)?)))

@@ -35,7 +35,7 @@ impl Store {
                 heartbeats.push(params![run.run, run.tenant, worker.as_str(), now]);
                 claimed.push(run);
             }
-            tx.execute_rows(sql!("heartbeats/insert"), heartbeats, &[])
+            tx.execute_rows(sql!("heartbeats/insert"), heartbeats, params![])
                 .await?;
             Ok(claimed)
         })

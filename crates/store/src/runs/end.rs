@@ -79,9 +79,12 @@ impl Store {
             let automations = &mut locked.automations;
             let ended = end_all(self, tx, &mut journal, ends, automations, now).await?;
             journal.write(tx, now).await?;
-            let settled = |run| match ended.contains(run) {
-                true => Settled::Written,
-                false => Settled::Lost,
+            let settled = |run| {
+                if ended.contains(run) {
+                    Settled::Written
+                } else {
+                    Settled::Lost
+                }
             };
             Ok(ids.iter().map(settled).collect())
         })
@@ -131,7 +134,7 @@ pub(super) struct Locked {
 /// what belongs to an end. What is not there, or has no seat, is left out.
 pub(super) async fn lock_all(tx: &mut Tx, runs: &[RunId]) -> Result<Locked, Error> {
     let ids: Vec<_> = runs.iter().map(|run| params![*run]).collect();
-    let places = tx.fetch_rows(sql!("runs/places"), ids.clone(), &[]).await?;
+    let places = tx.fetch_rows(sql!("runs/places"), ids.clone(), params![]).await?;
     let (mut automations, mut seats) = (BTreeSet::new(), BTreeSet::new());
     for row in &places {
         automations.extend(row.optional::<AutomationId>("automation_id")?);
@@ -140,7 +143,7 @@ pub(super) async fn lock_all(tx: &mut Tx, runs: &[RunId]) -> Result<Locked, Erro
     let automations = automations::lock_all(tx, &automations).await?;
     lock_seats(tx, &seats).await?;
     let mut found = HashMap::with_capacity(runs.len());
-    for row in tx.fetch_rows(sql!("runs/by_ids"), ids, &[]).await? {
+    for row in tx.fetch_rows(sql!("runs/by_ids"), ids, params![]).await? {
         let run = rows::open_run(&row)?;
         if run.seat_id.is_some() {
             found.insert(run.id, run);
@@ -185,9 +188,10 @@ pub(super) async fn end(
     let mut journal = Journal::default();
     let ended = end_all(store, tx, &mut journal, vec![end], &mut automations, now).await?;
     journal.write(tx, now).await?;
-    Ok(match ended.is_empty() {
-        true => Settled::Lost,
-        false => Settled::Written,
+    Ok(if ended.is_empty() {
+        Settled::Lost
+    } else {
+        Settled::Written
     })
 }
 
@@ -202,7 +206,7 @@ pub(super) async fn end_all(
     now: Timestamp,
 ) -> Result<HashSet<RunId>, Error> {
     let rows = ends.iter().filter_map(End::row).collect();
-    let written = tx.fetch_rows(sql!("runs/end"), rows, &params![now]).await?;
+    let written = tx.fetch_rows(sql!("runs/end"), rows, params![now]).await?;
     let written: HashSet<RunId> = written
         .iter()
         .map(|row| row.get("id"))
@@ -431,15 +435,14 @@ async fn remember(tx: &mut Tx, ends: &[End<'_>], now: Timestamp) -> Result<(), E
             titles.push(params![session, title]);
         }
     }
-    let now = params![now];
-    tx.execute_rows(sql!("heartbeats/delete"), runs.clone(), &[])
+    tx.execute_rows(sql!("heartbeats/delete"), runs.clone(), params![])
         .await?;
-    tx.execute_rows(sql!("live/delete"), runs, &[]).await?;
-    tx.execute_rows(sql!("records/end"), records, &[]).await?;
-    tx.execute_rows(sql!("seats/remember"), remembered, &now)
+    tx.execute_rows(sql!("live/delete"), runs, params![]).await?;
+    tx.execute_rows(sql!("records/end"), records, params![]).await?;
+    tx.execute_rows(sql!("seats/remember"), remembered, params![now])
         .await?;
-    tx.execute_rows(sql!("seats/unpin"), unpinned, &now).await?;
-    tx.execute_rows(sql!("sessions/set_title"), titles, &[])
+    tx.execute_rows(sql!("seats/unpin"), unpinned, params![now]).await?;
+    tx.execute_rows(sql!("sessions/set_title"), titles, params![])
         .await?;
     Ok(())
 }

@@ -142,7 +142,7 @@ impl Store {
 
         let moves = owing.iter().map(|one| one.advance(now)).collect();
         let moved = tx
-            .fetch_rows(sql!("triggers/advance"), moves, &params![now])
+            .fetch_rows(sql!("triggers/advance"), moves, params![now])
             .await?;
         let moved: HashSet<TriggerId> = moved
             .iter()

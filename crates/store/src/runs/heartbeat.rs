@@ -21,7 +21,7 @@ impl Store {
             let rows: Vec<_> = runs.iter().map(|run| params![*run]).collect();
             let whole = params![worker.as_str()];
             let executing = tx
-                .fetch_rows(sql!("runs/executing"), rows.clone(), &whole)
+                .fetch_rows(sql!("runs/executing"), rows.clone(), whole)
                 .await?;
             let mut cancels: HashMap<RunId, Option<String>> = HashMap::new();
             for row in &executing {
@@ -32,7 +32,7 @@ impl Store {
                 .fetch_rows(
                     sql!("heartbeats/renew"),
                     rows,
-                    &params![worker.as_str(), now],
+                    params![worker.as_str(), now],
                 )
                 .await?;
             let mut beats: HashMap<RunId, Beat> = HashMap::new();

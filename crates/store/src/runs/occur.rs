@@ -221,7 +221,7 @@ impl Target {
         let rows = keys.into_iter().map(|(tenant, key)| params![tenant, key]);
         let mut bound: HashMap<(TenantId, String), SessionId> = HashMap::new();
         for row in tx
-            .fetch_rows(sql!("sessions/by_keys"), rows.collect(), &[])
+            .fetch_rows(sql!("sessions/by_keys"), rows.collect(), params![])
             .await?
         {
             let key = (row.get("tenant_id")?, row.get("session_key")?);
@@ -239,7 +239,7 @@ impl Target {
             automations.iter().filter_map(|one| session(one)).collect();
         let rows = sessions.into_iter().map(|id| params![id]).collect();
         let mut entries: HashMap<SessionId, SeatId> = HashMap::new();
-        for row in tx.fetch_rows(sql!("seats/entry"), rows, &[]).await? {
+        for row in tx.fetch_rows(sql!("seats/entry"), rows, params![]).await? {
             entries.insert(row.get("session_id")?, row.get("id")?);
         }
         let target = |automation: &Automation| match session(automation) {
@@ -305,7 +305,7 @@ async fn new_sessions(
         }
     }
     let statement = sql!("automations/set_current_session");
-    tx.execute_rows(statement, current, &params![now]).await?;
+    tx.execute_rows(statement, current, params![now]).await?;
     Ok(made)
 }
 
@@ -371,7 +371,7 @@ async fn skip_all(
             status,
         });
     }
-    tx.execute_rows(sql!("runs/insert_not_run"), rows, &[])
+    tx.execute_rows(sql!("runs/insert_not_run"), rows, params![])
         .await?;
     Ok(submitted)
 }
@@ -422,7 +422,7 @@ pub(crate) async fn miss_all(
                 now,
             ));
         }
-        tx.execute_rows(sql!("runs/insert_not_run"), rows, &[])
+        tx.execute_rows(sql!("runs/insert_not_run"), rows, params![])
             .await?;
         rest = again;
     }
@@ -436,7 +436,7 @@ pub(super) async fn occurred(
 ) -> Result<HashSet<(TriggerId, Timestamp)>, Error> {
     let rows = instants.map(|(trigger, instant)| params![trigger, instant]);
     let found = tx
-        .fetch_rows(sql!("runs/occurred"), rows.collect(), &[])
+        .fetch_rows(sql!("runs/occurred"), rows.collect(), params![])
         .await?;
     found
         .iter()

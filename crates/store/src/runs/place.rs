@@ -62,7 +62,7 @@ impl SeatStanding {
 /// Locks seats, by id.
 pub(crate) async fn lock_seats(tx: &mut Tx, seats: &BTreeSet<SeatId>) -> Result<(), Error> {
     let rows = seats.iter().map(|seat| params![*seat]).collect();
-    tx.fetch_rows(sql_by_dialect!("seats/lock"), rows, &[])
+    tx.fetch_rows(sql_by_dialect!("seats/lock"), rows, params![])
         .await?;
     Ok(())
 }
@@ -75,7 +75,7 @@ pub(crate) async fn standings(
 ) -> Result<HashMap<SeatId, SeatStanding>, Error> {
     let rows = seats.iter().map(|seat| params![*seat]).collect();
     let standing = tx
-        .fetch_rows(sql!("seats/standing"), rows, &params![now])
+        .fetch_rows(sql!("seats/standing"), rows, params![now])
         .await?;
     let mut found = HashMap::with_capacity(standing.len());
     for row in &standing {
@@ -107,7 +107,7 @@ impl OwnRuns {
     ) -> Result<HashMap<AutomationId, Self>, Error> {
         let rows = automations.iter().map(|id| params![*id]).collect();
         let standing = tx
-            .fetch_rows(sql!("automations/standing"), rows, &[])
+            .fetch_rows(sql!("automations/standing"), rows, params![])
             .await?;
         let mut found = HashMap::with_capacity(standing.len());
         for row in &standing {
@@ -219,7 +219,7 @@ pub(crate) async fn insert_all(
         journal.run(attempt.session, id, body);
         made.push(Ok((id, status)));
     }
-    tx.execute_rows(sql!("runs/insert"), rows, &[]).await?;
+    tx.execute_rows(sql!("runs/insert"), rows, params![]).await?;
     for promoted in promote(tx, journal, waited_for, now).await? {
         for run in made.iter_mut().flatten() {
             if run.0 == promoted.run {
@@ -275,7 +275,7 @@ pub(crate) async fn promote(
         lock_seats(tx, &rest).await?;
         let rows = rest.iter().map(|seat| params![*seat]).collect();
         let next = tx
-            .fetch_rows(sql!("runs/next_waiting_on_seat"), rows, &params![now])
+            .fetch_rows(sql!("runs/next_waiting_on_seat"), rows, params![now])
             .await?;
         rest.clear();
         let mut taken: HashSet<AutomationId> = HashSet::new();
@@ -293,7 +293,7 @@ pub(crate) async fn promote(
             chosen.insert(run, (row.get("session_id")?, backoff.is_some()));
         }
         let rows = chosen.keys().map(|run| params![*run]).collect();
-        for row in tx.fetch_rows(sql!("runs/promote"), rows, &[]).await? {
+        for row in tx.fetch_rows(sql!("runs/promote"), rows, params![]).await? {
             let run: RunId = row.get("id")?;
             if let Some((session, backoff)) = chosen.get(&run) {
                 journal.run(*session, run, json!({ "status": RunStatus::Queued }));
@@ -331,7 +331,7 @@ pub(crate) async fn promote_after(
     promote(tx, journal, seats, now).await?;
     let rows = automations.iter().map(|id| params![*id]).collect();
     let next = tx
-        .fetch_rows(sql!("runs/next_waiting_of_automation"), rows, &params![now])
+        .fetch_rows(sql!("runs/next_waiting_of_automation"), rows, params![now])
         .await?;
     let mut seats = BTreeSet::new();
     for row in &next {

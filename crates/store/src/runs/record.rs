@@ -130,7 +130,7 @@ async fn owned<'a>(
     let runs: HashSet<(RunId, &WorkerId)> = runs.collect();
     let rows = runs.into_iter().map(|(run, worker)| params![run, worker]);
     let found = tx
-        .fetch_rows(sql_by_dialect!("runs/own"), rows.collect(), &[])
+        .fetch_rows(sql_by_dialect!("runs/own"), rows.collect(), params![])
         .await?;
     let mut places = HashMap::with_capacity(found.len());
     for row in &found {

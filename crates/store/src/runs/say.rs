@@ -16,7 +16,7 @@ use crate::{
 pub(crate) struct Words {
     tenant: TenantId,
     session: SessionId,
-    words: String,
+    content: String,
     now: Timestamp,
 }
 
@@ -40,11 +40,10 @@ impl Store {
         let words = Words {
             tenant,
             session,
-            words: words.to_owned(),
+            content: words.to_owned(),
             now,
         };
-        let said = self.together.say.submit(self, words).await?;
-        said
+        self.together.say.submit(self, words).await?
     }
 
     /// Takes up what people of one tenant say at one time, in one transaction.
@@ -58,7 +57,7 @@ impl Store {
         };
         transact!(self, Scope::Tenant(first.tenant), |tx| {
             let rows = said.iter().map(|words| params![words.session]).collect();
-            let entries = tx.fetch_rows(sql!("seats/entry"), rows, &[]).await?;
+            let entries = tx.fetch_rows(sql!("seats/entry"), rows, params![]).await?;
             let mut seats: HashMap<SessionId, SeatId> = HashMap::new();
             for row in &entries {
                 if row.get::<TenantId>("tenant_id")? == first.tenant {
@@ -103,7 +102,7 @@ impl Store {
             trigger: None,
             scheduled_for: None,
             exclusive: false,
-            content: &words.words,
+            content: &words.content,
             not_before: None,
             interrupted: None,
             input_at: words.now,

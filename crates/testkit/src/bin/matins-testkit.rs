@@ -27,8 +27,14 @@ fn main() -> anyhow::Result<ExitCode> {
             let number = args.next().and_then(|number| number.to_str()?.parse().ok());
             done(scripted::storm(&file, number.unwrap_or(0)))
         }
+        Some("bomb") => {
+            let generations = args.next().and_then(|number| number.to_str()?.parse().ok());
+            done(scripted::bomb(generations.unwrap_or(0)))
+        }
         Some("worker") => work(args),
-        _ => bail!("expected agent --script FILE, guard, grandchild, sleeper, storm or worker"),
+        _ => {
+            bail!("expected agent --script FILE, guard, grandchild, sleeper, storm, bomb or worker")
+        }
     }
 }
 
@@ -51,6 +57,7 @@ fn work(args: impl Iterator<Item = OsString>) -> anyhow::Result<ExitCode> {
         marker: marker.clone(),
         limits: Limits::default(),
         lease: Duration::from_millis(lease.parse()?),
+        resources: model::harness::ResourceLimits::default(),
         authenticate: None,
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()

@@ -162,7 +162,10 @@ impl ScriptedAgent {
             OnRestore::Never => return Ok(()),
             OnRestore::Refuse { code, message } => return refuse(id, code, &message),
             OnRestore::GoneCode(code) => code,
-            OnRestore::Honest | OnRestore::Null => NOT_FOUND,
+            OnRestore::Honest
+            | OnRestore::Null
+            | OnRestore::AnotherSession
+            | OnRestore::ReplayAfter => NOT_FOUND,
         };
         let (cwd, servers) = place(params);
         let session = params["sessionId"].as_str().unwrap_or_default();
@@ -179,19 +182,21 @@ impl ScriptedAgent {
         self.open = Some(open);
         let event = if load { Event::Load } else { Event::Resume };
         self.note(event(cwd, servers))?;
-        if load {
-            for prompt in prompts {
-                update(session, &chunk("user_message_chunk", &prompt))?;
-                update(
-                    session,
-                    &chunk("agent_message_chunk", &format!("replayed {prompt}")),
-                )?;
-            }
+        let late = self.script.on_restore == OnRestore::ReplayAfter;
+        if load && !late {
+            replay(session, &prompts)?;
         }
-        if self.script.on_restore == OnRestore::Null {
-            return answer(id, &Value::Null);
+        let mut settings = self.settings();
+        match self.script.on_restore {
+            OnRestore::Null => return answer(id, &Value::Null),
+            OnRestore::AnotherSession => settings["sessionId"] = json!("scripted-other"),
+            _ => {}
         }
-        answer(id, &self.settings())
+        answer(id, &settings)?;
+        if late {
+            replay(session, &prompts)?;
+        }
+        Ok(())
     }
 
     fn list(&mut self, id: &Value) -> io::Result<()> {
@@ -264,6 +269,15 @@ impl ScriptedAgent {
     fn steps(&mut self, steps: &[Step]) -> io::Result<()> {
         self.play(steps, None).map(drop)
     }
+}
+
+fn replay(session: &str, prompts: &[String]) -> io::Result<()> {
+    for prompt in prompts {
+        update(session, &chunk("user_message_chunk", prompt))?;
+        let answered = format!("replayed {prompt}");
+        update(session, &chunk("agent_message_chunk", &answered))?;
+    }
+    Ok(())
 }
 
 /// The working directory and the names of the MCP servers.

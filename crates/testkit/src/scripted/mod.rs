@@ -6,6 +6,7 @@
 //! agent was told is known afterwards.
 
 mod agent;
+mod hostile;
 mod ledger;
 mod process;
 mod script;
@@ -19,6 +20,7 @@ use std::{
 };
 
 pub use agent::run as run_agent;
+pub use hostile::bomb;
 pub use ledger::{Entry, Event, Ledger, Overlapping};
 pub use process::{grandchild, sleeper, storm};
 pub use script::{Crash, Offers, OnRestore, Script, Setting, Step};

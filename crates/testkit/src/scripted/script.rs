@@ -79,6 +79,10 @@ pub enum OnRestore {
     Null,
     /// Never.
     Never,
+    /// With the id of another session, which it has just made.
+    AnotherSession,
+    /// As its sessions are, but what it replays comes after the answer.
+    ReplayAfter,
 }
 
 /// A setting with its values.
@@ -144,8 +148,34 @@ pub enum Step {
     },
     /// Writes a line of this many bytes that is one message.
     LongLine(usize),
+    /// Sends one message that holds this many values.
+    ManyValues(usize),
+    /// Makes this many tool calls, each with an output of this many bytes.
+    ToolCalls {
+        /// How many.
+        count: u32,
+        /// How long each output.
+        bytes: usize,
+    },
     /// Writes this many bytes to standard error.
     Stderr(usize),
+    /// Writes to standard error from now on, beside everything else.
+    StderrForEver,
+    /// Starts processes that start processes, 255 altogether, all of which live for a minute at the
+    /// most. The step waits until the guard has enough of it, or that minute.
+    ForkBomb,
+    /// Takes this many bytes of memory and says so.
+    Eat(usize),
+    /// Computes, for a minute at the most.
+    Spin,
+    /// Opens files, this many at the most, and says how many it got.
+    OpenFiles(usize),
+    /// Writes a file of this many bytes, and says how long it became.
+    WriteFile(PathBuf, usize),
+    /// Says the whole environment of its own process and of its parent's, each as sorted lines.
+    Environment,
+    /// Says the limit of core dumps as the kernel shows it.
+    CoreLimit,
     /// Writes these bytes as they are.
     Raw(Vec<u8>),
     /// Answers the prompt with this stop reason; what follows comes after the answer.

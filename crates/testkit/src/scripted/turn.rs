@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::{
     agent::ScriptedAgent,
+    hostile,
     ledger::Event,
     process::{LOOK_PAUSE, start, wait_for},
     script::{Crash, Step},
@@ -241,8 +242,7 @@ fn tell(step: &Step, prompt: &Prompt<'_>) -> io::Result<bool> {
                 say(prompt, &text)?;
             }
         }
-        Step::LongLine(bytes) => say(prompt, &"x".repeat(*bytes))?,
-        _ => return Ok(false),
+        step => return hostile::tell(step, prompt.session),
     }
     Ok(true)
 }
@@ -280,7 +280,9 @@ fn act(step: &Step) -> io::Result<()> {
             wait_for(file);
             Ok(())
         }
-        // The rest speaks of a prompt.
-        _ => Ok(()),
+        step => {
+            hostile::act(step);
+            Ok(())
+        }
     }
 }

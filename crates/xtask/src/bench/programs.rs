@@ -2,6 +2,7 @@
 
 use std::{env, path::PathBuf, process::Command};
 
+use agent::GuardProgram;
 use anyhow::{Context as _, Result, ensure};
 
 /// The argument that makes this program an agent.
@@ -33,6 +34,14 @@ impl Programs {
             matins.display()
         );
         Ok(Self { matins, xtask })
+    }
+
+    /// How the product starts guards.
+    pub fn guard(&self) -> GuardProgram {
+        GuardProgram {
+            program: self.matins.clone(),
+            args: vec!["guard".into()],
+        }
     }
 
     /// The command of an agent that answers at once.

@@ -6,9 +6,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use agent::{Grace, GuardProgram};
+use agent::Grace;
 use anyhow::{Context as _, Result, ensure};
-use daemon::{Host, Settings, StoreLedger};
+use daemon::{Host, Settings, SignOfLife, StoreLedger};
 use model::{Clock, Timestamp, run::RunStatus};
 use store::Scope;
 use tokio::sync::Notify;
@@ -46,7 +46,7 @@ pub async fn measure(programs: &Programs, folder: &Path, turns: usize) -> Result
     let agent = programs.instant_agent();
     let world = World::open_for(folder, agent.clone()).await?;
     let session = session(&world, folder).await?;
-    let host = host(&world, programs);
+    let host = host(&world, programs, folder)?;
     let (mut bare, mut turn, mut whole) = (Vec::new(), Vec::new(), Vec::new());
     let mut memory = None;
     for _ in 0..turns {
@@ -84,20 +84,19 @@ pub async fn measure(programs: &Programs, folder: &Path, turns: usize) -> Result
     })
 }
 
-fn host(world: &World, programs: &Programs) -> Host {
+fn host(world: &World, programs: &Programs, folder: &Path) -> Result<Host> {
+    let sign_of_life = SignOfLife::give(&folder.join("workers"), &world.worker)?;
     let settings = Settings::default();
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    Host {
+    Ok(Host {
         store: world.store.clone(),
         clock: Arc::clone(&clock),
         entropy: Arc::clone(&world.entropy),
         instance: world.instance,
         worker: world.worker.clone(),
+        sign_of_life: Arc::new(sign_of_life),
         agents: Agents {
-            guard: GuardProgram {
-                program: programs.matins.clone(),
-                args: vec!["guard".into()],
-            },
+            guard: programs.guard(),
             environment: std::env::vars().collect(),
             clock,
             entropy: Arc::clone(&world.entropy),
@@ -106,5 +105,5 @@ fn host(world: &World, programs: &Programs) -> Host {
             grace: Grace::default(),
         },
         settings,
-    }
+    })
 }

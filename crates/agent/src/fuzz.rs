@@ -1,0 +1,105 @@
+//! What reads an agent's output, for a fuzz target. Compiled by cargo-fuzz alone.
+
+use std::sync::Arc;
+
+use agent_client_protocol::v1::schema;
+use futures::future::{BoxFuture, ready};
+use model::AcpSessionId;
+use serde_json::Value;
+use tokio::sync::{Semaphore, mpsc};
+
+use crate::{
+    Decision, PermissionRequest, Permissions, Update,
+    limits::{WAITING_LINES, WAITING_REQUESTS},
+    output::{Diagnostics, Sorter, read_stdout},
+    router::Router,
+    sdk::convert,
+};
+
+/// What was heard of an output.
+#[derive(Debug)]
+pub struct Heard {
+    /// The updates of the turn in the session `s`, in order.
+    pub updates: Vec<Update>,
+    /// Whether reading was given up.
+    pub unreadable: bool,
+    /// How much is kept of what was no message, in bytes.
+    pub noise_tail: usize,
+}
+
+struct DenyAll;
+
+impl Permissions for DenyAll {
+    fn decide(&self, _: PermissionRequest) -> BoxFuture<'_, Decision> {
+        Box::pin(ready(Decision::Deny))
+    }
+}
+
+/// Hears an output to its end as in a prompt of the session `s`, through the same reader, router and
+/// conversions. Messages that the protocol's SDK would take are converted as every kind of answer.
+pub fn hear(output: &[u8], line_bytes: usize) -> Heard {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build();
+    let Ok(runtime) = runtime else {
+        panic!("no runtime")
+    };
+    runtime.block_on(async {
+        let router = Router::new(Arc::new(DenyAll));
+        let diagnostics = Diagnostics::new();
+        let requests = Semaphore::new(WAITING_REQUESTS);
+        let (messages, mut received) = mpsc::channel(WAITING_LINES);
+        let (updates, mut told) = mpsc::channel(4);
+        let attached = router.attach(AcpSessionId::new("s"), updates);
+        let sorter = Sorter {
+            router: &router,
+            diagnostics: &diagnostics,
+            messages,
+            requests: &requests,
+            line_bytes,
+        };
+        let reading = async {
+            read_stdout(output, sorter).await;
+        };
+        let taking = async {
+            while let Some(message) = received.recv().await {
+                if take(&router, &message).await {
+                    requests.add_permits(1);
+                }
+            }
+        };
+        let mut heard = Vec::new();
+        let mut both = std::pin::pin!(async { tokio::join!(reading, taking) });
+        loop {
+            tokio::select! {
+                Some(update) = told.recv() => heard.push(update),
+                _ = &mut both => break,
+            }
+        }
+        drop(attached);
+        while let Ok(update) = told.try_recv() {
+            heard.push(update);
+        }
+        Heard {
+            updates: heard,
+            unreadable: diagnostics.unreadable().is_some(),
+            noise_tail: diagnostics.noise_tail().len(),
+        }
+    })
+}
+
+/// Converts a message as whatever it may be; tells whether it was a request.
+async fn take(router: &Router, message: &str) -> bool {
+    let Ok(message) = serde_json::from_str::<Value>(message) else {
+        return false;
+    };
+    let result = &message["result"];
+    convert::answers(result);
+    let params = message["params"].clone();
+    if let Ok(asked) = serde_json::from_value::<schema::RequestPermissionRequest>(params) {
+        let turn = router.turn();
+        let request = convert::permission(asked);
+        router.decide(turn.as_deref(), request, |_| ()).await;
+    }
+    !message["method"].is_null() && !message["id"].is_null()
+}

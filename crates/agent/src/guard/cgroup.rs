@@ -1,0 +1,432 @@
+//! Control groups (version 2): where the kernel itself counts what an agent's processes use, holds
+//! them to it, and kills all of them at once.
+//!
+//! A group can be made only below one that was given to this process: marked as delegated (systemd's
+//! `Delegate=yes`), the root of a container, or writable for a user who is not root. The kernel wants
+//! processes in leaves only, so the worker first moves itself and its own children into a leaf.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    sync::OnceLock,
+    thread,
+    time::Duration,
+};
+
+use model::harness::ResourceLimits;
+
+use super::process::Table;
+use crate::exit::{Excess, Used};
+
+/// The leaf into which a worker moves.
+const WORKER_LEAF: &str = "matins-worker";
+/// What the names of agents' groups begin with.
+const AGENT_LEAF: &str = "matins-agent-";
+/// The controllers that hold limits.
+const CONTROLLERS: [&str; 2] = ["memory", "pids"];
+/// How systemd marks a group that it gives away.
+const DELEGATE_MARKS: [&str; 2] = ["user.delegate", "trusted.delegate"];
+/// How often a group that is being emptied is looked at, and the pause in between.
+const REMOVE_LOOKS: u32 = 200;
+const REMOVE_PAUSE: Duration = Duration::from_millis(10);
+
+/// The group below which agents' groups are made, or why there is none. Found out once; the first
+/// call may move this process into a leaf.
+pub(crate) fn delegated() -> Result<&'static Path, &'static str> {
+    static FOUND: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    let found = FOUND.get_or_init(|| {
+        let base = prepare(&find()?)?;
+        remove_leftovers(&base);
+        Ok(base)
+    });
+    found.as_deref().map_err(String::as_str)
+}
+
+/// The group of this process.
+fn find() -> Result<PathBuf, String> {
+    let read = |path: &str| fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
+    own_group(&read("/proc/self/cgroup")?, &read("/proc/self/mountinfo")?)
+}
+
+/// Reads a process's group out of its `cgroup` and `mountinfo` (cgroups(7), `proc_pid_mountinfo(5)`).
+fn own_group(groups: &str, mounts: &str) -> Result<PathBuf, String> {
+    let own = groups.lines().find_map(|line| line.strip_prefix("0::"));
+    let own = own.ok_or("the kernel has no control groups of version 2")?;
+    let mount = mounts.lines().find_map(|line| {
+        let (fields, kind) = line.split_once(" - ")?;
+        let mut fields = fields.split(' ').skip(3);
+        let (root, point) = (fields.next()?, fields.next()?);
+        kind.starts_with("cgroup2 ").then_some((root, point))
+    });
+    let (root, point) = mount.ok_or("control groups of version 2 are not mounted")?;
+    let below = Path::new(own)
+        .strip_prefix(root)
+        .map_err(|_| "the own control group lies outside of what is mounted")?;
+    Ok(Path::new(point).join(below))
+}
+
+/// Makes sure that groups with limits can be made, and answers below which group.
+fn prepare(own: &Path) -> Result<PathBuf, String> {
+    if own.ends_with(WORKER_LEAF)
+        && let Some(above) = own.parent()
+    {
+        return enable(above).map(|()| above.to_owned());
+    }
+    // `DelegateSubgroup=` of systemd puts the processes into a leaf from the beginning.
+    if let Some(above) = own.parent().filter(|above| is_marked(above)) {
+        return enable(above).map(|()| above.to_owned());
+    }
+    if !own.join("cgroup.type").exists() {
+        return Err("this process runs in the machine's root group".to_owned());
+    }
+    let is_container_root = own
+        .parent()
+        .is_none_or(|above| !above.join("cgroup.procs").exists());
+    if !(is_marked(own) || is_container_root || !rustix::process::geteuid().is_root()) {
+        return Err("the own control group is not delegated (systemd: Delegate=yes)".to_owned());
+    }
+    let offered = read_words(&own.join("cgroup.controllers"))?;
+    check_offered(&offered)?;
+    move_into_leaf(own)?;
+    enable(own).map(|()| own.to_owned())
+}
+
+fn is_marked(group: &Path) -> bool {
+    DELEGATE_MARKS.iter().any(|mark| {
+        let mut value = [0; 8];
+        matches!(rustix::fs::getxattr(group, *mark, &mut value), Ok(1..) if value[0] == b'1')
+    })
+}
+
+fn read_words(file: &Path) -> Result<Vec<String>, String> {
+    let text = fs::read_to_string(file).map_err(|error| failed("read", file, &error))?;
+    Ok(text.split_ascii_whitespace().map(str::to_owned).collect())
+}
+
+fn check_offered(offered: &[String]) -> Result<(), String> {
+    for controller in CONTROLLERS {
+        if !offered.iter().any(|known| known == controller) {
+            return Err(format!(
+                "the own control group has no controller {controller:?}"
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn failed(what: &str, file: &Path, error: &io::Error) -> String {
+    format!("cannot {what} {}: {error}", file.display())
+}
+
+/// Lets groups below `group` have limits.
+fn enable(group: &Path) -> Result<(), String> {
+    let file = group.join("cgroup.subtree_control");
+    if check_offered(&read_words(&file)?).is_ok() {
+        return Ok(());
+    }
+    let wanted = CONTROLLERS.map(|name| format!("+{name}")).join(" ");
+    fs::write(&file, wanted).map_err(|error| failed("write", &file, &error))
+}
+
+/// Moves what is in `group` into a leaf below it, if all of it is this process and what it started.
+fn move_into_leaf(group: &Path) -> Result<(), String> {
+    let own = rustix::process::getpid();
+    let table = Table::read().map_err(|error| format!("cannot read /proc: {error}"))?;
+    let mut ours: Vec<String> = table
+        .descendants([own])
+        .into_iter()
+        .map(|process| process.pid.to_string())
+        .collect();
+    ours.push(own.to_string());
+    let members = read_words(&group.join("cgroup.procs"))?;
+    if let Some(other) = members.iter().find(|member| !ours.contains(member)) {
+        return Err(format!(
+            "the own control group holds process {other}, which is none of ours"
+        ));
+    }
+    let leaf = group.join(WORKER_LEAF);
+    match fs::create_dir(&leaf) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            return Err(failed("make", &leaf, &error));
+        }
+        _ => {}
+    }
+    let file = leaf.join("cgroup.procs");
+    for member in members {
+        // One that has ended meanwhile need not be moved.
+        fs::write(&file, &member)
+            .or_else(|error| gone(&error).then_some(()).ok_or(error))
+            .map_err(|error| failed("write", &file, &error))?;
+    }
+    Ok(())
+}
+
+fn gone(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error())
+}
+
+/// One agent's group.
+pub(super) struct Cgroup {
+    folder: PathBuf,
+    limits: ResourceLimits,
+}
+
+impl Cgroup {
+    /// Where the group of an agent with this marker is, below the delegated one.
+    pub(super) fn path(base: &Path, marker: &str) -> PathBuf {
+        let plain = |letter: char| {
+            if letter.is_ascii_alphanumeric() {
+                letter
+            } else {
+                '_'
+            }
+        };
+        let name: String = marker.chars().map(plain).collect();
+        // The end of a marker tells it from others; names are at most 255 bytes.
+        let end = name.len().saturating_sub(200);
+        base.join(format!("{AGENT_LEAF}{}", &name[end..]))
+    }
+
+    /// Makes the group with its limits.
+    pub(super) fn make(folder: PathBuf, limits: ResourceLimits) -> io::Result<Self> {
+        fs::create_dir(&folder)?;
+        let made = Self { folder, limits };
+        let set = made.set_limits();
+        if set.is_err() {
+            fs::remove_dir(&made.folder).ok();
+        }
+        set.map(|()| made)
+    }
+
+    fn set_limits(&self) -> io::Result<()> {
+        if let Some(bytes) = self.limits.memory_bytes {
+            self.write("memory.max", &bytes.to_string())?;
+            // Otherwise the limit would only push the agent out to the disk. Not there without swap.
+            self.write("memory.swap.max", "0")
+                .or_else(|error| missing(&error).then_some(()).ok_or(error))?;
+            // One process less is an agent that hangs.
+            self.write("memory.oom.group", "1")?;
+        }
+        if let Some(processes) = self.limits.processes {
+            self.write("pids.max", &processes.to_string())?;
+        }
+        Ok(())
+    }
+
+    /// Takes a group that was made before.
+    pub(super) fn at(folder: PathBuf) -> Self {
+        let limits = ResourceLimits::default();
+        Self { folder, limits }
+    }
+
+    /// Moves the calling process into the group, does something, and moves back. What is started
+    /// meanwhile is in the group from its first instant.
+    pub(super) fn within<T>(&self, start: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        let before = find().map_err(io::Error::other)?.join("cgroup.procs");
+        self.write("cgroup.procs", "0")?;
+        let started = start();
+        fs::write(before, "0")?;
+        started
+    }
+
+    /// Kills all that is in the group, at once and for certain.
+    pub(super) fn kill(&self) -> io::Result<()> {
+        self.write("cgroup.kill", "1")
+    }
+
+    /// What was used too much of, if anything.
+    pub(super) fn excess(&self) -> Option<Excess> {
+        if self.counted("memory.events", "oom_kill") > 0 {
+            return Some(Excess::Memory);
+        }
+        if self.counted("pids.events", "max") > 0 {
+            return Some(Excess::Processes);
+        }
+        let seconds = self.limits.cpu_seconds?;
+        (self.cpu() > Duration::from_secs(seconds)).then_some(Excess::Cpu)
+    }
+
+    pub(super) fn used(&self) -> Used {
+        Used {
+            memory: self.number("memory.current"),
+            processes: self.number("pids.current"),
+            cpu: self.cpu(),
+        }
+    }
+
+    /// Removes the group once it is empty.
+    pub(super) fn remove(&self) -> io::Result<()> {
+        for _ in 0..REMOVE_LOOKS {
+            match fs::remove_dir(&self.folder) {
+                Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
+                    // What was killed is still on its way out.
+                    self.kill().ok();
+                    thread::sleep(REMOVE_PAUSE);
+                }
+                Err(error) if missing(&error) => return Ok(()),
+                removed => return removed,
+            }
+        }
+        Err(io::ErrorKind::TimedOut.into())
+    }
+
+    fn cpu(&self) -> Duration {
+        Duration::from_micros(self.counted("cpu.stat", "usage_usec"))
+    }
+
+    /// The number behind a name in a file of names and numbers; 0 where there is none.
+    fn counted(&self, file: &str, name: &str) -> u64 {
+        let text = fs::read_to_string(self.folder.join(file)).unwrap_or_default();
+        let mut lines = text.lines().filter_map(|line| line.split_once(' '));
+        let value = lines.find(|(known, _)| *known == name);
+        value.and_then(|(_, value)| value.parse().ok()).unwrap_or(0)
+    }
+
+    fn number(&self, file: &str) -> u64 {
+        let text = fs::read_to_string(self.folder.join(file)).unwrap_or_default();
+        text.trim().parse().unwrap_or(0)
+    }
+
+    fn write(&self, file: &str, value: &str) -> io::Result<()> {
+        // Not created: a file that is not there is a controller that is not there.
+        let mut options = fs::OpenOptions::new();
+        let mut file = options.write(true).open(self.folder.join(file))?;
+        io::Write::write_all(&mut file, value.as_bytes())
+    }
+}
+
+fn missing(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound
+}
+
+/// Removes groups of agents that are gone, which a killed guard left behind. Those of agents that
+/// live are not empty and stay.
+fn remove_leftovers(base: &Path) {
+    for entry in fs::read_dir(base).into_iter().flatten().flatten() {
+        if entry.file_name().to_string_lossy().starts_with(AGENT_LEAF) {
+            fs::remove_dir(entry.path()).ok();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MOUNTS: &str = "\
+22 1 0:20 / /proc rw - proc proc rw
+31 22 0:27 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate
+";
+
+    #[test]
+    fn the_own_group_is_found_below_its_mount() {
+        let found = own_group("0::/system.slice/matins.service\n", MOUNTS);
+        let expected = "/sys/fs/cgroup/system.slice/matins.service";
+        assert_eq!(found.unwrap(), Path::new(expected));
+    }
+
+    #[test]
+    fn a_group_is_found_on_a_machine_with_both_versions() {
+        let groups = "4:memory:/a\n1:cpu:/\n0::/b\n";
+        let mounts = "\
+30 22 0:26 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory
+31 22 0:27 / /sys/fs/cgroup/unified rw - cgroup2 cgroup rw
+";
+        let found = own_group(groups, mounts).unwrap();
+        assert_eq!(found, Path::new("/sys/fs/cgroup/unified/b"));
+    }
+
+    #[test]
+    fn without_version_two_there_is_no_group() {
+        assert!(own_group("4:memory:/a\n", MOUNTS).is_err());
+        assert!(own_group("0::/a\n", "22 1 0:20 / /proc rw - proc proc rw\n").is_err());
+    }
+
+    /// A folder with the files that the kernel would put into a group.
+    fn group(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, content) in files {
+            fs::write(folder.path().join(name), content).unwrap();
+        }
+        folder
+    }
+
+    #[test]
+    fn a_group_without_controllers_is_no_place_for_limits() {
+        let own = group(&[
+            ("cgroup.type", "domain\n"),
+            ("cgroup.controllers", "cpu io\n"),
+            ("cgroup.procs", ""),
+        ]);
+        let refused = prepare(own.path()).unwrap_err();
+        assert!(refused.contains("\"memory\""), "{refused}");
+    }
+
+    #[test]
+    fn the_root_of_the_machine_is_no_place_for_limits() {
+        let own = group(&[("cgroup.controllers", "memory pids\n")]);
+        let refused = prepare(own.path()).unwrap_err();
+        assert!(refused.contains("root group"), "{refused}");
+    }
+
+    #[test]
+    fn a_group_with_others_in_it_is_left_alone() {
+        let own = group(&[
+            ("cgroup.type", "domain\n"),
+            ("cgroup.controllers", "memory pids\n"),
+            ("cgroup.procs", "1\n"),
+            ("cgroup.subtree_control", ""),
+        ]);
+        let refused = prepare(own.path()).unwrap_err();
+        assert!(refused.contains("process 1,"), "{refused}");
+        assert!(!own.path().join(WORKER_LEAF).exists());
+    }
+
+    #[test]
+    fn limits_are_written_and_what_went_beyond_is_read() {
+        let folder = group(&[
+            ("memory.max", "max"),
+            ("memory.swap.max", "max"),
+            ("memory.oom.group", "0"),
+            ("pids.max", "max"),
+            ("memory.events", "low 0\noom 0\noom_kill 0\n"),
+            ("pids.events", "max 0\n"),
+            ("cpu.stat", "usage_usec 1500000\nuser_usec 1\n"),
+            ("memory.current", "4096\n"),
+            ("pids.current", "3\n"),
+        ]);
+        let read = |name| fs::read_to_string(folder.path().join(name)).unwrap();
+        let cgroup = Cgroup {
+            folder: folder.path().to_owned(),
+            limits: ResourceLimits {
+                memory_bytes: Some(1 << 20),
+                processes: Some(7),
+                cpu_seconds: Some(2),
+                ..ResourceLimits::default()
+            },
+        };
+        cgroup.set_limits().unwrap();
+        // The kernel's files are replaced by a write; these keep what was longer.
+        assert!(read("memory.max").starts_with("1048576"));
+        assert!(read("pids.max").starts_with('7'));
+        assert!(read("memory.oom.group").starts_with('1'));
+        assert_eq!(cgroup.excess(), None);
+        let used = cgroup.used();
+        assert_eq!((used.memory, used.processes), (4096, 3));
+        let put = |name, text| fs::write(folder.path().join(name), text).unwrap();
+        put("cpu.stat", "usage_usec 2500000\n");
+        assert_eq!(cgroup.excess(), Some(Excess::Cpu));
+        put("pids.events", "max 12\n");
+        assert_eq!(cgroup.excess(), Some(Excess::Processes));
+        put("memory.events", "oom_kill 1\noom_group_kill 1\n");
+        assert_eq!(cgroup.excess(), Some(Excess::Memory));
+    }
+
+    #[test]
+    fn a_marker_becomes_a_name() {
+        let path = Cgroup::path(Path::new("/base"), "/tmp/a b");
+        assert_eq!(path, Path::new("/base/matins-agent-_tmp_a_b"));
+        let long = Cgroup::path(Path::new("/base"), &"x".repeat(500));
+        assert!(long.file_name().unwrap().len() <= 255);
+    }
+}

@@ -1,0 +1,160 @@
+//! `matins harness add`: any command line that speaks ACP.
+
+use std::collections::BTreeMap;
+
+use model::harness::{HarnessConfig, ResourceLimits, RestoreBy};
+
+use crate::{
+    app::App,
+    commands::options::{RuleOptions, SettingOptions, pair},
+    failure::Failure,
+};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Add {
+    /// The name of the harness
+    name: String,
+    /// A variable for the agent's environment
+    #[arg(long = "env", value_name = "NAME=VALUE", value_parser = pair)]
+    env: Vec<(String, String)>,
+    /// A variable that the agent gets from the server's environment, such as an API key
+    #[arg(long = "pass-env", value_name = "NAME")]
+    pass_env: Vec<String>,
+    /// The way to sign in, where the agent asks for one; `harness check` lists them
+    #[arg(long, value_name = "METHOD")]
+    authenticate: Option<String>,
+    /// How sessions are restored: auto, resume or load
+    #[arg(long, value_name = "HOW", default_value_t = RestoreBy::Auto)]
+    restore: RestoreBy,
+    /// How long after its first turn a session may be restored at the earliest, in seconds
+    #[arg(long, value_name = "SECONDS")]
+    restore_after: Option<u32>,
+    /// The longest that the agent may take to start, and again to make a session, in seconds [default:
+    /// 60]
+    #[arg(long, value_name = "SECONDS")]
+    start_limit: Option<u32>,
+    /// The longest that it may take to restore a session, in seconds [default: 120]
+    #[arg(long, value_name = "SECONDS")]
+    restore_limit: Option<u32>,
+    #[command(flatten)]
+    limits: LimitOptions,
+    #[command(flatten)]
+    rules: RuleOptions,
+    #[command(flatten)]
+    settings: SettingOptions,
+    /// The agent's program and its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+/// What the agent's processes may use.
+#[derive(Debug, clap::Args)]
+struct LimitOptions {
+    /// The memory of all its processes, such as 2G or 512M
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    memory_limit: Option<u64>,
+    /// How many processes and threads it may have, or none [default: 4096]
+    #[arg(long, value_name = "COUNT", value_parser = count)]
+    processes_limit: Option<Count>,
+    /// The processor time of all its processes, in seconds
+    #[arg(long, value_name = "SECONDS")]
+    cpu_seconds: Option<u64>,
+    /// How many files each process may have open
+    #[arg(long, value_name = "COUNT")]
+    open_files: Option<u64>,
+    /// The longest file that a process may write, such as 1G
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    file_size: Option<u64>,
+}
+
+/// A number, or none at all.
+#[derive(Debug, Clone, Copy)]
+struct Count(Option<u64>);
+
+impl LimitOptions {
+    fn limits(&self) -> ResourceLimits {
+        let default = ResourceLimits::default();
+        ResourceLimits {
+            memory_bytes: self.memory_limit,
+            processes: self
+                .processes_limit
+                .map_or(default.processes, |count| count.0),
+            cpu_seconds: self.cpu_seconds,
+            open_files: self.open_files,
+            file_bytes: self.file_size,
+        }
+    }
+}
+
+fn count(text: &str) -> Result<Count, String> {
+    if text == "none" {
+        return Ok(Count(None));
+    }
+    let count = text.parse().map_err(|_| "give a number, or none")?;
+    Ok(Count(Some(count)))
+}
+
+/// Reads a size as people write it, in powers of 1024.
+fn size(text: &str) -> Result<u64, String> {
+    let accepted = "give bytes, or a number with K, M, G or T, such as 512M";
+    let upper = text.trim().to_ascii_uppercase();
+    let plain = upper.trim_end_matches("IB").trim_end_matches('B');
+    let (digits, shift) = match plain.char_indices().next_back() {
+        Some((end, 'K')) => (&plain[..end], 10),
+        Some((end, 'M')) => (&plain[..end], 20),
+        Some((end, 'G')) => (&plain[..end], 30),
+        Some((end, 'T')) => (&plain[..end], 40),
+        _ => (plain, 0),
+    };
+    let number: u64 = digits.trim().parse().map_err(|_| accepted)?;
+    number
+        .checked_mul(1 << shift)
+        .ok_or_else(|| format!("that is more than any machine has; {accepted}"))
+}
+
+pub(super) async fn add(app: &App, add: Add) -> Result<(), Failure> {
+    let mut config = HarnessConfig::new(add.command);
+    config.env = add.env.into_iter().collect::<BTreeMap<_, _>>();
+    config.pass_env = add.pass_env;
+    config.authenticate = add.authenticate;
+    config.restore = add.restore;
+    config.restore_after_seconds = add.restore_after.unwrap_or(config.restore_after_seconds);
+    config.start_seconds = add.start_limit.unwrap_or(config.start_seconds);
+    config.restore_seconds = add.restore_limit.unwrap_or(config.restore_seconds);
+    config.limits = add.limits.limits();
+    config.permissions = add.rules.rules();
+    let settings = add.settings.settings();
+    config.mode = settings.mode;
+    config.settings = settings.values;
+    let harness = app.service.add_harness(&add.name, &config).await?;
+    if app.output.json {
+        return Ok(app.output.document(&harness)?);
+    }
+    app.output.line(&format!(
+        "Added the harness {name}. See what its agent offers: matins harness check {name}",
+        name = harness.name
+    ))?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read_as_people_write_them() {
+        for (text, bytes) in [
+            ("1048576", 1 << 20),
+            ("512M", 512 << 20),
+            ("2g", 2 << 30),
+            ("2 GiB", 2 << 30),
+            ("64kb", 64 << 10),
+        ] {
+            assert_eq!(size(text), Ok(bytes), "{text}");
+        }
+        for text in ["", "M", "-1", "1.5G", "lots", "99999999999T"] {
+            let refused = size(text).unwrap_err();
+            assert!(refused.contains("such as 512M"), "{text}: {refused}");
+        }
+    }
+}

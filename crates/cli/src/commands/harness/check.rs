@@ -1,0 +1,250 @@
+//! `matins harness check`: what an agent is, offers and still needs.
+
+use std::time::Duration;
+
+use model::harness::ResourceLimits;
+use service::{Checked, Depth, LimitsHeldBy, RestoreProbe, SessionProbe, SignIn};
+
+use super::{known, version};
+use crate::{
+    app::App,
+    failure::{Exit, Failure},
+    output::{ATTENTION, BAD, GOOD, excerpt, paint},
+};
+
+/// How many settings of an agent are shown, and how much of each.
+const SHOWN_SETTINGS: usize = 8;
+const SHOWN_VALUE: usize = 60;
+
+pub(super) async fn check(app: &App, name: &str, depth: Depth) -> Result<Exit, Failure> {
+    let checked = app.service.check_harness(name, depth).await?;
+    let usable = usable(&checked);
+    if app.output.json {
+        app.output.document(&checked)?;
+    } else {
+        app.output.line(&page(&checked))?;
+    }
+    Ok(if usable { Exit::Done } else { Exit::Failed })
+}
+
+/// Whether a turn could be taken as things stand.
+fn usable(checked: &Checked) -> bool {
+    let opened = matches!(checked.found.session, Some(SessionProbe::Opened { .. }));
+    let restored = !matches!(checked.found.restore, Some(RestoreProbe::Failed { .. }));
+    opened && restored
+}
+
+fn page(checked: &Checked) -> String {
+    let offers = checked.harness.offers.clone().unwrap_or_default();
+    let agent = version(&offers).unwrap_or_else(|| "an agent that tells no name".into());
+    let mut rows = vec![
+        ("sessions", sessions(checked)),
+        ("offers", offered(checked)),
+        ("sign-in", sign_in(checked)),
+    ];
+    if let Some(session) = &checked.found.session {
+        let mut text = new_session(session);
+        if let (SessionProbe::Failed { .. }, Some(hint)) = (session, &checked.sign_in_hint) {
+            // Not every agent says what it lacks.
+            text = format!("{text}\n            perhaps it lacks a sign-in: {hint}");
+        }
+        rows.push(("session", text));
+        rows.extend(settings(session));
+    }
+    match &checked.found.restore {
+        Some(RestoreProbe::Restored { turn, took }) => {
+            let text = format!(
+                "a turn in {}, taken up by another process in {}",
+                seconds(*turn),
+                seconds(*took)
+            );
+            rows.push(("restore", paint(GOOD, &text)));
+        }
+        Some(RestoreProbe::Failed { reason }) => rows.push(("restore", paint(BAD, reason))),
+        None => {}
+    }
+    rows.push(("limits", limits(checked)));
+    rows.push(("took", took(checked)));
+    let version = checked.found.protocol_version;
+    let name = &checked.harness.name;
+    let head = format!("{name}: {agent}, protocol version {version}");
+    let rows = rows
+        .into_iter()
+        .map(|(name, text)| format!("  {name:<9} {text}"));
+    let lines: Vec<_> = std::iter::once(head).chain(rows).collect();
+    lines.join("\n")
+}
+
+fn sessions(checked: &Checked) -> String {
+    if checked.can_restore {
+        let by = known(
+            &checked.harness,
+            &checked.harness.offers.clone().unwrap_or_default(),
+        );
+        let text = format!("can be restored {by}, so every kind of automation works");
+        paint(GOOD, &text)
+    } else {
+        paint(
+            ATTENTION,
+            "cannot be restored: only automations with fresh sessions work",
+        )
+    }
+}
+
+fn offered(checked: &Checked) -> String {
+    let offers = checked.harness.offers.clone().unwrap_or_default();
+    let flags = [
+        ("resume", offers.resume),
+        ("load", offers.load),
+        ("list", offers.list),
+        ("close", offers.close),
+        ("delete", offers.delete),
+    ];
+    let flags: Vec<_> = flags
+        .iter()
+        .filter(|(_, offered)| *offered)
+        .map(|(name, _)| (*name).to_owned())
+        .collect();
+    let prompts = ["text".to_owned()].into_iter().chain(offers.prompts);
+    let prompts: Vec<_> = prompts.collect();
+    format!(
+        "{}; prompts with {}; MCP servers by {}",
+        list(&flags),
+        list(&prompts),
+        list(&offers.mcp)
+    )
+}
+
+fn list(names: &[String]) -> String {
+    match names {
+        [] => "nothing".to_owned(),
+        names => names.join(", "),
+    }
+}
+
+/// How to sign in, where the agent asks for it; else which ways it names.
+fn sign_in(checked: &Checked) -> String {
+    let ways = &checked.found.sign_in;
+    if checked.found.session != Some(SessionProbe::SignInNeeded) {
+        let named: Vec<_> = ways.iter().map(|way| way.id.clone()).collect();
+        return match (&checked.harness.config.authenticate, named.as_slice()) {
+            (Some(method), _) => format!("done by {method}"),
+            (None, []) => "not asked for, none named".to_owned(),
+            (None, named) => format!("not asked for; it knows {}", named.join(", ")),
+        };
+    }
+    let head = paint(BAD, "needed before it makes a session");
+    let ways = ways.iter().map(way_in);
+    let lines: Vec<_> = std::iter::once(head)
+        .chain(checked.sign_in_hint.clone())
+        .chain(ways)
+        .collect();
+    lines.join("\n            ")
+}
+
+fn way_in(way: &SignIn) -> String {
+    let how = if way.terminal {
+        "at a terminal".to_owned()
+    } else {
+        format!("`harness add ... --authenticate {}`", way.id)
+    };
+    let description = excerpt(&way.description, 2 * SHOWN_VALUE);
+    let description = if description.is_empty() {
+        String::new()
+    } else {
+        format!(" {description}")
+    };
+    format!("{} ({how}): {}.{description}", way.id, way.name)
+}
+
+fn new_session(session: &SessionProbe) -> String {
+    match session {
+        SessionProbe::Opened { took, deleted, .. } => {
+            let after = if *deleted {
+                "and deleted again"
+            } else {
+                "which the agent keeps: it offers no deleting"
+            };
+            format!("made in {}, {after}", seconds(*took))
+        }
+        SessionProbe::SignInNeeded => paint(BAD, "not made: the agent wants a sign-in"),
+        SessionProbe::Failed { reason } => paint(BAD, reason),
+    }
+}
+
+fn settings(session: &SessionProbe) -> Vec<(&'static str, String)> {
+    let SessionProbe::Opened {
+        modes, settings, ..
+    } = session
+    else {
+        return Vec::new();
+    };
+    let mut rows = Vec::new();
+    if let [now, others @ ..] = modes.as_slice() {
+        let others = others.iter().map(|mode| format!(", {mode}"));
+        rows.push((
+            "modes",
+            format!("{now} (now){}", others.collect::<String>()),
+        ));
+    }
+    if !settings.is_empty() {
+        let shown = settings.iter().take(SHOWN_SETTINGS);
+        let shown: Vec<_> = shown
+            .map(|(id, value)| format!("{id}={}", excerpt(value, SHOWN_VALUE)))
+            .collect();
+        rows.push(("settings", shown.join(", ")));
+    }
+    rows
+}
+
+fn limits(checked: &Checked) -> String {
+    let ResourceLimits {
+        memory_bytes,
+        processes,
+        cpu_seconds,
+        open_files,
+        file_bytes,
+    } = checked.harness.config.limits;
+    let given = [
+        memory_bytes.map(|bytes| format!("{} of memory", size(bytes))),
+        processes.map(|count| format!("{count} processes and threads")),
+        cpu_seconds.map(|seconds| format!("{seconds} s of processor time")),
+        open_files.map(|count| format!("{count} open files each")),
+        file_bytes.map(|bytes| format!("files up to {}", size(bytes))),
+    ];
+    let given: Vec<_> = given.into_iter().flatten().collect();
+    let held = match &checked.found.limits_held_by {
+        LimitsHeldBy::Kernel => "held by the kernel".to_owned(),
+        LimitsHeldBy::Guard { because } => {
+            format!("held by the guard, which looks once a second ({because})")
+        }
+        LimitsHeldBy::Unknown => "not looked at".to_owned(),
+    };
+    match given.as_slice() {
+        [] => "none".to_owned(),
+        given => format!("{}; {held}", given.join(", ")),
+    }
+}
+
+fn took(checked: &Checked) -> String {
+    let memory = checked.found.memory_bytes.map(size);
+    let memory = memory.map_or_else(String::new, |memory| format!(", {memory} of memory"));
+    format!(
+        "{} to start{memory}; {} in all",
+        seconds(checked.found.start),
+        seconds(checked.took)
+    )
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{:.1} s", time.as_secs_f64())
+}
+
+/// A number of bytes in the unit that keeps it short.
+fn size(bytes: u64) -> String {
+    if bytes >= 1 << 20 {
+        format!("{} MiB", bytes >> 20)
+    } else {
+        format!("{} KiB", bytes >> 10)
+    }
+}

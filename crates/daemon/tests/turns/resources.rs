@@ -1,0 +1,138 @@
+//! What the processes of an agent may use, and what they are given.
+
+use model::{
+    entity::Run,
+    harness::{HarnessConfig, ResourceLimits},
+    run::RunStatus,
+};
+use testkit::scripted::{Script, Step};
+
+use crate::{hostile::failed, world::World};
+
+/// Takes one turn of an agent whose harness allows so much.
+async fn limited(world: &World, script: &Script, limit: impl FnOnce(&mut ResourceLimits)) -> Run {
+    let mut config = HarnessConfig::new(script.command().unwrap());
+    limit(&mut config.limits);
+    let harness = world.harness_with(&config).await;
+    let session = world.session(harness).await;
+    world.turn(session, "Go").await
+}
+
+pub(crate) async fn a_fork_bomb_dies_of_its_limit(world: &World) {
+    let script = world.script().prompt([Step::say("Boom"), Step::ForkBomb]);
+    let run = limited(world, &script, |limits| limits.processes = Some(40)).await;
+    failed(
+        world,
+        &run,
+        "limit",
+        "it started more processes than its harness allows",
+    )
+    .await;
+    assert_eq!(world.attempts(run.id).await.len(), 1);
+}
+
+pub(crate) async fn an_agent_that_takes_too_much_memory_dies_of_its_limit(world: &World) {
+    let script = world.script().prompt([Step::Eat(200 << 20), Step::Stall]);
+    let run = limited(world, &script, |limits| {
+        limits.memory_bytes = Some(100 << 20);
+    })
+    .await;
+    failed(
+        world,
+        &run,
+        "limit",
+        "used more memory than its harness allows",
+    )
+    .await;
+    let modest = world.script().prompt([Step::Eat(10 << 20)]);
+    let run = limited(world, &modest, |limits| {
+        limits.memory_bytes = Some(100 << 20);
+    })
+    .await;
+    assert_eq!(run.status, RunStatus::Succeeded, "{run:#?}");
+}
+
+pub(crate) async fn an_agent_that_computes_too_long_dies_of_its_limit(world: &World) {
+    let script = world.script().prompt([Step::Spin]);
+    let run = limited(world, &script, |limits| limits.cpu_seconds = Some(1)).await;
+    failed(
+        world,
+        &run,
+        "limit",
+        "more processor time than its harness allows",
+    )
+    .await;
+}
+
+pub(crate) async fn each_process_is_held_to_its_files_and_leaves_no_core(world: &World) {
+    let file = world.path("written");
+    let script = world.script().prompt([
+        Step::CoreLimit,
+        Step::OpenFiles(1000),
+        Step::WriteFile(file.clone(), 4 << 20),
+    ]);
+    let run = limited(world, &script, |limits| {
+        limits.open_files = Some(64);
+        limits.file_bytes = Some(1 << 20);
+    })
+    .await;
+    // SIGXFSZ: who writes too long a file is killed by the kernel, unless it takes care.
+    failed(world, &run, "agent_exited", "signal 25").await;
+    assert_eq!(std::fs::metadata(file).unwrap().len(), 1 << 20);
+    let words = world.words(run.session_id.unwrap()).await;
+    let said = &words
+        .iter()
+        .find(|(role, _)| role == "assistant")
+        .unwrap()
+        .1;
+    let core = said.lines().next().unwrap();
+    let numbers: Vec<_> = core
+        .split_whitespace()
+        .filter(|word| *word == "0")
+        .collect();
+    assert_eq!(numbers.len(), 2, "{said}");
+    let opened = said.split("opened ").nth(1).unwrap();
+    assert!(opened.trim().parse::<u32>().unwrap() < 64, "{said}");
+}
+
+pub(crate) async fn no_secret_of_the_servers_environment_reaches_agent_or_guard(world: &World) {
+    let script = world.script().prompt([Step::Environment]);
+    let mut config = HarnessConfig::new(script.command().unwrap());
+    config.env = [("OWN".to_owned(), "harness".to_owned())].into();
+    config.pass_env = vec!["API_KEY".into()];
+    let harness = world.harness_with(&config).await;
+    let session = world.session(harness).await;
+    let run = world.say(session, "Go").await;
+    let mut host = world.host.clone();
+    host.agents.environment = [
+        ("PATH", "/usr/bin:/bin"),
+        ("HOME", "/nowhere"),
+        ("API_KEY", "asked-for"),
+        ("MATINS_DATABASE", "canary-database"),
+        ("MATINS_DATA", "canary-data"),
+        ("PGPASSWORD", "canary-password"),
+        ("AWS_SECRET_ACCESS_KEY", "canary-key"),
+        ("LD_PRELOAD", "canary-preload"),
+        ("NODE_OPTIONS", "canary-options"),
+        ("SSH_AUTH_SOCK", "canary-socket"),
+    ]
+    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+    .into();
+    let now = model::Clock::now(&*world.clock);
+    let claimed = world
+        .store()
+        .claim(&host.worker, host.instance, 1, Some(run), now);
+    assert_eq!(claimed.await.unwrap().len(), 1);
+    let ledger = daemon::StoreLedger::new(host.clone());
+    turn::execute(&ledger, &host.agents, run, &turn::Orders::none())
+        .await
+        .unwrap();
+    let words = world.words(session).await;
+    let said = &words.last().unwrap().1;
+    assert!(!said.contains("canary"), "{said}");
+    // The agent's process and its guard's have the same, and nothing else.
+    let expected = format!(
+        "API_KEY=asked-for\nHOME=/nowhere\nMATINS_RUN={run}\nOWN=harness\nPATH=/usr/bin:/bin"
+    );
+    assert_eq!(*said, format!("own\n{expected}\nparent\n{expected}"));
+}

@@ -1,0 +1,175 @@
+//! JSON that is read without believing it: no doubled field, not too deep, not too much.
+
+use std::{cell::Cell, fmt};
+
+use serde::de::{DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
+
+use crate::{DEPTH, FILE_BYTES, VALUES};
+
+/// Which limit a content is beyond.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    /// The length of the file.
+    Bytes,
+    /// How deep it is nested.
+    Depth,
+    /// How many values it holds.
+    Values,
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bytes => write!(f, "longer than {FILE_BYTES} bytes"),
+            Self::Depth => write!(f, "nested deeper than {DEPTH} levels"),
+            Self::Values => write!(f, "more than {VALUES} values"),
+        }
+    }
+}
+
+/// Why a content is not even looked at.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Malformed {
+    /// It is too much.
+    #[error("it is {0}")]
+    TooMuch(Limit),
+    /// A field is there twice.
+    #[error("the field {0:?} is there twice")]
+    Doubled(String),
+    /// It is no JSON.
+    #[error("it is no JSON: {0}")]
+    NoJson(String),
+}
+
+/// How much of a field's name or of an error is shown.
+const SHOWN_CHARS: usize = 80;
+
+pub(crate) fn shown(text: &str) -> String {
+    text.chars().take(SHOWN_CHARS).collect()
+}
+
+/// Reads a document.
+pub(crate) fn read(bytes: &[u8]) -> Result<Value, Malformed> {
+    if bytes.len() > FILE_BYTES {
+        return Err(Malformed::TooMuch(Limit::Bytes));
+    }
+    let refused = Cell::new(None);
+    let strict = Strict {
+        depth: 0,
+        values: &Cell::new(0),
+        refused: &refused,
+    };
+    let mut document = serde_json::Deserializer::from_slice(bytes);
+    let read = strict
+        .deserialize(&mut document)
+        .and_then(|value| document.end().map(|()| value));
+    read.map_err(|error| {
+        refused
+            .take()
+            .unwrap_or_else(|| Malformed::NoJson(shown(&error.to_string())))
+    })
+}
+
+/// Reads one value and what is in it.
+#[derive(Clone, Copy)]
+struct Strict<'a> {
+    depth: usize,
+    values: &'a Cell<usize>,
+    /// What was refused, for the error that serde carries is only text.
+    refused: &'a Cell<Option<Malformed>>,
+}
+
+impl Strict<'_> {
+    fn refuse<E: serde::de::Error>(&self, why: Malformed) -> E {
+        let error = E::custom(&why);
+        self.refused.set(Some(why));
+        error
+    }
+
+    fn counted<E: serde::de::Error>(&self) -> Result<(), E> {
+        self.values.set(self.values.get() + 1);
+        if self.values.get() > VALUES {
+            return Err(self.refuse(Malformed::TooMuch(Limit::Values)));
+        }
+        Ok(())
+    }
+
+    fn inner<E: serde::de::Error>(&self) -> Result<Self, E> {
+        if self.depth == DEPTH {
+            return Err(self.refuse(Malformed::TooMuch(Limit::Depth)));
+        }
+        Ok(Self {
+            depth: self.depth + 1,
+            ..*self
+        })
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Strict<'_> {
+    type Value = Value;
+
+    fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        self.counted()?;
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Strict<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value, E> {
+        // Not even JSON can say one that is infinite; a writer would turn it into null.
+        let number = serde_json::Number::from_f64(value);
+        number
+            .map(Value::Number)
+            .ok_or_else(|| E::custom("a number out of range"))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let inner = self.inner()?;
+        let mut values = Vec::new();
+        while let Some(value) = items.next_element_seed(inner)? {
+            values.push(value);
+        }
+        Ok(Value::Array(values))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
+        let inner = self.inner()?;
+        let mut values = Map::new();
+        while let Some(name) = fields.next_key::<String>()? {
+            if values.contains_key(&name) {
+                return Err(A::Error::custom(
+                    self.refuse::<A::Error>(Malformed::Doubled(shown(&name))),
+                ));
+            }
+            values.insert(name, fields.next_value_seed(inner)?);
+        }
+        Ok(Value::Object(values))
+    }
+}

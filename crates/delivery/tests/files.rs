@@ -1,0 +1,205 @@
+//! Trigger files, the bad ones first.
+
+#![expect(clippy::unwrap_used, reason = "tests and their helpers")]
+
+use delivery::{
+    DEPTH, FILE_BYTES, InvalidTrigger, Limit, Malformed, Trigger, TriggerKind, TriggerName, VALUES,
+};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+const RUN: &str = "run_0198c0de00007000800000000000000a";
+
+fn good() -> Value {
+    json!({
+        "schedule": "aut_0198c0de00007000800000000000000b",
+        "scheduleName": "daily monitor",
+        "timestamp": "2026-04-30T09:00:00Z",
+        "task": "Check the logs",
+        "type": "cron",
+        "sessionMode": "continuous",
+        "params": {"region": "eu", "deep": [1, 2.5, null, true]},
+        "mcpServers": [{"name": "files"}],
+        "runId": RUN,
+    })
+}
+
+fn with(field: &str, value: Value) -> Vec<u8> {
+    let mut changed = good();
+    changed[field] = value;
+    changed.to_string().into_bytes()
+}
+
+fn refused(bytes: &[u8]) -> InvalidTrigger {
+    Trigger::parse(bytes).unwrap_err()
+}
+
+#[test]
+fn a_field_that_is_missing_unknown_or_wrong_is_named() {
+    for field in ["timestamp", "task", "type", "sessionMode"] {
+        let mut cut = good();
+        cut.as_object_mut().unwrap().remove(field);
+        assert_eq!(
+            refused(cut.to_string().as_bytes()),
+            InvalidTrigger::Missing(match field {
+                "timestamp" => "timestamp",
+                "task" => "task",
+                "type" => "type",
+                _ => "sessionMode",
+            })
+        );
+    }
+    for (field, value, says) in [
+        (
+            "timestamp",
+            json!("yesterday"),
+            "timestamp is \"yesterday\"",
+        ),
+        ("timestamp", json!(1), "timestamp is 1: a text"),
+        ("task", json!("x".repeat(1 << 21)), "at most 1048576 bytes"),
+        ("type", json!("webhook"), "cron, message or task"),
+        ("sessionMode", json!("eternal"), "expected one of"),
+        (
+            "schedule",
+            json!(null),
+            "schedule is null: an id for the type cron",
+        ),
+        ("scheduleName", json!("n".repeat(300)), "at most 200 bytes"),
+        ("params", json!([]), "params is []: an object"),
+        ("mcpServers", json!({}), "mcpServers is {}: a list"),
+        ("mcpServers", json!(["sh"]), "each is an object"),
+        ("mcpServers", json!(vec![json!({}); 65]), "at most 64"),
+        ("runId", json!("7"), "runId is \"7\""),
+        ("token", json!("secret"), "nobody knows the field \"token\""),
+    ] {
+        let error = refused(&with(field, value)).to_string();
+        assert!(error.contains(says), "{error}");
+        assert!(error.len() < 500, "{} bytes", error.len());
+    }
+}
+
+#[test]
+fn a_doubled_field_is_refused_wherever_it_is() {
+    let text = good().to_string();
+    let twice = text.replacen('{', "{\"task\":\"Do harm\",", 1);
+    let doubled = |name: &str| InvalidTrigger::Malformed(Malformed::Doubled(name.into()));
+    assert_eq!(refused(twice.as_bytes()), doubled("task"));
+    let inner = text.replace("\"region\":\"eu\"", "\"region\":\"eu\",\"region\":\"us\"");
+    assert_eq!(refused(inner.as_bytes()), doubled("region"));
+}
+
+#[test]
+fn too_much_is_refused_by_which_limit_it_is_beyond() {
+    let too_much = |limit| InvalidTrigger::Malformed(Malformed::TooMuch(limit));
+    let deep = |levels: usize| -> Value {
+        let text = format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+        serde_json::from_str(&text).unwrap()
+    };
+    // The document and the parameters are two of the levels.
+    let params = |levels| with("params", json!({ "x": deep(levels) }));
+    Trigger::parse(&params(DEPTH - 2)).unwrap();
+    assert_eq!(refused(&params(DEPTH - 1)), too_much(Limit::Depth));
+    assert_eq!(
+        refused("[".repeat(100_000).as_bytes()),
+        too_much(Limit::Depth)
+    );
+
+    let many = |count| with("params", json!({ "x": vec![0; count] }));
+    Trigger::parse(&many(VALUES - 100)).unwrap();
+    assert_eq!(refused(&many(VALUES)), too_much(Limit::Values));
+
+    let mut long = good().to_string().into_bytes();
+    long.resize(FILE_BYTES, b' ');
+    Trigger::parse(&long).unwrap();
+    long.push(b' ');
+    assert_eq!(refused(&long), too_much(Limit::Bytes));
+}
+
+#[test]
+fn what_is_no_json_is_refused() {
+    for bytes in [
+        &b""[..],
+        b"{",
+        b"\xff\xfe",
+        b"{} {}",
+        b"{'task': 1}",
+        b"{\"params\": {\"x\": 1e999}}",
+    ] {
+        let error = refused(bytes);
+        let is_no_json = matches!(error, InvalidTrigger::Malformed(Malformed::NoJson(_)));
+        assert!(is_no_json, "{error}");
+    }
+    assert_eq!(refused(b"[]"), InvalidTrigger::NoObject);
+}
+
+#[test]
+fn a_file_is_read_and_written_the_same() {
+    let read = Trigger::parse(good().to_string().as_bytes()).unwrap();
+    assert_eq!(read.kind, TriggerKind::Cron);
+    assert_eq!(read.run_id.unwrap().to_string(), RUN);
+    let written = read.to_json().unwrap();
+    assert!(written.ends_with("}\n"));
+    assert_eq!(serde_json::from_str::<Value>(&written).unwrap(), good());
+    assert_eq!(Trigger::parse(written.as_bytes()).unwrap(), read);
+}
+
+#[test]
+fn a_file_of_somebody_else_needs_no_run() {
+    let text = r#"{"timestamp": "2026-04-30T11:00:00+02:00", "task": "Look", "type": "message",
+        "sessionMode": "bound", "schedule": null}"#;
+    let read = Trigger::parse(text.as_bytes()).unwrap();
+    assert_eq!((read.run_id, read.schedule.as_deref()), (None, None));
+    assert_eq!(read.timestamp.to_string(), "2026-04-30T09:00:00Z");
+    assert_eq!(
+        Trigger::parse(read.to_json().unwrap().as_bytes()).unwrap(),
+        read
+    );
+}
+
+#[test]
+fn a_name_is_read_only_as_it_is_written() {
+    let name = format!("20260430T090000.000000Z-{RUN}.json");
+    let read: TriggerName = name.parse().unwrap();
+    assert_eq!(read.at().to_string(), "2026-04-30T09:00:00Z");
+    assert_eq!(read.run().to_string(), RUN);
+    assert_eq!(read.to_string(), name);
+    for bad in [
+        String::new(),
+        ".json".into(),
+        RUN.into(),
+        name.replace(".json", ".json.tmp"),
+        name.replace(".json", ".JSON"),
+        name.replace(".000000Z", "Z"),
+        name.replace(".000000Z", ".000Z"),
+        name.replace("20260430", "20260431"),
+        name.replace("T09", "T24"),
+        name.replace("run_", ""),
+        name.replace("000a.", "000A."),
+        format!("../{name}"),
+        format!(" {name}"),
+    ] {
+        assert!(bad.parse::<TriggerName>().is_err(), "{bad:?}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn names_sort_by_time_and_say_what_they_were_made_of(
+        first in 0_i64..4_000_000_000_000_000, later in 1_i64..1_000_000_000_000,
+    ) {
+        let run = RUN.parse().unwrap();
+        let name = |micros| {
+            let at = model::Timestamp::from_microsecond(micros).unwrap();
+            TriggerName::new(at, run).unwrap()
+        };
+        let (one, two) = (name(first), name(first + later));
+        prop_assert!(one.to_string() < two.to_string());
+        prop_assert_eq!(one.to_string().parse::<TriggerName>().unwrap(), one);
+    }
+
+    #[test]
+    fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        Trigger::parse(&bytes).ok();
+        String::from_utf8_lossy(&bytes).parse::<TriggerName>().ok();
+    }
+}
