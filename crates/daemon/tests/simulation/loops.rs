@@ -48,10 +48,12 @@ impl World {
         } else {
             let tick = scheduler::tick(&host, now).await?;
             self.did("scheduler::tick", || format!("{tick:?}"));
+            if tick.started > 0 {
+                self.check_limits().await?;
+            }
             tick.next
         };
         self.schedules.looked(now.as_microsecond());
-        self.check_limits().await?;
         let sleep = next.map_or(TICK, |at| {
             let until = at.as_microsecond() - now.as_microsecond();
             until.clamp(SECOND / 4, TICK)
@@ -172,7 +174,8 @@ impl World {
                 name(&begun)
             );
         }
-        if !self.calm && self.chance.one_in(25) {
+        let unlucky = if matches!(begun, Begin::Held) { 2 } else { 25 };
+        if !self.calm && self.chance.one_in(unlucky) {
             return self.never_answered(index, turn, &begun).await;
         }
         match begun {
@@ -352,7 +355,7 @@ impl World {
         self.check_fence(own, before, settled, turn.run).await?;
         if settled == Settled::Written {
             self.agents.released(turn.run);
-            if turn.automation.is_some() {
+            if turn.automation.is_some() && *outcome != Outcome::Stopped(StopReason::EndTurn) {
                 self.note_pauses().await?;
             }
             self.poke_pools();

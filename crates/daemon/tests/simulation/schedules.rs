@@ -16,10 +16,11 @@ use crate::{
 
 const DAY: i64 = 24 * HOUR;
 
-/// When a trigger fires: at `phase` and each `period` after it, or once.
+/// When a trigger fires: at a phase of each period, at equal distances from where it begins, or once.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Rhythm {
-    Every { phase: i64, period: i64 },
+    Always { phase: i64, period: i64 },
+    From { begin: i64, period: i64 },
     Once(i64),
 }
 
@@ -31,7 +32,16 @@ impl Rhythm {
                 .then_some(at)
                 .into_iter()
                 .collect(),
-            Self::Every { phase, period } => {
+            Self::From { begin, period } => {
+                let always = Self::Always {
+                    phase: begin,
+                    period,
+                };
+                let mut instants = always.instants(after, until);
+                instants.retain(|at| *at >= begin);
+                instants
+            }
+            Self::Always { phase, period } => {
                 let mut at = phase + (after - phase).div_euclid(period) * period + period;
                 let mut instants = Vec::new();
                 while at <= until {
@@ -55,7 +65,7 @@ pub(crate) fn some_schedule(chance: &mut Chance, now: i64) -> anyhow::Result<(Sp
         0 => {
             let minute = chance.below(60);
             let expression = format!("{minute} * * * *");
-            let rhythm = Rhythm::Every {
+            let rhythm = Rhythm::Always {
                 phase: minute * MINUTE,
                 period: HOUR,
             };
@@ -64,7 +74,7 @@ pub(crate) fn some_schedule(chance: &mut Chance, now: i64) -> anyhow::Result<(Sp
         1 => {
             let (hour, minute) = (chance.below(24), chance.below(60));
             let expression = format!("{minute} {hour} * * *");
-            let rhythm = Rhythm::Every {
+            let rhythm = Rhythm::Always {
                 phase: hour * HOUR + minute * MINUTE,
                 period: DAY,
             };
@@ -73,7 +83,7 @@ pub(crate) fn some_schedule(chance: &mut Chance, now: i64) -> anyhow::Result<(Sp
         2 => {
             let step = chance.of([10, 15, 20, 30]);
             let expression = format!("*/{step} * * * *");
-            let rhythm = Rhythm::Every {
+            let rhythm = Rhythm::Always {
                 phase: 0,
                 period: step * MINUTE,
             };
@@ -95,8 +105,8 @@ pub(crate) fn some_schedule(chance: &mut Chance, now: i64) -> anyhow::Result<(Sp
                 anchor: instant(now - back),
                 zone,
             };
-            let rhythm = Rhythm::Every {
-                phase: now - back,
+            let rhythm = Rhythm::From {
+                begin: now - back,
                 period: seconds * SECOND,
             };
             (spec, rhythm)
