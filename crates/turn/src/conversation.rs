@@ -86,6 +86,8 @@ pub(crate) async fn converse(
             biased;
             Some(update) = updates.recv() => {
                 silent_until = Instant::now() + inactivity;
+                #[cfg(feature = "failpoints")]
+                failpoint::reached("turn: answering");
                 recorder.take(update);
             }
             end = &mut answer => {
@@ -108,6 +110,8 @@ pub(crate) async fn converse(
                 }
             }
             _ = flush.tick() => {
+                #[cfg(feature = "failpoints")]
+                failpoint::reached("turn: prompted");
                 if flush_out(setting.ledger, setting.run, recorder).await == Settled::Lost {
                     return End::Stopped(Stop::Lost, false);
                 }

@@ -10,6 +10,7 @@ mod breaks;
 mod chance;
 mod chaos;
 mod checks;
+mod findings;
 mod history;
 mod loops;
 mod people;

@@ -58,6 +58,19 @@ impl Statement {
         self.name
     }
 
+    /// A point at which tests abort the process: before each statement that changes something.
+    #[cfg(feature = "failpoints")]
+    pub(super) fn fail_before(&self) {
+        let lines = [self.sqlite, self.postgres].map(|text| {
+            let mut lines = text.lines().map(str::trim_start);
+            lines.find(|line| !line.starts_with("--"))
+        });
+        let changes = |first: &Option<&str>| first.is_some_and(|line| !line.starts_with("select"));
+        if lines.iter().any(changes) {
+            failpoint::reached(self.name);
+        }
+    }
+
     /// Gives the text for a dialect and notes that it runs.
     pub(super) fn text(&self, dialect: Dialect) -> &'static str {
         let (text, ran) = match dialect {

@@ -88,6 +88,8 @@ impl Tx {
         params: Vec<Param>,
     ) -> Result<Vec<Row>, Error> {
         let name = statement.name();
+        #[cfg(feature = "failpoints")]
+        statement.fail_before();
         Ok(match run!(self, statement, params, fetch_all)? {
             Answer::Postgres(rows) => rows.into_iter().map(|r| Row::postgres(name, r)).collect(),
             Answer::Sqlite(rows) => rows.into_iter().map(|r| Row::sqlite(name, r)).collect(),
@@ -131,6 +133,8 @@ impl Tx {
         statement: &'static Statement,
         params: Vec<Param>,
     ) -> Result<u64, Error> {
+        #[cfg(feature = "failpoints")]
+        statement.fail_before();
         Ok(match run!(self, statement, params, execute)? {
             Answer::Postgres(result) => result.rows_affected(),
             Answer::Sqlite(result) => result.rows_affected(),
@@ -156,7 +160,9 @@ impl Tx {
     ///
     /// After [`Error::Connection`] it is unknown whether they are.
     pub async fn commit(self) -> Result<(), Error> {
-        match self.connection {
+        #[cfg(feature = "failpoints")]
+        failpoint::reached("commit");
+        let committed = match self.connection {
             Connection::Postgres(transaction, _) => transaction
                 .commit()
                 .await
@@ -165,7 +171,10 @@ impl Tx {
                 .commit()
                 .await
                 .map_err(|error| Error::of("commit", error, &unique)),
-        }
+        };
+        #[cfg(feature = "failpoints")]
+        failpoint::reached("committed");
+        committed
     }
 }
 
