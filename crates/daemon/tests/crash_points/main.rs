@@ -3,7 +3,11 @@
 //!
 //! The processes that are aborted are this test binary itself, started again for one job.
 
-#![expect(clippy::unwrap_used, reason = "tests and their helpers")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test, whose points are told"
+)]
 
 mod checks;
 mod child;

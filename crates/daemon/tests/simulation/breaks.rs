@@ -40,26 +40,6 @@ pub(crate) enum Break {
 }
 
 impl Break {
-    /// Each, with the invariants that it breaks.
-    pub(crate) const ALL: &[(Self, &[&str])] = &[
-        (Self::TwoOnASeat, &["I2"]),
-        (Self::StalledGoesOn, &["I3", "I4"]),
-        (Self::AnyWorker, &["I4"]),
-        (Self::ForgetsWhatWasMissed, &["I1"]),
-        (Self::ForgetsWhatWasSkipped, &["I1"]),
-        (Self::FiresTwice, &["I1"]),
-        (Self::FiresEarly, &["I1"]),
-        (Self::PromotesNothing, &["I3"]),
-        (Self::LosesNumbers, &["I5"]),
-        (Self::EndsSilently, &["I3"]),
-        (Self::RefusalSucceeds, &["I6"]),
-        (Self::QueuesWithoutLimit, &["I10"]),
-        (Self::AutomationsFirst, &["order"]),
-        (Self::StalesBeforeTheLease, &["I2"]),
-        (Self::TrustsEveryClock, &["I2"]),
-        (Self::LosesWords, &["I3"]),
-    ];
-
     /// What is done to the database for it.
     pub(crate) fn sql(self) -> &'static [&'static str] {
         match self {

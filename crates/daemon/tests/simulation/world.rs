@@ -163,9 +163,10 @@ impl World {
         }
         let number = self.chance.below(1 << 32);
         // A container comes back under another name, a machine under its own.
-        let name = match self.chance.one_in(3) {
-            true => format!("pod{number}"),
-            false => format!("machine{machine}"),
+        let name = if self.chance.one_in(3) {
+            format!("pod{number}")
+        } else {
+            format!("machine{machine}")
         };
         let worker = WorkerId::from_stored(format!("{name}-{pid}-{number:08x}"));
         self.note(|| format!("{worker} starts"));
@@ -263,7 +264,9 @@ impl World {
             // Somebody sees to it that each machine has a server.
             let there = |machine| self.servers.iter().any(|server| server.machine == machine);
             let missing: Vec<usize> = (0..MACHINES).filter(|machine| !there(*machine)).collect();
-            missing.into_iter().for_each(|machine| self.boot(machine));
+            for machine in missing {
+                self.boot(machine);
+            }
         }
         let next = self.servers.iter().enumerate();
         let next = next.map(|(index, server)| (server.next(), index));
