@@ -156,7 +156,11 @@ impl World {
     async fn begin(&mut self, index: usize, turn: usize) -> anyhow::Result<()> {
         let server = &self.servers[index];
         let instance = server.host.instance;
-        let (run, unsure) = (server.turns[turn].run, server.turns[turn].unsure);
+        let run = server.turns[turn].run;
+        // It may have begun already, unheard: by this turn, or by one of the same run that was claimed,
+        // held and claimed again.
+        let mut of_run = server.turns.iter().filter(|turn| turn.run == run);
+        let unsure = of_run.any(|turn| turn.unsure);
         let now = self.time.clock(server.machine);
         let own = self.agents.is_of(run, &server.host.worker);
         let worker = self.writer(&server.host.worker, run).await?;

@@ -83,7 +83,8 @@ async fn nothing_is_wrong(part: u64) {
 /// Plays a seed again that went wrong, and tells what happened.
 async fn fail(seed: u64) {
     let again = play(seed, Break::Nothing, true).await;
-    for line in again.trace {
+    println!("MATINS_SEED={seed} plays it from the beginning; its last steps:");
+    for line in again.trace.iter().rev().take(300).rev() {
         println!("{line}");
     }
     panic!("seed {seed}: {}", again.violation.unwrap_or_default());
