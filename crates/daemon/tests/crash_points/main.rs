@@ -59,6 +59,20 @@ transitions! {
     a_crash_while_an_automation_is_paused_leaves_all_or_nothing: Hold,
 }
 
+/// The net has no hole: what is not one transaction is found.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_instant_that_is_lost_between_two_commits_is_found() {
+    use crate::{
+        stage::Database,
+        transitions::{Transition, abort_at_each_point},
+    };
+
+    let torn = abort_at_each_point(Transition::Torn, Database::Sqlite);
+    let failed = tokio::spawn(torn).await.unwrap_err().into_panic();
+    let words = failed.downcast::<String>().unwrap();
+    assert!(words.contains("I1"), "{words}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_dies_anywhere_in_a_turn_is_taken_over_on_sqlite() {
     turns::die_at_each_point(stage::Database::Sqlite).await;

@@ -12,7 +12,7 @@ use model::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use store::{Scope, Store};
+use store::{Scope, Store, database::Statement, params};
 use uuid::Uuid;
 
 use crate::{
@@ -39,6 +39,8 @@ pub(crate) enum Transition {
     Pause,
     Close,
     Hold,
+    /// Not the product's: what is due is put off, fired and put back, in transactions of their own.
+    Torn,
 }
 
 /// How old a heartbeat is that is stale.
@@ -158,6 +160,18 @@ impl Transition {
                 };
                 let moved = store.move_session(scope, session, event, None, now);
                 moved.await.unwrap();
+            }
+            Self::Torn => {
+                for sql in [
+                    "update automation_triggers set next_fire_at = next_fire_at + 31536000000000",
+                    "update automation_triggers set next_fire_at = next_fire_at - 31536000000000",
+                ] {
+                    let statement = Box::leak(Box::new(Statement::new("torn", sql, sql)));
+                    let mut tx = store.database().begin(scope).await.unwrap();
+                    tx.execute(statement, params![]).await.unwrap();
+                    tx.commit().await.unwrap();
+                }
+                store.fire_due(scope, now).await.unwrap();
             }
             Self::Hold => {
                 let paused = store.pause_automation(scope, automation, "enough", now);
@@ -300,7 +314,7 @@ async fn prepare(stage: &mut Stage, transition: Transition) -> ([String; 3], Opt
             stage.wait(Duration::from_mins(1));
         }
         // Due, and in time.
-        Transition::FireDue => {
+        Transition::FireDue | Transition::Torn => {
             stage.wait(Duration::from_secs(2));
         }
         // Due, and too late.
