@@ -133,6 +133,8 @@ impl World {
             self.agents.claimed(run, &worker)?;
             // Most turns begin at once; a few on a machine that has other things to do.
             let pause = match self.chance.below(40) {
+                // Where only the fence is to be tried, everybody is slow.
+                _ if self.broken == Break::AnyWorker => self.chance.below(2 * MINUTE),
                 0 => self.chance.below(5 * MINUTE),
                 1..8 => self.chance.below(10 * SECOND),
                 _ => self.chance.below(SECOND / 5),

@@ -213,16 +213,21 @@ pub(crate) async fn promote_own(
     automation: AutomationId,
     now: Timestamp,
 ) -> Result<(), Error> {
-    let next = tx
-        .fetch_optional(
-            sql!("runs/next_waiting_of_automation"),
-            params![automation, now],
-        )
-        .await?;
-    if let Some(next) = next {
-        promote_on_seat(tx, next.get("seat_id")?, now).await?;
+    // The seat may go to somebody else whose backoff has just ended. The automation's turn is then on
+    // another seat, if there is one.
+    loop {
+        let next = tx
+            .fetch_optional(
+                sql!("runs/next_waiting_of_automation"),
+                params![automation, now],
+            )
+            .await?;
+        let Some(next) = next else { return Ok(()) };
+        let promoted = promote_on_seat(tx, next.get("seat_id")?, now).await?;
+        if promoted.is_none() {
+            return Ok(());
+        }
     }
-    Ok(())
 }
 
 /// Puts a run that has not begun back to wait, because its session is held. Another one of an
