@@ -4,7 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use model::{RunId, entity::Run, run::RunStatus};
 use store::Scope;
-use tokio::{sync::Notify, time::sleep};
+use tokio::{
+    sync::Notify,
+    time::{Instant, sleep},
+};
 use tokio_util::sync::CancellationToken;
 use turn::{Orders, execute};
 
@@ -59,7 +62,7 @@ pub async fn take_one(host: &Host, run: RunId, stop: CancellationToken) -> Resul
             () = stop.cancelled() => {}
         }
         // Without a server nobody else sees that a backoff is over or a worker is lost.
-        watch.look(host, host.now()).await?;
+        watch.look(host, host.now(), Instant::now()).await?;
         host.store.promote_due(host.now()).await?;
         run = newest_attempt(host, &run).await?;
     }

@@ -52,10 +52,15 @@ async fn sweep(run: RunId) {
 /// Looks at heartbeats, and knows when the clock cannot be trusted with their age.
 ///
 /// A clock that was set forward, or a machine that slept, makes every heartbeat look stale at once.
-/// Those who live renew theirs within a period, so for that long only the dead are given up who are
-/// known to be dead.
-#[derive(Default)]
-pub(crate) struct Watch {
+/// Those who live renew theirs within a period, and the agents of those who do not, because they are
+/// frozen, are killed when their leases are over. So for as long as a lease only the dead are given up
+/// who are known to be dead. Who has just begun to look cannot know what the clock did before, and
+/// waits as long.
+///
+/// Not for other crates: public for the simulation, which has clocks of its own.
+#[doc(hidden)]
+#[derive(Debug, Default)]
+pub struct Watch {
     /// What the clock showed at the last look, and when that was.
     last: Option<(Timestamp, Instant)>,
     /// Until when heartbeats may look older than they are.
@@ -65,15 +70,23 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// One look. Gives the runs that were given up.
-    pub(crate) async fn look(&mut self, host: &Host, now: Timestamp) -> Result<Vec<RunId>, Error> {
-        let at = Instant::now();
-        if let Some((shown, then)) = self.last.replace((now, at)) {
-            let leapt = now.since(shown).saturating_sub(at - then);
-            if leapt > CLOCK_DRIFT {
+    /// One look, when the clock shows `now` and the process's own time is `at`. Gives the runs that
+    /// were given up.
+    pub async fn look(
+        &mut self,
+        host: &Host,
+        now: Timestamp,
+        at: Instant,
+    ) -> Result<Vec<RunId>, Error> {
+        let leapt = match self.last.replace((now, at)) {
+            Some((shown, then)) => now.since(shown).saturating_sub(at - then),
+            None => Duration::MAX,
+        };
+        if leapt > CLOCK_DRIFT {
+            if leapt < Duration::MAX {
                 tracing::warn!("the clock leapt by {leapt:?}: waiting for heartbeats");
-                self.doubtful_until = Some(at + host.settings.heartbeat + CLOCK_DRIFT);
             }
+            self.doubtful_until = Some(at + host.settings.lease());
         }
         // Whatever a worker has has a heartbeat: without any there is nothing to give up.
         self.idle = host.store.oldest_heartbeat().await?.is_none();
@@ -113,7 +126,12 @@ impl Look for Watchdog {
     const NAME: &'static str = "watchdog";
 
     async fn look(&mut self, now: Timestamp) -> Result<Option<Timestamp>, Error> {
-        if !self.watch.look(&self.host, now).await?.is_empty() {
+        if !self
+            .watch
+            .look(&self.host, now, Instant::now())
+            .await?
+            .is_empty()
+        {
             self.waker.scheduler.notify_one();
             self.waker.pool.notify_one();
         }

@@ -124,7 +124,8 @@ impl Journal {
                 messages.push((entry.id, message(place, entry, *seq, now)));
             }
         }
-        tx.execute_rows(sql!("events/insert"), events, params![]).await?;
+        tx.execute_rows(sql!("events/insert"), events, params![])
+            .await?;
         write_messages(tx, messages).await
     }
 }
@@ -167,7 +168,9 @@ async fn write_messages(tx: &mut Tx, messages: Vec<(MessageId, Vec<Param>)>) -> 
             }
         }
         let wanted = rows.len() as u64;
-        let written = tx.execute_rows(sql!("messages/put"), rows, params![]).await?;
+        let written = tx
+            .execute_rows(sql!("messages/put"), rows, params![])
+            .await?;
         if written != wanted {
             let ids: Vec<String> = seen.iter().map(ToString::to_string).collect();
             return Err(Error::Exists {

@@ -241,7 +241,8 @@ pub(crate) async fn insert_all(
     }
     tx.execute_rows(sql!("sessions/insert"), sessions, params![])
         .await?;
-    tx.execute_rows(sql!("seats/insert"), rows, params![]).await?;
+    tx.execute_rows(sql!("seats/insert"), rows, params![])
+        .await?;
     Ok(seats)
 }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 /// Who stands above whom. Crates of one layer never import each other.
 const LAYERS: [&[&str]; 5] = [
-    &["model"],
+    &["model", "failpoint"],
     &["store", "agent", "config", "delivery", "wire"],
     &["turn", "service", "client"],
     &["daemon", "api", "runtime"],
@@ -18,6 +18,9 @@ const LAYERS: [&[&str]; 5] = [
 
 /// Helps tests, so it may import any layer below the binary; nobody ships it.
 const TESTKIT: &str = "testkit";
+
+/// Points at which tests abort the process. Nobody ships it.
+const FAILPOINT: &str = "failpoint";
 
 /// Dependencies from outside that only these crates may have.
 const KEPT_APART: [(&str, &[&str]); 3] = [
@@ -35,6 +38,7 @@ struct Dependency {
     name: String,
     ours: bool,
     tests_only: bool,
+    optional: bool,
 }
 
 /// The name in the table: packages are prefixed, and the binary is named after the product.
@@ -71,6 +75,7 @@ fn package(package: &Value) -> anyhow::Result<(String, Vec<Dependency>)> {
                 name: name(dependency)?,
                 ours: dependency["path"].is_string(),
                 tests_only: dependency["kind"] == "dev",
+                optional: dependency["optional"] == true,
             })
         })
         .collect();
@@ -106,6 +111,8 @@ fn offences(graph: &Graph) -> Vec<String> {
                 if !dependency.tests_only {
                     found.push(format!("{name} ships {TESTKIT}"));
                 }
+            } else if other == FAILPOINT && !dependency.tests_only && !dependency.optional {
+                found.push(format!("{name} ships {FAILPOINT}"));
             } else if layer(other).is_none_or(|below| below >= own) {
                 found.push(format!("{name} imports {other}, which is not below it"));
             }
@@ -123,11 +130,29 @@ fn every_crate_imports_only_layers_below_its_own() {
 }
 
 #[test]
+fn the_binary_has_no_failpoints() {
+    let product = |kinds: &str| {
+        let output = Command::new(env!("CARGO"))
+            .args(["tree", "--package=matins", "--prefix=none", "--offline"])
+            .args(["--edges", kinds])
+            .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")))
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let ships = product("normal,build");
+    assert!(ships.contains("matins-turn v"), "{ships}");
+    assert!(!ships.contains("failpoint"), "{ships}");
+}
+
+#[test]
 fn each_kind_of_offence_is_found() {
     let on = |name: &str, ours, tests_only| Dependency {
         name: name.to_owned(),
         ours,
         tests_only,
+        optional: false,
     };
     for (name, dependency, expected) in [
         (
@@ -146,6 +171,7 @@ fn each_kind_of_offence_is_found() {
             "turn imports new, which is not below it",
         ),
         ("turn", on("testkit", true, false), "turn ships testkit"),
+        ("turn", on("failpoint", true, false), "turn ships failpoint"),
         (
             "daemon",
             on("sqlx", false, false),

@@ -108,6 +108,8 @@ pub(crate) async fn converse(
                 }
             }
             _ = flush.tick() => {
+                #[cfg(feature = "failpoints")]
+                failpoint::reached("turn: prompted");
                 if flush_out(setting.ledger, setting.run, recorder).await == Settled::Lost {
                     return End::Stopped(Stop::Lost, false);
                 }
@@ -120,6 +122,8 @@ pub(crate) async fn converse(
             }
             Some(update) = updates.recv() => {
                 silent_until = Instant::now() + inactivity;
+                #[cfg(feature = "failpoints")]
+                failpoint::reached("turn: answering");
                 recorder.take(update);
             }
             () = sleep_until(silent_until), if asked.is_none() => {

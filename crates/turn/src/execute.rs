@@ -102,6 +102,8 @@ pub async fn execute(
         Begin::Lost => return Ok(Ended::Lost),
         Begin::Held | Begin::Cancelled | Begin::Refused(_) => return Ok(Ended::NotBegun),
     };
+    #[cfg(feature = "failpoints")]
+    failpoint::reached("turn: begun");
     let lease_until = claimed + agents.lease;
     let (sender, pulse) = watch::channel(Pulse {
         lease_until,
@@ -202,6 +204,8 @@ impl Turn<'_> {
                 return give_up(early, &Value::Null);
             }
         };
+        #[cfg(feature = "failpoints")]
+        failpoint::reached("turn: agent started");
         let opened = self.open(&started, deadline).await;
         let id = match opened {
             Ok(id) => id,
@@ -214,6 +218,8 @@ impl Turn<'_> {
                 return give_up(early, &process(&exit));
             }
         };
+        #[cfg(feature = "failpoints")]
+        failpoint::reached("turn: session opened");
         let mut recorder = recorder(self.agents);
         let setting = Setting {
             ledger: self.ledger,
@@ -225,11 +231,15 @@ impl Turn<'_> {
         };
         let prompt = &self.assignment.prompt.text;
         let end = converse(&started, prompt, &mut recorder, setting).await;
+        #[cfg(feature = "failpoints")]
+        failpoint::reached("turn: answered");
         if matches!(end, End::Stopped(Stop::Lost, _)) {
             started.shutdown(AT_ONCE).await;
             return None;
         }
         let exit = self.shutdown(started).await;
+        #[cfg(feature = "failpoints")]
+        failpoint::reached("turn: agent shut down");
         self.finished(end, id, recorder, &exit).await
     }
 

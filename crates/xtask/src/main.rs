@@ -1,5 +1,11 @@
 //! Tasks of the repository, run by `cargo xtask`.
 
+#![expect(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "a program of its own: it reads the clock and the environment, and prints"
+)]
+
 mod bench;
 
 use anyhow::Result;

@@ -3,9 +3,7 @@
 use std::{collections::BTreeSet, path::Path, sync::Arc, time::Duration};
 
 use config::Config;
-use model::{
-    Clock, HarnessId, automation::AutomationState, entity::Automation, harness::Harness,
-};
+use model::{Clock, HarnessId, automation::AutomationState, entity::Automation, harness::Harness};
 use store::{RunFilter, Scope, Store, Unreadable};
 
 use super::{

@@ -69,6 +69,16 @@ impl Statement {
         self.name
     }
 
+    /// A point at which tests abort the process: before each statement that changes something.
+    #[cfg(feature = "failpoints")]
+    pub(super) fn fail_before(&self) {
+        let verbs = ["insert into ", "update ", "delete from "];
+        let writes = |line: &str| verbs.iter().any(|verb| line.starts_with(verb));
+        if self.sqlite.lines().any(writes) || self.postgres.lines().any(writes) {
+            failpoint::reached(self.name);
+        }
+    }
+
     /// Notes that it runs on a database.
     fn ran(&self, dialect: Dialect) {
         let ran = match dialect {

@@ -102,6 +102,8 @@ impl Tx {
         params: Vec<Param>,
     ) -> Result<Vec<Row>, Error> {
         let name = statement.name();
+        #[cfg(feature = "failpoints")]
+        statement.fail_before();
         Ok(match run!(self, statement, power, params, fetch_all)? {
             Answer::Postgres(rows) => rows.into_iter().map(|r| Row::postgres(name, r)).collect(),
             Answer::Sqlite(rows) => rows.into_iter().map(|r| Row::sqlite(name, r)).collect(),
@@ -154,6 +156,8 @@ impl Tx {
         power: usize,
         params: Vec<Param>,
     ) -> Result<u64, Error> {
+        #[cfg(feature = "failpoints")]
+        statement.fail_before();
         Ok(match run!(self, statement, power, params, execute)? {
             Answer::Postgres(result) => result.rows_affected(),
             Answer::Sqlite(result) => result.rows_affected(),
@@ -208,7 +212,9 @@ impl Tx {
     ///
     /// After [`Error::Connection`] it is unknown whether they are.
     pub async fn commit(self) -> Result<(), Error> {
-        match self.connection {
+        #[cfg(feature = "failpoints")]
+        failpoint::reached("commit");
+        let committed = match self.connection {
             Connection::Postgres(transaction, _) => transaction
                 .commit()
                 .await
@@ -217,7 +223,10 @@ impl Tx {
                 .commit()
                 .await
                 .map_err(|error| Error::of("commit", error, &unique)),
-        }
+        };
+        #[cfg(feature = "failpoints")]
+        failpoint::reached("committed");
+        committed
     }
 }
 

@@ -239,7 +239,8 @@ impl Store {
         }
         tx.execute_rows(sql!("seats/pin"), pins, params![instance, now])
             .await?;
-        tx.execute_rows(sql!("records/begin"), records, params![]).await?;
+        tx.execute_rows(sql!("records/begin"), records, params![])
+            .await?;
         journal.write(tx, now).await?;
         Ok(assignments)
     }
@@ -294,7 +295,9 @@ impl About {
         let again = ready.iter().filter(|one| one.run.attempt > 1);
         let again: BTreeSet<InputId> = again.map(|one| one.run.input_id).collect();
         let rows = again.iter().map(|id| params![*id]).collect();
-        let shown = tx.fetch_rows(sql!("runs/input_shown"), rows, params![]).await?;
+        let shown = tx
+            .fetch_rows(sql!("runs/input_shown"), rows, params![])
+            .await?;
         Ok(Self {
             harnesses: by_id(tx, sql!("harnesses/by_ids"), harnesses, rows::harness).await?,
             triggers: by_id(tx, sql!("triggers/by_ids"), triggers, rows::trigger).await?,

@@ -134,7 +134,9 @@ pub(super) struct Locked {
 /// what belongs to an end. What is not there, or has no seat, is left out.
 pub(super) async fn lock_all(tx: &mut Tx, runs: &[RunId]) -> Result<Locked, Error> {
     let ids: Vec<_> = runs.iter().map(|run| params![*run]).collect();
-    let places = tx.fetch_rows(sql!("runs/places"), ids.clone(), params![]).await?;
+    let places = tx
+        .fetch_rows(sql!("runs/places"), ids.clone(), params![])
+        .await?;
     let (mut automations, mut seats) = (BTreeSet::new(), BTreeSet::new());
     for row in &places {
         automations.extend(row.optional::<AutomationId>("automation_id")?);
@@ -437,11 +439,14 @@ async fn remember(tx: &mut Tx, ends: &[End<'_>], now: Timestamp) -> Result<(), E
     }
     tx.execute_rows(sql!("heartbeats/delete"), runs.clone(), params![])
         .await?;
-    tx.execute_rows(sql!("live/delete"), runs, params![]).await?;
-    tx.execute_rows(sql!("records/end"), records, params![]).await?;
+    tx.execute_rows(sql!("live/delete"), runs, params![])
+        .await?;
+    tx.execute_rows(sql!("records/end"), records, params![])
+        .await?;
     tx.execute_rows(sql!("seats/remember"), remembered, params![now])
         .await?;
-    tx.execute_rows(sql!("seats/unpin"), unpinned, params![now]).await?;
+    tx.execute_rows(sql!("seats/unpin"), unpinned, params![now])
+        .await?;
     tx.execute_rows(sql!("sessions/set_title"), titles, params![])
         .await?;
     Ok(())

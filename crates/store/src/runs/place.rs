@@ -219,7 +219,8 @@ pub(crate) async fn insert_all(
         journal.run(attempt.session, id, body);
         made.push(Ok((id, status)));
     }
-    tx.execute_rows(sql!("runs/insert"), rows, params![]).await?;
+    tx.execute_rows(sql!("runs/insert"), rows, params![])
+        .await?;
     for promoted in promote(tx, journal, waited_for, now).await? {
         for run in made.iter_mut().flatten() {
             if run.0 == promoted.run {
@@ -329,16 +330,20 @@ pub(crate) async fn promote_after(
     now: Timestamp,
 ) -> Result<(), Error> {
     promote(tx, journal, seats, now).await?;
-    let rows = automations.iter().map(|id| params![*id]).collect();
-    let next = tx
-        .fetch_rows(sql!("runs/next_waiting_of_automation"), rows, params![now])
-        .await?;
-    let mut seats = BTreeSet::new();
-    for row in &next {
-        seats.extend(row.optional::<SeatId>("seat_id")?);
+    let rows: Vec<_> = automations.iter().map(|id| params![*id]).collect();
+    // A seat may go to somebody else whose backoff has just ended. The automation's turn is then on
+    // another seat, if there is one.
+    loop {
+        let statement = sql!("runs/next_waiting_of_automation");
+        let next = tx.fetch_rows(statement, rows.clone(), params![now]).await?;
+        let mut seats = BTreeSet::new();
+        for row in &next {
+            seats.extend(row.optional::<SeatId>("seat_id")?);
+        }
+        if promote(tx, journal, seats, now).await?.is_empty() {
+            return Ok(());
+        }
     }
-    promote(tx, journal, seats, now).await?;
-    Ok(())
 }
 
 /// Lets the next waiting one of an automation's runs start that exclude each other.

@@ -238,6 +238,7 @@ behaviours! {
             a_skipped_overlap_says_so,
             beyond_the_queue_limit_occurrences_are_skipped,
             queued_runs_follow_each_other_across_sessions,
+            a_seat_that_goes_to_a_person_does_not_hold_up_the_automation,
             allowed_runs_stand_side_by_side,
             a_later_occurrence_calls_the_earlier_ones_off,
             a_superseded_run_that_has_not_begun_never_does,

@@ -150,3 +150,24 @@ pub(crate) async fn a_run_in_its_backoff_holds_up_no_other(db: &TestStore) {
     stage.succeed(second.run_id).await;
     assert_eq!(stage.status(retry).await, Queued);
 }
+
+pub(crate) async fn a_seat_that_goes_to_a_person_does_not_hold_up_the_automation(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let automation = stage.overlapping(Fresh, Queue).await;
+    let active = stage.fire(automation).await.run_id;
+    let second = stage.fire(automation).await.run_id;
+    let third = stage.fire(automation).await.run_id;
+    // A person's attempt waits for the end of its backoff on the second one's seat.
+    let said = stage.say(stage.session_of(second).await, "hello").await;
+    stage.start(said.run_id).await;
+    stage.fail(said.run_id, FailureKind::AgentExited).await;
+    let again = stage.attempts(said.run_id).await[1].id;
+    stage.start(active).await;
+    stage.wait(600);
+    stage.succeed(active).await;
+    assert_eq!(
+        stage.statuses([again, second, third]).await,
+        [Queued, Deferred, Queued]
+    );
+    stage.nothing_is_left_behind().await;
+}

@@ -440,9 +440,3 @@ async fn play_in_memory(seeds: std::ops::RangeInclusive<u64>) {
 async fn random_sequences_keep_the_invariants() {
     play_in_memory(1..=25).await;
 }
-
-#[tokio::test]
-#[ignore = "takes a quarter of an hour"]
-async fn thousands_of_random_sequences_keep_the_invariants() {
-    play_in_memory(1000..=4000).await;
-}

@@ -63,21 +63,22 @@ impl Client {
 }
 
 /// Takes a turn in a new session, or in the one that is given. Gives the session.
-pub async fn turn(command: &[String], cwd: &Path, session: Option<String>) -> Result<String> {
+pub(crate) async fn turn(
+    command: &[String],
+    cwd: &Path,
+    session: Option<String>,
+) -> Result<String> {
     let mut client = Client::start(command, cwd)?;
     let hello = json!({ "protocolVersion": 1, "clientCapabilities": {} });
     client.call("initialize", hello).await?;
-    let session = match session {
-        Some(session) => {
-            let params = json!({ "sessionId": session, "cwd": cwd, "mcpServers": [] });
-            client.call("session/resume", params).await?;
-            session
-        }
-        None => {
-            let params = json!({ "cwd": cwd, "mcpServers": [] });
-            let made = client.call("session/new", params).await?;
-            made["sessionId"].as_str().context("no session")?.to_owned()
-        }
+    let session = if let Some(session) = session {
+        let params = json!({ "sessionId": session, "cwd": cwd, "mcpServers": [] });
+        client.call("session/resume", params).await?;
+        session
+    } else {
+        let params = json!({ "cwd": cwd, "mcpServers": [] });
+        let made = client.call("session/new", params).await?;
+        made["sessionId"].as_str().context("no session")?.to_owned()
     };
     let prompt = json!([{ "type": "text", "text": "What is due today?" }]);
     let params = json!({ "sessionId": session, "prompt": prompt });

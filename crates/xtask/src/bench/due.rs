@@ -15,15 +15,15 @@ use store::{NewAutomation, Scope};
 use super::world::World;
 
 /// What was measured.
-pub struct Measured {
-    pub triggers: u32,
-    pub took: Duration,
+pub(crate) struct Measured {
+    pub(crate) triggers: u32,
+    pub(crate) took: Duration,
     /// The longest that one transaction kept others from writing.
-    pub longest: Duration,
+    pub(crate) longest: Duration,
 }
 
 /// Makes `triggers` automations that are due at one instant, each with its own session for each run.
-pub async fn make(world: &World, triggers: u32) -> Result<Timestamp> {
+pub(crate) async fn make(world: &World, triggers: u32) -> Result<Timestamp> {
     let cron = Spec::Cron {
         expression: "0 9 * * *".into(),
         zone: "Europe/Prague".into(),
@@ -40,7 +40,7 @@ pub async fn make(world: &World, triggers: u32) -> Result<Timestamp> {
 }
 
 /// An automation with a session for each run.
-pub fn automation(number: u32, harness: HarnessId, schedule: Spec) -> NewAutomation {
+pub(crate) fn automation(number: u32, harness: HarnessId, schedule: Spec) -> NewAutomation {
     NewAutomation {
         name: format!("automation {number}"),
         prompt: "What is due today?".into(),
@@ -56,7 +56,7 @@ pub fn automation(number: u32, harness: HarnessId, schedule: Spec) -> NewAutomat
 }
 
 /// Fires everything that is due at `due`.
-pub async fn fire(world: &World, due: Timestamp, triggers: u32) -> Result<Measured> {
+pub(crate) async fn fire(world: &World, due: Timestamp, triggers: u32) -> Result<Measured> {
     let started = Instant::now();
     let (mut fired, mut longest) = (0, Duration::ZERO);
     loop {

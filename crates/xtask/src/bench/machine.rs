@@ -15,7 +15,7 @@ use super::statistics::median;
 const SYNCS: usize = 50;
 
 /// Prints the machine, how busy it is, and how long its disk takes to sync.
-pub fn print(folder: &Path) -> Result<()> {
+pub(crate) fn print(folder: &Path) -> Result<()> {
     let cores = std::thread::available_parallelism()?;
     let load = fs::read_to_string("/proc/loadavg")?;
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease")?;
@@ -44,7 +44,7 @@ fn sync_time(folder: &Path) -> Result<f64> {
 }
 
 /// The highest resident memory of this process so far, in MB.
-pub fn peak_mb() -> Result<f64> {
+pub(crate) fn peak_mb() -> Result<f64> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kib = line.and_then(|rest| rest.split_whitespace().next());

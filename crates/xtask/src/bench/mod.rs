@@ -22,11 +22,11 @@ use tempfile::TempDir;
 
 use self::{programs::Programs, riverqueue::Insert, world::World};
 
-pub use instant_agent::run as instant_agent;
+pub(crate) use instant_agent::run as instant_agent;
 
 /// What is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Subject {
+pub(crate) enum Subject {
     /// A turn beside a bare client of the protocol.
     Turn,
     /// Start, memory and questions of a server that has nothing to do.
@@ -39,7 +39,7 @@ pub enum Subject {
 
 /// Measure, and print what was measured and against what
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// What to measure; everything unless some are named
     #[arg(value_enum)]
     subjects: Vec<Subject>,
@@ -61,7 +61,7 @@ pub struct Args {
 }
 
 /// Measures.
-pub async fn run(args: &Args) -> Result<()> {
+pub(crate) async fn run(args: &Args) -> Result<()> {
     std::fs::create_dir_all(&args.folder)?;
     let folder = std::fs::canonicalize(&args.folder)?;
     machine::print(&folder)?;

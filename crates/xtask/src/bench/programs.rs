@@ -6,19 +6,19 @@ use agent::GuardProgram;
 use anyhow::{Context as _, Result, ensure};
 
 /// The argument that makes this program an agent.
-pub const INSTANT_AGENT: &str = "instant-agent";
+pub(crate) const INSTANT_AGENT: &str = "instant-agent";
 
 /// Where the programs are.
-pub struct Programs {
+pub(crate) struct Programs {
     /// The product, as it is shipped.
-    pub matins: PathBuf,
+    pub(crate) matins: PathBuf,
     /// This program.
     xtask: PathBuf,
 }
 
 impl Programs {
     /// Builds what is not there.
-    pub fn build() -> Result<Self> {
+    pub(crate) fn build() -> Result<Self> {
         let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let status = Command::new(cargo)
             .args(["build", "--release", "--package", "matins"])
@@ -37,7 +37,7 @@ impl Programs {
     }
 
     /// How the product starts guards.
-    pub fn guard(&self) -> GuardProgram {
+    pub(crate) fn guard(&self) -> GuardProgram {
         GuardProgram {
             program: self.matins.clone(),
             args: vec!["guard".into()],
@@ -45,7 +45,7 @@ impl Programs {
     }
 
     /// The command of an agent that answers at once.
-    pub fn instant_agent(&self) -> Vec<String> {
+    pub(crate) fn instant_agent(&self) -> Vec<String> {
         let xtask = self.xtask.to_string_lossy().into_owned();
         vec![xtask, INSTANT_AGENT.into()]
     }

@@ -38,7 +38,7 @@ async fn no_op(_: WorkContext, _: Job<NoOp>) -> Result<WorkOutcome, std::io::Err
 
 /// How jobs come in.
 #[derive(Clone, Copy)]
-pub enum Insert {
+pub(crate) enum Insert {
     /// One by one, many at once, as inputs do.
     Single,
     /// A thousand in a statement.
@@ -46,7 +46,7 @@ pub enum Insert {
 }
 
 /// Sends `jobs` from inserted to completed.
-pub async fn no_op_jobs(folder: &Path, jobs: usize, insert: Insert) -> Result<Measured> {
+pub(crate) async fn no_op_jobs(folder: &Path, jobs: usize, insert: Insert) -> Result<Measured> {
     let options = SqliteConnectOptions::new()
         .filename(folder.join("river.db"))
         .create_if_missing(true)

@@ -22,36 +22,40 @@ const STARTS: usize = 9;
 /// How long the server settles before its memory is read, and before its questions are counted.
 const SETTLE: Duration = Duration::from_secs(5);
 /// For how long its questions are counted.
-const COUNTED: Duration = Duration::from_secs(60);
+const COUNTED: Duration = Duration::from_mins(1);
 /// The longest that a start may take.
 const START_LIMIT: Duration = Duration::from_secs(30);
 
 /// What was measured.
-pub struct Measured {
-    pub schedules: u32,
+pub(crate) struct Measured {
+    pub(crate) schedules: u32,
     /// The median from the start of the process to its line that it serves.
-    pub ready: Duration,
+    pub(crate) ready: Duration,
     /// Resident memory, in KiB.
-    pub resident: u64,
+    pub(crate) resident: u64,
     /// Statements in a minute.
-    pub statements: usize,
+    pub(crate) statements: usize,
 }
 
 impl Measured {
     /// Resident memory in MB.
-    pub fn resident_mb(&self) -> f64 {
+    pub(crate) fn resident_mb(&self) -> f64 {
         f64::from(u32::try_from(self.resident).unwrap_or(u32::MAX)) * 1024.0 / 1e6
     }
 }
 
 /// Makes a folder with idle schedules, and serves it.
-pub async fn measure(programs: &Programs, folder: &Path, schedules: u32) -> Result<Measured> {
+pub(crate) async fn measure(
+    programs: &Programs,
+    folder: &Path,
+    schedules: u32,
+) -> Result<Measured> {
     make(programs, folder, schedules).await?;
     let mut starts = Vec::with_capacity(STARTS);
     let mut resident = 0;
     for start in 0..STARTS {
         let started = Instant::now();
-        let mut server = Server::start(programs, folder, "error").await?;
+        let server = Server::start(programs, folder, "error").await?;
         starts.push(started.elapsed());
         if start + 1 == STARTS {
             sleep(SETTLE).await;

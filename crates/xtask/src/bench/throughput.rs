@@ -18,25 +18,25 @@ use tokio::{sync::Semaphore, task::JoinSet};
 use super::world::{World, now, session};
 
 /// How many runs are under way at once.
-pub const IN_FLIGHT: usize = 256;
+pub(crate) const IN_FLIGHT: usize = 256;
 /// How many sessions take the runs.
 const SESSIONS: usize = 1000;
 
 /// What was measured.
-pub struct Measured {
-    pub runs: usize,
-    pub took: Duration,
+pub(crate) struct Measured {
+    pub(crate) runs: usize,
+    pub(crate) took: Duration,
 }
 
 impl Measured {
-    pub fn per_second(&self) -> f64 {
-        self.runs as f64 / self.took.as_secs_f64()
+    pub(crate) fn per_second(&self) -> f64 {
+        f64::from(u32::try_from(self.runs).unwrap_or(u32::MAX)) / self.took.as_secs_f64()
     }
 }
 
 /// Sends `runs` inputs through queue, claim, begin and finish, several at once, and checks what is left
 /// of them in the database.
-pub async fn no_op_runs(world: &World, runs: usize) -> Result<Measured> {
+pub(crate) async fn no_op_runs(world: &World, runs: usize) -> Result<Measured> {
     let sessions = sessions(world).await?;
     let started = Instant::now();
     let producer = tokio::spawn(produce(

@@ -31,18 +31,18 @@ impl Clock for SystemClock {
 }
 
 /// Medians of one measurement.
-pub struct Measured {
-    pub turns: usize,
+pub(crate) struct Measured {
+    pub(crate) turns: usize,
     /// A bare client.
-    pub bare: Duration,
+    pub(crate) bare: Duration,
     /// From the claim to the end of the run, when everything is in the database.
-    pub turn: Duration,
+    pub(crate) turn: Duration,
     /// From the words to the end of the run: queue and claim as well.
-    pub whole: Duration,
+    pub(crate) whole: Duration,
 }
 
 /// Takes turns by turns: one by a bare client, one by a worker, so that both meet the same noise.
-pub async fn measure(programs: &Programs, folder: &Path, turns: usize) -> Result<Measured> {
+pub(crate) async fn measure(programs: &Programs, folder: &Path, turns: usize) -> Result<Measured> {
     let agent = programs.instant_agent();
     let world = World::open_for(folder, agent.clone()).await?;
     let session = session(&world, folder).await?;

@@ -12,17 +12,17 @@ use model::{
 use store::{Location, NewSession, Store};
 
 /// A database with what runs need.
-pub struct World {
-    pub store: Store,
-    pub entropy: Arc<dyn Entropy>,
-    pub tenant: TenantId,
-    pub harness: HarnessId,
-    pub instance: InstanceId,
-    pub worker: WorkerId,
+pub(crate) struct World {
+    pub(crate) store: Store,
+    pub(crate) entropy: Arc<dyn Entropy>,
+    pub(crate) tenant: TenantId,
+    pub(crate) harness: HarnessId,
+    pub(crate) instance: InstanceId,
+    pub(crate) worker: WorkerId,
 }
 
 /// What the system's clock shows.
-pub fn now() -> Timestamp {
+pub(crate) fn now() -> Timestamp {
     Timestamp::from_jiff(jiff::Timestamp::now())
 }
 
@@ -36,18 +36,18 @@ impl Entropy for Random {
 }
 
 /// The system's randomness.
-pub fn entropy() -> Arc<dyn Entropy> {
+pub(crate) fn entropy() -> Arc<dyn Entropy> {
     Arc::new(Random)
 }
 
 impl World {
     /// Opens a new database below `folder`.
-    pub async fn open(folder: &Path) -> Result<Self> {
+    pub(crate) async fn open(folder: &Path) -> Result<Self> {
         Self::open_for(folder, vec!["true".into()]).await
     }
 
     /// Opens a new database below `folder`, with a harness that runs `command`.
-    pub async fn open_for(folder: &Path, command: Vec<String>) -> Result<Self> {
+    pub(crate) async fn open_for(folder: &Path, command: Vec<String>) -> Result<Self> {
         let entropy = entropy();
         let location = Location::SqliteFile(folder.join("matins.db"));
         let database = store::open(&location).await?;
@@ -75,7 +75,7 @@ impl World {
 }
 
 /// Makes a conversation in a folder.
-pub async fn session(world: &World, cwd: &Path) -> Result<SessionId> {
+pub(crate) async fn session(world: &World, cwd: &Path) -> Result<SessionId> {
     let id = SessionId::generate(now(), &*world.entropy);
     let new = NewSession {
         id,

@@ -1,0 +1,87 @@
+//! What must hold of a database, whoever died over it.
+
+use std::collections::BTreeSet;
+
+use model::{RunId, entity::Run, run::RunStatus};
+use store::{RunFilter, Scope, Store, database::Statement, params};
+
+use crate::findings::BROKEN;
+
+/// All runs, the oldest first.
+pub(crate) async fn runs(store: &Store) -> Vec<Run> {
+    let runs = store
+        .runs(Scope::System, RunFilter::default(), 10_000)
+        .await;
+    let mut runs = runs.unwrap();
+    runs.reverse();
+    runs
+}
+
+/// The invariants of every state (I1, I2, I4, I5).
+pub(crate) async fn check_state(store: &Store) {
+    let mut tx = store.database().read(Scope::System).await.unwrap();
+    for (what, finding) in BROKEN {
+        let statement = Box::leak(Box::new(Statement::new("a check", finding, finding)));
+        let found = tx.fetch_all(statement, params![]).await.unwrap();
+        assert!(found.is_empty(), "there is {what}: {found:?}");
+    }
+    let mut seen = BTreeSet::new();
+    for run in runs(store).await {
+        if let (Some(trigger), 1) = (run.trigger_id, run.attempt) {
+            let first = seen.insert((trigger, run.scheduled_for));
+            assert!(first, "I1: a second row of one occurrence: {run:#?}");
+        }
+    }
+}
+
+/// What holds when everything is over (I3, I6). `ended_well` are the runs whose agents say that they
+/// ended their turns.
+pub(crate) async fn check_history(store: &Store, ended_well: &BTreeSet<RunId>) {
+    check_state(store).await;
+    for run in runs(store).await {
+        assert!(run.status.is_over(), "I3: {run:#?} is not over");
+        assert!(
+            run.status != RunStatus::Succeeded || ended_well.contains(&run.id),
+            "I6: {run:#?} succeeded without its agent's word"
+        );
+        let Some(session) = run.session_id else {
+            continue;
+        };
+        let shown = store.messages(Scope::System, session, 0, 10_000).await;
+        let shown = shown.unwrap();
+        let own = shown.iter().filter(|row| row.run_id == Some(run.id));
+        let end = own.filter(|row| row.metadata["outcome"] == run.status.as_str());
+        assert!(end.count() > 0, "I3: no visible end of {run:#?}");
+        let events = store.events(Scope::System, session, 0, 10_000).await;
+        let events = events.unwrap();
+        let ends = events.iter().filter(|event| {
+            event.kind == "run"
+                && event.ref_id == run.id.uuid().to_string()
+                && event.body["status"] == run.status.as_str()
+        });
+        assert_eq!(ends.count(), 1, "I3: the log ends {run:#?} not once");
+    }
+}
+
+/// Everything that is kept, for comparing before and after.
+pub(crate) async fn snapshot(store: &Store) -> Vec<String> {
+    let scope = Scope::System;
+    let mut rows = vec![format!("{:?}", store.oldest_heartbeat().await.unwrap())];
+    for automation in store.automations(scope).await.unwrap().readable {
+        let triggers = store.triggers(scope, automation.id).await.unwrap();
+        rows.push(format!("{automation:?} {triggers:?}"));
+    }
+    let sessions = store.sessions(scope, None, None, 10_000).await.unwrap();
+    for session in sessions {
+        let seats = store.seats(scope, session.id).await.unwrap();
+        let messages = store.messages(scope, session.id, 0, 10_000).await.unwrap();
+        let events = store.events(scope, session.id, 0, 10_000).await.unwrap();
+        rows.push(format!("{session:?} {seats:?} {messages:?} {events:?}"));
+    }
+    for run in runs(store).await {
+        let record = store.run_record(scope, run.id).await.unwrap();
+        let live = store.live(scope, run.id, 0).await.unwrap();
+        rows.push(format!("{run:?} {record:?} {live:?}"));
+    }
+    rows
+}

@@ -1,0 +1,95 @@
+//! The process that is aborted.
+
+use std::{
+    fs::{self, File},
+    os::unix::process::ExitStatusExt as _,
+    path::PathBuf,
+    process::{Command, Stdio},
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{transitions::Transition, turns};
+
+/// Where a child finds its job.
+const VARIABLE: &str = "MATINS_CRASH_JOB";
+
+/// SIGABRT.
+const ABORT: i32 = 6;
+
+/// What a child is to do, and where it is to die.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Job {
+    /// The address of the database.
+    pub(crate) url: String,
+    /// A folder for what is not in the database.
+    pub(crate) home: PathBuf,
+    /// At which point it is aborted.
+    pub(crate) point: u64,
+    /// What its clock shows, in microseconds since 1970.
+    pub(crate) now: i64,
+    pub(crate) what: What,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) enum What {
+    /// One transition, about the session, the run and the automation of these ids.
+    Transition(Transition, [String; 3]),
+    /// Serve until the automation's run is over.
+    Serve(String),
+}
+
+/// How a child ended.
+#[derive(Debug)]
+pub(crate) struct Died {
+    /// The points that it reached. It died at the last one, if it died.
+    pub(crate) points: Vec<String>,
+    /// Whether it was aborted.
+    pub(crate) aborted: bool,
+}
+
+impl Job {
+    fn names(&self) -> PathBuf {
+        self.home.join("points")
+    }
+
+    /// Has a process do this, and waits for its end.
+    pub(crate) fn run(&self) -> Died {
+        fs::write(self.names(), "").unwrap();
+        let output = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "child::does_its_job", "--ignored", "--nocapture"])
+            .env(VARIABLE, serde_json::to_string(self).unwrap())
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let aborted = output.status.signal() == Some(ABORT);
+        assert!(
+            aborted || output.status.success(),
+            "the child failed: {}\n{}",
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr)
+        );
+        let points = fs::read_to_string(self.names()).unwrap();
+        Died {
+            points: points.lines().map(str::to_owned).collect(),
+            aborted,
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "is a process that the other tests start"]
+async fn does_its_job() {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "whoever starts it says what to do"
+    )]
+    let job = std::env::var(VARIABLE).expect("the other tests start this");
+    let job: Job = serde_json::from_str(&job).unwrap();
+    let names = File::options().append(true).open(job.names()).unwrap();
+    let arm = |counts| failpoint::arm(job.point, counts, names);
+    match &job.what {
+        What::Transition(transition, about) => transition.happen(&job, about, arm).await,
+        What::Serve(automation) => turns::serve(&job, automation, arm).await,
+    }
+}

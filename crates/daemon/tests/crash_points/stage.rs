@@ -1,0 +1,233 @@
+//! A database with a tenant, and the servers over it.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use agent::{Grace, GuardProgram};
+use daemon::{Host, Settings, SignOfLife};
+use model::{
+    Entropy, HarnessId, InstanceId, SessionId, TenantId, Timestamp, WorkerId,
+    entity::SeatSettings,
+    harness::HarnessConfig,
+    permission::PermissionRules,
+    policy::{Overlap, Policies, SessionMode},
+    schedule::Spec,
+    session::{SessionKind, SessionType},
+};
+use store::{NewAutomation, NewSession, Store};
+use tempfile::TempDir;
+use testkit::{
+    clock::{FakeClock, SeededEntropy},
+    databases::TestDatabase,
+    scripted::program,
+};
+use turn::Agents;
+use uuid::Uuid;
+
+/// When it all begins.
+const EPOCH: i64 = 1_780_000_000_000_000;
+
+/// Longer than any test: time passes only when it is told to.
+const HOUR: Duration = Duration::from_hours(1);
+
+/// What no step of a shutdown should take.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Database {
+    Sqlite,
+    Postgres,
+}
+
+pub(crate) fn instant(micros: i64) -> Timestamp {
+    Timestamp::from_microsecond(micros).unwrap()
+}
+
+/// The place where agents run.
+pub(crate) fn here() -> InstanceId {
+    InstanceId::from_uuid(Uuid::from_u128(1))
+}
+
+/// A store over the database of an address. Its ids are those of this process.
+pub(crate) async fn open(url: &str, home: &Path) -> Store {
+    let database = store::open(&url.parse().unwrap()).await.unwrap();
+    let seed = u64::from(std::process::id()) << 20;
+    let entropy = Arc::new(SeededEntropy::new(seed));
+    Store::new(database, entropy, home.join("sessions"))
+}
+
+/// A server over a store, at an instant.
+pub(crate) fn host(store: &Store, home: &Path, now: Timestamp) -> (Host, Arc<FakeClock>) {
+    let clock = Arc::new(FakeClock::new(now));
+    let seed = u64::from(std::process::id()) << 20 | 0xFFFF;
+    let entropy: Arc<dyn Entropy> = Arc::new(SeededEntropy::new(seed));
+    let settings = Settings {
+        workers: 2,
+        tick: HOUR,
+        heartbeat: HOUR,
+        heartbeat_stale: 4 * HOUR,
+        watchdog: HOUR,
+        stop_deadline: PATIENCE,
+        ..Settings::default()
+    };
+    let agents = Agents {
+        guard: GuardProgram {
+            program: program().unwrap(),
+            args: vec!["guard".into()],
+        },
+        environment: BTreeMap::new(),
+        clock: clock.clone(),
+        entropy: entropy.clone(),
+        heartbeat: settings.heartbeat,
+        lease: settings.lease(),
+        grace: Grace {
+            cancel: PATIENCE,
+            close: PATIENCE,
+            eof: PATIENCE,
+            term: PATIENCE,
+        },
+    };
+    let worker = WorkerId::generate("test", std::process::id(), &*entropy);
+    let sign_of_life = SignOfLife::give(&home.join("workers"), &worker).unwrap();
+    let host = Host {
+        store: store.clone(),
+        clock: clock.clone(),
+        worker,
+        sign_of_life: Arc::new(sign_of_life),
+        entropy,
+        instance: here(),
+        agents,
+        settings,
+    };
+    (host, clock)
+}
+
+/// Where everything of one test happens.
+pub(crate) struct Stage {
+    pub(crate) home: TempDir,
+    pub(crate) url: String,
+    pub(crate) store: Store,
+    pub(crate) tenant: TenantId,
+    pub(crate) harness: HarnessId,
+    /// What the clock shows, in microseconds since 1970.
+    pub(crate) now: i64,
+    made: u32,
+    _database: TestDatabase,
+}
+
+impl Stage {
+    pub(crate) async fn set(database: Database) -> Self {
+        let database = match database {
+            Database::Sqlite => TestDatabase::sqlite(),
+            Database::Postgres => {
+                TestDatabase::postgres(async |url| {
+                    store::open(&url.parse()?).await?.close().await;
+                    Ok(())
+                })
+                .await
+            }
+        };
+        let database = database.unwrap();
+        let home = tempfile::tempdir().unwrap();
+        let url = database.url().to_owned();
+        let store = open(&url, home.path()).await;
+        let now = instant(EPOCH);
+        let tenant = store.ensure_tenant("default", now).await.unwrap();
+        store
+            .register_host(tenant, here(), "here", now)
+            .await
+            .unwrap();
+        let config = HarnessConfig::new(vec!["agent".into()]);
+        let harness = store.put_harness(tenant, "agent", &config, None, now);
+        let harness = harness.await.unwrap().id;
+        Self {
+            home,
+            url,
+            store,
+            tenant,
+            harness,
+            now: EPOCH,
+            made: 0,
+            _database: database,
+        }
+    }
+
+    pub(crate) fn path(&self) -> PathBuf {
+        self.home.path().to_owned()
+    }
+
+    pub(crate) fn instant(&self) -> Timestamp {
+        instant(self.now)
+    }
+
+    /// Lets time pass.
+    pub(crate) fn wait(&mut self, duration: Duration) -> Timestamp {
+        self.now += i64::try_from(duration.as_micros()).unwrap();
+        self.instant()
+    }
+
+    /// Makes a session of people, with its key.
+    pub(crate) async fn session(&mut self) -> (SessionId, String) {
+        self.made += 1;
+        let key = format!("web:{}", self.made);
+        let id = SessionId::from_uuid(Uuid::from_u128(1000 + u128::from(self.made)));
+        let new = NewSession {
+            id,
+            kind: SessionKind::Interactive,
+            session_type: SessionType::Regular,
+            key: Some(key.clone()),
+            title: None,
+            cwd: self.store.working_directory(None, id),
+            schedule_id: None,
+            harness: self.harness,
+            settings: SeatSettings::default(),
+        };
+        let made = self
+            .store
+            .create_session(self.tenant, &new, self.instant())
+            .await;
+        (made.unwrap().0, key)
+    }
+
+    /// Makes an automation that is due once, a second from now.
+    pub(crate) async fn automation(
+        &mut self,
+        harness: HarnessId,
+        bound: Option<String>,
+        policies: Policies,
+    ) -> model::AutomationId {
+        self.made += 1;
+        let mode = match bound {
+            Some(_) => SessionMode::Bound,
+            None => SessionMode::Continuous,
+        };
+        let at = instant(self.now + 1_000_000);
+        let new = NewAutomation {
+            name: format!("job {}", self.made),
+            prompt: "Do it.".into(),
+            harness,
+            cwd: None,
+            session_mode: mode,
+            bound_session_key: bound,
+            policies: Policies {
+                overlap: Some(Overlap::Queue),
+                ..policies
+            },
+            settings: SeatSettings::default(),
+            permissions: PermissionRules::default(),
+            triggers: vec![Spec::At {
+                at,
+                zone: "UTC".into(),
+            }],
+        };
+        let made = self
+            .store
+            .create_automation(self.tenant, &new, self.instant())
+            .await;
+        made.unwrap()
+    }
+}

@@ -1,0 +1,136 @@
+//! What breaks: processes, machines, clocks.
+
+use model::outcome::FailureKind;
+
+use crate::{
+    loops::failed,
+    server::{Server, Stage},
+    time::{HOUR, MACHINES, MINUTE, SECOND},
+    world::World,
+};
+
+impl World {
+    /// Something breaks, or somebody mends what is broken.
+    pub(crate) async fn something_breaks(&mut self) -> anyhow::Result<()> {
+        match self.chance.below(100) {
+            0..25 => self.start_one(),
+            25..45 => self.kill_one(),
+            45..55 => return self.stop_one().await,
+            55..80 => self.freeze_one(),
+            80..85 => self.crash_everything(),
+            85..92 => self.set_clocks(),
+            _ => self.suspend(),
+        }
+        Ok(())
+    }
+
+    fn some_server(&mut self) -> Option<usize> {
+        let servers: Vec<usize> = (0..self.servers.len()).collect();
+        self.chance.pick(&servers)
+    }
+
+    fn start_one(&mut self) {
+        let machine = usize::from(self.chance.one_in(2));
+        self.boot(machine);
+    }
+
+    /// A process is killed, and the agents with it: their guards see to that.
+    fn kill_one(&mut self) {
+        if let Some(index) = self.some_server() {
+            let killed = self.servers.remove(index);
+            self.note(|| format!("{} is killed", killed.host.worker));
+            self.died(&killed);
+        }
+    }
+
+    fn died(&mut self, server: &Server) {
+        for turn in &server.turns {
+            self.agents.ends(turn.run);
+        }
+    }
+
+    /// The power fails. The database is what is left.
+    fn crash_everything(&mut self) {
+        self.note(|| "everything is killed".into());
+        for server in std::mem::take(&mut self.servers) {
+            self.died(&server);
+        }
+    }
+
+    /// A server is stopped as it should be: it hands its turns back.
+    async fn stop_one(&mut self) -> anyhow::Result<()> {
+        let Some(index) = self.some_server() else {
+            return Ok(());
+        };
+        self.note(|| "a server is stopped".into());
+        while let Some(turn) = self.servers[index].turns.last() {
+            let last = self.servers[index].turns.len() - 1;
+            match turn.stage {
+                Stage::Taken => {
+                    let (run, worker) = (turn.run, self.servers[index].host.worker.clone());
+                    self.agents.ends(run);
+                    let prompted = self.chance.one_in(2);
+                    let finished = failed(FailureKind::HandedBack, prompted);
+                    self.end(index, last, &worker, &finished).await?;
+                    self.servers[index].turns.truncate(last);
+                }
+                // It is killed before it has come to that.
+                Stage::Claimed | Stage::Lost => {
+                    self.servers[index].turns.pop();
+                }
+            }
+        }
+        self.servers.remove(index);
+        self.poke();
+        Ok(())
+    }
+
+    /// A process does nothing for a while, and goes on then as if nothing had been. Its guards and
+    /// agents do not know.
+    fn freeze_one(&mut self) {
+        let for_ = match self.chance.below(3) {
+            0 => self.chance.below(30 * SECOND),
+            1 => self.chance.between(MINUTE, 4 * MINUTE),
+            _ => self.chance.between(3 * MINUTE, 2 * HOUR),
+        };
+        if let Some(index) = self.some_server() {
+            let until = self.time.now + for_;
+            let server = &mut self.servers[index];
+            server.frozen_until = until;
+            let worker = server.host.worker.clone();
+            self.note(|| format!("{worker} is frozen for {} s", for_ / SECOND));
+        }
+    }
+
+    /// All clocks are set, forward or back.
+    fn set_clocks(&mut self) {
+        let by = match self.chance.below(4) {
+            0 => -self.chance.below(3 * HOUR),
+            1 => -self.chance.below(MINUTE),
+            2 => self.chance.below(3 * HOUR),
+            _ => self.chance.below(3 * 24 * HOUR),
+        };
+        self.schedules.set_back |= by < 0;
+        self.time.set(by);
+        self.note(|| format!("clocks are set by {} s", by / SECOND));
+    }
+
+    /// A machine is suspended, or both are: time passes, and its processes know nothing of it.
+    fn suspend(&mut self) {
+        let for_ = self.chance.of([MINUTE, HOUR, 8 * HOUR]);
+        let machine = usize::from(self.chance.one_in(2));
+        let both = self.chance.one_in(2);
+        self.note(|| format!("machine {machine} sleeps {} s, both: {both}", for_ / SECOND));
+        let until = self.time.now + for_;
+        for other in (0..MACHINES).filter(|other| both || *other == machine) {
+            if self.time.sleeps(other) {
+                continue;
+            }
+            let there = self.servers.iter_mut();
+            for server in there.filter(|server| server.machine == other) {
+                server.sleep(for_, until);
+            }
+            self.time.suspend(other, for_);
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! What must be true of every state of the database, and questions about it.
+
+use std::collections::BTreeSet;
+
+use model::{InstanceId, RunId, SessionId, Timestamp};
+use store::database;
+
+use crate::{findings::BROKEN, schedules::Row, sql, world::World};
+
+impl World {
+    /// Checks the state of the database.
+    pub(crate) async fn check_state(&self) -> anyhow::Result<()> {
+        for (what, finding) in BROKEN {
+            let found = sql::rows(&self.store, finding).await?;
+            anyhow::ensure!(found.is_empty(), "there is {what}: {found:?}");
+        }
+        let found = sql::rows(
+            &self.store,
+            "select id, worker_id from agent_runs where status in ('delivered', 'running')",
+        );
+        let mut had = 0;
+        for row in found.await? {
+            let (run, worker): (RunId, _) = (row.get("id")?, row.get("worker_id")?);
+            anyhow::ensure!(
+                self.agents.is_of(run, &worker),
+                "I4: {run} is of {worker}, who knows nothing of it"
+            );
+            had += 1;
+        }
+        anyhow::ensure!(
+            had == self.agents.owned(),
+            "I4: a worker has a run that the database gives to nobody"
+        );
+        Ok(())
+    }
+
+    /// How many runs are not over.
+    pub(crate) async fn open_runs(&self) -> anyhow::Result<i64> {
+        let found = sql::rows(
+            &self.store,
+            "select count(*) as open from agent_runs \
+             where status in ('queued', 'deferred', 'delivered', 'running')",
+        );
+        let found = found.await?;
+        Ok(found.first().map_or(Ok(0), |row| row.get("open"))?)
+    }
+
+    /// A run that is not over.
+    pub(crate) async fn some_open_run(&mut self) -> anyhow::Result<Option<RunId>> {
+        let found = sql::rows(
+            &self.store,
+            "select id from agent_runs \
+             where status in ('queued', 'deferred', 'delivered', 'running') order by id",
+        );
+        let ids: Result<Vec<RunId>, _> = found.await?.iter().map(|row| row.get("id")).collect();
+        Ok(self.chance.pick(&ids?))
+    }
+
+    /// The runs that an instance is to be given next: people's first, then who came first.
+    pub(crate) async fn next_in_line(
+        &self,
+        instance: InstanceId,
+        limit: u32,
+    ) -> anyhow::Result<Vec<RunId>> {
+        let found = sql::rows(
+            &self.store,
+            "select r.id, r.origin, r.input_at, d.instance_id from agent_runs r \
+             join agent_definitions d on d.id = r.seat_id where r.status = 'queued'",
+        );
+        let mut line = Vec::new();
+        for row in found.await? {
+            let pinned: Option<InstanceId> = row.optional("instance_id")?;
+            if pinned.is_some_and(|pinned| pinned != instance) {
+                continue;
+            }
+            let origin: String = row.get("origin")?;
+            let at: Timestamp = row.get("input_at")?;
+            let id: RunId = row.get("id")?;
+            line.push((origin != "person", at, id));
+        }
+        line.sort_unstable();
+        line.truncate(usize::try_from(limit)?);
+        Ok(line.into_iter().map(|(_, _, id)| id).collect())
+    }
+
+    /// Checks that no automation has more new inputs waiting than it may (I10). What was taken once and
+    /// waits again, because its session is held or its attempt failed, is not new.
+    pub(crate) async fn check_limits(&self) -> anyhow::Result<()> {
+        let found = sql::rows(
+            &self.store,
+            "select r.automation_id, count(*) as waiting from agent_runs r \
+             where r.status in ('queued', 'deferred') and r.attempt = 1 \
+             and r.automation_id is not null and r.seat_id not in \
+             (select seat_id from agent_runs where attempt > 1 and ended_at is null) \
+             group by r.automation_id",
+        );
+        for row in found.await? {
+            let (id, waiting) = (row.get("automation_id")?, row.get::<i64>("waiting")?);
+            let limit = self.limits.get(&id).copied().unwrap_or(0) + self.held_again(id);
+            anyhow::ensure!(
+                waiting <= limit,
+                "I10: {waiting} inputs of {id} wait, and {limit} may"
+            );
+        }
+        Ok(())
+    }
+
+    fn held_again(&self, id: model::AutomationId) -> i64 {
+        self.held.get(&id).copied().unwrap_or(0)
+    }
+
+    /// Takes note of automations that have paused themselves.
+    pub(crate) async fn note_pauses(&mut self) -> anyhow::Result<()> {
+        let found = sql::rows(
+            &self.store,
+            "select id, paused_at from automations \
+             where paused_at is not null and pause_reason = 'failures'",
+        );
+        for row in found.await? {
+            let at: Timestamp = row.get("paused_at")?;
+            self.schedules.stopped(row.get("id")?, at.as_microsecond());
+        }
+        Ok(())
+    }
+
+    /// Takes note of automations that went with a session.
+    pub(crate) async fn note_deletions(&mut self, now: i64) -> anyhow::Result<()> {
+        let found = sql::rows(
+            &self.store,
+            "select id from automations where deleted_at is not null",
+        );
+        for row in found.await? {
+            let id = row.get("id")?;
+            self.automations.retain(|other| *other != id);
+            self.schedules.stopped(id, now);
+        }
+        Ok(())
+    }
+
+    /// What goes with a session: the rows of its occurrences, and how many words and fires.
+    pub(crate) async fn rows_of_session(&self, id: SessionId) -> anyhow::Result<Gone> {
+        let found = sql::rows(
+            &self.store,
+            "select r.session_id, r.origin, t.kind, r.trigger_id, r.scheduled_for, \
+             r.missed_until, r.occurrences, r.status, r.reason, r.created_at from agent_runs r \
+             left join automation_triggers t on t.id = r.trigger_id \
+             where r.attempt = 1 and r.session_id is not null",
+        );
+        let mut gone = Gone::default();
+        for row in found.await? {
+            if row.get::<SessionId>("session_id")? != id {
+                continue;
+            }
+            let kind: Option<String> = row.optional("kind")?;
+            match kind.as_deref() {
+                None => gone.words += 1,
+                Some("manual") => gone.fires += 1,
+                Some(_) => gone.rows.push(occurrence(&row)?),
+            }
+        }
+        Ok(gone)
+    }
+
+    /// A session is gone, and all that was in it.
+    pub(crate) async fn forget(&mut self, gone: Gone) -> anyhow::Result<()> {
+        self.asked.words -= gone.words;
+        self.asked.fires -= gone.fires;
+        self.schedules.delete(gone.rows);
+        let left = sql::rows(&self.store, "select id from agent_runs").await?;
+        let left: Result<BTreeSet<RunId>, _> = left.iter().map(|row| row.get("id")).collect();
+        self.agents.keep(&left?);
+        Ok(())
+    }
+}
+
+/// What goes with a session that is deleted.
+#[derive(Default)]
+pub(crate) struct Gone {
+    words: i64,
+    fires: i64,
+    rows: Vec<Row>,
+}
+
+/// Reads the row of an occurrence.
+pub(crate) fn occurrence(row: &database::Row) -> Result<Row, database::Error> {
+    let first = row.get::<Timestamp>("scheduled_for")?.as_microsecond();
+    let last: Option<Timestamp> = row.optional("missed_until")?;
+    Ok(Row {
+        trigger: row.get("trigger_id")?,
+        first,
+        last: last.map_or(first, Timestamp::as_microsecond),
+        count: row.get("occurrences")?,
+        status: row.get("status")?,
+        reason: row.optional("reason")?,
+        made: row.get::<Timestamp>("created_at")?.as_microsecond(),
+    })
+}

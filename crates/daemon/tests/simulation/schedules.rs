@@ -1,0 +1,361 @@
+//! Which instants are due, worked out anew: by counting, without the model's schedules.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, ensure};
+use model::{
+    AutomationId, TriggerId,
+    policy::{CatchUp, Policies},
+    schedule::Spec,
+};
+
+use crate::{
+    chance::Chance,
+    time::{HOUR, MINUTE, SECOND, instant},
+};
+
+const DAY: i64 = 24 * HOUR;
+
+/// When a trigger fires: at a phase of each period, at equal distances from where it begins, or once.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Rhythm {
+    Always { phase: i64, period: i64 },
+    From { begin: i64, period: i64 },
+    Once(i64),
+}
+
+impl Rhythm {
+    /// The instants in `(after, until]`.
+    fn instants(self, after: i64, until: i64) -> Vec<i64> {
+        match self {
+            Self::Once(at) => (after < at && at <= until)
+                .then_some(at)
+                .into_iter()
+                .collect(),
+            Self::From { begin, period } => {
+                let always = Self::Always {
+                    phase: begin,
+                    period,
+                };
+                let mut instants = always.instants(after, until);
+                instants.retain(|at| *at >= begin);
+                instants
+            }
+            Self::Always { phase, period } => {
+                let mut at = phase + (after - phase).div_euclid(period) * period + period;
+                let mut instants = Vec::new();
+                while at <= until {
+                    instants.push(at);
+                    at += period;
+                }
+                instants
+            }
+        }
+    }
+
+    fn names(self, at: i64) -> bool {
+        self.instants(at - 1, at) == [at]
+    }
+}
+
+/// A specification that chance makes, with its rhythm.
+pub(crate) fn some_schedule(chance: &mut Chance, now: i64) -> anyhow::Result<(Spec, Rhythm)> {
+    let zone = String::from("UTC");
+    Ok(match chance.below(6) {
+        0 => {
+            let minute = chance.below(60);
+            let expression = format!("{minute} * * * *");
+            let rhythm = Rhythm::Always {
+                phase: minute * MINUTE,
+                period: HOUR,
+            };
+            (Spec::Cron { expression, zone }, rhythm)
+        }
+        1 => {
+            let (hour, minute) = (chance.below(24), chance.below(60));
+            let expression = format!("{minute} {hour} * * *");
+            let rhythm = Rhythm::Always {
+                phase: hour * HOUR + minute * MINUTE,
+                period: DAY,
+            };
+            (Spec::Cron { expression, zone }, rhythm)
+        }
+        2 => {
+            let step = chance.of([10, 15, 20, 30]);
+            let expression = format!("*/{step} * * * *");
+            let rhythm = Rhythm::Always {
+                phase: 0,
+                period: step * MINUTE,
+            };
+            (Spec::Cron { expression, zone }, rhythm)
+        }
+        3 => {
+            let ahead = chance.between(1, 6 * HOUR);
+            let spec = Spec::At {
+                at: instant(now + ahead),
+                zone,
+            };
+            (spec, Rhythm::Once(now + ahead))
+        }
+        _ => {
+            let seconds = chance.between(400, 7200);
+            let back = chance.below(HOUR);
+            let spec = Spec::Every {
+                period: format!("{seconds}s").parse()?,
+                anchor: instant(now - back),
+                zone,
+            };
+            let rhythm = Rhythm::From {
+                begin: now - back,
+                period: seconds * SECOND,
+            };
+            (spec, rhythm)
+        }
+    })
+}
+
+/// A stretch of time in which a trigger's instants were due.
+#[derive(Debug)]
+struct Span {
+    /// Instants after this one are due.
+    from: i64,
+    /// Instants whose time had come by then have been looked at.
+    until: i64,
+    open: bool,
+}
+
+/// One trigger.
+#[derive(Debug)]
+struct Trigger {
+    automation: AutomationId,
+    rhythm: Rhythm,
+    policies: Policies,
+    /// The hours of the day that are quiet, `[start, end)`.
+    quiet: Option<(i64, i64)>,
+    spans: Vec<Span>,
+}
+
+/// The row of an occurrence, or of a stretch of missed ones.
+#[derive(Debug, Clone)]
+pub(crate) struct Row {
+    pub(crate) trigger: TriggerId,
+    pub(crate) first: i64,
+    pub(crate) last: i64,
+    pub(crate) count: i64,
+    pub(crate) status: String,
+    pub(crate) reason: Option<String>,
+    pub(crate) made: i64,
+}
+
+/// All triggers that fire by time.
+#[derive(Default)]
+pub(crate) struct Schedules {
+    triggers: BTreeMap<TriggerId, Trigger>,
+    /// Rows that were deleted with their session.
+    deleted: Vec<Row>,
+    /// Whether the clock was ever set back.
+    pub(crate) set_back: bool,
+}
+
+impl Schedules {
+    pub(crate) fn add(
+        &mut self,
+        id: TriggerId,
+        automation: AutomationId,
+        rhythm: Rhythm,
+        policies: Policies,
+        quiet: Option<(i64, i64)>,
+        now: i64,
+    ) {
+        let span = Span {
+            from: now,
+            until: now,
+            open: true,
+        };
+        let trigger = Trigger {
+            automation,
+            rhythm,
+            policies,
+            quiet,
+            spans: vec![span],
+        };
+        self.triggers.insert(id, trigger);
+    }
+
+    /// A scheduler has looked at everything that was due.
+    pub(crate) fn looked(&mut self, now: i64) {
+        for trigger in self.triggers.values_mut() {
+            for span in trigger.spans.iter_mut().filter(|span| span.open) {
+                span.until = span.until.max(now);
+            }
+        }
+    }
+
+    /// An automation's triggers are due no more; what was due by now has its rows.
+    pub(crate) fn stopped(&mut self, automation: AutomationId, now: i64) {
+        for trigger in self.of(automation) {
+            for span in trigger.spans.iter_mut().filter(|span| span.open) {
+                span.until = span.until.max(now);
+                span.open = false;
+            }
+        }
+    }
+
+    /// An automation's triggers are due from now.
+    pub(crate) fn resumed(&mut self, automation: AutomationId, now: i64) {
+        for trigger in self.of(automation) {
+            trigger.spans.push(Span {
+                from: now,
+                until: now,
+                open: true,
+            });
+        }
+    }
+
+    fn of(&mut self, automation: AutomationId) -> impl Iterator<Item = &mut Trigger> {
+        self.triggers
+            .values_mut()
+            .filter(move |trigger| trigger.automation == automation)
+    }
+
+    /// A session goes with the rows of its occurrences.
+    pub(crate) fn delete(&mut self, rows: Vec<Row>) {
+        self.deleted.extend(rows);
+    }
+
+    /// Checks that each instant that was due has its one row, that no other has one, and that the
+    /// policies decided which (I1).
+    pub(crate) fn check(&self, rows: Vec<Row>) -> anyhow::Result<()> {
+        let mut of_trigger: BTreeMap<TriggerId, Vec<Row>> = BTreeMap::new();
+        for row in rows.into_iter().chain(self.deleted.iter().cloned()) {
+            of_trigger.entry(row.trigger).or_default().push(row);
+        }
+        for (id, trigger) in &self.triggers {
+            let rows = of_trigger.remove(id).unwrap_or_default();
+            trigger
+                .check(&rows, self.set_back)
+                .with_context(|| format!("{id}: {trigger:?}"))?;
+        }
+        // The rest was fired by hand.
+        for (id, rows) in of_trigger {
+            let mut instants: Vec<i64> = rows.iter().map(|row| row.first).collect();
+            instants.sort_unstable();
+            instants.dedup();
+            ensure!(
+                instants.len() == rows.len(),
+                "I1: two occurrences of {id} have one instant"
+            );
+        }
+        Ok(())
+    }
+}
+
+impl Trigger {
+    fn spread(&self) -> i64 {
+        i64::from(self.policies.jitter_seconds) * SECOND
+    }
+
+    fn check(&self, rows: &[Row], set_back: bool) -> anyhow::Result<()> {
+        let mut covered: BTreeMap<i64, u32> = BTreeMap::new();
+        for row in rows {
+            let instants = self.rhythm.instants(row.first - 1, row.last);
+            ensure!(
+                self.rhythm.names(row.first) && self.rhythm.names(row.last),
+                "I1: a row is for an instant that the schedule does not name: {row:?}"
+            );
+            ensure!(
+                i64::try_from(instants.len())? == row.count,
+                "I1: a row counts wrongly, there are {}: {row:?}",
+                instants.len()
+            );
+            for at in instants {
+                let was_due = |span: &Span| span.from < at && at <= span.until;
+                ensure!(
+                    self.spans.iter().any(was_due),
+                    "I1: the instant {at} was not due: {row:?}"
+                );
+                *covered.entry(at).or_default() += 1;
+                self.check_policies(at, row)?;
+            }
+        }
+        // With a clock that was set back, a stretch of missed instants may lie over one that has its row.
+        let missed = |at: i64| {
+            rows.iter()
+                .any(|row| row.status == "missed" && row.first <= at && at <= row.last)
+        };
+        for (at, times) in &covered {
+            ensure!(
+                *times == 1 || (set_back && missed(*at)),
+                "I1: the instant {at} has {times} rows: {rows:?}"
+            );
+        }
+        for span in &self.spans {
+            for at in self.rhythm.instants(span.from, span.until) {
+                // With jitter its time may not have come.
+                let come = at + self.spread() <= span.until;
+                ensure!(
+                    !come || covered.contains_key(&at),
+                    "I1: the instant {at} was due and has no row, in {span:?}"
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks what became of an instant. Where jitter could decide either way, nothing is said.
+    fn check_policies(&self, at: i64, row: &Row) -> anyhow::Result<()> {
+        let grace = MINUTE;
+        let window = i64::try_from(self.policies.catch_up_window_seconds)? * SECOND;
+        let late = row.made - at;
+        let surely_late = late - self.spread();
+        let newest = self.rhythm.instants(at, row.made).is_empty();
+        if row.status == "missed" {
+            if row.reason.as_deref() != Some("the system was down") {
+                return Ok(());
+            }
+            let wanted = match self.policies.catch_up {
+                CatchUp::None => newest && late <= grace,
+                CatchUp::Latest => newest && (late <= grace || late <= window),
+                CatchUp::All => late <= window || (newest && late <= grace),
+            };
+            ensure!(
+                !wanted,
+                "I1: an instant was missed that was to be made up for: {at} in {row:?}"
+            );
+            return Ok(());
+        }
+        ensure!(
+            late >= 0 || self.spread() > 0,
+            "I1: an occurrence was fired before it was due: {row:?}"
+        );
+        let newest = newest || self.spread() > 0;
+        let wanted = surely_late <= grace && newest
+            || match self.policies.catch_up {
+                CatchUp::None => false,
+                CatchUp::Latest => newest && surely_late <= window,
+                CatchUp::All => surely_late <= window,
+            };
+        ensure!(
+            wanted,
+            "I1: an instant was made up for against the policy: {row:?}"
+        );
+        if let Some((start, end)) = self.quiet {
+            let of_day = at.rem_euclid(DAY);
+            let quiet = if start < end {
+                start <= of_day && of_day < end
+            } else {
+                start <= of_day || of_day < end
+            };
+            ensure!(
+                !quiet || row.status == "skipped",
+                "I1: an occurrence in quiet hours became a run: {row:?}"
+            );
+            let said = row.reason.as_deref() == Some("quiet hours") && row.status == "skipped";
+            ensure!(
+                !said || quiet,
+                "I1: an occurrence was skipped for quiet hours that are not: {row:?}"
+            );
+        }
+        Ok(())
+    }
+}

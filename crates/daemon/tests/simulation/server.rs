@@ -1,0 +1,138 @@
+//! A server's process: its loops, and the turns that it takes.
+
+use daemon::{Host, watchdog::Watch};
+use model::{AutomationId, RunId};
+
+use crate::time::{MINUTE, Micros, SECOND};
+
+/// How long the scheduler sleeps at the most.
+pub(crate) const TICK: Micros = 10 * MINUTE;
+
+/// One process that serves.
+pub(crate) struct Server {
+    pub(crate) host: Host,
+    pub(crate) machine: usize,
+    pub(crate) watch: Watch,
+    /// Until when it does nothing: stopped by a signal, starved, or cut off from the database.
+    pub(crate) frozen_until: Micros,
+    /// When each loop looks.
+    pub(crate) schedules_at: Micros,
+    pub(crate) watches_at: Micros,
+    pub(crate) claims_at: Micros,
+    pub(crate) turns: Vec<Turn>,
+}
+
+/// Where a turn is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// Its run is claimed.
+    Claimed,
+    /// Its agent is at work.
+    Taken,
+    /// It was told that its run is lost, and will not believe it.
+    Lost,
+}
+
+/// A turn that a server takes.
+#[derive(Debug, Clone)]
+pub(crate) struct Turn {
+    pub(crate) run: RunId,
+    pub(crate) automation: Option<AutomationId>,
+    pub(crate) stage: Stage,
+    /// When the agent's guard kills it, unless a heartbeat is answered.
+    pub(crate) lease_until: Micros,
+    pub(crate) beats_at: Micros,
+    pub(crate) acts_at: Micros,
+    /// How much it still writes before it ends.
+    pub(crate) acts: i64,
+    /// How long its live text is.
+    pub(crate) written: i64,
+    pub(crate) cancelled: Option<String>,
+    /// Whether it is not known what became of its wish to begin.
+    pub(crate) unsure: bool,
+}
+
+/// What a server does next.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Task {
+    Schedule,
+    Watch,
+    Claim,
+    Beat(usize),
+    Act(usize),
+}
+
+impl Server {
+    pub(crate) fn new(host: Host, machine: usize, now: Micros) -> Self {
+        Self {
+            host,
+            machine,
+            watch: Watch::default(),
+            frozen_until: 0,
+            schedules_at: now,
+            watches_at: now,
+            claims_at: now,
+            turns: Vec::new(),
+        }
+    }
+
+    /// What it does next, and when.
+    pub(crate) fn task(&self) -> (Micros, Task) {
+        let mut next = (self.schedules_at, Task::Schedule);
+        let mut or = |at: Micros, task: Task| {
+            if at < next.0 {
+                next = (at, task);
+            }
+        };
+        or(self.watches_at, Task::Watch);
+        or(self.claims_at, Task::Claim);
+        for (index, turn) in self.turns.iter().enumerate() {
+            or(turn.acts_at, Task::Act(index));
+            if turn.stage == Stage::Taken {
+                or(turn.beats_at, Task::Beat(index));
+            }
+        }
+        (next.0.max(self.frozen_until), next.1)
+    }
+
+    /// When it does something next.
+    pub(crate) fn next(&self) -> Micros {
+        self.task().0
+    }
+
+    /// Makes every loop look soon.
+    pub(crate) fn wake(&mut self, at: Micros) {
+        self.claims_at = self.claims_at.min(at);
+        self.schedules_at = self.schedules_at.min(at);
+        for turn in &mut self.turns {
+            turn.beats_at = turn.beats_at.min(at + SECOND / 10);
+        }
+    }
+
+    /// Its machine is suspended. Timers stand still meanwhile, only those of the loops that ask the
+    /// clock do not; guards count on, and end what is over when the machine wakes.
+    pub(crate) fn sleep(&mut self, for_: Micros, until: Micros) {
+        self.frozen_until = self.frozen_until.max(until);
+        for turn in &mut self.turns {
+            turn.beats_at += for_;
+        }
+    }
+
+    /// How many more turns it may take.
+    pub(crate) fn free(&self) -> u32 {
+        let taken = u32::try_from(self.turns.len()).unwrap_or(u32::MAX);
+        self.host.settings.workers.saturating_sub(taken)
+    }
+
+    pub(crate) fn lease(&self) -> Micros {
+        micros(self.host.agents.lease)
+    }
+
+    pub(crate) fn heartbeat(&self) -> Micros {
+        micros(self.host.settings.heartbeat)
+    }
+}
+
+fn micros(duration: std::time::Duration) -> Micros {
+    Micros::try_from(duration.as_micros()).unwrap_or(Micros::MAX)
+}

@@ -1,0 +1,40 @@
+//! The database itself, for checks and for breaking it.
+
+use std::{collections::BTreeMap, sync::Mutex};
+
+use store::{
+    Scope, Store,
+    database::{Row, Statement},
+    params,
+};
+
+/// A statement of this simulation. The same text is the same statement.
+pub(crate) fn statement(sql: &'static str) -> &'static Statement {
+    static MADE: Mutex<BTreeMap<&'static str, &'static Statement>> = Mutex::new(BTreeMap::new());
+    let mut made = MADE
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    made.entry(sql)
+        .or_insert_with(|| Box::leak(Box::new(Statement::new("the simulation's", sql, sql))))
+}
+
+/// Reads rows.
+pub(crate) async fn rows(store: &Store, sql: &'static str) -> anyhow::Result<Vec<Row>> {
+    let mut tx = store.database().read(Scope::System).await?;
+    Ok(tx.fetch_all(statement(sql), params![]).await?)
+}
+
+/// Changes the schema or what is in it.
+pub(crate) async fn execute(store: &Store, sql: &'static str) -> anyhow::Result<()> {
+    let mut tx = store.database().begin(Scope::System).await?;
+    tx.execute(statement(sql), params![]).await?;
+    Ok(tx.commit().await?)
+}
+
+/// How many rows have been written since the database was opened, those counted that were rolled
+/// back.
+pub(crate) async fn writes(store: &Store) -> anyhow::Result<i64> {
+    let found = rows(store, "select total_changes() as writes").await?;
+    let row = found.first().expect("a select without a table has one row");
+    Ok(row.get("writes")?)
+}

@@ -1,0 +1,304 @@
+//! The world of one simulation: a database in memory, servers that come and go, and what they and the
+//! people do, one step after another.
+
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
+
+use agent::{Grace, GuardProgram};
+use anyhow::Context as _;
+use daemon::{Host, Settings, SignOfLife};
+use model::{
+    AutomationId, Entropy, HarnessId, InstanceId, SessionId, TenantId, Timestamp, WorkerId,
+    harness::HarnessConfig,
+};
+use store::{Location, Scope, Store};
+use tempfile::TempDir;
+use testkit::clock::{FakeClock, SeededEntropy};
+use turn::Agents as Agency;
+
+use crate::{
+    agents::Agents,
+    breaks::Break,
+    chance::Chance,
+    schedules::Schedules,
+    server::Server,
+    sql,
+    time::{MACHINES, MINUTE, Micros, SECOND, Time},
+};
+
+/// When every simulation begins, give or take a week.
+const EPOCH: i64 = 1_780_000_000 * SECOND;
+
+/// How many steps one seed takes before it is let come to its end.
+pub(crate) const STEPS: u64 = 900;
+
+/// Steps in which everything that waits must have come to its end, when nothing goes wrong any more.
+const DRAIN: u64 = 6_000;
+
+/// How many servers one machine has at the most.
+const SERVERS: usize = 2;
+
+/// How often the whole database is looked at.
+const LOOK: u64 = 150;
+
+/// What was asked for, to be compared with what is there at the end.
+#[derive(Default)]
+pub(crate) struct Asked {
+    /// Inputs of people that were accepted.
+    pub(crate) words: i64,
+    /// Fires on demand that were accepted.
+    pub(crate) fires: i64,
+}
+
+pub(crate) struct World {
+    pub(crate) chance: Chance,
+    pub(crate) time: Time,
+    pub(crate) store: Store,
+    pub(crate) tenant: TenantId,
+    pub(crate) harness: HarnessId,
+    pub(crate) servers: Vec<Server>,
+    pub(crate) agents: Agents,
+    pub(crate) schedules: Schedules,
+    pub(crate) asked: Asked,
+    pub(crate) sessions: Vec<SessionId>,
+    pub(crate) automations: Vec<AutomationId>,
+    /// How many waiting first attempts each automation may have.
+    pub(crate) limits: BTreeMap<AutomationId, i64>,
+    /// How often a run of each automation was taken, and went back to wait for its session.
+    pub(crate) held: BTreeMap<AutomationId, i64>,
+    /// Nothing goes wrong any more, and nobody wants anything new.
+    pub(crate) calm: bool,
+    pub(crate) broken: Break,
+    /// Transitions and ticks that were called, by name.
+    pub(crate) called: BTreeMap<&'static str, u64>,
+    pub(crate) steps: u64,
+    /// What happened, where somebody wants to know.
+    pub(crate) trace: Option<Vec<String>>,
+    entropy: Arc<SeededEntropy>,
+    /// Where servers show that they live.
+    folders: TempDir,
+}
+
+impl World {
+    pub(crate) async fn new(seed: u64, broken: Break, traced: bool) -> anyhow::Result<Self> {
+        let mut chance = Chance::new(seed);
+        let database = store::open(&Location::SqliteMemory).await?;
+        let entropy = Arc::new(SeededEntropy::new(seed));
+        let ids: Arc<dyn Entropy> = entropy.clone();
+        let store = Store::new(database, ids, PathBuf::from("/data/sessions"));
+        let ahead = [0, chance.between(-SECOND, SECOND)];
+        let epoch = EPOCH + chance.below(7 * 24 * 60) * MINUTE;
+        let time = Time::new(crate::time::instant(epoch), ahead);
+        let now = time.clock(0);
+        let tenant = store.ensure_tenant("default", now).await?;
+        let config = HarnessConfig::new(vec!["agent".into()]);
+        let harness = store.put_harness(tenant, "agent", &config, None, now);
+        let harness = harness.await?.id;
+        for (machine, name) in (0..MACHINES).zip(["here", "there"]) {
+            let id = instance(machine);
+            store.register_host(tenant, id, name, now).await?;
+        }
+        for sql in broken.sql() {
+            sql::execute(&store, sql)
+                .await
+                .context("break the schema")?;
+        }
+        let mut world = Self {
+            chance,
+            time,
+            store,
+            tenant,
+            harness,
+            servers: Vec::new(),
+            agents: Agents::default(),
+            schedules: Schedules::default(),
+            asked: Asked::default(),
+            sessions: Vec::new(),
+            automations: Vec::new(),
+            limits: BTreeMap::new(),
+            held: BTreeMap::new(),
+            calm: false,
+            broken,
+            called: BTreeMap::new(),
+            steps: 0,
+            trace: traced.then(Vec::new),
+            entropy,
+            folders: tempfile::tempdir()?,
+        };
+        for machine in [0, 0, 1] {
+            world.boot(machine);
+        }
+        Ok(world)
+    }
+
+    pub(crate) fn scope(&self) -> Scope {
+        Scope::Tenant(self.tenant)
+    }
+
+    /// What people's clocks show: those of the first machine.
+    pub(crate) fn clock(&self) -> Timestamp {
+        self.time.clock(0)
+    }
+
+    /// Counts a call, and notes it where somebody wants to know.
+    pub(crate) fn did(&mut self, name: &'static str, what: impl FnOnce() -> String) {
+        self.steps += 1;
+        *self.called.entry(name).or_default() += 1;
+        self.note(|| format!("{name} {}", what()));
+    }
+
+    /// Notes something that is no call.
+    pub(crate) fn note(&mut self, what: impl FnOnce() -> String) {
+        let now = self.time.now;
+        if let Some(trace) = &mut self.trace {
+            let seconds = Duration::from_micros(now.unsigned_abs());
+            trace.push(format!("{seconds:?}: {}", what()));
+        }
+    }
+
+    /// An id that is this world's.
+    pub(crate) fn session_id(&self) -> SessionId {
+        SessionId::generate(self.clock(), &*self.entropy)
+    }
+
+    /// Starts a server's process on a machine.
+    pub(crate) fn boot(&mut self, machine: usize) {
+        let there = self.servers.iter();
+        if there.filter(|server| server.machine == machine).count() >= SERVERS {
+            return;
+        }
+        if self.time.sleeps(machine) {
+            return;
+        }
+        let number = self.chance.below(1 << 32);
+        let worker = WorkerId::from_stored(format!("machine{machine}-1-{number:08x}"));
+        self.note(|| format!("{worker} starts"));
+        // Others see that a process is gone by what it held in the folder that they share. Of some nobody
+        // sees it, and their heartbeats must tell.
+        let folder = if self.chance.one_in(3) {
+            format!("unseen{number}")
+        } else {
+            format!("machine{machine}")
+        };
+        let host = self.host(worker, machine, &folder);
+        let server = Server::new(host, machine, self.time.now);
+        self.servers.push(server);
+    }
+
+    fn host(&self, worker: WorkerId, machine: usize, folder: &str) -> Host {
+        let folder = self.folders.path().join(folder);
+        let sign_of_life = SignOfLife::give(&folder, &worker).expect("a folder for locks");
+        let mut settings = Settings {
+            workers: 3,
+            ..Settings::default()
+        };
+        let clock = Arc::new(FakeClock::new(self.clock()));
+        let entropy: Arc<dyn Entropy> = self.entropy.clone();
+        let agents = Agency {
+            guard: GuardProgram {
+                program: PathBuf::from("/nowhere"),
+                args: Vec::new(),
+            },
+            environment: BTreeMap::new(),
+            clock: clock.clone(),
+            entropy: entropy.clone(),
+            heartbeat: settings.heartbeat,
+            lease: settings.lease(),
+            grace: Grace::default(),
+        };
+        if self.broken == Break::StalesBeforeTheLease {
+            settings.heartbeat_stale /= 3;
+        }
+        Host {
+            store: self.store.clone(),
+            clock,
+            entropy,
+            instance: instance(machine),
+            worker,
+            sign_of_life: Arc::new(sign_of_life),
+            agents,
+            settings,
+        }
+    }
+
+    /// Lives through its steps, then comes to its end, and looks back.
+    pub(crate) async fn live(&mut self) -> anyhow::Result<()> {
+        while self.steps < STEPS {
+            let before = self.steps / LOOK;
+            if self.chance.below(100) < 30 {
+                self.something_happens().await?;
+            } else {
+                self.time_passes().await?;
+            }
+            if self.steps / LOOK > before {
+                self.check_state().await?;
+            }
+        }
+        self.come_to_rest().await?;
+        self.check_state().await?;
+        self.check_history().await
+    }
+
+    /// Lets everything that waits come to its end.
+    async fn come_to_rest(&mut self) -> anyhow::Result<()> {
+        self.calm().await?;
+        let until = self.steps + DRAIN;
+        while self.open_runs().await? > 0 {
+            let next = self.steps + 20;
+            anyhow::ensure!(
+                next < until,
+                "I3: runs are not over though nothing is in their way: {:?}",
+                self.some_open_run().await?
+            );
+            while self.steps < next {
+                self.time_passes().await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Does what comes next by itself: a loop looks, a turn goes on.
+    async fn time_passes(&mut self) -> anyhow::Result<()> {
+        if self.calm {
+            // Somebody sees to it that each machine has a server.
+            let there = |machine| self.servers.iter().any(|server| server.machine == machine);
+            let missing: Vec<usize> = (0..MACHINES).filter(|machine| !there(*machine)).collect();
+            for machine in missing {
+                self.boot(machine);
+            }
+        }
+        let next = self.servers.iter().enumerate();
+        let next = next.map(|(index, server)| (server.next(), index));
+        let Some((due, index)) = next.min() else {
+            // Nobody is there, and time passes all the same.
+            self.time.now += self.chance.between(MINUTE, 90 * MINUTE);
+            if self.calm || self.chance.one_in(3) {
+                let machine = usize::from(self.chance.one_in(2));
+                self.boot(machine);
+            }
+            return Ok(());
+        };
+        // Timers are never early, and now and then late.
+        let late = if self.chance.one_in(4) {
+            self.chance.below(2 * SECOND)
+        } else {
+            self.chance.below(20_000)
+        };
+        self.time.now = self.time.now.max(due + late);
+        self.serve(index).await
+    }
+
+    /// Something was queued or called off: the servers look at it within moments, most of the time.
+    pub(crate) fn poke(&mut self) {
+        let now: Micros = self.time.now;
+        for server in &mut self.servers {
+            if !self.chance.one_in(8) {
+                server.wake(now + self.chance.below(SECOND));
+            }
+        }
+    }
+}
+
+/// The instance of a machine.
+pub(crate) fn instance(machine: usize) -> InstanceId {
+    InstanceId::from_uuid(uuid::Uuid::from_u128(machine as u128 + 1))
+}
