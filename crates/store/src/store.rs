@@ -6,9 +6,6 @@ use model::{Entropy, SessionId};
 
 use crate::{database::Database, together::Together};
 
-/// How much may go wrong before a transaction's error is given; see [`crate::Error::weight`].
-pub(crate) const RACES: u32 = 20;
-
 /// The one door to the database. Cheap to clone.
 #[derive(Clone)]
 pub struct Store {
@@ -78,7 +75,7 @@ macro_rules! transact {
                 }
             };
             lost = lost.saturating_add(error.weight());
-            if lost > $crate::store::RACES {
+            if lost > $store.db.races() {
                 break Err(error);
             }
         }

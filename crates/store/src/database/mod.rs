@@ -36,6 +36,12 @@ pub(crate) const PREPARED_STATEMENTS: usize = 512;
 /// How long to wait for a connection, or for SQLite's write lock.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
+/// How much may go wrong before a transaction's error is given; see [`crate::Error::weight`].
+const RACES: u32 = 20;
+/// The same without locks: SQLite refuses at once, not after a wait, whoever has read and wants to write
+/// while another writes.
+const RACES_WITHOUT_LOCKS: u32 = 1000;
+
 /// An open database; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Database {
@@ -68,6 +74,15 @@ impl Database {
         Self {
             pools: self.pools.clone(),
             locks: false,
+        }
+    }
+
+    /// How often a transaction is done again that loses.
+    pub(crate) fn races(&self) -> u32 {
+        if self.locks {
+            RACES
+        } else {
+            RACES_WITHOUT_LOCKS
         }
     }
 

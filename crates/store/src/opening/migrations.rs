@@ -25,7 +25,10 @@ macro_rules! migration {
 }
 
 /// All versions in their order.
-pub(super) const MIGRATIONS: &[Migration] = &[migration!(1, "0001_foundation")];
+pub(super) const MIGRATIONS: &[Migration] = &[
+    migration!(1, "0001_foundation"),
+    migration!(2, "0002_history_costs_nothing"),
+];
 
 /// The version that this program needs.
 pub(super) const LATEST: i64 = MIGRATIONS[MIGRATIONS.len() - 1].version;

@@ -52,6 +52,8 @@ pub(super) async fn open_memory() -> Result<Database, OpenError> {
 
 /// The pages that the connection keeps which writes, in KiB: a transaction of many rows fits.
 const WRITER_CACHE: &str = "-16384";
+/// How many rows of an answer may wait to be read.
+const ROWS_AHEAD: usize = 512;
 /// After how many pages of the log they are folded into the file: that waits for the disk twice, and
 /// 16 MiB are read again in no time after a crash.
 const WAL_PAGES: &str = "4000";
@@ -69,6 +71,8 @@ fn options() -> SqliteConnectOptions {
         .pragma("temp_store", "memory")
         .pragma("trusted_schema", "off")
         .statement_cache_capacity(PREPARED_STATEMENTS)
+        // Rows come from a thread of its own: it need not wait for whoever reads them.
+        .row_buffer_size(ROWS_AHEAD)
 }
 
 /// Connections stay open: one in memory is the database, and others are cheap.

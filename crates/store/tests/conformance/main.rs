@@ -23,6 +23,7 @@ mod heartbeat;
 mod invariants;
 mod lists;
 mod opening;
+mod outlook;
 mod overlap;
 mod owed;
 mod record;
@@ -151,6 +152,10 @@ behaviours! {
         owed: [
             what_was_due_before_a_pause_or_an_end_has_its_row,
             a_row_that_cannot_be_read_holds_up_no_other,
+        ]
+        outlook: [
+            one_look_tells_what_is_to_come,
+            what_many_ask_for_together_fails_alone,
         ]
         due: [
             before_its_instant_nothing_fires,
