@@ -13,7 +13,7 @@ const LAYERS: [&[&str]; 5] = [
     &["store", "agent", "config", "delivery", "wire"],
     &["turn", "service", "client"],
     &["daemon", "api", "runtime"],
-    &["cli"],
+    &["cli", "xtask"],
 ];
 
 /// Helps tests, so it may import any layer below the binary; nobody ships it.

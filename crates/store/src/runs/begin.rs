@@ -27,7 +27,8 @@ use crate::{
     journal::{Journal, Place},
     rows,
     runs::{
-        end::{self, Locked},
+        end,
+        lock::{Locked, lock_all},
         place::hold,
     },
     store::{Store, transact},
@@ -76,7 +77,7 @@ impl Store {
         let (worker, instance) = (&first.worker, first.instance);
         transact!(self, Scope::System, |tx| {
             let ids: Vec<RunId> = all.iter().map(|one| one.run).collect();
-            let mut locked = end::lock_all(tx, &ids).await?;
+            let mut locked = lock_all(tx, &ids).await?;
             let (sessions, seats) = places(tx, &locked).await?;
             let mut begun = HashMap::with_capacity(all.len());
             let mut ready = Vec::with_capacity(all.len());

@@ -12,7 +12,7 @@ use crate::{
     Error, Scope,
     database::Tx,
     rows,
-    runs::end::{end, lock},
+    runs::{end::end, lock::lock},
     store::{Store, transact},
 };
 

@@ -25,8 +25,10 @@ use crate::{
     Error, Scope, automations,
     database::Tx,
     journal::{Journal, Place},
-    rows,
-    runs::place::{Attempt, Known, insert_all, lock_seats, promote_after, standings},
+    runs::{
+        lock::lock_all,
+        place::{Attempt, Known, insert_all, promote_after, standings},
+    },
     store::{Store, transact},
 };
 
@@ -122,47 +124,6 @@ pub(super) async fn cancel_reason(tx: &mut Tx, run: &Run) -> Result<Option<Strin
         .map(|row| row.optional("cancel_reason"))
         .transpose()?
         .flatten())
-}
-
-/// Runs with the automations and the seats that are locked for them.
-pub(super) struct Locked {
-    pub(super) runs: HashMap<RunId, Run>,
-    pub(super) automations: HashMap<AutomationId, Automation>,
-}
-
-/// Locks the automations and the seats of runs, in that order and each by id, and reads the runs, but not
-/// what belongs to an end. What is not there, or has no seat, is left out.
-pub(super) async fn lock_all(tx: &mut Tx, runs: &[RunId]) -> Result<Locked, Error> {
-    let ids: Vec<_> = runs.iter().map(|run| params![*run]).collect();
-    let places = tx
-        .fetch_rows(sql!("runs/places"), ids.clone(), params![])
-        .await?;
-    let (mut automations, mut seats) = (BTreeSet::new(), BTreeSet::new());
-    for row in &places {
-        automations.extend(row.optional::<AutomationId>("automation_id")?);
-        seats.extend(row.optional::<SeatId>("seat_id")?);
-    }
-    let automations = automations::lock_all(tx, &automations).await?;
-    lock_seats(tx, &seats).await?;
-    let mut found = HashMap::with_capacity(runs.len());
-    for row in tx.fetch_rows(sql!("runs/by_ids"), ids, params![]).await? {
-        let run = rows::open_run(&row)?;
-        if run.seat_id.is_some() {
-            found.insert(run.id, run);
-        }
-    }
-    Ok(Locked {
-        runs: found,
-        automations: automations
-            .into_iter()
-            .map(|(id, automation)| Ok((id, automation?)))
-            .collect::<Result<_, Error>>()?,
-    })
-}
-
-/// Locks one run as [`lock_all`] does.
-pub(super) async fn lock(tx: &mut Tx, run: RunId) -> Result<Option<Run>, Error> {
-    Ok(lock_all(tx, &[run]).await?.runs.remove(&run))
 }
 
 /// A run that is to end, and how.

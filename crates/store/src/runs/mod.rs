@@ -6,6 +6,7 @@ mod claim;
 mod end;
 mod fire;
 mod heartbeat;
+mod lock;
 pub(crate) mod occur;
 pub(crate) mod place;
 mod read;

@@ -12,10 +12,7 @@ use model::{
 
 use crate::{
     Error, Scope, automations, rows,
-    runs::{
-        end::{lock, next_attempt},
-        place::insert,
-    },
+    runs::{end::next_attempt, lock::lock, place::insert},
     store::{Store, transact},
 };
 

@@ -11,7 +11,8 @@ use model::{
 use crate::{
     Error, Scope,
     runs::{
-        end::{called_off, end, lock, lost_diagnostics},
+        end::{called_off, end, lost_diagnostics},
+        lock::lock,
         place::{Promoted, promote_on_seat},
         record::text_from,
     },
