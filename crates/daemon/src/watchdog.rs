@@ -140,12 +140,12 @@ impl Look for Watchdog {
             heartbeat_stale,
             ..
         } = self.host.settings;
+        if self.watch.idle {
+            return Ok(None);
+        }
         if self.watch.doubtful_until.is_some() {
             self.waker.beats.notify_one();
             return Ok(Some(now + heartbeat + CLOCK_DRIFT));
-        }
-        if self.watch.idle {
-            return Ok(None);
         }
         let oldest = self.host.store.oldest_heartbeat().await?;
         // One that is exactly as old as it may be is not stale yet.

@@ -16,7 +16,11 @@ impl Service {
     pub async fn outlook(&self) -> Result<Outlook, Error> {
         let (automations, next) = self.store.automations_outlook(self.scope()).await?;
         let next = match next {
-            Some(id) => Some(self.automation(&id.to_string()).await?),
+            // By its id: finding one by its name reads them all.
+            Some(id) => {
+                let automation = self.store.automation(self.scope(), id).await?;
+                Some(self.automation_view(automation).await?)
+            }
             None => None,
         };
         Ok(Outlook { automations, next })
