@@ -201,10 +201,10 @@ fn a_variable_that_looks_like_a_setting_and_is_none_is_warned_of() {
         assert!(told.stderr.contains(says), "{told:#?}");
     }
     let agents = World::new().with("MATINS_RUN", "run_1");
-    assert_eq!(
-        agents.run(&["harness", "list"]).stderr,
-        "",
-        "the marker of agents is known"
+    let told = agents.run(&["harness", "list"]);
+    assert!(
+        !told.stderr.contains("MATINS_RUN"),
+        "the marker of agents is known: {told:#?}"
     );
 }
 
