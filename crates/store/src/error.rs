@@ -109,6 +109,8 @@ impl Error {
                 error.is_transient() || matches!(error, database::Error::DiskFull { .. })
             }
             Self::Together(error) => error.is_transient(),
+            // As after a connection that broke while it committed.
+            Self::Abandoned => true,
             _ => false,
         }
     }

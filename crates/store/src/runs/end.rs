@@ -68,12 +68,17 @@ impl Store {
             let ids: Vec<RunId> = all.iter().map(|one| one.run).collect();
             let mut locked = lock_all(tx, &ids).await?;
             let mut ends = Vec::with_capacity(all.len());
-            for one in all {
-                let Some(run) = locked.runs.remove(&one.run) else {
+            // Whose end it is is looked at before it counts as taken: a stranger takes it from nobody.
+            let mut taken = HashMap::new();
+            for (at, one) in all.iter().enumerate() {
+                let Some(run) = locked.runs.get(&one.run) else {
                     continue;
                 };
-                if run.status == RunStatus::Running && run.worker_id.as_ref() == Some(&one.worker) {
-                    let finished = called_off(tx, &run, &one.finished).await?;
+                let own = run.worker_id.as_ref() == Some(&one.worker);
+                if run.status == RunStatus::Running && own && !taken.contains_key(&one.run) {
+                    taken.insert(one.run, at);
+                    let finished = called_off(tx, run, &one.finished).await?;
+                    let run = run.clone();
                     ends.push(End { run, finished });
                 }
             }
@@ -81,14 +86,14 @@ impl Store {
             let automations = &mut locked.automations;
             let ended = end_all(self, tx, &mut journal, ends, automations, now).await?;
             journal.write(tx, now).await?;
-            let settled = |run| {
-                if ended.contains(run) {
+            let settled = |(at, one): (usize, &Finishing)| {
+                if ended.contains(&one.run) && taken.get(&one.run) == Some(&at) {
                     Settled::Written
                 } else {
                     Settled::Lost
                 }
             };
-            Ok(ids.iter().map(settled).collect())
+            Ok(all.iter().enumerate().map(settled).collect())
         })
     }
 }

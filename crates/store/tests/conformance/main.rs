@@ -37,6 +37,7 @@ mod sessions;
 mod stage;
 mod statements;
 mod sweep;
+mod together;
 mod transactions;
 mod values;
 mod without_locks;
@@ -155,7 +156,10 @@ behaviours! {
         ]
         outlook: [
             one_look_tells_what_is_to_come,
+        ]
+        together: [
             what_many_ask_for_together_fails_alone,
+            a_stranger_beside_a_worker_takes_its_end_from_nobody,
         ]
         due: [
             before_its_instant_nothing_fires,

@@ -1,0 +1,73 @@
+//! What many ask for at one time, and one transaction does.
+
+use futures::future::join_all;
+use model::{SessionId, WorkerId, session::SessionEvent, turn::Settled};
+use store::Error;
+
+use crate::{
+    fixtures::TestStore,
+    stage::{Stage, answer},
+};
+
+pub(crate) async fn what_many_ask_for_together_fails_alone(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let mut sessions = Vec::new();
+    for _ in 0..5 {
+        sessions.push(stage.session().await);
+    }
+    let closed = stage.session().await;
+    let (scope, now) = (stage.scope(), stage.now());
+    let complete = stage
+        .store
+        .move_session(scope, closed, SessionEvent::Complete, None, now);
+    complete.await.unwrap();
+    let missing = SessionId::from_uuid(uuid::Uuid::from_u128(7));
+    let all = sessions.iter().chain([&closed, &missing]).cycle().take(70);
+    let said = all.map(async |session| {
+        let said = stage.store.say(stage.tenant, *session, "Words", now).await;
+        (*session, said)
+    });
+    for (session, said) in join_all(said).await {
+        match said {
+            Ok(_) => assert!(sessions.contains(&session)),
+            Err(Error::Refused(_)) => assert_eq!(session, closed),
+            Err(Error::NotFound { .. }) => assert_eq!(session, missing),
+            Err(other) => panic!("{other:?}"),
+        }
+    }
+    for session in sessions {
+        let runs = stage.store.runs(
+            scope,
+            store::RunFilter {
+                session: Some(session),
+                ..store::RunFilter::default()
+            },
+            100,
+        );
+        assert_eq!(runs.await.unwrap().len(), 10);
+    }
+}
+
+pub(crate) async fn a_stranger_beside_a_worker_takes_its_end_from_nobody(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let run = stage.say(session, "Words").await.run_id;
+    stage.start(run).await;
+    let stranger = WorkerId::from_stored("elsewhere-1-00000001".into());
+    let (theirs, own, again) = (answer("Theirs"), answer("Own"), answer("Again"));
+    let now = stage.now();
+    // All three ask before anybody is served.
+    let ends = [
+        (&stranger, &theirs),
+        (&stage.worker, &own),
+        (&stage.worker, &again),
+    ];
+    let ends = ends.map(|(worker, finished)| stage.store.finish(run, worker, finished, now));
+    let settled = join_all(ends).await;
+    let settled: Vec<Settled> = settled.into_iter().map(Result::unwrap).collect();
+    assert_eq!(settled, [Settled::Lost, Settled::Written, Settled::Lost]);
+    let transcript = stage.transcript(session).await;
+    assert!(transcript.iter().any(|line| line.contains("Own")));
+    assert!(!transcript.iter().any(|line| line.contains("Theirs")));
+    assert!(!transcript.iter().any(|line| line.contains("Again")));
+}
