@@ -3,7 +3,7 @@
 use std::{
     io::{BufRead, BufReader, Read},
     path::{Path, PathBuf},
-    process::{Child, ChildStdout, Command, Output, Stdio},
+    process::{Child, ChildStderr, ChildStdout, Command, Output, Stdio},
     sync::Arc,
 };
 
@@ -143,7 +143,12 @@ impl World {
             .spawn()
             .unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
-        Running { child, stdout }
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        Running {
+            child,
+            stdout,
+            stderr,
+        }
     }
 
     /// Starts a server and waits until it serves.
@@ -170,20 +175,18 @@ impl World {
 pub(crate) struct Running {
     child: Child,
     stdout: BufReader<ChildStdout>,
+    stderr: BufReader<ChildStderr>,
 }
 
 impl Running {
     /// Reads its output up to the line that says `text`.
     pub(crate) fn until(&mut self, text: &str) -> String {
-        let mut read = String::new();
-        loop {
-            let from = read.len();
-            let bytes = self.stdout.read_line(&mut read).unwrap();
-            assert_ne!(bytes, 0, "it ended before {text:?}: {read}");
-            if read[from..].contains(text) {
-                return read;
-            }
-        }
+        read_until(&mut self.stdout, text)
+    }
+
+    /// Reads what it tells beside its output up to the line that says `text`.
+    pub(crate) fn until_told(&mut self, text: &str) -> String {
+        read_until(&mut self.stderr, text)
     }
 
     pub(crate) fn id(&self) -> u32 {
@@ -198,13 +201,24 @@ impl Running {
     pub(crate) fn end(mut self) -> Done {
         let (mut stdout, mut stderr) = (String::new(), String::new());
         self.stdout.read_to_string(&mut stdout).unwrap();
-        let mut errors = self.child.stderr.take().unwrap();
-        errors.read_to_string(&mut stderr).unwrap();
+        self.stderr.read_to_string(&mut stderr).unwrap();
         let code = self.child.wait().unwrap().code().unwrap_or(-1);
         Done {
             code,
             stdout,
             stderr,
+        }
+    }
+}
+
+fn read_until(stream: &mut impl BufRead, text: &str) -> String {
+    let mut read = String::new();
+    loop {
+        let from = read.len();
+        let bytes = stream.read_line(&mut read).unwrap();
+        assert_ne!(bytes, 0, "it ended before {text:?}: {read}");
+        if read[from..].contains(text) {
+            return read;
         }
     }
 }
