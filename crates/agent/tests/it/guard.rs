@@ -201,15 +201,31 @@ async fn a_lease_is_renewed_while_an_agent_starts() {
     let starting = Agent::launch(launch, Arc::new(Always(Decision::Deny)));
     let starting = starting.await.unwrap();
     let lease = starting.lease();
+    // It has only the first word, and shows when that would have ended the other one.
+    let canary = World::new();
+    let mut script = canary.script();
+    script.before_initialize = vec![
+        Step::Touch(canary.path("starting")),
+        Step::WaitFor(canary.path("never")),
+    ];
+    let mut launch = canary.launch(&script);
+    launch.lease = LONG;
+    let alone = Agent::launch(launch, Arc::new(Always(Decision::Deny)));
+    let alone = alone.await.unwrap();
+    let short_lived = alone.lease();
     let looked_after = async {
         file_made(&world.path("starting")).await;
-        // Without the second word the guard would end it now.
-        lease.renew(Duration::from_millis(300)).unwrap();
+        file_made(&canary.path("starting")).await;
+        let short = Duration::from_millis(300);
+        lease.renew(short).unwrap();
         lease.renew(LONG * 10).unwrap();
-        tokio::time::sleep(Duration::from_millis(600)).await;
+        short_lived.renew(short).unwrap();
+        eventually(|| canary.alive().is_empty()).await;
         std::fs::write(&goes_on, "").unwrap();
     };
-    let (ready, ()) = within(async { tokio::join!(starting.ready(), looked_after) }).await;
+    let all = async { tokio::join!(starting.ready(), alone.ready(), looked_after) };
+    let (ready, ended, ()) = within(all).await;
+    assert!(ended.is_err(), "its lease is over");
     world.end(ready.unwrap()).await;
     assert!(lease.renew(LONG).is_err(), "its agent is gone");
 }
