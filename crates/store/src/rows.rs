@@ -140,26 +140,9 @@ pub(crate) fn open_run(row: &Row) -> Result<Run, Error> {
 
 pub(crate) fn run(row: &Row) -> Result<Run, Error> {
     Ok(Run {
-        id: row.get("id")?,
-        tenant_id: row.get("tenant_id")?,
-        input_id: row.get("input_id")?,
-        attempt: row.get("attempt")?,
-        failures: row.get("failures")?,
-        status: row.parse("status")?,
-        origin: row.parse("origin")?,
-        session_id: row.optional("session_id")?,
-        seat_id: row.optional("seat_id")?,
-        automation_id: row.optional("automation_id")?,
-        trigger_id: row.optional("trigger_id")?,
-        scheduled_for: row.optional("scheduled_for")?,
         missed_until: row.optional("missed_until")?,
         occurrences: row.get("occurrences")?,
-        content: row.get("content")?,
-        not_before: row.optional("not_before")?,
-        worker_id: row.optional("worker_id")?,
-        started_at: row.optional("started_at")?,
         ended_at: row.optional("ended_at")?,
-        cancel_requested_at: row.optional("cancel_requested_at")?,
         reason: row.optional("reason")?,
         message: row.optional("message")?,
         stop_reason: row.optional("stop_reason")?,
@@ -168,10 +151,7 @@ pub(crate) fn run(row: &Row) -> Result<Run, Error> {
         usage: row
             .optional("usage")?
             .filter(|usage: &Value| usage.as_object().is_none_or(|fields| !fields.is_empty())),
-        interrupted_run_id: row.optional("interrupted_run_id")?,
-        prompt_ref: row.json_optional("prompt_ref")?,
-        input_at: row.get("input_at")?,
-        created_at: row.get("created_at")?,
+        ..open_run(row)?
     })
 }
 

@@ -3,6 +3,7 @@
 pub mod acp_lines;
 pub mod clock;
 pub mod databases;
+pub mod invariants;
 pub mod model_server;
 pub mod processes;
 pub mod real_agents;

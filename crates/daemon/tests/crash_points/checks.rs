@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 
 use model::{RunId, entity::Run, run::RunStatus};
 use store::{RunFilter, Scope, Store, database::Statement, params};
-
-use crate::findings::BROKEN;
+use testkit::invariants::BROKEN;
 
 /// All runs, the oldest first.
 pub(crate) async fn runs(store: &Store) -> Vec<Run> {

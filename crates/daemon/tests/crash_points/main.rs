@@ -11,8 +11,6 @@
 
 mod checks;
 mod child;
-#[path = "../simulation/findings.rs"]
-mod findings;
 mod stage;
 mod transitions;
 mod turns;

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use model::{InstanceId, RunId, SessionId, Timestamp};
 use store::database;
+use testkit::invariants::BROKEN;
 
-use crate::{findings::BROKEN, schedules::Row, sql, world::World};
+use crate::{schedules::Row, sql, world::World};
 
 impl World {
     /// Checks the state of the database.

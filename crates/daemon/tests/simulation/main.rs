@@ -17,7 +17,6 @@ mod breaks;
 mod chance;
 mod chaos;
 mod checks;
-mod findings;
 mod history;
 mod loops;
 mod people;

@@ -1,6 +1,6 @@
 -- Says what the scheduler has to do, in one look: when the next trigger is due, when the next backoff
 -- is over (one that is over already waits for its seat, not for the time), and whether something waits
--- that could start.
+-- that could start: what runs/left_behind.sql would find.
 -- $1 now
 select
     (select min(next_fire_at) from automation_triggers where next_fire_at is not null) as due,

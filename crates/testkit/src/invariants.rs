@@ -1,0 +1,70 @@
+//! What must be true of every state of the database, in SQL that both databases understand. The numbers
+//! are those of the invariants in `docs/testing.md`.
+
+/// Each names what must not be, and finds the rows where it is.
+pub const BROKEN: &[(&str, &str)] = &[
+    (
+        "I1: two first attempts of one occurrence",
+        "select trigger_id as id from agent_runs where attempt = 1 and trigger_id is not null \
+         group by trigger_id, scheduled_for having count(*) > 1",
+    ),
+    (
+        "I1: two rows for one attempt",
+        "select input_id as id from agent_runs group by input_id, attempt having count(*) > 1",
+    ),
+    (
+        "I2: two active runs of an exclusive automation",
+        "select automation_id as id from agent_runs \
+         where exclusive and status in ('queued', 'delivered', 'running') \
+         group by automation_id having count(*) > 1",
+    ),
+    (
+        "I2: two active runs on one seat",
+        "select seat_id as id from agent_runs where status in ('queued', 'delivered', 'running') \
+         group by seat_id having count(*) > 1",
+    ),
+    (
+        "I3: a gap between attempts, or two attempts that are not over",
+        "select input_id as id from agent_runs group by input_id \
+         having max(attempt) <> count(*) or min(attempt) <> 1 \
+         or count(*) filter (where ended_at is null) > 1",
+    ),
+    (
+        "I3: a status and an end that do not agree",
+        "select id from agent_runs where (ended_at is null) \
+         <> (status in ('queued', 'deferred', 'delivered', 'running'))",
+    ),
+    (
+        "I3: an ended turn without a visible end",
+        "select r.id from agent_runs r where r.started_at is not null and r.ended_at is not null \
+         and not exists (select 1 from agent_messages m where m.run_id = r.id \
+         and m.role in ('assistant', 'system'))",
+    ),
+    (
+        "I3: an input shown twice",
+        "select r.input_id as id from agent_messages m join agent_runs r on r.id = m.run_id \
+         where m.role = 'user' group by r.input_id having count(*) > 1",
+    ),
+    (
+        "I4: a heartbeat of a run that nobody has, or none of one that somebody has",
+        "select r.id from agent_runs r left join run_heartbeats h on h.run_id = r.id \
+         where (h.run_id is not null) <> (r.status in ('delivered', 'running'))",
+    ),
+    (
+        "I4: live text of a run that is not under way",
+        "select l.run_id as id from run_live l join agent_runs r on r.id = l.run_id \
+         where r.status <> 'running'",
+    ),
+    (
+        "I5: a message whose number is not that of its event",
+        "select m.id from agent_messages m left join session_events e \
+         on e.session_id = m.session_id and e.seq = m.seq and e.ref_id = m.id \
+         where e.seq is null",
+    ),
+    (
+        "I5: a number of an event that is missing",
+        "select s.id from agent_sessions s left join session_events e on e.session_id = s.id \
+         group by s.id, s.last_seq having count(e.seq) <> s.last_seq or max(e.seq) <> s.last_seq \
+         or min(e.seq) <> 1",
+    ),
+];
