@@ -50,7 +50,7 @@ pub fn hear(output: &[u8], line_bytes: usize) -> Heard {
         let requests = Semaphore::new(WAITING_REQUESTS);
         let (messages, mut received) = mpsc::channel(WAITING_LINES);
         let (updates, mut told) = mpsc::channel(4);
-        let attached = router.attach(AcpSessionId::new("s"), updates);
+        router.attach(AcpSessionId::new("s"), updates);
         let sorter = Sorter {
             router: &router,
             diagnostics: &diagnostics,
@@ -76,7 +76,7 @@ pub fn hear(output: &[u8], line_bytes: usize) -> Heard {
                 _ = &mut both => break,
             }
         }
-        drop(attached);
+        router.detach();
         while let Ok(update) = told.try_recv() {
             heard.push(update);
         }

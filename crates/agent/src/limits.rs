@@ -42,9 +42,9 @@ pub struct Limits {
     pub start: Duration,
     /// For restoring a session, and for each mode or setting.
     pub restore: Duration,
-    /// How long after the answer to a prompt, or to `session/load`, updates may pause before they
-    /// count as finished.
-    pub late_updates: Duration,
+    /// How long the history that is replayed after the answer to `session/load` may pause before it
+    /// counts as finished.
+    pub late_replay: Duration,
     /// The longest line an agent may write, in bytes.
     pub line_bytes: usize,
 }
@@ -54,15 +54,15 @@ impl Default for Limits {
         Self {
             start: Duration::from_mins(1),
             restore: Duration::from_mins(1),
-            late_updates: Duration::from_millis(100),
+            late_replay: Duration::from_millis(100),
             line_bytes: MAX_LINE_BYTES,
         }
     }
 }
 
 impl Limits {
-    /// The most that updates may come after the answer, however short their pauses.
-    pub(crate) fn late_updates_total(&self) -> Duration {
-        self.late_updates * 10
+    /// The most that history may be replayed after the answer, however short its pauses.
+    pub(crate) fn late_replay_total(&self) -> Duration {
+        self.late_replay * 10
     }
 }

@@ -159,9 +159,9 @@ impl Agent {
     /// not; it would look like the next answer.
     async fn let_replay_end(&self) {
         let mut discarded = self.router.discarded();
-        let pause = self.limits.late_updates;
+        let pause = self.limits.late_replay;
         let paused = async { while timeout(pause, discarded.changed()).await.is_ok() {} };
-        timeout(self.limits.late_updates_total(), paused).await.ok();
+        timeout(self.limits.late_replay_total(), paused).await.ok();
     }
 
     /// Takes a session away that is not wanted any more: deletes it where the agent offers that, else

@@ -4,11 +4,10 @@ use std::sync::atomic::Ordering;
 
 use model::{AcpSessionId, outcome::StopReason};
 use serde_json::Value;
-use tokio::{sync::mpsc, time::timeout};
+use tokio::sync::mpsc;
 
 use crate::{
     Agent, Ended, Unreadable, Update,
-    router::Turn,
     sdk::{AgentError, CallError},
 };
 
@@ -54,17 +53,19 @@ impl Drop for CancelOnDrop<'_> {
         if self.answered {
             self.agent.prompting.store(false, Ordering::Release);
         } else {
+            self.agent.router.detach();
             self.agent.connection.cancel(self.session).ok();
         }
     }
 }
 
 impl Agent {
-    /// Prompts the open session and waits for the end of the turn; what the agent tells meanwhile
-    /// goes to `updates`, in order.
+    /// Prompts the open session and waits for the end of the turn. What the agent tells goes to
+    /// `updates`, in order, also after its answer, until it is prompted again or gone: some agents
+    /// tell the last after they have answered.
     ///
-    /// The receiver must be read meanwhile: while it is full, nothing of the agent is read, and its
-    /// answer cannot come. It may be dropped when nobody wants to know. There is no limit of time
+    /// The receiver must be read all the while: while it is full, nothing of the agent is read, and
+    /// its answer cannot come. It may be dropped when nobody wants to know. There is no limit of time
     /// here. If the future is dropped, the agent is asked to cancel, and no other prompt is taken:
     /// prompts never overlap.
     pub async fn prompt(
@@ -76,31 +77,26 @@ impl Agent {
         if self.prompting.swap(true, Ordering::AcqRel) {
             return Err(PromptError::Overlap);
         }
-        let attached = self.router.attach(session.clone(), updates);
+        let turn = self.router.attach(session.clone(), updates);
         let mut asked = CancelOnDrop {
             agent: self,
             session: &session,
             answered: false,
         };
         let answer = self.connection.prompt(&session, text).await;
+        turn.close().await;
         asked.answered = true;
         match answer {
-            Ok(stop_reason) => {
-                self.take_late_updates(&attached.turn).await;
-                Ok(stop_reason)
-            }
+            Ok(stop_reason) => Ok(stop_reason),
             Err(CallError::Answered(AgentError {
                 code,
                 message,
                 data,
-            })) => {
-                self.take_late_updates(&attached.turn).await;
-                Err(PromptError::AgentError {
-                    code,
-                    message,
-                    data,
-                })
-            }
+            })) => Err(PromptError::AgentError {
+                code,
+                message,
+                data,
+            }),
             Err(CallError::Malformed(what)) => Err(PromptError::Protocol(what)),
             Err(CallError::Closed) => Err(match self.diagnostics.unreadable() {
                 Some(unreadable) => PromptError::Unreadable(unreadable),
@@ -117,18 +113,5 @@ impl Agent {
             self.connection.cancel(&opened.id).ok();
         }
         self.router.cancel();
-    }
-
-    /// Takes updates that come after the answer, until they pause.
-    async fn take_late_updates(&self, turn: &Turn) {
-        turn.cancel();
-        turn.asked.close();
-        let mut delivered = turn.delivered();
-        let pause = self.limits.late_updates;
-        let paused = async {
-            while timeout(pause, delivered.changed()).await.is_ok() {}
-            turn.asked.wait().await;
-        };
-        timeout(self.limits.late_updates_total(), paused).await.ok();
     }
 }

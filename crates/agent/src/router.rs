@@ -34,8 +34,6 @@ pub(crate) struct Turn {
     cancelled: CancellationToken,
     /// Permission requests that are not answered and reported yet.
     pub(crate) asked: TaskTracker,
-    /// Changes with each update that was taken.
-    delivered: watch::Sender<()>,
     seen: Mutex<Seen>,
 }
 
@@ -47,20 +45,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Makes its turn the one that runs, for as long as it lives.
-pub(crate) struct Attached<'a> {
-    router: &'a Router,
-    pub(crate) turn: Arc<Turn>,
-}
-
-impl Drop for Attached<'_> {
-    fn drop(&mut self) {
-        *lock(&self.router.turn) = None;
-        self.turn.over.cancel();
-        self.turn.cancelled.cancel();
-    }
-}
-
 impl Router {
     pub(crate) fn new(permissions: Arc<dyn Permissions>) -> Self {
         Self {
@@ -70,23 +54,31 @@ impl Router {
         }
     }
 
-    /// Sends what comes from now on to `updates`.
-    pub(crate) fn attach(
-        &self,
-        session: AcpSessionId,
-        updates: mpsc::Sender<Update>,
-    ) -> Attached<'_> {
+    /// Sends what comes from now on to `updates`, until another turn begins or this one is detached.
+    pub(crate) fn attach(&self, session: AcpSessionId, updates: mpsc::Sender<Update>) -> Arc<Turn> {
         let turn = Arc::new(Turn {
             session,
             updates,
             over: CancellationToken::new(),
             cancelled: CancellationToken::new(),
             asked: TaskTracker::new(),
-            delivered: watch::Sender::new(()),
             seen: Mutex::default(),
         });
-        *lock(&self.turn) = Some(Arc::clone(&turn));
-        Attached { router: self, turn }
+        self.replace(Some(Arc::clone(&turn)));
+        turn
+    }
+
+    /// Discards what comes from now on.
+    pub(crate) fn detach(&self) {
+        self.replace(None);
+    }
+
+    fn replace(&self, turn: Option<Arc<Turn>>) {
+        let before = std::mem::replace(&mut *lock(&self.turn), turn);
+        if let Some(before) = before {
+            before.over.cancel();
+            before.cancelled.cancel();
+        }
     }
 
     pub(crate) fn turn(&self) -> Option<Arc<Turn>> {
@@ -158,13 +150,12 @@ impl Router {
 }
 
 impl Turn {
-    /// Changes with each update that was taken.
-    pub(crate) fn delivered(&self) -> watch::Receiver<()> {
-        self.delivered.subscribe()
-    }
-
-    pub(crate) fn cancel(&self) {
+    /// The prompt is answered: what was asked and will be is answered with `cancelled`. Waits until
+    /// what was asked before is reported.
+    pub(crate) async fn close(&self) {
         self.cancelled.cancel();
+        self.asked.close();
+        self.asked.wait().await;
     }
 
     /// Waits while the receiver is behind. Nobody may want it any more; that is no error.
@@ -179,7 +170,6 @@ impl Turn {
                 }
             }
         }
-        self.delivered.send_replace(());
     }
 
     fn note(&self, update: &Update) {

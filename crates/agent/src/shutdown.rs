@@ -70,7 +70,8 @@ pub struct Exit {
 impl Agent {
     /// Ends the agent: `session/close` if it offers that, end of input, SIGTERM, SIGKILL, each of the
     /// signals to the whole tree, with time in between. When it answers, nothing of the tree is
-    /// left. If the future is dropped, what is left of the tree is killed.
+    /// left, and what it told is with whoever prompted it last. If the future is dropped, what is
+    /// left of the tree is killed.
     pub async fn shutdown(self, grace: Grace) -> Exit {
         if self.prompting.load(Ordering::Acquire) {
             self.cancel();
@@ -87,6 +88,7 @@ impl Agent {
             mut life,
             diagnostics,
             readers,
+            router,
             ..
         } = self;
 
@@ -112,6 +114,7 @@ impl Agent {
             readers.stderr.await.ok();
         };
         timeout(STATUS_WAIT, reading).await.ok();
+        router.detach();
         let ended = life.borrow().clone();
         Exit {
             status: ended.exited.unwrap_or(Status::Unknown),

@@ -1,8 +1,8 @@
 //! One prompt: telling the agent, taking what it says, and stopping it when it must stop.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
-use agent::{Agent, Lease, PromptError};
+use agent::{Agent, Lease, PromptError, Update};
 use model::{RunId, outcome::StopReason, policy::Policies, turn::Settled};
 use tokio::{
     sync::{mpsc, watch},
@@ -65,15 +65,51 @@ pub(crate) struct Setting<'a> {
     pub(crate) cancel_grace: Duration,
 }
 
+/// Brings what an agent tells into a recorder.
+pub(crate) struct Listener {
+    updates: mpsc::Receiver<Update>,
+    pub(crate) recorder: Recorder,
+}
+
+impl Listener {
+    /// A listener, and where the agent is to tell.
+    pub(crate) fn new(recorder: Recorder) -> (mpsc::Sender<Update>, Self) {
+        let (sender, updates) = mpsc::channel(WAITING_UPDATES);
+        (sender, Self { updates, recorder })
+    }
+
+    /// Takes what has come.
+    fn take_rest(&mut self) {
+        while let Ok(update) = self.updates.try_recv() {
+            self.recorder.take(update);
+        }
+    }
+
+    /// Takes what is told until something is done.
+    pub(crate) async fn listen_during<T>(&mut self, work: impl Future<Output = T>) -> T {
+        let mut work = std::pin::pin!(work);
+        loop {
+            tokio::select! {
+                biased;
+                done = &mut work => {
+                    self.take_rest();
+                    return done;
+                }
+                Some(update) = self.updates.recv() => self.recorder.take(update),
+            }
+        }
+    }
+}
+
 /// Prompts the agent and stays until it has answered, or until waiting for it is over.
 pub(crate) async fn converse(
     agent: &Agent,
     prompt: &str,
-    recorder: &mut Recorder,
+    told: mpsc::Sender<Update>,
+    listener: &mut Listener,
     mut setting: Setting<'_>,
 ) -> End {
-    let (sender, mut updates) = mpsc::channel(WAITING_UPDATES);
-    let mut answer = std::pin::pin!(agent.prompt(prompt, sender));
+    let mut answer = std::pin::pin!(agent.prompt(prompt, told));
     let mut flush = interval(FLUSH);
     flush.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let lease = agent.lease();
@@ -110,21 +146,19 @@ pub(crate) async fn converse(
             _ = flush.tick() => {
                 #[cfg(feature = "failpoints")]
                 failpoint::reached("turn: prompted");
-                if flush_out(setting.ledger, setting.run, recorder).await == Settled::Lost {
+                if flush_out(setting.ledger, setting.run, &mut listener.recorder).await == Settled::Lost {
                     return End::Stopped(Stop::Lost, false);
                 }
             }
             end = &mut answer => {
-                while let Ok(update) = updates.try_recv() {
-                    recorder.take(update);
-                }
+                listener.take_rest();
                 return settle(asked, end);
             }
-            Some(update) = updates.recv() => {
+            Some(update) = listener.updates.recv() => {
                 silent_until = Instant::now() + inactivity;
                 #[cfg(feature = "failpoints")]
                 failpoint::reached("turn: answering");
-                recorder.take(update);
+                listener.recorder.take(update);
             }
             () = sleep_until(silent_until), if asked.is_none() => {
                 agent.cancel();
@@ -211,9 +245,4 @@ pub(crate) async fn attended<T>(
 pub(crate) enum Stopped {
     Order(Stop),
     Timeout,
-}
-
-/// A recorder on the clock and the entropy of the agents.
-pub(crate) fn recorder(agents: &crate::Agents) -> Recorder {
-    Recorder::new(Arc::clone(&agents.clock), Arc::clone(&agents.entropy))
 }

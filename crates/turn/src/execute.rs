@@ -23,7 +23,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    conversation::{End, Setting, Stopped, attended, converse, recorder},
+    conversation::{End, Listener, Setting, Stopped, attended, converse},
     failure::{Classified, cut},
     ledger::{Ledger, LedgerError},
     permissions::ByRules,
@@ -220,7 +220,9 @@ impl Turn<'_> {
         };
         #[cfg(feature = "failpoints")]
         failpoint::reached("turn: session opened");
-        let mut recorder = recorder(self.agents);
+        let Agents { clock, entropy, .. } = self.agents;
+        let recorder = Recorder::new(Arc::clone(clock), Arc::clone(entropy));
+        let (told, mut listener) = Listener::new(recorder);
         let setting = Setting {
             ledger: self.ledger,
             run: self.assignment.run.id,
@@ -230,17 +232,18 @@ impl Turn<'_> {
             cancel_grace: self.agents.grace.cancel,
         };
         let prompt = &self.assignment.prompt.text;
-        let end = converse(&started, prompt, &mut recorder, setting).await;
+        let end = converse(&started, prompt, told, &mut listener, setting).await;
         #[cfg(feature = "failpoints")]
         failpoint::reached("turn: answered");
         if matches!(end, End::Stopped(Stop::Lost, _)) {
             started.shutdown(AT_ONCE).await;
             return None;
         }
-        let exit = self.shutdown(started).await;
+        // Some agents tell the last after they have answered.
+        let exit = listener.listen_during(self.shutdown(started)).await;
         #[cfg(feature = "failpoints")]
         failpoint::reached("turn: agent shut down");
-        self.finished(end, id, recorder, &exit).await
+        self.finished(end, id, listener.recorder, &exit).await
     }
 
     async fn start(&mut self, deadline: Instant) -> Result<Agent, Early> {

@@ -224,7 +224,7 @@ async fn a_lease_is_renewed_while_an_agent_starts() {
         std::fs::write(&goes_on, "").unwrap();
     };
     let all = async { tokio::join!(starting.ready(), alone.ready(), looked_after) };
-    let (ready, ended, ()) = within(all).await;
+    let (ready, ended, ()) = Box::pin(within(all)).await;
     assert!(ended.is_err(), "its lease is over");
     world.end(ready.unwrap()).await;
     assert!(lease.renew(LONG).is_err(), "its agent is gone");

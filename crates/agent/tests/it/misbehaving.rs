@@ -5,7 +5,7 @@ use model::outcome::StopReason;
 use testkit::scripted::{Crash, Step};
 use tokio::sync::mpsc;
 
-use crate::support::{World, eventually, pid_of, say, start, text, within};
+use crate::support::{World, eventually, gather_during, pid_of, say, start, text, within};
 
 #[tokio::test]
 async fn lines_that_are_no_messages_are_dropped_counted_and_kept_to_explain() {
@@ -131,16 +131,9 @@ async fn a_flood_waits_for_its_reader_and_loses_nothing() {
     ]);
     let (agent, _) = world.open(&script).await;
     let (updates, mut received) = mpsc::channel(1);
-    let count = async {
-        let mut bytes = 0;
-        while let Some(Update::Text(text)) = within(received.recv()).await {
-            bytes += text.len();
-        }
-        bytes
-    };
-    let (end, bytes) = tokio::join!(agent.prompt("go", updates), count);
+    let (end, told) = gather_during(agent.prompt("go", updates), &mut received).await;
     end.unwrap();
-    assert_eq!(bytes, 20_000 * 100 + 3);
+    assert_eq!(text(&told).len(), 20_000 * 100 + 3);
     world.end(agent).await;
 }
 

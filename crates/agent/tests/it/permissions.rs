@@ -9,7 +9,7 @@ use serde_json::json;
 use testkit::scripted::{Event, Step};
 use tokio::sync::mpsc;
 
-use crate::support::{Always, World, events, gather, say, text, within};
+use crate::support::{Always, World, events, gather_during, say, text, within};
 
 async fn open_with(
     world: &World,
@@ -135,15 +135,15 @@ async fn all_that_waits_is_answered_cancelled_when_the_prompt_is() {
     ];
     let (asking, mut was_asked) = mpsc::unbounded_channel();
     let agent = open_with(&world, steps, Silent(asking)).await;
-    let (updates, received) = mpsc::channel(1);
+    let (updates, mut received) = mpsc::channel(1);
     let cancel = async {
         for _ in 0..3 {
             within(was_asked.recv()).await.unwrap();
         }
         agent.cancel();
     };
-    let prompt = within(agent.prompt("go", updates));
-    let (end, told, ()) = tokio::join!(prompt, gather(received), cancel);
+    let prompt = gather_during(agent.prompt("go", updates), &mut received);
+    let ((end, told), ()) = tokio::join!(prompt, cancel);
     assert_eq!(end.unwrap(), StopReason::Cancelled);
     assert_eq!(asked(&told).len(), 4);
     assert!(

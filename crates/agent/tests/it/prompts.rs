@@ -1,12 +1,12 @@
 //! Prompts, what is told meanwhile, and how they end.
 
-use agent::{Cost, Grace, Limits, PlanEntry, PromptError, Status, ToolCall, Update, Usage};
+use agent::{Cost, Grace, PlanEntry, PromptError, Status, ToolCall, Update, Usage};
 use model::{harness::RestoreBy, outcome::StopReason};
 use serde_json::json;
 use testkit::scripted::{Crash, Event, Step};
 use tokio::sync::mpsc;
 
-use crate::support::{World, events, gather, ledger, patient, say, start, text, within};
+use crate::support::{World, events, gather_during, ledger, patient, say, start, text, within};
 
 #[tokio::test]
 async fn every_stop_reason_is_told_apart() {
@@ -149,21 +149,21 @@ async fn updates_that_come_late_are_taken() {
     let script = world.script().prompt([
         Step::say("early "),
         Step::stop("end_turn"),
+        Step::WaitFor(world.path("answered")),
         Step::say("late"),
-        Step::Touch(world.path("said")),
     ]);
-    let mut launch = world.launch(&script);
-    // Long enough for a slow machine to write one line.
-    launch.limits = Limits {
-        late_updates: std::time::Duration::from_millis(500),
-        ..launch.limits
-    };
-    let agent = start(launch).await.unwrap();
-    agent.new_session(world.cwd(), &[]).await.unwrap();
-    let (end, told) = say(&agent, "go").await;
+    let (agent, _) = world.open(&script).await;
+    let (updates, mut received) = mpsc::channel(8);
+    let (end, told) = gather_during(agent.prompt("go", updates), &mut received).await;
     assert_eq!(end.unwrap(), StopReason::EndTurn);
-    assert_eq!(text(&told), "early late");
-    world.end(agent).await;
+    assert_eq!(text(&told), "early ");
+    let end = async {
+        std::fs::write(world.path("answered"), "").unwrap();
+        world.end(agent).await;
+    };
+    let ((), told) = gather_during(end, &mut received).await;
+    assert_eq!(text(&told), "late");
+    assert!(received.recv().await.is_none(), "nobody is left to tell");
 }
 
 #[tokio::test]
@@ -211,9 +211,8 @@ async fn a_cancelled_prompt_ends_as_cancelled() {
     let cancel = async {
         within(received.recv()).await.unwrap();
         agent.cancel();
-        gather(received).await
     };
-    let (end, _) = tokio::join!(within(agent.prompt("go", updates)), cancel);
+    let (end, ()) = tokio::join!(within(agent.prompt("go", updates)), cancel);
     assert_eq!(end.unwrap(), StopReason::Cancelled);
     world.end(agent).await;
 }

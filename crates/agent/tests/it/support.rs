@@ -137,22 +137,36 @@ pub(crate) async fn start(launch: Launch) -> Result<Agent, StartError> {
     within(Agent::start(launch, Arc::new(Always(Decision::Allow)))).await
 }
 
-/// Prompts and gathers all updates.
+/// Prompts and gathers the updates up to the answer.
 pub(crate) async fn say(
     agent: &Agent,
     text: &str,
 ) -> (Result<StopReason, PromptError>, Vec<Update>) {
-    let (updates, received) = mpsc::channel(8);
-    let (end, told) = tokio::join!(agent.prompt(text, updates), gather(received));
-    (end, told)
+    let (updates, mut received) = mpsc::channel(8);
+    gather_during(agent.prompt(text, updates), &mut received).await
 }
 
-pub(crate) async fn gather(mut received: mpsc::Receiver<Update>) -> Vec<Update> {
+/// Gathers the updates that come until something is done.
+pub(crate) async fn gather_during<T>(
+    work: impl Future<Output = T>,
+    received: &mut mpsc::Receiver<Update>,
+) -> (T, Vec<Update>) {
+    let mut work = std::pin::pin!(work);
     let mut told = Vec::new();
-    while let Some(update) = within(received.recv()).await {
+    let done = within(async {
+        loop {
+            tokio::select! {
+                biased;
+                Some(update) = received.recv() => told.push(update),
+                done = &mut work => return done,
+            }
+        }
+    });
+    let done = done.await;
+    while let Ok(update) = received.try_recv() {
         told.push(update);
     }
-    told
+    (done, told)
 }
 
 /// All pieces of the answer, put together.
