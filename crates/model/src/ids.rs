@@ -36,8 +36,12 @@ fn uuid_v7(now: Timestamp, entropy: &dyn Entropy) -> Uuid {
     random[1] = (high << 4) | (middle >> 4);
     random[2] = (middle << 2) & 0x3C | low >> 6;
     random[3] = low << 2 | random[3] & 0x03;
-    let millis = u64::try_from(now.as_microsecond() / 1000).unwrap_or(0);
-    Builder::from_unix_timestamp_millis(millis, &random).into_uuid()
+    Builder::from_unix_timestamp_millis(millis(now), &random).into_uuid()
+}
+
+/// An instant as version 7 has it: milliseconds since 1970.
+fn millis(instant: Timestamp) -> u64 {
+    u64::try_from(instant.as_microsecond() / 1000).unwrap_or(0)
 }
 
 macro_rules! typed_id {
@@ -53,6 +57,12 @@ macro_rules! typed_id {
             /// Makes a new id, ordered by `now` to the millisecond.
             pub fn generate(now: Timestamp, entropy: &dyn Entropy) -> Self {
                 Self(uuid_v7(now, entropy))
+            }
+
+            /// The first of the ids that are made at an instant, to the millisecond: those of before
+            /// are lower.
+            pub fn first_at(instant: Timestamp) -> Self {
+                Self(Builder::from_unix_timestamp_millis(millis(instant), &[0; 10]).into_uuid())
             }
 
             /// Takes an id as a database keeps it.
@@ -233,5 +243,8 @@ mod tests {
     #[test]
     fn ids_are_ordered_by_time() {
         assert!(RunId::generate(at(2_000_000), &Zeros) > RunId::generate(at(1_000_000), &Zeros));
+        let first = RunId::first_at(at(2_000_000));
+        assert!(RunId::generate(at(1_999_999), &Zeros) < first);
+        assert!(RunId::generate(at(2_000_000), &Zeros) >= first);
     }
 }

@@ -226,8 +226,11 @@ pub(crate) async fn lock_with_triggers(
     id: AutomationId,
 ) -> Result<Automation, Error> {
     read(tx, scope, id).await?;
-    tx.fetch_all(sql_by_dialect!("triggers/lock_of_automation"), params![id])
-        .await?;
+    tx.lock_rows(
+        sql_of_postgres!("triggers/lock_of_automation"),
+        vec![params![id]],
+    )
+    .await?;
     lock(tx, scope, id).await
 }
 

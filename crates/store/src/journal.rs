@@ -3,7 +3,7 @@
 //! **Invariant:** numbers are taken from the session's row, which stays locked until the transaction
 //! ends; so numbers follow commits, and none is missing.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use model::{
     MessageId, RunId, SeatId, SessionId, TenantId, Timestamp,
@@ -33,6 +33,8 @@ pub(crate) struct Place {
 #[must_use]
 pub(crate) struct Journal {
     lines: Vec<Line>,
+    /// Sessions that this transaction made, with the numbers that their rows have taken already.
+    numbered: HashMap<SessionId, (TenantId, i64)>,
 }
 
 /// One event, and the row of the transcript that it announces.
@@ -45,6 +47,12 @@ struct Line {
 }
 
 impl Journal {
+    /// Notes that a session was made in this transaction with its first numbers taken. Where that many
+    /// events come, its row need not be written again.
+    pub(crate) fn numbered(&mut self, tenant: TenantId, session: SessionId, numbers: i64) {
+        self.numbered.insert(session, (tenant, numbers));
+    }
+
     /// Adds an event to a session's log.
     pub(crate) fn event(
         &mut self,
@@ -84,20 +92,27 @@ impl Journal {
         for line in &self.lines {
             *counts.entry(line.session).or_default() += 1;
         }
-        let mut wanted: Vec<(SessionId, i64)> = counts.into_iter().collect();
-        wanted.sort_unstable();
+        // What each log lacks, or has too much of if a session was made for more than came.
+        let mut wanted: BTreeMap<SessionId, i64> = counts.iter().map(|(id, n)| (*id, *n)).collect();
+        for (session, (_, taken)) in &self.numbered {
+            *wanted.entry(*session).or_default() -= taken;
+        }
+        wanted.retain(|_, count| *count != 0);
         let rows = wanted.iter().map(|(id, count)| params![*id, *count]);
         let numbered = tx
             .fetch_rows(sql!("sessions/next_seq"), rows.collect(), params![now])
             .await?;
         let mut next: HashMap<SessionId, (i64, TenantId)> = HashMap::new();
+        for (session, (tenant, taken)) in &self.numbered {
+            next.insert(*session, (*taken, *tenant));
+        }
         for row in &numbered {
             next.insert(
                 row.get("id")?,
                 (row.get("last_seq")?, row.get("tenant_id")?),
             );
         }
-        for (session, count) in wanted {
+        for (session, count) in counts {
             let (last, _) = next
                 .get_mut(&session)
                 .ok_or_else(|| Error::not_found("session", session))?;

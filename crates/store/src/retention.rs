@@ -4,7 +4,7 @@
 //! trimmed from its beginning, so that what is kept has no gap. Each transaction is small, so that
 //! writers wait for none of them long.
 
-use model::{SessionId, TenantId, Timestamp};
+use model::{RunId, SessionId, TenantId, Timestamp};
 use uuid::Uuid;
 
 use crate::{
@@ -34,7 +34,10 @@ impl Store {
     pub async fn trim_records(&self, before: Timestamp) -> Result<u64, Error> {
         transact!(self, Scope::System, |tx| {
             Ok(tx
-                .execute(sql!("records/trim"), params![before, ROWS_AT_ONCE])
+                .execute(
+                    sql!("records/trim"),
+                    params![before, RunId::first_at(before), ROWS_AT_ONCE],
+                )
                 .await?)
         })
     }

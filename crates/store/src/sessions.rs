@@ -19,7 +19,7 @@ use crate::{
     rows,
     runs::{
         cancel,
-        place::{hold, promote_on_seat},
+        place::{self, hold, promote_on_seat},
     },
     store::{Store, transact},
 };
@@ -192,19 +192,21 @@ pub(crate) async fn insert(
     now: Timestamp,
 ) -> Result<(SessionId, SeatId), Error> {
     let mut journal = Journal::default();
-    let seats = insert_all(store, tx, &mut journal, &[(tenant, new)], now).await?;
+    let seats = insert_all(store, tx, &mut journal, &[(tenant, new)], 1, now).await?;
     journal.write(tx, now).await?;
     let seat = seats.first().copied();
     let seat = seat.ok_or_else(|| Error::not_found("seat of", new.id))?;
     Ok((new.id, seat))
 }
 
-/// Makes sessions, each with its entry seat, and gives these in order.
+/// Makes sessions, each with its entry seat, and gives these in order. The journal will have about
+/// `events` for each when it is written.
 pub(crate) async fn insert_all(
     store: &Store,
     tx: &mut Tx,
     journal: &mut Journal,
     all: &[(TenantId, &NewSession)],
+    events: i64,
     now: Timestamp,
 ) -> Result<Vec<SeatId>, Error> {
     let state = SessionState::Active;
@@ -222,8 +224,10 @@ pub(crate) async fn insert_all(
             new.title.as_deref(),
             new.cwd.as_str(),
             new.schedule_id,
+            events,
             now
         ]);
+        journal.numbered(*tenant, new.id, events);
         let seat = SeatId::generate(now, store.ids());
         rows.push(params![
             seat,
@@ -251,13 +255,9 @@ async fn lock_seats(tx: &mut Tx, scope: Scope, session: SessionId) -> Result<Vec
     let found = tx
         .fetch_all(sql!("seats/of_session"), params![scope.tenant(), session])
         .await?;
-    let mut seats = Vec::with_capacity(found.len());
-    for row in &found {
-        let seat: SeatId = row.get("id")?;
-        tx.fetch_optional(sql_by_dialect!("seats/lock"), params![seat])
-            .await?;
-        seats.push(seat);
-    }
+    let ids = found.iter().map(|row| row.get("id"));
+    let seats: Vec<SeatId> = ids.collect::<Result<_, _>>()?;
+    place::lock_seats(tx, &seats.iter().copied().collect()).await?;
     Ok(seats)
 }
 

@@ -24,7 +24,10 @@ enum Task {
 
 fn main() -> Result<()> {
     match Task::parse() {
-        Task::Bench(args) => tokio::runtime::Runtime::new()?.block_on(bench::run(&args)),
+        Task::Bench(args) => tokio::runtime::Runtime::new()?.block_on(async {
+            // On a worker's thread, as a server takes its turns: the main thread only waits.
+            tokio::spawn(async move { bench::run(&args).await }).await?
+        }),
         Task::InstantAgent => bench::instant_agent(),
     }
 }

@@ -63,12 +63,16 @@ impl Bounds {
         self.excess()
     }
 
-    /// What is used too much of, if anything. In a group also what was, before it was killed.
-    pub(super) fn excess(&self) -> Option<Excess> {
-        if let Some(cgroup) = &self.cgroup {
-            return cgroup.excess();
+    /// What was used too much of, if the kernel held the agent to its limits and kept account.
+    pub(super) fn excess_in_group(&self) -> Option<Excess> {
+        self.cgroup.as_ref()?.excess()
+    }
+
+    /// What is used too much of, if anything.
+    fn excess(&self) -> Option<Excess> {
+        if self.cgroup.is_some() {
+            return self.excess_in_group();
         }
-        self.next_look?;
         let limit = |limit: Option<u64>| limit.unwrap_or(u64::MAX);
         let used = used_by_table(limit(self.limits.memory_bytes));
         if used.memory > limit(self.limits.memory_bytes) {

@@ -270,7 +270,7 @@ impl<'a> Guard<'a> {
                     let status = read_status(status);
                     self.status = Some(status);
                     // The kernel may have killed it before anybody looked.
-                    if let Some(excess) = self.bounds.excess() {
+                    if let Some(excess) = self.bounds.excess_in_group() {
                         say(self.control, &Report::Excess(excess));
                     }
                     say(self.control, &Report::Exited(status));

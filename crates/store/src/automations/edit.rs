@@ -1,5 +1,7 @@
 //! Changing an automation.
 
+use std::collections::BTreeSet;
+
 use model::{
     AutomationId, SeatId, SessionId, TenantId, Timestamp,
     automation::AutomationState,
@@ -16,6 +18,7 @@ use super::{
 use crate::{
     Error, Scope,
     database::Tx,
+    runs::place,
     store::{Store, transact},
 };
 
@@ -178,8 +181,7 @@ async fn set_settings(
 ) -> Result<(), Error> {
     let seat = tx.fetch_one(sql!("seats/entry"), params![session]).await?;
     let seat: SeatId = seat.get("id")?;
-    tx.fetch_optional(sql_by_dialect!("seats/lock"), params![seat])
-        .await?;
+    place::lock_seats(tx, &BTreeSet::from([seat])).await?;
     tx.execute(
         sql!("seats/set_settings"),
         params![seat, &json!(settings), now],

@@ -26,8 +26,8 @@ pub enum Dialect {
 /// One that takes many rows at once is written for one row: `values ($1, $2)` stands in its text once,
 /// with the parameters of a row, and those of the statement as a whole are numbered after them.
 ///
-/// Each lives in a static of its own, made by `sql!` or `sql_by_dialect!` from a file under
-/// `src/sql`.
+/// Each lives in a static of its own, made by `sql!`, `sql_by_dialect!` or `sql_of_postgres!` from
+/// files under `src/sql`.
 #[derive(Debug)]
 pub struct Statement {
     name: &'static str,
@@ -252,6 +252,23 @@ macro_rules! sql_by_dialect {
                 $name,
                 ".sql"
             )),
+        );
+        &STATEMENT
+    }};
+}
+
+/// The statement in `src/sql/postgres/<name>.sql`, which SQLite does not need: it locks rows.
+macro_rules! sql_of_postgres {
+    ($name:literal) => {{
+        static STATEMENT: $crate::database::Statement = $crate::database::Statement::new(
+            $name,
+            include_str!(concat!(
+                env!("CARGO_MANIFEST_DIR"),
+                "/src/sql/postgres/",
+                $name,
+                ".sql"
+            )),
+            "",
         );
         &STATEMENT
     }};

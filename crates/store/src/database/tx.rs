@@ -86,6 +86,24 @@ impl Tx {
         self.scope
     }
 
+    /// Whether other transactions may write at the same time, so that rows must be locked. On SQLite
+    /// there is one writer, who has locked everything.
+    pub(crate) fn locks_rows(&self) -> bool {
+        matches!(self.connection, Connection::Postgres(_, Dialect::Postgres))
+    }
+
+    /// Locks rows until the end of the transaction, with a statement that does nothing else.
+    pub(crate) async fn lock_rows(
+        &mut self,
+        statement: &'static Statement,
+        rows: Vec<Vec<Param>>,
+    ) -> Result<(), Error> {
+        if self.locks_rows() {
+            self.fetch_rows(statement, rows, Vec::new()).await?;
+        }
+        Ok(())
+    }
+
     /// Runs a statement and reads all rows of its answer.
     pub async fn fetch_all(
         &mut self,

@@ -53,17 +53,21 @@ fn wrong(found: &str) -> Option<String> {
 
 /// Reads the first and the last row of every table: the root of each, and a way down to both ends.
 async fn ends(file: &mut SqliteConnection) -> Result<(), sqlx::Error> {
-    let tables: Vec<String> = sqlx::query_scalar(
-        "select name from sqlite_schema where type = 'table' and rootpage > 0 order by name",
+    // In the order of the tree that holds the rows: by their numbers, or by the key.
+    let tables: Vec<(String, String)> = sqlx::query_as(
+        "select s.name, coalesce((select i.name \
+             from pragma_table_list(s.name) l, pragma_table_info(s.name) i \
+             where l.schema = 'main' and l.wr and i.pk = 1), 'rowid') \
+         from sqlite_schema s where s.type = 'table' and s.rootpage > 0 order by s.name",
     )
     .fetch_all(&mut *file)
     .await?;
-    for table in tables {
-        // A name of the file's own schema, quoted: no table of ours is without row ids.
-        let table = table.replace('"', "\"\"");
+    for (table, key) in tables {
+        // Names of the file's own schema, quoted.
+        let [table, key] = [table, key].map(|name| name.replace('"', "\"\""));
         let ends = format!(
-            "select * from (select * from \"{table}\" order by rowid limit 1) union all \
-             select * from (select * from \"{table}\" order by rowid desc limit 1)"
+            "select * from (select * from \"{table}\" order by \"{key}\" limit 1) union all \
+             select * from (select * from \"{table}\" order by \"{key}\" desc limit 1)"
         );
         sqlx::query(AssertSqlSafe(ends))
             .fetch_all(&mut *file)

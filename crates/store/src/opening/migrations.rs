@@ -28,6 +28,7 @@ macro_rules! migration {
 pub(super) const MIGRATIONS: &[Migration] = &[
     migration!(1, "0001_foundation"),
     migration!(2, "0002_history_costs_nothing"),
+    migration!(3, "0003_less_to_write"),
 ];
 
 /// The version that this program needs.

@@ -200,8 +200,10 @@ impl Store {
             run.status = RunStatus::Running;
             run.started_at = Some(now);
             run.prompt_ref = Some(prompt.prompt_ref.clone());
-            pins.push(params![seat.id]);
-            seat.instance_id = Some(instance);
+            if seat.instance_id.is_none() {
+                pins.push(params![seat.id]);
+                seat.instance_id = Some(instance);
+            }
             records.push(params![
                 run.id,
                 run.tenant_id,

@@ -1,13 +1,18 @@
 //! Locking what runs belong to.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use model::{
     AutomationId, RunId, SeatId,
     entity::{Automation, Run},
 };
 
-use crate::{Error, automations, database::Tx, rows, runs::place::lock_seats};
+use crate::{
+    Error, automations,
+    database::{Param, Tx},
+    rows,
+    runs::place::lock_seats,
+};
 
 /// Runs with the automations and the seats that are locked for them.
 pub(super) struct Locked {
@@ -19,8 +24,39 @@ pub(super) struct Locked {
 /// what belongs to an end. What is not there, or has no seat, is left out.
 pub(super) async fn lock_all(tx: &mut Tx, runs: &[RunId]) -> Result<Locked, Error> {
     let ids: Vec<_> = runs.iter().map(|run| params![*run]).collect();
+    let mut automations = None;
+    if tx.locks_rows() {
+        automations = Some(lock_places(tx, ids.clone()).await?);
+    }
+    let mut found = HashMap::with_capacity(runs.len());
+    for row in tx.fetch_rows(sql!("runs/by_ids"), ids, params![]).await? {
+        let run = rows::open_run(&row)?;
+        if run.seat_id.is_some() {
+            found.insert(run.id, run);
+        }
+    }
+    let automations = if let Some(locked) = automations {
+        locked
+    } else {
+        let automations = found.values().filter_map(|run| run.automation_id);
+        automations::lock_all(tx, &automations.collect()).await?
+    };
+    Ok(Locked {
+        runs: found,
+        automations: automations
+            .into_iter()
+            .map(|(id, automation)| Ok((id, automation?)))
+            .collect::<Result<_, Error>>()?,
+    })
+}
+
+/// Locks the automations and then the seats to which runs belong, which never change.
+async fn lock_places(
+    tx: &mut Tx,
+    runs: Vec<Vec<Param>>,
+) -> Result<BTreeMap<AutomationId, Result<Automation, Error>>, Error> {
     let places = tx
-        .fetch_rows(sql!("runs/places"), ids.clone(), params![])
+        .fetch_rows(sql_of_postgres!("runs/places"), runs, params![])
         .await?;
     let (mut automations, mut seats) = (BTreeSet::new(), BTreeSet::new());
     for row in &places {
@@ -29,20 +65,7 @@ pub(super) async fn lock_all(tx: &mut Tx, runs: &[RunId]) -> Result<Locked, Erro
     }
     let automations = automations::lock_all(tx, &automations).await?;
     lock_seats(tx, &seats).await?;
-    let mut found = HashMap::with_capacity(runs.len());
-    for row in tx.fetch_rows(sql!("runs/by_ids"), ids, params![]).await? {
-        let run = rows::open_run(&row)?;
-        if run.seat_id.is_some() {
-            found.insert(run.id, run);
-        }
-    }
-    Ok(Locked {
-        runs: found,
-        automations: automations
-            .into_iter()
-            .map(|(id, automation)| Ok((id, automation?)))
-            .collect::<Result<_, Error>>()?,
-    })
+    Ok(automations)
 }
 
 /// Locks one run as [`lock_all`] does.

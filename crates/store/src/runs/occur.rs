@@ -292,7 +292,8 @@ async fn new_sessions(
         })
         .collect();
     let all: Vec<_> = new.iter().map(|(_, tenant, new)| (*tenant, new)).collect();
-    let seats = sessions::insert_all(store, tx, journal, &all, now).await?;
+    // That of the session, and that of its run.
+    let seats = sessions::insert_all(store, tx, journal, &all, 2, now).await?;
     let mut made = HashMap::with_capacity(new.len());
     let mut current = Vec::new();
     for ((automation, _, new), seat) in new.iter().zip(seats) {

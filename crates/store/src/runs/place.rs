@@ -62,9 +62,7 @@ impl SeatStanding {
 /// Locks seats, by id.
 pub(crate) async fn lock_seats(tx: &mut Tx, seats: &BTreeSet<SeatId>) -> Result<(), Error> {
     let rows = seats.iter().map(|seat| params![*seat]).collect();
-    tx.fetch_rows(sql_by_dialect!("seats/lock"), rows, params![])
-        .await?;
-    Ok(())
+    Ok(tx.lock_rows(sql_of_postgres!("seats/lock"), rows).await?)
 }
 
 /// Says how seats stand. They are locked.

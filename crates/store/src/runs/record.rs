@@ -11,7 +11,6 @@ use crate::{
     Error, Scope,
     database::Tx,
     journal::{Journal, Place},
-    rows,
     store::{Store, transact},
 };
 
@@ -134,16 +133,14 @@ async fn owned<'a>(
         .await?;
     let mut places = HashMap::with_capacity(found.len());
     for row in &found {
-        let run = rows::run(row)?;
-        if let (Some(session), Some(worker)) = (run.session_id, run.worker_id) {
-            let place = Place {
-                tenant: run.tenant_id,
-                session,
-                run: Some(run.id),
-                seat: run.seat_id,
-            };
-            places.insert((run.id, worker), place);
-        }
+        let run: RunId = row.get("id")?;
+        let place = Place {
+            tenant: row.get("tenant_id")?,
+            session: row.get("session_id")?,
+            run: Some(run),
+            seat: row.optional("seat_id")?,
+        };
+        places.insert((run, row.get("worker_id")?), place);
     }
     Ok(places)
 }

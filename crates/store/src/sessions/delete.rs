@@ -102,8 +102,11 @@ async fn lock_automations(
         ids.insert(row.get("id")?);
     }
     for id in &ids {
-        tx.fetch_all(sql_by_dialect!("triggers/lock_of_automation"), params![*id])
-            .await?;
+        tx.lock_rows(
+            sql_of_postgres!("triggers/lock_of_automation"),
+            vec![params![*id]],
+        )
+        .await?;
     }
     let mut locked = Vec::with_capacity(ids.len());
     for id in ids {

@@ -307,3 +307,61 @@ pub(crate) async fn a_role_above_row_security_is_refused(db: &TestStore) {
         "{refused:?}"
     );
 }
+
+/// The first version's tables, with a turn under way.
+const OLD: &str = "
+    insert into tenants values (x'01', 'default', 1);
+    insert into harnesses values (x'02', x'01', 'demo', '{}', 1, 1);
+    insert into agent_sessions (id, tenant_id, kind, type, state, cwd, last_seq, created_at, updated_at)
+        values (x'03', x'01', 'interactive', 'regular', 'active', '/', 2, 1, 1);
+    insert into agent_definitions
+        (id, tenant_id, session_id, role, name, harness_id, is_entry, settings, created_at, updated_at)
+        values (x'04', x'01', x'03', 'agent', 'agent', x'02', 1, '{}', 1, 1);
+    insert into agent_runs
+        (id, tenant_id, input_id, attempt, status, origin, priority, session_id, seat_id, exclusive,
+         content, worker_id, claimed_at, input_at, created_at)
+        values (x'05', x'01', x'06', 1, 'delivered', 'person', 0, x'03', x'04', 0,
+         'Hello', 'here-1-00000000', 1, 1, 1);
+    insert into run_heartbeats values (x'05', x'01', 'here-1-00000000', 7);
+    insert into session_events values
+        (x'03', 2, x'01', 'run', x'05', '{\"status\":\"queued\"}', 1),
+        (x'03', 1, x'01', 'session', x'03', '{}', 1);
+";
+
+#[tokio::test]
+async fn an_older_file_keeps_what_it_holds() {
+    let place = TestDatabase::sqlite().unwrap();
+    let first = include_str!("../../migrations/sqlite/0001_foundation.sql");
+    let stamp = "pragma application_id = 0x4d61746e; pragma user_version = 1;";
+    change(&place, &format!("{first}\n{OLD}\n{stamp}")).await;
+    let database = store::open(&location(&place)).await.unwrap();
+    database.close().await;
+
+    let file = SqliteConnectOptions::new().filename(place.file().unwrap());
+    let mut file = file.connect().await.unwrap();
+    let events: Vec<(i64, String)> =
+        sqlx::query_as("select seq, body from session_events order by session_id, seq")
+            .fetch_all(&mut file)
+            .await
+            .unwrap();
+    let body = |text: &str| text.to_owned();
+    assert_eq!(
+        events,
+        [(1, body("{}")), (2, body(r#"{"status":"queued"}"#))]
+    );
+    let beats: Vec<i64> = sqlx::query_scalar("select beat_at from run_heartbeats")
+        .fetch_all(&mut file)
+        .await
+        .unwrap();
+    assert_eq!(beats, [7]);
+    // They still go with what they belong to.
+    let left = "pragma foreign_keys = on; delete from agent_sessions; ";
+    sqlx::raw_sql(left).execute(&mut file).await.unwrap();
+    let left: i64 = sqlx::query_scalar(
+        "select (select count(*) from session_events) + (select count(*) from run_heartbeats)",
+    )
+    .fetch_one(&mut file)
+    .await
+    .unwrap();
+    assert_eq!(left, 0);
+}

@@ -1,10 +1,11 @@
--- Removes the internal records of runs that ended long ago, the oldest first.
--- $1 oldest end that stays, $2 limit
+-- Removes the internal records of runs that ended long ago, the oldest first. Only runs that were made
+-- before that time can have ended before it, and their ids are lower than the first one of it.
+-- $1 oldest end that stays, $2 the first id of that instant, $3 limit
 delete from run_records where run_id in (
     select d.run_id
     from run_records d
-    where d.created_at < $1
+    where d.run_id < $2
       and (select r.ended_at from agent_runs r where r.id = d.run_id) < $1
-    order by d.created_at
-    limit $2
+    order by d.run_id
+    limit $3
 )
