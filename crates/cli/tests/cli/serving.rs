@@ -1,8 +1,10 @@
 //! `matins serve`, and commands beside it.
 
+use std::{fs, os::unix::fs::PermissionsExt as _};
+
 use rustix::process::Signal;
 
-use crate::world::World;
+use crate::world::{MATINS, World};
 
 fn fast_and_slow(world: &World) {
     world.slow_harness();
@@ -41,6 +43,47 @@ fn a_second_server_of_a_folder_is_refused_and_names_the_first() {
     drop(world.serve());
     let server = world.serve();
     server.signal(Signal::INT);
+    assert_eq!(server.end().code, 0);
+}
+
+#[test]
+fn a_server_whose_program_was_replaced_goes_on_with_its_own() {
+    let world = World::new();
+    let home = world.path().join("home");
+    let home = home.to_str().unwrap();
+    let agent = [
+        "harness",
+        "add",
+        "own",
+        "--",
+        MATINS,
+        "demo-agent",
+        "--home",
+        home,
+    ];
+    world.run(&agent).done();
+    let add = [
+        "automation",
+        "add",
+        "--on-demand",
+        "--harness",
+        "own",
+        "--name",
+        "own",
+        "Work",
+    ];
+    world.run(&add).done();
+    let program = world.path().join("matins");
+    fs::copy(MATINS, &program).unwrap();
+    let server = world.serve_with(&program);
+    // As an upgrade does it: another file takes the name.
+    let newer = world.path().join("newer");
+    fs::write(&newer, "#!/bin/sh\nexit 1\n").unwrap();
+    fs::set_permissions(&newer, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::rename(&newer, &program).unwrap();
+    let answer = world.run(&["automation", "fire", "own"]).done();
+    assert!(answer.contains("This is turn 1"), "{answer}");
+    server.signal(Signal::TERM);
     assert_eq!(server.end().code, 0);
 }
 

@@ -12,7 +12,7 @@ use serde_json::Value;
 use store::{Location, Scope, database::Statement};
 use tempfile::TempDir;
 
-const MATINS: &str = env!("CARGO_BIN_EXE_matins");
+pub(crate) const MATINS: &str = env!("CARGO_BIN_EXE_matins");
 
 pub(crate) struct World {
     folder: Arc<TempDir>,
@@ -80,7 +80,11 @@ impl World {
 
     /// A command with an environment of its own, in the test's folder.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(MATINS);
+        self.command_of(Path::new(MATINS), args)
+    }
+
+    fn command_of(&self, program: &Path, args: &[&str]) -> Command {
+        let mut command = Command::new(program);
         command
             .args(args)
             .env_clear()
@@ -136,8 +140,11 @@ impl World {
 
     /// Starts a command whose output is read as it comes.
     pub(crate) fn start(&self, args: &[&str]) -> Running {
-        let mut child = self
-            .command(args)
+        Self::start_command(self.command(args))
+    }
+
+    fn start_command(mut command: Command) -> Running {
+        let mut child = command
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -153,7 +160,12 @@ impl World {
 
     /// Starts a server and waits until it serves.
     pub(crate) fn serve(&self) -> Running {
-        let mut server = self.start(&["serve"]);
+        self.serve_with(Path::new(MATINS))
+    }
+
+    /// Starts a server from a file of its own and waits until it serves.
+    pub(crate) fn serve_with(&self, program: &Path) -> Running {
+        let mut server = Self::start_command(self.command_of(program, &["serve"]));
         server.until("next fire");
         server
     }
