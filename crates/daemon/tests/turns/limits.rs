@@ -31,16 +31,15 @@ async fn limited(world: &World, script: &Script, silence: u32, whole: u32) -> Ru
     run
 }
 
-/// Starts a process that leaves its group, its session and its environment, then is silent.
+/// Starts a process that leaves its group, its session and its environment, before it is prompted: how
+/// long that takes is no silence. Then it is silent.
 fn silent(world: &World) -> Script {
-    world.script().prompt([
-        Step::Grandchild {
-            pid_file: world.path("grandchild"),
-            clear_environment: true,
-        },
-        Step::say("I begin"),
-        Step::Stall,
-    ])
+    let mut script = world.script().prompt([Step::say("I begin"), Step::Stall]);
+    script.before_initialize = vec![Step::Grandchild {
+        pid_file: world.path("grandchild"),
+        clear_environment: true,
+    }];
+    script
 }
 
 fn grandchild_is_dead(world: &World) {
