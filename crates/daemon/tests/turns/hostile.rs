@@ -328,9 +328,10 @@ pub(crate) async fn of_tool_calls_without_end_in_size_only_the_first_keep_their_
 }
 
 pub(crate) async fn standard_error_without_end_is_taken_and_its_end_kept(world: &World) {
+    let some = Step::Stderr(1000);
     let script = world
         .script()
-        .prompt([Step::StderrForEver, Step::say("Done")]);
+        .prompt([some, Step::StderrForEver, Step::say("Done")]);
     let run = turn(world, &script).await;
     succeeded(world, &run, "Done").await;
     let record = world.store().run_record(world.scope(), run.id).await;

@@ -93,6 +93,7 @@ pub(crate) async fn what_comes_after_the_answer_is_taken(world: &World) {
         Step::Update(json!({"sessionUpdate": "tool_call", "toolCallId": "a", "title": "ls"})),
         Step::say("Done"),
         Step::stop("end_turn"),
+        Step::UntilClosed,
         Step::say(" and dusted"),
         Step::Update(late),
     ]);

@@ -137,6 +137,8 @@ pub enum Step {
     Chatter,
     /// Waits to be cancelled, and goes on.
     UntilCancelled,
+    /// Waits for `session/close`, answers it, and goes on.
+    UntilClosed,
     /// Dies.
     Crash(Crash),
     /// Sends this many pieces of an answer of this many bytes.

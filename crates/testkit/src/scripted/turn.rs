@@ -102,6 +102,12 @@ impl ScriptedAgent {
                     return Ok(Played::Cancelled);
                 }
                 (Step::UntilCancelled, _) => drop(self.hear(|_| false)?),
+                (Step::UntilClosed, _) => {
+                    if let Some(close) = self.hear(|heard| heard["method"] == "session/close")? {
+                        self.note(Event::Close)?;
+                        answer(&close["id"], &json!({}))?;
+                    }
+                }
                 (
                     Step::Ask {
                         call,
