@@ -115,6 +115,7 @@ impl Agent {
         cwd: &Path,
         servers: &[McpServer],
     ) -> Result<Opened, OpenError> {
+        self.router.detach();
         let limit = self.limits.start;
         match timeout(limit, self.connection.new_session(cwd, servers)).await {
             Ok(Ok(opened)) => Ok(self.remember(opened)),
@@ -135,6 +136,7 @@ impl Agent {
         how: RestoreBy,
     ) -> Result<Opened, OpenError> {
         let resume = self.resumes(how)?;
+        self.router.detach();
         let limit = self.limits.restore;
         let restored = timeout(limit, async {
             if resume {

@@ -61,8 +61,9 @@ impl Drop for CancelOnDrop<'_> {
 
 impl Agent {
     /// Prompts the open session and waits for the end of the turn. What the agent tells goes to
-    /// `updates`, in order, also after its answer, until it is prompted again or gone: some agents
-    /// tell the last after they have answered.
+    /// `updates`, in order, also after its answer, until a session is opened, it is prompted again, or
+    /// it is gone: some agents tell the last after they have answered. What they would tell after the
+    /// end of their input, and do not, is lost.
     ///
     /// The receiver must be read all the while: while it is full, nothing of the agent is read, and
     /// its answer cannot come. It may be dropped when nobody wants to know. There is no limit of time
@@ -84,8 +85,8 @@ impl Agent {
             answered: false,
         };
         let answer = self.connection.prompt(&session, text).await;
-        turn.close().await;
         asked.answered = true;
+        turn.cancel();
         match answer {
             Ok(stop_reason) => Ok(stop_reason),
             Err(CallError::Answered(AgentError {

@@ -7,16 +7,24 @@ use std::{
 
 use model::AcpSessionId;
 use serde_json::Value;
-use tokio::sync::{mpsc, watch};
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio::{
+    sync::{mpsc, watch},
+    time::timeout,
+};
+use tokio_util::{
+    sync::CancellationToken,
+    task::{TaskTracker, task_tracker::TaskTrackerToken},
+};
 
 use crate::{
-    Decision, PermissionRequest, Permissions, Update, limits::REMEMBERED_TOOL_CALLS, output::Size,
+    Decision, PermissionRequest, Permissions, Update,
+    limits::{REMEMBERED_TOOL_CALLS, STATUS_WAIT},
+    output::Size,
     sdk::convert,
 };
 
-/// Sends updates to the turn that runs; without one they are discarded, which is what must happen
-/// to the history that `session/load` replays.
+/// Sends updates to whoever prompted last; without a turn they are discarded, which is what must
+/// happen to the history that `session/load` replays.
 pub(crate) struct Router {
     permissions: Arc<dyn Permissions>,
     turn: Mutex<Option<Arc<Turn>>>,
@@ -24,7 +32,7 @@ pub(crate) struct Router {
     discarded: watch::Sender<()>,
 }
 
-/// One prompt that is being answered.
+/// One prompt, from its beginning until the agent's next or its end.
 pub(crate) struct Turn {
     session: AcpSessionId,
     updates: mpsc::Sender<Update>,
@@ -33,7 +41,7 @@ pub(crate) struct Turn {
     /// What is still asked gets `cancelled`.
     cancelled: CancellationToken,
     /// Permission requests that are not answered and reported yet.
-    pub(crate) asked: TaskTracker,
+    asked: TaskTracker,
     seen: Mutex<Seen>,
 }
 
@@ -73,6 +81,16 @@ impl Router {
         self.replace(None);
     }
 
+    /// Ends the turn of an agent that is gone: what it asked is answered by nobody, but reported.
+    pub(crate) async fn end(&self) {
+        if let Some(turn) = self.turn() {
+            turn.cancel();
+            turn.asked.close();
+            timeout(STATUS_WAIT, turn.asked.wait()).await.ok();
+        }
+        self.detach();
+    }
+
     fn replace(&self, turn: Option<Arc<Turn>>) {
         let before = std::mem::replace(&mut *lock(&self.turn), turn);
         if let Some(before) = before {
@@ -88,7 +106,7 @@ impl Router {
     /// Answers all that is asked, and will be in this turn, with `cancelled`.
     pub(crate) fn cancel(&self) {
         if let Some(turn) = self.turn() {
-            turn.cancelled.cancel();
+            turn.cancel();
         }
     }
 
@@ -150,12 +168,14 @@ impl Router {
 }
 
 impl Turn {
-    /// The prompt is answered: what was asked and will be is answered with `cancelled`. Waits until
-    /// what was asked before is reported.
-    pub(crate) async fn close(&self) {
+    /// Answers all that is asked, and will be, with `cancelled`.
+    pub(crate) fn cancel(&self) {
         self.cancelled.cancel();
-        self.asked.close();
-        self.asked.wait().await;
+    }
+
+    /// Counts as a request that is not reported yet, as long as it lives.
+    pub(crate) fn asks(&self) -> TaskTrackerToken {
+        self.asked.token()
     }
 
     /// Waits while the receiver is behind. Nobody may want it any more; that is no error.

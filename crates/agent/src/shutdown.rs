@@ -114,7 +114,7 @@ impl Agent {
             readers.stderr.await.ok();
         };
         timeout(STATUS_WAIT, reading).await.ok();
-        router.detach();
+        router.end().await;
         let ended = life.borrow().clone();
         Exit {
             status: ended.exited.unwrap_or(Status::Unknown),

@@ -109,7 +109,8 @@ impl Error {
                 error.is_transient() || matches!(error, database::Error::DiskFull { .. })
             }
             Self::Together(error) => error.is_transient(),
-            // As after a connection that broke while it committed.
+            // As after a connection that broke while it committed: it may be done, and whoever asks
+            // again is then told so, or that it is lost.
             Self::Abandoned => true,
             _ => false,
         }

@@ -1,7 +1,7 @@
 //! Writing a session's transcript and its ordered log.
 //!
 //! **Invariant:** numbers are taken from the session's row, which stays locked until the transaction
-//! ends; so numbers follow commits, and none is missing.
+//! ends, or come with a row that the transaction made; so numbers follow commits, and none is missing.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 

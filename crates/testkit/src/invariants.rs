@@ -1,5 +1,5 @@
-//! What must be true of every state of the database, in SQL that both databases understand. The numbers
-//! are those of the invariants in `docs/testing.md`.
+//! What must be true of every state of the database whose logs were not trimmed, in SQL that both
+//! databases understand. The numbers are those of the invariants in `docs/testing.md`.
 
 /// Each names what must not be, and finds the rows where it is.
 pub const BROKEN: &[(&str, &str)] = &[

@@ -78,21 +78,16 @@ impl Listener {
         (sender, Self { updates, recorder })
     }
 
-    /// Takes what has come.
-    fn take_rest(&mut self) {
-        while let Ok(update) = self.updates.try_recv() {
-            self.recorder.take(update);
-        }
-    }
-
-    /// Takes what is told until something is done.
-    pub(crate) async fn listen_during<T>(&mut self, work: impl Future<Output = T>) -> T {
-        let mut work = std::pin::pin!(work);
+    /// Takes what is told until the agent is gone.
+    pub(crate) async fn listen_during<T>(&mut self, end: impl Future<Output = T>) -> T {
+        let mut work = std::pin::pin!(end);
         loop {
             tokio::select! {
                 biased;
                 done = &mut work => {
-                    self.take_rest();
+                    while let Ok(update) = self.updates.try_recv() {
+                        self.recorder.take(update);
+                    }
                     return done;
                 }
                 Some(update) = self.updates.recv() => self.recorder.take(update),
@@ -150,10 +145,8 @@ pub(crate) async fn converse(
                     return End::Stopped(Stop::Lost, false);
                 }
             }
-            end = &mut answer => {
-                listener.take_rest();
-                return settle(asked, end);
-            }
+            // What it told before waits in the listener.
+            end = &mut answer => return settle(asked, end),
             Some(update) = listener.updates.recv() => {
                 silent_until = Instant::now() + inactivity;
                 #[cfg(feature = "failpoints")]

@@ -316,7 +316,7 @@ fn ask(
 ) -> Result<(), agent_client_protocol::Error> {
     let router = Arc::clone(router);
     let turn = router.turn();
-    let token = turn.as_ref().map(|turn| turn.asked.token());
+    let token = turn.as_ref().map(|turn| turn.asks());
     connection.spawn(async move {
         let answer = |option: Option<&str>| {
             let outcome = convert::outcome(option);

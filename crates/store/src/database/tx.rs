@@ -86,8 +86,8 @@ impl Tx {
         self.scope
     }
 
-    /// Whether other transactions may write at the same time, so that rows must be locked. On SQLite
-    /// there is one writer, who has locked everything.
+    /// Whether rows are locked, since other transactions may write at the same time. On SQLite there is
+    /// one writer, who has locked everything; on PostgreSQL not in tests that take the locks away.
     pub(crate) fn locks_rows(&self) -> bool {
         matches!(self.connection, Connection::Postgres(_, Dialect::Postgres))
     }

@@ -1,5 +1,6 @@
--- Removes the internal records of runs that ended long ago, the oldest first. Only runs that were made
--- before that time can have ended before it, and their ids are lower than the first one of it.
+-- Removes the internal records of runs that ended long ago, the oldest first. Runs that ended before a
+-- time were made before it, so their ids are lower than its first one; the record of one that a clock set
+-- back makes look otherwise stays for longer.
 -- $1 oldest end that stays, $2 the first id of that instant, $3 limit
 delete from run_records where run_id in (
     select d.run_id
