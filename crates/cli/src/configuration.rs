@@ -207,10 +207,15 @@ impl Loaded {
 
 /// Warns of variables that look like a setting's and are none.
 pub(crate) fn warn_of(unknown: &[UnknownVariable]) {
-    for UnknownVariable { name, near } in unknown {
-        let near = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
-        tracing::warn!("{name} is no setting{near}");
+    for variable in unknown {
+        tracing::warn!("{}", is_none(variable));
     }
+}
+
+/// Says that a variable is no setting, and which one may have been meant.
+pub(crate) fn is_none(UnknownVariable { name, near }: &UnknownVariable) -> String {
+    let near = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
+    format!("{name} is no setting{near}")
 }
 
 /// What a file says by itself, for a look at the file alone.

@@ -129,10 +129,14 @@ fn path(global: &Global, output: Output) -> Result<(), Failure> {
 }
 
 fn check(global: &Global, output: Output, file: Option<PathBuf>) -> Result<Exit, Failure> {
-    let problems = match file {
-        Some(path) => configuration::of_file_alone(configuration::read_named(&path)?),
-        None => Loaded::of(global)?.problems,
+    let (problems, unknown) = if let Some(path) = file {
+        let problems = configuration::of_file_alone(configuration::read_named(&path)?);
+        (problems, Vec::new())
+    } else {
+        let loaded = Loaded::of(global)?;
+        (loaded.problems, loaded.unknown)
     };
+    let warnings: Vec<_> = unknown.iter().map(configuration::is_none).collect();
     let exit = if problems.is_empty() {
         Exit::Done
     } else {
@@ -140,13 +144,17 @@ fn check(global: &Global, output: Output, file: Option<PathBuf>) -> Result<Exit,
     };
     if output.json {
         let told: Vec<_> = problems.iter().map(Problem::to_string).collect();
-        output.document(&json!({ "problems": told }))?;
-    } else if problems.is_empty() {
+        output.document(&json!({ "problems": told, "warnings": warnings }))?;
+        return Ok(exit);
+    }
+    if problems.is_empty() {
         output.line("It can be taken.")?;
-    } else {
-        for problem in &problems {
-            output.line(&format!("failed to {}", clean(&problem.to_string())))?;
-        }
+    }
+    for problem in &problems {
+        output.line(&format!("failed to {}", clean(&problem.to_string())))?;
+    }
+    for warning in &warnings {
+        output.aside(&clean(warning));
     }
     Ok(exit)
 }

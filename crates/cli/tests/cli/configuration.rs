@@ -123,6 +123,16 @@ fn a_file_that_cannot_be_taken_is_refused_before_anything_is_done() {
 }
 
 #[test]
+fn a_check_names_variables_that_are_no_settings() {
+    let world = World::new().with("MATINS_WORKRES", "3");
+    let checked = world.run(&["config", "check"]);
+    assert_eq!(checked.code, 0, "{checked:#?}");
+    let near = "MATINS_WORKRES is no setting; did you mean MATINS_WORKERS?";
+    assert!(checked.stderr.contains(near), "{checked:#?}");
+    assert_eq!(world.json(&["config", "check"])["warnings"][0], near);
+}
+
+#[test]
 fn a_file_is_checked_alone_and_what_other_parts_read_is_checked_as_well() {
     let world = World::new().with("MATINS_WORKERS", "many");
     let file = world.path().join("try.toml");
