@@ -208,12 +208,12 @@ impl Loaded {
 /// Warns of variables that look like a setting's and are none.
 pub(crate) fn warn_of(unknown: &[UnknownVariable]) {
     for variable in unknown {
-        tracing::warn!("{}", is_none(variable));
+        tracing::warn!("{}", no_setting(variable));
     }
 }
 
 /// Says that a variable is no setting, and which one may have been meant.
-pub(crate) fn is_none(UnknownVariable { name, near }: &UnknownVariable) -> String {
+pub(crate) fn no_setting(UnknownVariable { name, near }: &UnknownVariable) -> String {
     let near = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
     format!("{name} is no setting{near}")
 }

@@ -80,11 +80,11 @@ impl Listener {
 
     /// Takes what is told until the agent is gone.
     pub(crate) async fn listen_during<T>(&mut self, end: impl Future<Output = T>) -> T {
-        let mut work = std::pin::pin!(end);
+        let mut end = std::pin::pin!(end);
         loop {
             tokio::select! {
                 biased;
-                done = &mut work => {
+                done = &mut end => {
                     while let Ok(update) = self.updates.try_recv() {
                         self.recorder.take(update);
                     }

@@ -136,7 +136,7 @@ fn check(global: &Global, output: Output, file: Option<PathBuf>) -> Result<Exit,
         let loaded = Loaded::of(global)?;
         (loaded.problems, loaded.unknown)
     };
-    let warnings: Vec<_> = unknown.iter().map(configuration::is_none).collect();
+    let warnings: Vec<_> = unknown.iter().map(configuration::no_setting).collect();
     let exit = if problems.is_empty() {
         Exit::Done
     } else {

@@ -219,16 +219,24 @@ fn renumbered(text: &str, mut number: impl FnMut(usize) -> usize) -> String {
     out
 }
 
+/// The text of a file in a folder below `src/sql`.
+macro_rules! sql_text {
+    ($folder:literal, $name:literal) => {
+        include_str!(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/src/sql/",
+            $folder,
+            $name,
+            ".sql"
+        ))
+    };
+}
+
 /// The statement in `src/sql/<name>.sql`, the same text for both databases.
 macro_rules! sql {
     ($name:literal) => {{
         static STATEMENT: $crate::database::Statement = {
-            const TEXT: &str = include_str!(concat!(
-                env!("CARGO_MANIFEST_DIR"),
-                "/src/sql/",
-                $name,
-                ".sql"
-            ));
+            const TEXT: &str = sql_text!("", $name);
             $crate::database::Statement::new($name, TEXT, TEXT)
         };
         &STATEMENT
@@ -240,18 +248,8 @@ macro_rules! sql_by_dialect {
     ($name:literal) => {{
         static STATEMENT: $crate::database::Statement = $crate::database::Statement::new(
             $name,
-            include_str!(concat!(
-                env!("CARGO_MANIFEST_DIR"),
-                "/src/sql/postgres/",
-                $name,
-                ".sql"
-            )),
-            include_str!(concat!(
-                env!("CARGO_MANIFEST_DIR"),
-                "/src/sql/sqlite/",
-                $name,
-                ".sql"
-            )),
+            sql_text!("postgres/", $name),
+            sql_text!("sqlite/", $name),
         );
         &STATEMENT
     }};
@@ -260,16 +258,8 @@ macro_rules! sql_by_dialect {
 /// The statement in `src/sql/postgres/<name>.sql`, which SQLite does not need: it locks rows.
 macro_rules! sql_of_postgres {
     ($name:literal) => {{
-        static STATEMENT: $crate::database::Statement = $crate::database::Statement::new(
-            $name,
-            include_str!(concat!(
-                env!("CARGO_MANIFEST_DIR"),
-                "/src/sql/postgres/",
-                $name,
-                ".sql"
-            )),
-            "",
-        );
+        static STATEMENT: $crate::database::Statement =
+            $crate::database::Statement::new($name, sql_text!("postgres/", $name), "");
         &STATEMENT
     }};
 }
