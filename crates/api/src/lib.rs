@@ -1,0 +1,1 @@
+//! The HTTP API: routes, sign-in, traces, OpenAPI.

@@ -1,0 +1,1 @@
+//! Metrics, and how logs and traces leave the process.

@@ -1,0 +1,1 @@
+//! Signed webhooks: signatures, and the way to an address that may be called.

@@ -1,0 +1,1 @@
+//! Requests, responses and events of the HTTP API, with their schemas.
