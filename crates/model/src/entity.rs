@@ -20,8 +20,21 @@ use crate::{
     time::Timestamp,
 };
 
+/// A tenant.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct Tenant {
+    /// Its id.
+    pub id: TenantId,
+    /// Its name, unique for the whole install.
+    pub name: String,
+    /// When it was made.
+    pub created_at: Timestamp,
+}
+
 /// A session.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Session {
     /// Its id.
     pub id: SessionId,
@@ -42,6 +55,8 @@ pub struct Session {
     pub title: Option<String>,
     /// The working directory of its agents, absolute; it never changes.
     pub cwd: String,
+    /// Where people talk in it, beside Matins.
+    pub channel: Option<Channel>,
     /// The automation that made it.
     pub schedule_id: Option<AutomationId>,
     /// The number of its newest event.
@@ -52,8 +67,23 @@ pub struct Session {
     pub updated_at: Timestamp,
 }
 
+/// A place outside where people talk in a session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Channel {
+    /// The program that carries the words: `slack`, for example.
+    pub channel: String,
+    /// The room there.
+    pub chat_id: String,
+    /// The thread in that room.
+    #[serde(default)]
+    pub thread: Option<String>,
+}
+
 /// An agent's seat in a session.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Seat {
     /// Its id.
     pub id: SeatId,
@@ -79,6 +109,7 @@ pub struct Seat {
 
 /// The mode and the settings of a seat, in the agent's own ids.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct SeatSettings {
     /// The mode.
@@ -90,7 +121,8 @@ pub struct SeatSettings {
 }
 
 /// An automation.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Automation {
     /// Its id.
     pub id: AutomationId,
@@ -131,7 +163,8 @@ pub struct Automation {
 }
 
 /// A trigger.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Trigger {
     /// Its id.
     pub id: TriggerId,
@@ -150,7 +183,8 @@ pub struct Trigger {
 }
 
 /// A run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Run {
     /// Its id.
     pub id: RunId,
@@ -214,6 +248,7 @@ pub struct Run {
 
 /// What shows about a turn beside its outcome.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(default)]
 pub struct RunFlags {
     /// The agent's answer has no text.
@@ -227,7 +262,8 @@ pub struct RunFlags {
 }
 
 /// A row of a transcript.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Message {
     /// Its id.
     pub id: MessageId,
@@ -248,7 +284,8 @@ pub struct Message {
 }
 
 /// A row of a session's ordered log.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Event {
     /// Its number in the session, without a gap.
     pub seq: i64,
@@ -263,7 +300,8 @@ pub struct Event {
 }
 
 /// The internal record of a run: what was really sent, and what went wrong in full.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct RunRecord {
     /// The template.
     pub prompt_ref: Option<PromptRef>,

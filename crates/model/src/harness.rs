@@ -24,6 +24,7 @@ text_enum! {
     reason = "the protocol has a flag for each"
 )]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Offers {
     /// The agent's own name.
     #[serde(default)]
@@ -67,6 +68,7 @@ impl Offers {
 /// What an agent's processes may use, all of them together unless said otherwise. Without a number
 /// there is no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct ResourceLimits {
     /// Memory, in bytes.
@@ -99,6 +101,7 @@ impl Default for ResourceLimits {
 
 /// Everything that starting an agent takes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct HarnessConfig {
     /// The program and its arguments.
@@ -214,7 +217,8 @@ impl HarnessConfig {
 }
 
 /// A harness as it is kept.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Harness {
     /// Its id.
     pub id: HarnessId,

@@ -76,6 +76,12 @@ macro_rules! typed_id {
             }
         }
 
+        impl From<$name> for Uuid {
+            fn from(id: $name) -> Self {
+                id.0
+            }
+        }
+
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 write!(f, concat!($prefix, "_{}"), self.0.simple())
@@ -95,6 +101,18 @@ macro_rules! typed_id {
                 })
             }
         }
+
+        #[cfg(feature = "schema")]
+        impl utoipa::PartialSchema for $name {
+            fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+                $crate::schema::text(concat!("The id of ", $article, "."))
+                    .pattern(Some(concat!("^", $prefix, "_[0-9a-f]{32}$")))
+                    .into()
+            }
+        }
+
+        #[cfg(feature = "schema")]
+        impl utoipa::ToSchema for $name {}
 
         impl Serialize for $name {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -136,11 +154,18 @@ typed_id! {
     TaskId = "task", "a task";
     /// A permission request that waits for a person.
     ApprovalId = "apr", "an approval";
+    /// What gives its bearer a role in a tenant.
+    TokenId = "tok", "a token";
+    /// An address to which notifications go.
+    EndpointId = "end", "an endpoint";
+    /// A notification on its way to an endpoint.
+    DeliveryId = "dlv", "a delivery";
 }
 
 /// The id that an agent gave to its own session. Opaque: never parsed, never compared across
 /// harnesses, instances or working directories.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(transparent)]
 pub struct AcpSessionId(String);
 
@@ -165,6 +190,7 @@ impl fmt::Display for AcpSessionId {
 /// Names one worker for people: `<hostname>-<pid>-<random8>`. It guards nothing; the attempt's own
 /// row does.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(transparent)]
 pub struct WorkerId(String);
 
@@ -210,6 +236,12 @@ mod tests {
 
     fn at(micros: i64) -> Timestamp {
         Timestamp::from_microsecond(micros).unwrap()
+    }
+
+    #[test]
+    fn a_worker_is_named_by_host_process_and_chance() {
+        let worker = WorkerId::generate("laptop", 4711, &Zeros);
+        assert_eq!(worker.as_str(), "laptop-4711-00000000");
     }
 
     #[test]

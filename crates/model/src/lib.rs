@@ -3,13 +3,17 @@
 //! **Invariant:** no I/O, no `async`; never reads a clock, randomness or the environment. What
 //! depends on time or chance takes a [`Timestamp`], a [`Clock`] or an [`Entropy`].
 
+pub mod access;
+pub mod allowance;
 pub mod automation;
 pub mod entity;
+pub mod feed;
 pub mod harness;
 pub mod ids;
 pub mod lifecycle;
 pub mod limits;
 pub mod nearest;
+pub mod notification;
 pub mod occurrence;
 pub mod outcome;
 pub mod permission;
@@ -17,6 +21,9 @@ pub mod policy;
 pub mod prompt;
 pub mod run;
 pub mod schedule;
+#[cfg(feature = "schema")]
+mod schema;
+pub mod secret;
 pub mod session;
 pub mod text_enum;
 pub mod time;

@@ -14,6 +14,9 @@ pub const TRIGGERS_PER_FIRE: u32 = 2000;
 /// How many turns run at once by default.
 pub const WORKERS: u32 = 4;
 
+/// The port at which a server listens by default.
+pub const LISTEN_PORT: u16 = 7347;
+
 /// How long running turns may take to end when a server stops, by default.
 pub const STOP_DEADLINE: Duration = Duration::from_secs(30);
 
@@ -49,6 +52,15 @@ pub const RETAIN_EVENTS: Duration = Duration::from_hours(90 * 24);
 /// this is the net below.
 pub const LEFTOVERS: Duration = Duration::from_hours(1);
 
+/// How long the answer to a request is kept for the same request repeated.
+pub const RETAIN_ANSWERS: Duration = Duration::from_hours(24);
+
+/// How long what signed a browser in is kept after its end.
+pub const RETAIN_SIGN_INS: Duration = Duration::from_hours(7 * 24);
+
+/// How often the use of a token is noted at the most.
+pub const TOKEN_USE_NOTED: Duration = Duration::from_mins(1);
+
 /// How often what is old is looked for.
 pub const HOUSEKEEPING: Duration = Duration::from_hours(1);
 
@@ -81,7 +93,59 @@ pub const ERROR_RECORD_BYTES: usize = 64 << 10;
 /// How many updates of one turn (tool calls, plans) the transcript keeps at the most.
 pub const UPDATES_PER_TURN: usize = 10_000;
 
+/// How far the instant that a webhook bears may lie from the present, either way.
+pub const WEBHOOK_TOLERANCE: Duration = Duration::from_mins(5);
+
+/// The longest payload of a webhook that is taken, in bytes.
+pub const WEBHOOK_PAYLOAD_BYTES: usize = 64 << 10;
+
+/// The longest id of a webhook that is taken, in bytes.
+pub const WEBHOOK_ID_BYTES: usize = 256;
+
+/// How long the id of a received webhook is kept: a replay of it is known for so long.
+pub const WEBHOOK_RECEIPTS: Duration = Duration::from_hours(24);
+
+/// How long the secret before still holds after a change, unless somebody says otherwise.
+pub const SECRET_OVERLAP: Duration = Duration::from_hours(24);
+
+/// How often a notification is tried before it is given up.
+pub const DELIVERY_ATTEMPTS: i64 = 10;
+
+/// The pause after the first attempt at a notification that failed; it doubles.
+pub const DELIVERY_BACKOFF: Duration = Duration::from_secs(5);
+
+/// The longest pause between two attempts at a notification.
+pub const DELIVERY_BACKOFF_MAX: Duration = Duration::from_hours(1);
+
+/// How long the receiver of a notification may take to answer.
+pub const DELIVERY_LIMIT: Duration = Duration::from_secs(10);
+
+/// How many notifications one endpoint is sent before another one has its turn.
+pub const DELIVERIES_AT_ONCE: u32 = 8;
+
+/// How long whoever sends notifications may be silent before they are sent again by somebody else.
+pub const DELIVERY_LEASE: Duration = Duration::from_mins(2);
+
+/// How many endpoints are sent notifications at the same time.
+pub const ENDPOINTS_AT_ONCE: usize = 64;
+
+/// How often the feed is read for the endpoints of notifications.
+pub const NOTIFY: Duration = Duration::from_secs(1);
+
+/// How long nothing may have arrived at an endpoint before one that gives up disables it.
+pub const ENDPOINT_FAILING: Duration = Duration::from_hours(24);
+
+/// How long the log of a delivery that is over is kept.
+pub const DELIVERY_LOG: Duration = Duration::from_hours(30 * 24);
+
+/// The longest address of an endpoint of notifications, in bytes.
+pub const URL_BYTES: usize = 2 << 10;
+
 const _: () = assert!(HEARTBEAT.as_secs() * BEATS_BEFORE_STALE as u64 <= HEARTBEAT_STALE.as_secs());
 const _: () = assert!(LEASE_MARGIN.as_secs() * 3 <= HEARTBEAT_STALE.as_secs());
 const _: () = assert!(SLEEP_SLICE.as_millis() <= TICK.as_millis());
 const _: () = assert!(TICK.as_secs() <= FIRE_GRACE.as_secs());
+// An instant at the end of what is tolerated stays acceptable for twice the tolerance.
+const _: () = assert!(WEBHOOK_RECEIPTS.as_secs() >= 4 * WEBHOOK_TOLERANCE.as_secs());
+const _: () =
+    assert!(DELIVERY_LIMIT.as_secs() * (DELIVERIES_AT_ONCE as u64) < DELIVERY_LEASE.as_secs());

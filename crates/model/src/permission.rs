@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// What a permission request is about, as the agent says it (ACP `ToolKind` and the title).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct PermissionRequest {
     /// The tool's kind in the protocol's words: `read`, `edit`, `execute`, `fetch`, ...; `other`
     /// where the agent names none.
@@ -28,6 +29,7 @@ pub const TOOL_KINDS: [&str; 10] = [
 
 /// What a rule says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// The request is granted: once, where the agent offers that.
@@ -38,6 +40,7 @@ pub enum Verdict {
 
 /// One rule: it speaks of requests whose kind and title both match.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PermissionRule {
     /// A pattern for the tool's kind; `*` stands for any run of characters.
@@ -51,6 +54,7 @@ pub struct PermissionRule {
 
 /// An ordered set of rules.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(transparent)]
 pub struct PermissionRules(pub Vec<PermissionRule>);
 

@@ -56,6 +56,7 @@ text_enum! {
 
 /// How often, and after what waits, a failure of the machinery is tried again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Retry {
     /// Attempts in all, the first one included.
@@ -78,6 +79,7 @@ impl Default for Retry {
 
 /// Everything that decides how an automation's occurrences and turns are treated.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Policies {
     /// What an occurrence does when an earlier run is still there; absent: by the session mode.
@@ -185,5 +187,40 @@ impl Policies {
     /// The longest that an agent may be silent.
     pub fn inactivity(&self) -> Duration {
         Duration::from_secs(self.inactivity_seconds.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_policy_has_its_default() {
+        let expected = json!({
+            "overlap": null,
+            "queue_limit": 100,
+            "catch_up": "latest",
+            "catch_up_window_seconds": 24 * 60 * 60,
+            "jitter_seconds": 0,
+            "quiet_hours": [],
+            "timeout_seconds": 30 * 60,
+            "inactivity_seconds": 10 * 60,
+            "retry": { "attempts": 3, "backoff_seconds": 10, "backoff_max_seconds": 600 },
+            "on_crash": "retry",
+            "pause_after_failures": 5,
+        });
+        assert_eq!(serde_json::to_value(Policies::default()).unwrap(), expected);
+        // What is not said is as if it were said.
+        let nothing: Policies = serde_json::from_value(json!({})).unwrap();
+        assert_eq!(nothing, Policies::default());
+        for (mode, expected) in [
+            (SessionMode::Bound, Overlap::Queue),
+            (SessionMode::Continuous, Overlap::Queue),
+            (SessionMode::Fresh, Overlap::Allow),
+        ] {
+            assert_eq!(nothing.overlap(mode), expected, "{mode}");
+        }
     }
 }

@@ -125,6 +125,8 @@ text_enum! {
         SessionClosed = "session closed",
         /// It fell into quiet hours.
         QuietHours = "quiet hours",
+        /// The automation was paused when a webhook arrived.
+        Paused = "paused",
         /// The command that is asked before the model declined.
         Precheck = "precheck",
     }

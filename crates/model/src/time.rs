@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// An instant in UTC with microsecond precision.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(value_type = String, format = DateTime))]
 #[serde(transparent)]
 pub struct Timestamp(jiff::Timestamp);
 

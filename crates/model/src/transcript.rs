@@ -3,10 +3,11 @@
 use serde_json::{Map, Value, json};
 
 use crate::{
+    entity::Message,
     ids::{AutomationId, RunId},
     limits,
     outcome::{FailureKind, Outcome, StopReason},
-    prompt::PromptRef,
+    prompt::{PromptRef, fenced},
 };
 
 /// The automation that a turn belongs to, as its messages name it.
@@ -21,6 +22,13 @@ pub struct Source {
 /// The readable text of a scheduled turn; never the internal prompt.
 pub fn automation_text(name: &str, content: &str) -> String {
     format!("Scheduled automation triggered: {name}\n\n{content}")
+}
+
+/// The readable text of a turn that a webhook started. What came with it was written by someone
+/// outside, and looks like it.
+pub fn webhook_text(name: &str, content: &str, payload: &str) -> String {
+    let payload = fenced(payload);
+    format!("Automation triggered by a webhook: {name}\n\n{content}\n\n{payload}")
 }
 
 /// The metadata of the messages of an automation's turn; empty for a person's.
@@ -54,6 +62,37 @@ pub fn is_automation_turn(metadata: &Value) -> bool {
                 .get(mark)
                 .is_some_and(|value| *value != Value::Bool(false) && !value.is_null())
         })
+}
+
+/// Who speaks in a row of a transcript.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Speaker {
+    /// A person.
+    Person,
+    /// A scheduled turn.
+    Schedule,
+    /// The agent's answer.
+    Agent,
+    /// The agent's thoughts and plans.
+    Aside,
+    /// A tool of the agent's.
+    Tool,
+    /// Matins itself.
+    Matins,
+}
+
+impl Speaker {
+    /// Who speaks in `message`.
+    pub fn of(message: &Message) -> Self {
+        match (message.role.as_str(), message.kind.as_str()) {
+            ("user", _) if is_automation_turn(&message.metadata) => Self::Schedule,
+            ("user", _) => Self::Person,
+            ("assistant", "message") => Self::Agent,
+            ("assistant", _) => Self::Aside,
+            ("tool", _) => Self::Tool,
+            _ => Self::Matins,
+        }
+    }
 }
 
 /// How much of an answer a transcript holds.

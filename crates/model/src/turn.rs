@@ -163,6 +163,10 @@ pub struct Claimed {
     pub run: RunId,
     /// Its owner.
     pub tenant: crate::ids::TenantId,
+    /// Which attempt at its input it is, from 1.
+    pub attempt: i64,
+    /// When its input came; of an occurrence, its instant.
+    pub input_at: crate::time::Timestamp,
 }
 
 /// Where an input went.

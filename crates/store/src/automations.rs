@@ -1,7 +1,9 @@
 //! Automations and their triggers.
 
 mod edit;
+pub(crate) mod log;
 mod read;
+mod triggers;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,14 +23,14 @@ use crate::{
     Error, Scope,
     database::Tx,
     rows,
-    runs::occur::{Missed, miss_all},
+    runs::not_run::{Missed, miss_all},
     store::{Store, transact},
 };
 
 pub use edit::AutomationEdit;
-pub use read::{Automations, Unreadable};
-pub(crate) use read::{bound_to, triggers};
-use read::{live_triggers, read};
+use read::read;
+pub use read::{AutomationFilter, Automations, Unreadable};
+pub(crate) use read::{bound_to, live_triggers, triggers};
 
 /// What a person says of an automation: one to be made, or what one is to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,8 +65,27 @@ impl Store {
         new: &NewAutomation,
         now: Timestamp,
     ) -> Result<AutomationId, Error> {
+        let id = AutomationId::generate(now, self.ids());
+        self.create_automation_as(tenant, id, new, now).await?;
+        Ok(id)
+    }
+
+    /// The same with an id that was reserved for it. Refused with [`Error::Made`] where it is there
+    /// already, removed or not.
+    pub async fn create_automation_as(
+        &self,
+        tenant: TenantId,
+        id: AutomationId,
+        new: &NewAutomation,
+        now: Timestamp,
+    ) -> Result<(), Error> {
         let made = transact!(self, Scope::Tenant(tenant), |tx| {
-            let id = AutomationId::generate(now, self.ids());
+            let used = tx
+                .fetch_optional(sql!("automations/by_id"), params![tenant, id])
+                .await?;
+            if used.is_some() {
+                return Err(Error::made("the automation", id));
+            }
             tx.execute(
                 sql!("automations/insert"),
                 params![
@@ -87,41 +108,22 @@ impl Store {
                 let due = Some(&new.policies);
                 self.insert_trigger(tx, tenant, id, spec, due, now).await?;
             }
-            Ok(id)
+            log::change(tx, id, "created", json!({ "name": new.name }), now).await?;
+            Ok(())
         });
+        if let Err(Error::Database(error)) = &made
+            && error.conflict().is_some()
+        {
+            // Somebody may have made it at the same time, with this id and so with this name.
+            let mut tx = self.db.read(Scope::Tenant(tenant)).await?;
+            let used = tx
+                .fetch_optional(sql!("automations/by_id"), params![tenant, id])
+                .await?;
+            if used.is_some() {
+                return Err(Error::made("the automation", id));
+            }
+        }
         made.map_err(|error| name_is_taken(error, &new.name))
-    }
-
-    /// Makes a trigger that is due from now; where there are no policies for that, it is not due.
-    async fn insert_trigger(
-        &self,
-        tx: &mut Tx,
-        tenant: TenantId,
-        automation: AutomationId,
-        spec: &Spec,
-        due_by: Option<&Policies>,
-        now: Timestamp,
-    ) -> Result<TriggerId, Error> {
-        let id = TriggerId::generate(now, self.ids());
-        let due = match due_by {
-            Some(policies) => next_due(id, spec, policies, now)?,
-            None => None,
-        };
-        tx.execute(
-            sql!("triggers/insert"),
-            params![
-                id,
-                tenant,
-                automation,
-                spec.kind(),
-                &json!(spec),
-                due.map(|due| due.scheduled_for),
-                due.map(|due| due.fire_at),
-                now
-            ],
-        )
-        .await?;
-        Ok(id)
     }
 
     /// Holds an automation. Instants until it is resumed are not due.
@@ -166,7 +168,7 @@ impl Store {
                 let due = next_due(trigger.id, &trigger.spec, &automation.policies, now)?;
                 set_next(tx, trigger.id, due, now).await?;
             }
-            Ok(())
+            log::change(tx, id, "resumed", json!({}), now).await
         })
     }
 
@@ -187,12 +189,14 @@ impl Store {
                 params![id, none, now],
             )
             .await?;
-            Ok(())
+            let before = json!({ "session_id": automation.current_session_id });
+            log::change(tx, id, "reset", before, now).await
         })
     }
 
     /// Removes an automation. Its sessions and its runs stay; those of its runs that wait are called
-    /// off, and one that executes goes on to its end.
+    /// off, and one that executes goes on to its end. One whose row makes no sense goes as well; what it
+    /// owes cannot be worked out then.
     pub async fn delete_automation(
         &self,
         scope: Scope,
@@ -200,9 +204,14 @@ impl Store {
         now: Timestamp,
     ) -> Result<(), Error> {
         transact!(self, scope, |tx| {
-            let automation = lock_with_triggers(tx, scope, id).await?;
-            automation.state.apply(AutomationEvent::Delete)?;
-            delete(self, tx, &automation, now).await?;
+            match lock_with_triggers(tx, scope, id).await {
+                Ok(automation) => {
+                    automation.state.apply(AutomationEvent::Delete)?;
+                    delete(self, tx, &automation, now).await?;
+                }
+                Err(error) if error.is_nonsense() => delete_unreadable(tx, id, now).await?,
+                Err(error) => return Err(error),
+            }
             crate::runs::cancel::waiting_of(self, tx, id, "automation deleted", now).await
         })
     }
@@ -272,6 +281,14 @@ pub(crate) async fn pause(
         params![automation.id, now, reason, now],
     )
     .await?;
+    log::change(
+        tx,
+        automation.id,
+        "paused",
+        json!({ "reason": reason }),
+        now,
+    )
+    .await?;
     settle_triggers(store, tx, automation, now).await
 }
 
@@ -288,12 +305,24 @@ pub(crate) async fn give_up_on(
     )
     .await?;
     stop_triggers(tx, id, now).await?;
+    log::change(tx, id, "paused", json!({ "reason": "schedule" }), now).await?;
     let text = format!("paused itself: {}", why.chain());
-    set_attention(tx, id, Some(&text), now).await
+    ask_for_attention(tx, id, &text, now).await
 }
 
-/// Says what a person should look at, or with `None` that it was seen.
-pub(crate) async fn set_attention(
+/// Says what a person should look at, in the automation's log as well.
+pub(crate) async fn ask_for_attention(
+    tx: &mut Tx,
+    id: AutomationId,
+    text: &str,
+    now: Timestamp,
+) -> Result<(), Error> {
+    set_attention(tx, id, Some(text), now).await?;
+    log::change(tx, id, "attention", json!({ "text": text }), now).await
+}
+
+/// Keeps what a person should look at, or with `None` that it was seen.
+async fn set_attention(
     tx: &mut Tx,
     id: AutomationId,
     text: Option<&str>,
@@ -314,7 +343,29 @@ pub(crate) async fn delete(
 ) -> Result<(), Error> {
     tx.execute(sql!("automations/delete"), params![automation.id, now])
         .await?;
+    tx.execute(sql!("webhooks/forget_secrets_of"), params![automation.id])
+        .await?;
+    log::change(tx, automation.id, "deleted", json!({}), now).await?;
     settle_triggers(store, tx, automation, now).await
+}
+
+/// Marks an automation as removed whose row makes no sense, and stops its triggers. That it is the scope's
+/// is known: its row was found there.
+async fn delete_unreadable(tx: &mut Tx, id: AutomationId, now: Timestamp) -> Result<(), Error> {
+    tx.lock_rows(
+        sql_of_postgres!("triggers/lock_of_automation"),
+        vec![params![id]],
+    )
+    .await?;
+    let row = tx
+        .fetch_one(sql_by_dialect!("automations/lock"), params![id])
+        .await?;
+    if row.optional::<Timestamp>("deleted_at")?.is_some() {
+        return Err(Error::not_found("automation", id));
+    }
+    tx.execute(sql!("automations/delete"), params![id, now])
+        .await?;
+    stop_triggers(tx, id, now).await
 }
 
 /// Stops an automation's triggers, with a row for what they owe: a server that was down has not

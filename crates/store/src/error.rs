@@ -29,6 +29,14 @@ pub enum Error {
         /// Its name.
         name: String,
     },
+    /// The id that it was to have is used: it was made before.
+    #[error("make {what} {id}: it is there already")]
+    Made {
+        /// What was to be made.
+        what: &'static str,
+        /// Its id.
+        id: String,
+    },
     /// Somebody else changed it after it was read.
     #[error("change the {what} {name}: it was changed meanwhile")]
     Changed {
@@ -78,11 +86,12 @@ impl Error {
     /// that another writer won is likely to be lost but once; a busy database has made us wait
     /// already; anything else would only fail again.
     pub(crate) fn weight(&self) -> u32 {
-        const RACES: [&str; 4] = [
+        const RACES: [&str; 5] = [
             "agent_runs_one_active_per_seat",
             "agent_runs_one_active_per_automation",
             "agent_runs_one_row_per_attempt",
             "agent_runs_one_first_attempt_per_occurrence",
+            "webhook_receipts_pkey",
         ];
         match self {
             Self::Database(database::Error::Conflict { constraint, .. })
@@ -128,6 +137,13 @@ impl Error {
             Self::Changed { .. } => Some("look at what it is now, and try again"),
             Self::Together(error) => error.hint(),
             _ => None,
+        }
+    }
+
+    pub(crate) fn made(what: &'static str, id: impl std::fmt::Display) -> Self {
+        Self::Made {
+            what,
+            id: format!("{id}"),
         }
     }
 

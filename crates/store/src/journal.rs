@@ -119,6 +119,9 @@ impl Journal {
             *last -= count;
         }
 
+        for session in next.keys() {
+            tx.changes(session.uuid()).await?;
+        }
         let mut events = Vec::with_capacity(self.lines.len());
         let mut messages = Vec::new();
         for line in self.lines {
@@ -139,7 +142,7 @@ impl Journal {
                 messages.push((entry.id, message(place, entry, *seq, now)));
             }
         }
-        tx.execute_rows(sql!("events/insert"), events, params![])
+        tx.execute_rows(sql_of_each!("events/insert"), events, params![])
             .await?;
         write_messages(tx, messages).await
     }

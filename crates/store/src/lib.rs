@@ -8,12 +8,16 @@
 
 #[macro_use]
 pub mod database;
+mod answers;
 mod automations;
 mod error;
+mod feed;
 mod harnesses;
 mod journal;
+mod notifications;
 pub mod opening;
 mod outlook;
+mod page;
 mod prefixes;
 mod retention;
 mod rows;
@@ -21,15 +25,28 @@ mod runs;
 mod sessions;
 mod store;
 mod tenants;
+mod text;
 mod together;
+mod tokens;
+mod waking;
+mod webhooks;
 
-pub use automations::{AutomationEdit, Automations, NewAutomation, Unreadable};
+pub use answers::KeyClaim;
+pub use automations::{AutomationEdit, AutomationFilter, Automations, NewAutomation, Unreadable};
 pub use database::{Database, Scope};
 pub use error::Error;
+pub use feed::{FeedEvent, FeedPage, Lost};
+pub use notifications::{Attempted, Claimed, NewEndpoint, Notice, Subscription};
 pub use opening::{Examined, Location, OpenError, examine, open, open_to_read};
-pub use outlook::Outlook;
+pub use outlook::{Outlook, QueueDepth};
+pub use page::Page;
 pub use retention::LogsTrimmed;
-pub use runs::{Fired, RunFilter, Swept};
-pub use sessions::{Deletion, NewSession, Transcript};
+pub use runs::{Fired, Received, RunFilter, Swept};
+pub use sessions::{
+    Deletion, LiveText, Logged, NewSession, News, SessionEdit, SessionFilter, Transcript,
+};
 pub use store::Store;
 pub use tenants::InstanceStanding;
+pub use tokens::{NewBrowser, NewToken};
+pub use waking::{Changed, Changes};
+pub use webhooks::WebhookTrigger;

@@ -15,6 +15,21 @@ pub struct Outlook {
     pub waiting: bool,
 }
 
+/// How many runs are not over, and where they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueueDepth {
+    /// Those that a worker may claim.
+    pub queued: u64,
+    /// Those that wait for a seat, a session or the end of a backoff.
+    pub deferred: u64,
+    /// Those that a worker has claimed and not begun.
+    pub delivered: u64,
+    /// Those whose turn is under way.
+    pub running: u64,
+    /// When the input came of the queued one that waits longest.
+    pub oldest_queued: Option<Timestamp>,
+}
+
 impl Outlook {
     /// When there is something to do next.
     pub fn next(&self) -> Option<Timestamp> {
@@ -44,5 +59,24 @@ impl Store {
         let row = tx.fetch_one(statement, params![scope.tenant()]).await?;
         let count: i64 = row.get("automations")?;
         Ok((u64::try_from(count).unwrap_or(0), row.optional("next")?))
+    }
+
+    /// Counts the runs that are not over.
+    pub async fn queue_depth(&self, scope: Scope) -> Result<QueueDepth, Error> {
+        let mut tx = self.db.read(scope).await?;
+        let row = tx
+            .fetch_one(sql!("outlook/queue"), params![scope.tenant()])
+            .await?;
+        let count = |column| {
+            let count: i64 = row.get(column)?;
+            Ok::<_, Error>(u64::try_from(count).unwrap_or(0))
+        };
+        Ok(QueueDepth {
+            queued: count("queued")?,
+            deferred: count("deferred")?,
+            delivered: count("delivered")?,
+            running: count("running")?,
+            oldest_queued: row.optional("oldest_queued")?,
+        })
     }
 }

@@ -1,14 +1,15 @@
-//! Removing what is old: internal records, the beginnings of logs, and what ended runs left behind.
+//! Removing what is old: internal records, the beginnings of logs, what ended runs left behind, sign-ins
+//! that are over, and answers to requests that nobody will repeat.
 //!
 //! **Invariants:** transcripts and runs stay, and nothing goes of a run that is not over. A log is
 //! trimmed from its beginning, so that what is kept has no gap. Each transaction is small, so that
 //! writers wait for none of them long.
 
-use model::{RunId, SessionId, TenantId, Timestamp};
+use model::{AutomationId, RunId, SessionId, TenantId, Timestamp};
 use uuid::Uuid;
 
 use crate::{
-    Error, Scope,
+    Error, Scope, feed,
     store::{Store, transact},
 };
 
@@ -54,6 +55,31 @@ impl Store {
                 .execute(sql!("live/trim"), params![before, limit])
                 .await?;
             Ok(heartbeats + texts)
+        })
+    }
+
+    /// Removes what signed browsers in and ended before an instant, some of it: links and tokens. Gives how
+    /// many rows went.
+    pub async fn trim_sign_ins(&self, before: Timestamp) -> Result<u64, Error> {
+        transact!(self, Scope::System, |tx| {
+            let limit = ROWS_AT_ONCE;
+            let links = tx
+                .execute(sql!("sign_in_links/trim"), params![before, limit])
+                .await?;
+            let tokens = tx
+                .execute(sql!("tokens/trim"), params![before, limit])
+                .await?;
+            Ok(links + tokens)
+        })
+    }
+
+    /// Removes keys of requests that were claimed before an instant, with their answers, some of them.
+    /// Gives how many rows went.
+    pub async fn trim_answers(&self, before: Timestamp) -> Result<u64, Error> {
+        transact!(self, Scope::System, |tx| {
+            Ok(tx
+                .execute(sql!("answers/trim"), params![before, ROWS_AT_ONCE])
+                .await?)
         })
     }
 
@@ -109,9 +135,39 @@ impl Store {
             let open_since: Option<Timestamp> = row.optional("at")?;
             let before = open_since.map_or(before, |since| since.min(before));
             let removed = tx
-                .execute(sql!("events/trim"), params![session, before, ROWS_AT_ONCE])
+                .fetch_all(sql!("events/trim"), params![session, before, ROWS_AT_ONCE])
                 .await?;
-            Ok(u32::try_from(removed).unwrap_or(u32::MAX))
+            feed::note_trimmed(tx, tenant, &removed).await?;
+            Ok(u32::try_from(removed.len()).unwrap_or(u32::MAX))
         })
+    }
+
+    /// Removes events that were written before an instant from the automations' own logs, some of them.
+    /// Gives how many went; none means that no more are there.
+    pub async fn trim_automation_logs(&self, before: Timestamp) -> Result<u64, Error> {
+        let logs = {
+            let mut tx = self.db.read(Scope::System).await?;
+            tx.fetch_all(sql!("automations/old_logs"), params![before, LOGS_AT_ONCE])
+                .await?
+        };
+        let mut trimmed = 0;
+        for row in &logs {
+            let (automation, tenant): (AutomationId, TenantId) =
+                (row.get("id")?, row.get("tenant_id")?);
+            trimmed += transact!(self, Scope::System, |tx| {
+                let removed = tx
+                    .fetch_all(
+                        sql!("automations/trim_log"),
+                        params![automation, before, ROWS_AT_ONCE],
+                    )
+                    .await?;
+                feed::note_trimmed(tx, tenant, &removed).await?;
+                Ok(removed.len() as u64)
+            })?;
+            if trimmed >= u64::from(ROWS_AT_ONCE) {
+                break;
+            }
+        }
+        Ok(trimmed)
     }
 }

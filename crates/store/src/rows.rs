@@ -1,8 +1,10 @@
 //! The one road from rows to the model's nouns.
 
 use model::{
+    ApprovalId, AutomationId, MessageId, RunId, SessionId, TaskId,
+    access::Token,
     automation::AutomationState,
-    entity::{Automation, Event, Message, Run, RunRecord, Seat, Session, Trigger},
+    entity::{Automation, Channel, Event, Message, Run, RunRecord, Seat, Session, Tenant, Trigger},
     harness::{Harness, HarnessConfig, Offers},
 };
 use serde::{Deserialize, Serialize};
@@ -39,11 +41,23 @@ pub(crate) fn session(row: &Row) -> Result<Session, Error> {
         session_key: row.optional("session_key")?,
         title: row.optional("title")?,
         cwd: row.get("cwd")?,
+        channel: channel(row)?,
         schedule_id: row.optional("schedule_id")?,
         last_seq: row.get("last_seq")?,
         created_at: row.get("created_at")?,
         updated_at: row.get("updated_at")?,
     })
+}
+
+fn channel(row: &Row) -> Result<Option<Channel>, Error> {
+    let Some(channel) = row.optional("channel")? else {
+        return Ok(None);
+    };
+    Ok(Some(Channel {
+        channel,
+        chat_id: row.get("chat_id")?,
+        thread: row.optional("thread")?,
+    }))
 }
 
 pub(crate) fn seat(row: &Row) -> Result<Seat, Error> {
@@ -168,11 +182,39 @@ pub(crate) fn message(row: &Row) -> Result<Message, Error> {
     })
 }
 
+/// Reads the row of a transcript that an event announces, where it announces one.
+pub(crate) fn announced(row: &Row) -> Result<Option<Message>, Error> {
+    let Some(id) = row.optional("message_id")? else {
+        return Ok(None);
+    };
+    Ok(Some(Message {
+        id,
+        seq: row.get("message_seq")?,
+        run_id: row.optional("message_run_id")?,
+        role: row.get("message_role")?,
+        kind: row.get("message_kind")?,
+        content: row.get("message_content")?,
+        metadata: row.json("message_metadata")?,
+        created_at: row.get("message_created_at")?,
+    }))
+}
+
 pub(crate) fn event(row: &Row) -> Result<Event, Error> {
+    let kind: String = row.get("kind")?;
+    // What an event is about is shown as its own id is.
+    let ref_id = match kind.as_str() {
+        "session" => row.get::<SessionId>("ref_id")?.to_string(),
+        "run" => row.get::<RunId>("ref_id")?.to_string(),
+        "message" => row.get::<MessageId>("ref_id")?.to_string(),
+        "task" => row.get::<TaskId>("ref_id")?.to_string(),
+        "approval" => row.get::<ApprovalId>("ref_id")?.to_string(),
+        "automation" => row.get::<AutomationId>("ref_id")?.to_string(),
+        _ => row.get::<uuid::Uuid>("ref_id")?.to_string(),
+    };
     Ok(Event {
         seq: row.get("seq")?,
-        kind: row.get("kind")?,
-        ref_id: row.get::<uuid::Uuid>("ref_id")?.to_string(),
+        kind,
+        ref_id,
         body: row.json("body")?,
         created_at: row.get("created_at")?,
     })
@@ -185,5 +227,30 @@ pub(crate) fn run_record(row: &Row) -> Result<RunRecord, Error> {
         variables: row.json("variables")?,
         diagnostics: row.json("diagnostics")?,
         error: row.optional("error")?,
+    })
+}
+
+pub(crate) fn token(row: &Row) -> Result<Token, Error> {
+    Ok(Token {
+        id: row.get("id")?,
+        tenant_id: row.get("tenant_id")?,
+        name: row.get("name")?,
+        kind: row.parse("kind")?,
+        role: row.parse("role")?,
+        scopes: row.json_optional("scopes")?,
+        shown: row.get("shown")?,
+        parent_id: row.optional("parent_id")?,
+        created_at: row.get("created_at")?,
+        expires_at: row.optional("expires_at")?,
+        revoked_at: row.optional("revoked_at")?,
+        last_used_at: row.optional("last_used_at")?,
+    })
+}
+
+pub(crate) fn tenant(row: &Row) -> Result<Tenant, Error> {
+    Ok(Tenant {
+        id: row.get("id")?,
+        name: row.get("name")?,
+        created_at: row.get("created_at")?,
     })
 }

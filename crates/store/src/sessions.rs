@@ -1,11 +1,14 @@
 //! Sessions, their seats, and what people read in them.
 
 mod delete;
+mod edit;
+mod news;
+mod page;
 mod read;
 
 use model::{
     AutomationId, HarnessId, SeatId, SessionId, TenantId, Timestamp,
-    entity::{Seat, SeatSettings, Session},
+    entity::{Channel, Seat, SeatSettings, Session},
     lifecycle::{Lifecycle, Refused},
     run::RunStatus,
     session::{Admission, SessionEvent, SessionKind, SessionState, SessionType},
@@ -25,6 +28,9 @@ use crate::{
 };
 
 pub use delete::Deletion;
+pub use edit::SessionEdit;
+pub use news::{LiveText, Logged, News};
+pub use page::SessionFilter;
 pub use read::Transcript;
 
 /// A session to be made, with its entry seat.
@@ -40,6 +46,10 @@ pub struct NewSession {
     pub key: Option<String>,
     /// What lists call it.
     pub title: Option<String>,
+    /// Whether it is prepared only: its inputs wait until it is enabled.
+    pub draft: bool,
+    /// Where people talk in it, beside Matins.
+    pub channel: Option<Channel>,
     /// The working directory of its agents, absolute.
     pub cwd: String,
     /// The automation that makes it.
@@ -51,7 +61,7 @@ pub struct NewSession {
 }
 
 impl Store {
-    /// Makes a session that is active at once, with its entry seat.
+    /// Makes a session with its entry seat. Refused with [`Error::Made`] where the id is used already.
     pub async fn create_session(
         &self,
         tenant: TenantId,
@@ -61,16 +71,24 @@ impl Store {
         let made = transact!(self, Scope::Tenant(tenant), |tx| {
             insert(self, tx, tenant, new, now).await
         });
-        match (made, &new.key) {
-            (Err(Error::Database(error)), Some(key))
-                if error.conflict() == Some("agent_sessions_one_per_key") =>
-            {
-                Err(Error::Exists {
-                    what: "a session",
-                    name: key.clone(),
-                })
-            }
-            (made, _) => made,
+        let Err(Error::Database(error)) = &made else {
+            return made;
+        };
+        let Some(conflict) = error.conflict() else {
+            return made;
+        };
+        // The same one again has its key, too.
+        let mut tx = self.db.read(Scope::Tenant(tenant)).await?;
+        let used = tx
+            .fetch_optional(sql!("sessions/by_id"), params![tenant, new.id])
+            .await?;
+        match &new.key {
+            _ if used.is_some() => Err(Error::made("the session", new.id)),
+            Some(key) if conflict == "agent_sessions_one_per_key" => Err(Error::Exists {
+                what: "a session",
+                name: key.clone(),
+            }),
+            _ => made,
         }
     }
 
@@ -209,11 +227,16 @@ pub(crate) async fn insert_all(
     events: i64,
     now: Timestamp,
 ) -> Result<Vec<SeatId>, Error> {
-    let state = SessionState::Active;
     let mut sessions = Vec::with_capacity(all.len());
     let mut rows = Vec::with_capacity(all.len());
     let mut seats = Vec::with_capacity(all.len());
     for (tenant, new) in all {
+        let state = if new.draft {
+            SessionState::Draft
+        } else {
+            SessionState::Active
+        };
+        let channel = new.channel.as_ref();
         sessions.push(params![
             new.id,
             *tenant,
@@ -225,7 +248,10 @@ pub(crate) async fn insert_all(
             new.cwd.as_str(),
             new.schedule_id,
             events,
-            now
+            now,
+            channel.map(|place| place.channel.as_str()),
+            channel.map(|place| place.chat_id.as_str()),
+            channel.and_then(|place| place.thread.as_deref())
         ]);
         journal.numbered(*tenant, new.id, events);
         let seat = SeatId::generate(now, store.ids());

@@ -1,10 +1,11 @@
 //! Tenants and the instances that serve them.
 
-use model::{InstanceId, TenantId, Timestamp};
+use model::{InstanceId, TenantId, Timestamp, entity::Tenant};
 
 use crate::{
-    Error, Scope,
+    Error, Page, Scope,
     database::Row,
+    rows,
     store::{Store, transact},
 };
 
@@ -52,20 +53,85 @@ impl Store {
         })
     }
 
+    /// Makes a tenant. Refused where another one has the name, or where the id is used.
+    pub async fn create_tenant(
+        &self,
+        id: TenantId,
+        name: &str,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        transact!(self, Scope::System, |tx| {
+            let used = tx
+                .fetch_optional(sql!("tenants/by_id"), params![Scope::System, id])
+                .await?;
+            if used.is_some() {
+                return Err(Error::made("the tenant", id));
+            }
+            let made = tx
+                .execute(sql!("tenants/ensure"), params![id, name, now])
+                .await?;
+            if made == 0 {
+                return Err(Error::Exists {
+                    what: "a tenant",
+                    name: name.to_owned(),
+                });
+            }
+            Ok(())
+        })
+    }
+
+    /// Reads one tenant.
+    pub async fn tenant(&self, scope: Scope, id: TenantId) -> Result<Tenant, Error> {
+        let mut tx = self.db.read(scope).await?;
+        let row = tx
+            .fetch_optional(sql!("tenants/by_id"), params![scope.tenant(), id])
+            .await?;
+        rows::tenant(&row.ok_or_else(|| Error::not_found("tenant", id))?)
+    }
+
+    /// Lists tenants, the newest first: in one tenant's scope that one alone.
+    pub async fn tenants(&self, scope: Scope, page: Page<TenantId>) -> Result<Vec<Tenant>, Error> {
+        let mut tx = self.db.read(scope).await?;
+        let found = tx
+            .fetch_all(
+                sql!("tenants/page"),
+                params![scope.tenant(), page.before(), page.limit],
+            )
+            .await?;
+        found.iter().map(rows::tenant).collect()
+    }
+
+    /// Lists a tenant's instances, the newest first, each with how many queued runs wait for it.
+    pub async fn instance_page(
+        &self,
+        tenant: TenantId,
+        page: Page<InstanceId>,
+    ) -> Result<Vec<InstanceStanding>, Error> {
+        let mut tx = self.db.read(Scope::Tenant(tenant)).await?;
+        let found = tx
+            .fetch_all(
+                sql!("instances/page"),
+                params![tenant, page.before(), page.limit],
+            )
+            .await?;
+        found.iter().map(standing).collect()
+    }
+
     /// Lists the instances by name, each with how many queued runs wait for it.
     pub async fn instances(&self, scope: Scope) -> Result<Vec<InstanceStanding>, Error> {
         let mut tx = self.db.read(scope).await?;
         let found = tx
             .fetch_all(sql!("instances/waiting"), params![scope.tenant()])
             .await?;
-        let instance = |row: &Row| {
-            Ok(InstanceStanding {
-                id: row.get("id")?,
-                name: row.get("name")?,
-                last_seen_at: row.optional("last_seen_at")?,
-                waiting: row.get("waiting")?,
-            })
-        };
-        found.iter().map(instance).collect()
+        found.iter().map(standing).collect()
     }
+}
+
+fn standing(row: &Row) -> Result<InstanceStanding, Error> {
+    Ok(InstanceStanding {
+        id: row.get("id")?,
+        name: row.get("name")?,
+        last_seen_at: row.optional("last_seen_at")?,
+        waiting: row.get("waiting")?,
+    })
 }

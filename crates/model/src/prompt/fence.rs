@@ -8,7 +8,7 @@ use super::hex;
 ///
 /// The mark is drawn from the payload's own digest, so that nobody can write it into a payload
 /// beforehand, and prompts stay reproducible.
-pub(super) fn fenced(payload: &str) -> String {
+pub fn fenced(payload: &str) -> String {
     let mark = mark_absent_from(payload, |attempt| {
         let digest = Sha256::new()
             .chain_update(attempt.to_string())

@@ -11,6 +11,7 @@ use minijinja::{AutoEscape, Environment, UndefinedBehavior, value::Serde};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+pub use fence::fenced;
 pub use turn::{About, for_turn};
 
 /// A prompt's wording under a stable name.
@@ -63,6 +64,7 @@ pub const WEBHOOK: Template = Template {
 
 /// Which wording a prompt had.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct PromptRef {
     /// The template's name.
     pub id: String,
@@ -126,7 +128,7 @@ impl Template {
         let mut environment = Environment::empty();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         environment.set_auto_escape_callback(|_| AutoEscape::None);
-        environment.add_filter("fenced", |payload: &str| fence::fenced(payload));
+        environment.add_filter("fenced", |payload: &str| fenced(payload));
         let text = environment
             .render_named_str(self.id, self.text, Serde(&variables))
             .map_err(|source| Error::Render {

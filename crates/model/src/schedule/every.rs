@@ -98,6 +98,19 @@ impl fmt::Display for Period {
     }
 }
 
+#[cfg(feature = "schema")]
+impl utoipa::PartialSchema for Period {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+        crate::schema::text("A distance in time: numbers with their units, such as `1h30m`.")
+            .pattern(Some("^[0-9]{1,9}[smhd]([0-9]{1,9}[smhd])*$"))
+            .examples(["10m"])
+            .into()
+    }
+}
+
+#[cfg(feature = "schema")]
+impl utoipa::ToSchema for Period {}
+
 impl Serialize for Period {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)

@@ -111,6 +111,24 @@ impl fmt::Display for QuietWindow {
     }
 }
 
+#[cfg(feature = "schema")]
+impl utoipa::PartialSchema for QuietHours {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+        let window = crate::schema::text("A stretch of each day, `[start, end)`.")
+            .pattern(Some(
+                "^([01][0-9]|2[0-3]):[0-5][0-9]-([01][0-9]|2[0-3]):[0-5][0-9]$",
+            ))
+            .examples(["22:00-07:00"]);
+        utoipa::openapi::ArrayBuilder::new()
+            .items(window)
+            .max_items(Some(MAX_QUIET_WINDOWS))
+            .into()
+    }
+}
+
+#[cfg(feature = "schema")]
+impl utoipa::ToSchema for QuietHours {}
+
 impl Serialize for QuietWindow {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)

@@ -10,6 +10,7 @@ use crate::time::Timestamp;
 /// What someone asked for, in the form that the API takes and the database keeps. [`super::Schedule`]
 /// is what it means.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Spec {
     /// At the times of a cron expression.

@@ -12,8 +12,8 @@ use model::{
 use serde_json::json;
 
 use super::{
-    NewAutomation, live_triggers, lock_with_triggers, name_is_taken, next_due, set_attention,
-    set_next, settle,
+    NewAutomation, live_triggers, lock_with_triggers, log, name_is_taken, next_due, set_attention,
+    set_next,
 };
 use crate::{
     Error, Scope,
@@ -108,7 +108,8 @@ impl Store {
                 // What was said of the session to which it was bound is no longer so.
                 set_attention(tx, id, None, now).await?;
             }
-            self.edit_triggers(tx, &automation, &there, to, now).await
+            self.edit_triggers(tx, &automation, &there, to, now).await?;
+            log::change(tx, id, "edited", json!({ "name": to.name }), now).await
         });
         edited.map_err(|error| name_is_taken(error, &edit.to.name))
     }
@@ -130,9 +131,7 @@ impl Store {
                     spread_anew(tx, trigger, &to.policies, now).await?;
                 }
             } else {
-                settle(self, tx, automation, trigger, now).await?;
-                tx.execute(sql!("triggers/remove"), params![trigger.id, now])
-                    .await?;
+                self.drop_trigger(tx, automation, trigger, now).await?;
             }
         }
         // Those of a paused automation are due once it is resumed.

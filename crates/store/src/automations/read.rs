@@ -1,16 +1,17 @@
 //! Reading automations.
 
 use model::{
-    AutomationId, TenantId,
+    AutomationId, TenantId, TriggerId,
     automation::AutomationState,
     entity::{Automation, Trigger},
 };
 
 use crate::{
-    Error, Scope,
+    Error, Page, Scope,
     database::{Param, Row, Statement, Tx},
     rows,
     store::Store,
+    text::Wanted,
 };
 
 /// Automations by name, with those whose rows make no sense apart: they hide no other.
@@ -31,6 +32,15 @@ pub struct Unreadable {
     pub name: String,
     /// What makes no sense.
     pub error: Error,
+}
+
+/// Which automations a list shows.
+#[derive(Debug, Clone, Default)]
+pub struct AutomationFilter {
+    /// Those in a state; none named: those that are not removed.
+    pub state: Option<AutomationState>,
+    /// Those with a text in their name, whatever the case of its letters.
+    pub text: Option<String>,
 }
 
 impl Store {
@@ -60,6 +70,32 @@ impl Store {
         all_of(&found)
     }
 
+    /// Lists a tenant's automations, the newest first. The next page comes after the lowest id of this
+    /// one, be it of an automation that can be read or not.
+    pub async fn automation_page(
+        &self,
+        tenant: TenantId,
+        filter: &AutomationFilter,
+        page: Page<AutomationId>,
+    ) -> Result<Automations, Error> {
+        let wanted = Wanted::new(filter.text.as_deref(), AutomationId::PREFIX);
+        let mut tx = self.db.read(Scope::Tenant(tenant)).await?;
+        let found = tx
+            .fetch_all(
+                sql!("automations/page"),
+                params![
+                    tenant,
+                    page.before(),
+                    filter.state.map(AutomationState::as_str),
+                    wanted.lower.as_deref(),
+                    wanted.written.as_deref(),
+                    page.limit
+                ],
+            )
+            .await?;
+        all_of(&found)
+    }
+
     /// Lists the automations of people that are bound to the session of `key`.
     pub async fn automations_bound_to(
         &self,
@@ -75,6 +111,24 @@ impl Store {
         let mut tx = self.db.read(scope).await?;
         read(&mut tx, scope, id).await?;
         live_triggers(&mut tx, id).await
+    }
+
+    /// Lists an automation's triggers, the newest first. Removed ones are left out.
+    pub async fn trigger_page(
+        &self,
+        scope: Scope,
+        id: AutomationId,
+        page: Page<TriggerId>,
+    ) -> Result<Vec<Trigger>, Error> {
+        let mut tx = self.db.read(scope).await?;
+        read(&mut tx, scope, id).await?;
+        let found = tx
+            .fetch_all(
+                sql!("triggers/page"),
+                params![id, page.before(), page.limit],
+            )
+            .await?;
+        as_triggers(&found)
     }
 }
 
@@ -133,7 +187,7 @@ pub(crate) async fn triggers(tx: &mut Tx, id: AutomationId) -> Result<Vec<Trigge
 }
 
 /// The triggers that an automation has, the manual one first.
-pub(super) async fn live_triggers(tx: &mut Tx, id: AutomationId) -> Result<Vec<Trigger>, Error> {
+pub(crate) async fn live_triggers(tx: &mut Tx, id: AutomationId) -> Result<Vec<Trigger>, Error> {
     let found = tx
         .fetch_all(sql!("triggers/live_of_automation"), params![id])
         .await?;

@@ -27,6 +27,8 @@ pub use scope::Scope;
 pub use statement::{Dialect, Statement, executed};
 pub use tx::Tx;
 
+use crate::waking::Wakes;
+
 /// Connections that one process opens to PostgreSQL at the most.
 pub(crate) const POSTGRES_CONNECTIONS: u32 = 10;
 /// Connections that read from a SQLite file beside the one that writes.
@@ -47,6 +49,7 @@ const RACES_WITHOUT_LOCKS: u32 = 1000;
 pub struct Database {
     pools: Pools,
     locks: bool,
+    wakes: Arc<Wakes>,
 }
 
 #[derive(Debug, Clone)]
@@ -62,7 +65,11 @@ pub(crate) enum Pools {
 
 impl Database {
     pub(crate) fn new(pools: Pools) -> Self {
-        Self { pools, locks: true }
+        Self {
+            pools,
+            locks: true,
+            wakes: Arc::default(),
+        }
     }
 
     /// The same database without the code's row locks: statements run in their SQLite text, which has
@@ -74,6 +81,7 @@ impl Database {
         Self {
             pools: self.pools.clone(),
             locks: false,
+            wakes: Arc::clone(&self.wakes),
         }
     }
 
@@ -101,7 +109,7 @@ impl Database {
     /// that a statement after a lock sees what the former holder wrote.
     pub async fn begin(&self, scope: Scope) -> Result<Tx, Error> {
         match &self.pools {
-            Pools::Postgres(pool) => begin_postgres(pool, "begin", scope, self.locks).await,
+            Pools::Postgres(pool) => self.begin_postgres(pool, "begin", scope).await,
             Pools::Sqlite { writer, unique, .. } => {
                 let begin = if self.locks {
                     "begin immediate"
@@ -110,7 +118,12 @@ impl Database {
                 };
                 let transaction = writer.begin_with(begin).await;
                 let transaction = transaction.map_err(|error| Error::of("begin", error, unique))?;
-                Ok(Tx::sqlite(transaction, scope, unique.clone()))
+                Ok(Tx::sqlite(
+                    transaction,
+                    scope,
+                    unique.clone(),
+                    self.wakes.clone(),
+                ))
             }
         }
     }
@@ -122,14 +135,19 @@ impl Database {
         match &self.pools {
             Pools::Postgres(pool) => {
                 let begin = "begin isolation level repeatable read, read only";
-                begin_postgres(pool, begin, scope, self.locks).await
+                self.begin_postgres(pool, begin, scope).await
             }
             Pools::Sqlite {
                 readers, unique, ..
             } => {
                 let transaction = readers.begin_with("begin").await;
                 let transaction = transaction.map_err(|error| Error::of("begin", error, unique))?;
-                Ok(Tx::sqlite(transaction, scope, unique.clone()))
+                Ok(Tx::sqlite(
+                    transaction,
+                    scope,
+                    unique.clone(),
+                    self.wakes.clone(),
+                ))
             }
         }
     }
@@ -147,28 +165,35 @@ impl Database {
             }
         }
     }
-}
 
-/// Begins and sets the scope in one round trip.
-///
-/// Connections are not tested before they are used, so one that died while idle is found here,
-/// where nothing has been done yet and another can be tried.
-async fn begin_postgres(
-    pool: &PgPool,
-    begin: &str,
-    scope: Scope,
-    locks: bool,
-) -> Result<Tx, Error> {
-    let (setting, value) = scope.setting();
-    // Safe: both are made here, from a fixed text and a UUID.
-    let statement = format!("{begin}; set local {setting} = '{value}'");
-    let mut spare = pool.num_idle();
-    loop {
-        let begun = pool.begin_with(AssertSqlSafe(statement.clone())).await;
-        match begun.map_err(|error| Error::of_postgres("begin", error)) {
-            Ok(transaction) => return Ok(Tx::postgres(transaction, scope, locks)),
-            Err(Error::Connection { .. }) if spare > 0 => spare -= 1,
-            Err(error) => return Err(error),
+    /// Where those wait who want to know of changes.
+    pub(crate) fn wakes(&self) -> &Arc<Wakes> {
+        &self.wakes
+    }
+
+    pub(crate) fn pools(&self) -> &Pools {
+        &self.pools
+    }
+
+    /// Begins and sets the scope in one round trip.
+    ///
+    /// Connections are not tested before they are used, so one that died while idle is found here,
+    /// where nothing has been done yet and another can be tried.
+    async fn begin_postgres(&self, pool: &PgPool, begin: &str, scope: Scope) -> Result<Tx, Error> {
+        let (setting, value) = scope.setting();
+        // Safe: both are made here, from a fixed text and a UUID.
+        let statement = format!("{begin}; set local {setting} = '{value}'");
+        let mut spare = pool.num_idle();
+        loop {
+            let begun = pool.begin_with(AssertSqlSafe(statement.clone())).await;
+            match begun.map_err(|error| Error::of_postgres("begin", error)) {
+                Ok(transaction) => {
+                    let wakes = self.wakes.clone();
+                    return Ok(Tx::postgres(transaction, scope, self.locks, wakes));
+                }
+                Err(Error::Connection { .. }) if spare > 0 => spare -= 1,
+                Err(error) => return Err(error),
+            }
         }
     }
 }

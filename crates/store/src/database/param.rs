@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use jiff_sqlx::ToSqlx as _;
 use model::{
-    AcpSessionId, ApprovalId, AutomationId, HarnessId, InputId, InstanceId, MessageId, RunId,
-    SeatId, SessionId, TaskId, TenantId, Timestamp, TriggerId, WorkerId,
+    AcpSessionId, ApprovalId, AutomationId, DeliveryId, EndpointId, HarnessId, InputId, InstanceId,
+    MessageId, RunId, SeatId, SessionId, TaskId, TenantId, Timestamp, TokenId, TriggerId, WorkerId,
 };
 use serde_json::Value;
 use sqlx::{
@@ -150,6 +150,9 @@ from_ids!(
     MessageId,
     TaskId,
     ApprovalId,
+    TokenId,
+    EndpointId,
+    DeliveryId,
 );
 
 impl From<Scope> for Param {

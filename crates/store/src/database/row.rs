@@ -3,8 +3,8 @@
 use std::str::FromStr;
 
 use model::{
-    AcpSessionId, ApprovalId, AutomationId, HarnessId, InputId, InstanceId, MessageId, RunId,
-    SeatId, SessionId, TaskId, TenantId, Timestamp, TriggerId, WorkerId,
+    AcpSessionId, ApprovalId, AutomationId, DeliveryId, EndpointId, HarnessId, InputId, InstanceId,
+    MessageId, RunId, SeatId, SessionId, TaskId, TenantId, Timestamp, TokenId, TriggerId, WorkerId,
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -183,6 +183,9 @@ stored_as! {
     MessageId: Uuid => Self::from_uuid;
     TaskId: Uuid => Self::from_uuid;
     ApprovalId: Uuid => Self::from_uuid;
+    TokenId: Uuid => Self::from_uuid;
+    EndpointId: Uuid => Self::from_uuid;
+    DeliveryId: Uuid => Self::from_uuid;
     AcpSessionId: String => Self::new;
     WorkerId: String => Self::from_stored;
 }

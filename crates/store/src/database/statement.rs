@@ -26,12 +26,14 @@ pub enum Dialect {
 /// One that takes many rows at once is written for one row: `values ($1, $2)` stands in its text once,
 /// with the parameters of a row, and those of the statement as a whole are numbered after them.
 ///
-/// Each lives in a static of its own, made by `sql!`, `sql_by_dialect!` or `sql_of_postgres!` from
-/// files under `src/sql`.
+/// Each lives in a static of its own, made from files under `src/sql` by `sql!` or one of the macros
+/// beside it.
 #[derive(Debug)]
 pub struct Statement {
     name: &'static str,
     postgres: &'static str,
+    /// The text for PostgreSQL in tests that take the row locks out.
+    without_locks: &'static str,
     sqlite: &'static str,
     ran_on_postgres: AtomicBool,
     ran_on_sqlite: AtomicBool,
@@ -56,12 +58,20 @@ impl Statement {
         Self {
             name,
             postgres,
+            without_locks: sqlite,
             sqlite,
             ran_on_postgres: AtomicBool::new(false),
             ran_on_sqlite: AtomicBool::new(false),
             postgres_rows: [const { OnceLock::new() }; CHUNKS],
             sqlite_rows: [const { OnceLock::new() }; CHUNKS],
         }
+    }
+
+    /// Names a statement whose texts differ by more than locks: PostgreSQL never runs that of SQLite.
+    pub const fn of_each(name: &'static str, postgres: &'static str, sqlite: &'static str) -> Self {
+        let mut statement = Self::new(name, postgres, sqlite);
+        statement.without_locks = postgres;
+        statement
     }
 
     /// The statement's name: its file's path under `src/sql`, without the ending.
@@ -99,11 +109,11 @@ impl Statement {
     pub(super) fn for_postgres(&'static self, dialect: Dialect, power: usize) -> &'static str {
         self.ran(dialect);
         match (dialect, power) {
-            (Dialect::Sqlite, 0) => self.sqlite,
+            (Dialect::Sqlite, 0) => self.without_locks,
             (Dialect::Postgres, 0) => self.postgres,
             // Without locks in tests alone, and only where the texts differ.
-            (Dialect::Sqlite, _) if self.sqlite != self.postgres => {
-                Box::leak(for_rows(self.sqlite, 1 << power).into_boxed_str())
+            (Dialect::Sqlite, _) if self.without_locks != self.postgres => {
+                Box::leak(for_rows(self.without_locks, 1 << power).into_boxed_str())
             }
             _ => self.postgres_rows[power].get_or_init(|| for_rows(self.postgres, 1 << power)),
         }
@@ -251,6 +261,28 @@ macro_rules! sql_by_dialect {
             sql_text!("postgres/", $name),
             sql_text!("sqlite/", $name),
         );
+        &STATEMENT
+    }};
+}
+
+/// The statement in `src/sql/postgres/<name>.sql` and `src/sql/sqlite/<name>.sql`, which differ by more
+/// than locks.
+macro_rules! sql_of_each {
+    ($name:literal) => {{
+        static STATEMENT: $crate::database::Statement = $crate::database::Statement::of_each(
+            $name,
+            sql_text!("postgres/", $name),
+            sql_text!("sqlite/", $name),
+        );
+        &STATEMENT
+    }};
+}
+
+/// The statement in `src/sql/sqlite/<name>.sql`, which PostgreSQL does not need.
+macro_rules! sql_of_sqlite {
+    ($name:literal) => {{
+        static STATEMENT: $crate::database::Statement =
+            $crate::database::Statement::new($name, "", sql_text!("sqlite/", $name));
         &STATEMENT
     }};
 }

@@ -5,11 +5,13 @@ use std::sync::Arc;
 use sqlx::{
     Postgres, Sqlite, Transaction, postgres::PgArguments, query::Query, sqlite::SqliteArguments,
 };
+use uuid::Uuid;
 
 use super::{
     Dialect, Error, Param, Row, Scope, Statement, UniqueIndexes,
     statement::{CHUNKS, Positional},
 };
+use crate::waking::Wakes;
 
 /// A transaction. Dropped without [`Tx::commit`], it is as if it had never been.
 ///
@@ -18,6 +20,11 @@ use super::{
 pub struct Tx {
     scope: Scope,
     connection: Connection,
+    wakes: Arc<Wakes>,
+    /// The logs that it has changed: their readers are woken once it is committed.
+    changed: Vec<Uuid>,
+    /// Whether it has taken its number.
+    numbered: bool,
 }
 
 #[derive(Debug)]
@@ -58,6 +65,7 @@ impl Tx {
         transaction: Transaction<'static, Postgres>,
         scope: Scope,
         locks: bool,
+        wakes: Arc<Wakes>,
     ) -> Self {
         let dialect = if locks {
             Dialect::Postgres
@@ -67,6 +75,9 @@ impl Tx {
         Self {
             scope,
             connection: Connection::Postgres(transaction, dialect),
+            wakes,
+            changed: Vec::new(),
+            numbered: false,
         }
     }
 
@@ -74,11 +85,30 @@ impl Tx {
         transaction: Transaction<'static, Sqlite>,
         scope: Scope,
         unique: Arc<UniqueIndexes>,
+        wakes: Arc<Wakes>,
     ) -> Self {
         Self {
             scope,
             connection: Connection::Sqlite(transaction, unique),
+            wakes,
+            changed: Vec::new(),
+            numbered: false,
         }
+    }
+
+    /// Notes that the log of a session or of an automation is changed, or the text of a session's turn:
+    /// its readers are woken after the commit. On SQLite the transaction takes its number, once; on
+    /// PostgreSQL it has one.
+    pub(crate) async fn changes(&mut self, log: Uuid) -> Result<(), Error> {
+        if self.changed.last() != Some(&log) {
+            self.changed.push(log);
+        }
+        if !self.numbered && matches!(self.connection, Connection::Sqlite(..)) {
+            self.execute(sql_of_sqlite!("transactions/next"), Vec::new())
+                .await?;
+            self.numbered = true;
+        }
+        Ok(())
     }
 
     /// Whose rows this transaction may touch.
@@ -232,6 +262,7 @@ impl Tx {
     pub async fn commit(self) -> Result<(), Error> {
         #[cfg(feature = "failpoints")]
         failpoint::reached("commit");
+        let own = self.numbered.then(|| self.wakes.commits());
         let committed = match self.connection {
             Connection::Postgres(transaction, _) => transaction
                 .commit()
@@ -244,6 +275,11 @@ impl Tx {
         };
         #[cfg(feature = "failpoints")]
         failpoint::reached("committed");
+        if let (Some(own), Ok(())) = (own, &committed) {
+            own.committed();
+        }
+        // Whoever is woken for nothing finds nothing.
+        self.wakes.wake(&self.changed);
         committed
     }
 }

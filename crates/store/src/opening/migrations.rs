@@ -29,6 +29,9 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     migration!(1, "0001_foundation"),
     migration!(2, "0002_history_costs_nothing"),
     migration!(3, "0003_less_to_write"),
+    migration!(4, "0004_api"),
+    migration!(5, "0005_order_of_commits"),
+    migration!(6, "0006_webhooks"),
 ];
 
 /// The version that this program needs.

@@ -134,10 +134,22 @@ async fn migrate(connection: &mut PgConnection) -> Result<(), OpenError> {
         apply(&mut transaction, version)
             .await
             .map_err(failed("migrate the schema"))?;
+    }
+    let moved = renumber(&mut transaction)
+        .await
+        .map_err(failed("look at the order of commits"))?;
+    if moved {
+        tracing::warn!(
+            "the database was moved here from another server: its events stand before all others now"
+        );
+    }
+    if moved || version < migrations::LATEST {
         transaction
             .commit()
             .await
             .map_err(failed("migrate the schema"))?;
+    }
+    if version < migrations::LATEST {
         tracing::info!(
             from = version,
             to = migrations::LATEST,
@@ -145,6 +157,33 @@ async fn migrate(connection: &mut PgConnection) -> Result<(), OpenError> {
         );
     }
     Ok(())
+}
+
+/// Brings the feeds of a database in order that was restored on another server, whose transactions have
+/// lower numbers: events would come before those that are there. Gives whether it was so.
+///
+/// No row can be seen of a transaction that nobody has begun, so what names one is from elsewhere.
+async fn renumber(transaction: &mut PgConnection) -> Result<bool, sqlx::Error> {
+    let elsewhere: bool = sqlx::query_scalar(
+        "select coalesce(max(greatest( \
+           (select max(e.transaction_id) from session_events e where e.tenant_id = t.id), \
+           (select max(e.transaction_id) from automation_events e where e.tenant_id = t.id), \
+           (select f.transaction_id from feed_trims f where f.tenant_id = t.id))), 0) \
+         >= pg_snapshot_xmax(pg_current_snapshot())::text::bigint from tenants t",
+    )
+    .fetch_one(&mut *transaction)
+    .await?;
+    if elsewhere {
+        sqlx::raw_sql(
+            "update session_events set transaction_id = 0 where transaction_id <> 0; \
+             update automation_events set transaction_id = 0 where transaction_id <> 0; \
+             update feed_trims set transaction_id = 0, seq = 1, \
+               log_id = '00000000-0000-0000-0000-000000000000'",
+        )
+        .execute(&mut *transaction)
+        .await?;
+    }
+    Ok(elsewhere)
 }
 
 /// Reads the schema's version; 0 if there is nothing yet.

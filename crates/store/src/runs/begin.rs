@@ -15,6 +15,7 @@ use model::{
     policy::Policies,
     prompt::{self, Rendered},
     run::{Origin, RunStatus},
+    schedule::Spec,
     session::Admission,
     transcript::{self, Source},
     turn::{Assignment, Begin, Entry, EntryKind, Finished, Role},
@@ -268,9 +269,15 @@ impl Store {
             let text = format!("Attempt {} begins.", run.attempt);
             return self.entry(Role::System, EntryKind::Notice, text, metadata, now);
         }
-        let text = match &source {
-            Some(source) => transcript::automation_text(&source.automation_name, &run.content),
-            None => run.content.clone(),
+        let payload = about.payloads.get(&run.input_id);
+        let text = match (&source, payload) {
+            (Some(source), Some(payload)) => {
+                transcript::webhook_text(&source.automation_name, &run.content, payload)
+            }
+            (Some(source), None) => {
+                transcript::automation_text(&source.automation_name, &run.content)
+            }
+            (None, _) => run.content.clone(),
         };
         self.entry(Role::User, EntryKind::Message, text, metadata, now)
     }
@@ -289,12 +296,15 @@ struct About {
     triggers: HashMap<TriggerId, Trigger>,
     /// Inputs that an earlier attempt has shown.
     shown: HashSet<InputId>,
+    /// What came with the inputs that are webhooks.
+    payloads: HashMap<InputId, String>,
 }
 
 impl About {
     async fn read(tx: &mut Tx, ready: &[Ready]) -> Result<Self, Error> {
         let harnesses = ready.iter().map(|one| one.seat.harness_id).collect();
         let triggers = ready.iter().filter_map(|one| one.run.trigger_id).collect();
+        let triggers = by_id(tx, sql!("triggers/by_ids"), triggers, rows::trigger).await?;
         let again = ready.iter().filter(|one| one.run.attempt > 1);
         let again: BTreeSet<InputId> = again.map(|one| one.run.input_id).collect();
         let rows = again.iter().map(|id| params![*id]).collect();
@@ -303,7 +313,8 @@ impl About {
             .await?;
         Ok(Self {
             harnesses: by_id(tx, sql!("harnesses/by_ids"), harnesses, rows::harness).await?,
-            triggers: by_id(tx, sql!("triggers/by_ids"), triggers, rows::trigger).await?,
+            payloads: payloads(tx, ready, &triggers).await?,
+            triggers,
             shown: shown
                 .iter()
                 .map(|row| Ok(InputId::from_uuid(row.get("id")?)))
@@ -325,6 +336,7 @@ impl About {
             automation: automation.map(|automation| automation.name.as_str()),
             trigger: trigger.map(|trigger| &trigger.spec),
             scheduled_for: run.scheduled_for,
+            payload: self.payloads.get(&run.input_id).map(String::as_str),
             interrupted: run.interrupted_run_id,
         };
         prompt::for_turn(&about).map_err(|source| Error::Prompt {
@@ -332,6 +344,25 @@ impl About {
             source,
         })
     }
+}
+
+/// Reads what came with those inputs that are webhooks. Where none is, nothing is asked.
+async fn payloads(
+    tx: &mut Tx,
+    ready: &[Ready],
+    triggers: &HashMap<TriggerId, Trigger>,
+) -> Result<HashMap<InputId, String>, Error> {
+    let is_webhook = |one: &&Ready| {
+        let trigger = one.run.trigger_id.and_then(|id| triggers.get(&id));
+        trigger.is_some_and(|trigger| trigger.spec == Spec::Webhook {})
+    };
+    let inputs = ready.iter().filter(is_webhook);
+    let rows = inputs.map(|one| params![one.run.input_id]).collect();
+    let found = tx
+        .fetch_rows(sql!("webhooks/payloads"), rows, params![])
+        .await?;
+    let read = |row: &Row| Ok((row.get("input_id")?, row.get("payload")?));
+    found.iter().map(read).collect()
 }
 
 /// Reads the sessions and the seats of runs.

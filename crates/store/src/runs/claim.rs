@@ -31,6 +31,8 @@ impl Store {
                 let run = Claimed {
                     run: row.get("id")?,
                     tenant: row.get("tenant_id")?,
+                    attempt: row.get("attempt")?,
+                    input_at: row.get("input_at")?,
                 };
                 heartbeats.push(params![run.run, run.tenant, worker.as_str(), now]);
                 claimed.push(run);

@@ -147,7 +147,15 @@ pub(super) async fn end(
 ) -> Result<Settled, Error> {
     let mut automations = HashMap::new();
     if let Some(id) = run.automation_id {
-        automations.insert(id, automations::lock_any(tx, id).await?);
+        match automations::lock_any(tx, id).await {
+            Ok(automation) => {
+                automations.insert(id, automation);
+            }
+            // What follows an end by hand does not depend on it.
+            Err(error)
+                if error.is_nonsense() && matches!(finished.outcome, Outcome::Cancelled(_)) => {}
+            Err(error) => return Err(error),
+        }
     }
     let end = End {
         run: run.clone(),
@@ -356,6 +364,7 @@ pub(super) fn next_attempt<'a>(
         found.policies.overlap(found.session_mode)
     });
     Some(Attempt {
+        id: None,
         tenant: run.tenant_id,
         input: run.input_id,
         number: run.attempt + 1,
@@ -460,7 +469,8 @@ async fn count_failures(
         automations::pause(store, tx, automation, "failures", now).await?;
         automation.state = AutomationState::Paused;
         let text = format!("paused itself after {count} consecutive failures");
-        automations::set_attention(tx, automation.id, Some(&text), now).await?;
+        automations::ask_for_attention(tx, automation.id, &text, now).await?;
+        automation.attention = Some(text);
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use model::{
-    AutomationId, TenantId, Timestamp, TriggerId,
+    AutomationId, InputId, TenantId, Timestamp, TriggerId,
     automation::{AutomationEvent, AutomationState},
     entity::{Automation, Trigger},
     lifecycle::Lifecycle,
@@ -19,7 +19,11 @@ use crate::{
     Error, Scope, automations,
     database::{Param, Tx},
     rows,
-    runs::occur::{Missed, Occurrence, miss_all, occur_all, occurred},
+    runs::{
+        not_run::{Missed, miss_all, occurred},
+        occur::{Occurrence, occur_all},
+        say::inputs_used,
+    },
     store::{Store, transact},
 };
 
@@ -28,6 +32,8 @@ use crate::{
 pub struct Fired {
     /// Triggers that were due.
     pub triggers: u32,
+    /// When the first of them was.
+    pub due: Option<Timestamp>,
     /// Occurrences that became runs or skips.
     pub occurrences: u32,
     /// Instants that are over and not made up for.
@@ -154,6 +160,8 @@ impl Store {
         let mut occurrences = Vec::with_capacity(owing.len());
         for one in &owing {
             fired.triggers += 1;
+            // They are in the order in which they were due.
+            fired.due = fired.due.or(one.trigger.next_fire_at);
             fired.more |= one.plan.next.is_some_and(|due| due.fire_at <= now);
             let automation = automations.get(&one.trigger.automation_id);
             if let (Some(stretch), Some(automation)) = (one.plan.missed, automation) {
@@ -170,6 +178,7 @@ impl Store {
             occurrences.extend(instants.map(|at| Occurrence {
                 trigger: one.trigger,
                 scheduled_for: *at,
+                input: None,
             }));
         }
         miss_all(self, tx, missed, now).await?;
@@ -191,8 +200,33 @@ impl Store {
         id: AutomationId,
         now: Timestamp,
     ) -> Result<Submitted, Error> {
+        self.fire_with(tenant, id, None, now).await
+    }
+
+    /// The same with an id that was reserved for the input. Refused with [`Error::Made`] where the input
+    /// is there already.
+    pub async fn fire_as(
+        &self,
+        tenant: TenantId,
+        id: AutomationId,
+        input: InputId,
+        now: Timestamp,
+    ) -> Result<Submitted, Error> {
+        self.fire_with(tenant, id, Some(input), now).await
+    }
+
+    async fn fire_with(
+        &self,
+        tenant: TenantId,
+        id: AutomationId,
+        input: Option<InputId>,
+        now: Timestamp,
+    ) -> Result<Submitted, Error> {
         let scope = Scope::Tenant(tenant);
         transact!(self, scope, |tx| {
+            if let Some(used) = inputs_used(tx, input.into_iter()).await?.into_iter().next() {
+                return Err(Error::made("the input", used));
+            }
             let automation = automations::lock_with_triggers(tx, scope, id).await?;
             automation.state.apply(AutomationEvent::Fire)?;
             let triggers = automations::triggers(tx, id).await?;
@@ -200,16 +234,10 @@ impl Store {
                 .iter()
                 .find(|trigger| trigger.spec == Spec::Manual {});
             let manual = manual.ok_or_else(|| Error::not_found("manual trigger of", id))?;
-            // Two fires in one microsecond are two occurrences.
-            let tick = std::time::Duration::from_micros(1);
-            let instant = manual
-                .last_scheduled_for
-                .map_or(now, |last| now.max(last + tick));
-            tx.execute(sql!("triggers/set_last"), params![manual.id, instant, now])
-                .await?;
             let occurrence = Occurrence {
                 trigger: manual,
-                scheduled_for: instant,
+                scheduled_for: next_instant(tx, manual, now).await?,
+                input,
             };
             let mut automations = HashMap::from([(id, automation)]);
             let submitted = occur_all(self, tx, &mut automations, vec![occurrence], now).await?;
@@ -217,6 +245,21 @@ impl Store {
             submitted.ok_or_else(|| Error::not_found("automation", id))
         })
     }
+}
+
+/// The instant of the next occurrence of a trigger that nothing but a wish or a request fires: two in
+/// one microsecond are two occurrences. The trigger is locked.
+pub(super) async fn next_instant(
+    tx: &mut Tx,
+    trigger: &Trigger,
+    now: Timestamp,
+) -> Result<Timestamp, Error> {
+    let tick = std::time::Duration::from_micros(1);
+    let last = trigger.last_scheduled_for;
+    let instant = last.map_or(now, |last| now.max(last + tick));
+    tx.execute(sql!("triggers/set_last"), params![trigger.id, instant, now])
+        .await?;
+    Ok(instant)
 }
 
 /// A trigger that is due, and what it owes.

@@ -14,6 +14,12 @@ use crate::{
     runs::place::lock_seats,
 };
 
+/// Runs with the automations, as they are read, and the seats that are locked for them.
+struct LockedRows {
+    runs: HashMap<RunId, Run>,
+    automations: BTreeMap<AutomationId, Result<Automation, Error>>,
+}
+
 /// Runs with the automations and the seats that are locked for them.
 pub(super) struct Locked {
     pub(super) runs: HashMap<RunId, Run>,
@@ -23,6 +29,17 @@ pub(super) struct Locked {
 /// Locks the automations and the seats of runs, in that order and each by id, and reads the runs, but not
 /// what belongs to an end. What is not there, or has no seat, is left out.
 pub(super) async fn lock_all(tx: &mut Tx, runs: &[RunId]) -> Result<Locked, Error> {
+    let LockedRows { runs, automations } = lock_rows(tx, runs).await?;
+    Ok(Locked {
+        runs,
+        automations: automations
+            .into_iter()
+            .map(|(id, automation)| Ok((id, automation?)))
+            .collect::<Result<_, Error>>()?,
+    })
+}
+
+async fn lock_rows(tx: &mut Tx, runs: &[RunId]) -> Result<LockedRows, Error> {
     let ids: Vec<_> = runs.iter().map(|run| params![*run]).collect();
     let mut automations = None;
     if tx.locks_rows() {
@@ -41,12 +58,9 @@ pub(super) async fn lock_all(tx: &mut Tx, runs: &[RunId]) -> Result<Locked, Erro
         let automations = found.values().filter_map(|run| run.automation_id);
         automations::lock_all(tx, &automations.collect()).await?
     };
-    Ok(Locked {
+    Ok(LockedRows {
         runs: found,
-        automations: automations
-            .into_iter()
-            .map(|(id, automation)| Ok((id, automation?)))
-            .collect::<Result<_, Error>>()?,
+        automations,
     })
 }
 
@@ -68,7 +82,7 @@ async fn lock_places(
     Ok(automations)
 }
 
-/// Locks one run as [`lock_all`] does.
+/// Locks one run as [`lock_all`] does, though its automation cannot be read.
 pub(super) async fn lock(tx: &mut Tx, run: RunId) -> Result<Option<Run>, Error> {
-    Ok(lock_all(tx, &[run]).await?.runs.remove(&run))
+    Ok(lock_rows(tx, &[run]).await?.runs.remove(&run))
 }

@@ -4,22 +4,23 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use model::{
-    AutomationId, InputId, RunId, SeatId, SessionId, TenantId, Timestamp, TriggerId,
-    automation::{Decision, Standing, decide},
+    AutomationId, InputId, RunId, SeatId, SessionId, TenantId, Timestamp,
+    automation::{AutomationState, Decision, Standing, decide},
     entity::{Automation, Trigger},
     policy::{Overlap, SessionMode},
     run::{Origin, RunStatus, SkipReason},
-    schedule::{QuietHours, Schedule, Spec, Stretch},
+    schedule::{QuietHours, Spec, Stretch},
     session::{SessionKind, SessionType},
     turn::Submitted,
 };
 
 use crate::{
     Error, automations,
-    database::{Param, Tx},
+    database::Tx,
     journal::Journal,
     runs::{
         cancel,
+        not_run::NotRun,
         place::{Attempt, Known, OwnRuns, SeatStanding, insert_all, lock_seats, standings},
     },
     sessions::{self, NewSession},
@@ -31,6 +32,8 @@ use crate::{
 pub(super) struct Occurrence<'a> {
     pub(super) trigger: &'a Trigger,
     pub(super) scheduled_for: Timestamp,
+    /// The id of its input, where that was reserved.
+    pub(super) input: Option<InputId>,
 }
 
 /// Makes the rows of occurrences, in their order. The rows of their automations are locked. Gives what
@@ -136,6 +139,11 @@ fn decision(
     seats: &HashMap<SeatId, SeatStanding>,
     own: OwnRuns,
 ) -> Result<Decision, Error> {
+    // Whoever sends a webhook does not know that the automation is held; a person who fires it does.
+    let held = automation.state == AutomationState::Paused;
+    if held && one.trigger.spec == (Spec::Webhook {}) {
+        return Ok(Decision::Skip(SkipReason::Paused));
+    }
     let seat = target.seat().and_then(|seat| seats.get(&seat));
     // The session may have been deleted before its seat was locked.
     if matches!(
@@ -169,9 +177,11 @@ fn attempt<'a>(
     now: Timestamp,
 ) -> Attempt<'a> {
     let overlap = automation.policies.overlap(automation.session_mode);
+    let new = || InputId::generate(now, store.ids());
     Attempt {
+        id: None,
         tenant: automation.tenant_id,
-        input: InputId::generate(now, store.ids()),
+        input: one.input.unwrap_or_else(new),
         number: 1,
         failures: 0,
         origin: Origin::Occurrence,
@@ -327,6 +337,8 @@ fn new_session(
         session_type: SessionType::ScheduleCron,
         key: None,
         title: Some(title),
+        draft: false,
+        channel: None,
         cwd: store.working_directory(automation.cwd.as_deref(), id),
         schedule_id: Some(automation.id),
         harness: automation.harness_id,
@@ -344,27 +356,30 @@ async fn skip_all(
 ) -> Result<Vec<Submitted>, Error> {
     let mut submitted = Vec::with_capacity(skips.len());
     let mut rows = Vec::with_capacity(skips.len());
+    let mut lines = Vec::with_capacity(skips.len());
     for (one, reason) in skips {
         let Some(automation) = automations.get(&one.trigger.automation_id) else {
             continue;
         };
         let run_id = RunId::generate(now, store.ids());
+        let new = || InputId::generate(now, store.ids());
+        let input = one.input.unwrap_or_else(new);
         let (status, stretch) = (RunStatus::Skipped, Stretch::of(one.scheduled_for));
-        let reason_text = reason.as_str();
-        let id = one.trigger.id;
-        rows.push(not_run(
-            store,
-            run_id,
+        let not_run = NotRun {
+            input,
+            id: run_id,
             automation,
-            id,
+            trigger: one.trigger.id,
             stretch,
             status,
-            reason_text,
-            now,
-        ));
-        if *reason == SkipReason::SessionClosed {
-            let text = "its session is closed or gone and takes no more inputs";
-            automations::set_attention(tx, automation.id, Some(text), now).await?;
+            reason: reason.as_str(),
+        };
+        rows.push(not_run.row(now));
+        lines.push(not_run.line());
+        let text = "its session is closed or gone and takes no more inputs";
+        let said = automation.attention.as_deref() == Some(text);
+        if *reason == SkipReason::SessionClosed && !said {
+            automations::ask_for_attention(tx, automation.id, text, now).await?;
         }
         submitted.push(Submitted {
             run_id,
@@ -374,108 +389,6 @@ async fn skip_all(
     }
     tx.execute_rows(sql!("runs/insert_not_run"), rows, params![])
         .await?;
+    automations::log::write(tx, lines, now).await?;
     Ok(submitted)
-}
-
-/// A stretch of instants that are over and not made up for.
-pub(crate) struct Missed<'a> {
-    pub(crate) automation: &'a Automation,
-    pub(crate) trigger: TriggerId,
-    pub(crate) schedule: &'a Schedule,
-    pub(crate) stretch: Stretch,
-    pub(crate) reason: &'a str,
-}
-
-/// Makes the rows of stretches that are missed. Instants at the beginning of one that have their rows
-/// already are left out of it.
-pub(crate) async fn miss_all(
-    store: &Store,
-    tx: &mut Tx,
-    missed: Vec<Missed<'_>>,
-    now: Timestamp,
-) -> Result<(), Error> {
-    let mut rest = missed;
-    while !rest.is_empty() {
-        let firsts = rest.iter().map(|one| (one.trigger, one.stretch.first));
-        let occurred = occurred(tx, firsts).await?;
-        let mut rows = Vec::with_capacity(rest.len());
-        let mut again = Vec::new();
-        for mut one in rest {
-            if occurred.contains(&(one.trigger, one.stretch.first)) {
-                one.stretch.count -= 1;
-                if let Some(next) = one.schedule.next_after(one.stretch.first)
-                    && one.stretch.count > 0
-                {
-                    one.stretch.first = next;
-                    again.push(one);
-                }
-                continue;
-            }
-            let id = RunId::generate(now, store.ids());
-            rows.push(not_run(
-                store,
-                id,
-                one.automation,
-                one.trigger,
-                one.stretch,
-                RunStatus::Missed,
-                one.reason,
-                now,
-            ));
-        }
-        tx.execute_rows(sql!("runs/insert_not_run"), rows, params![])
-            .await?;
-        rest = again;
-    }
-    Ok(())
-}
-
-/// Which instants of triggers have their rows already.
-pub(super) async fn occurred(
-    tx: &mut Tx,
-    instants: impl Iterator<Item = (TriggerId, Timestamp)>,
-) -> Result<HashSet<(TriggerId, Timestamp)>, Error> {
-    let rows = instants.map(|(trigger, instant)| params![trigger, instant]);
-    let found = tx
-        .fetch_rows(sql!("runs/occurred"), rows.collect(), params![])
-        .await?;
-    found
-        .iter()
-        .map(|row| Ok((row.get("trigger_id")?, row.get("scheduled_for")?)))
-        .collect()
-}
-
-/// The parameters of the row of an occurrence, or of a stretch of them, that does not become a run.
-#[expect(
-    clippy::too_many_arguments,
-    reason = "one row's columns, named at both call sites"
-)]
-fn not_run(
-    store: &Store,
-    id: RunId,
-    automation: &Automation,
-    trigger: TriggerId,
-    stretch: Stretch,
-    status: RunStatus,
-    reason: &str,
-    now: Timestamp,
-) -> Vec<Param> {
-    let input = InputId::generate(now, store.ids());
-    let count = i64::try_from(stretch.count).unwrap_or(i64::MAX);
-    let until = (stretch.count > 1).then_some(stretch.last);
-    params![
-        id,
-        automation.tenant_id,
-        input,
-        status.as_str(),
-        Origin::Occurrence.priority(),
-        automation.id,
-        trigger,
-        stretch.first,
-        until,
-        count,
-        automation.prompt.as_str(),
-        reason,
-        now
-    ]
 }

@@ -22,6 +22,8 @@ use crate::{
 
 /// An attempt to be inserted.
 pub(crate) struct Attempt<'a> {
+    /// Its id, where that was reserved.
+    pub(crate) id: Option<RunId>,
     pub(crate) tenant: TenantId,
     pub(crate) input: InputId,
     pub(crate) number: i64,
@@ -204,7 +206,8 @@ pub(crate) async fn insert_all(
             seat.waited_for |= !in_backoff;
             RunStatus::Deferred
         };
-        let id = RunId::generate(now, store.ids());
+        let new = || RunId::generate(now, store.ids());
+        let id = attempt.id.unwrap_or_else(new);
         rows.push(row(id, status, attempt, now));
         let body = json!({
             "status": status,

@@ -3,10 +3,10 @@
 use model::{
     AutomationId, InputId, RunId, SessionId,
     entity::{Run, RunRecord},
-    run::RunStatus,
+    run::{Origin, RunStatus},
 };
 
-use crate::{Error, Scope, rows, store::Store};
+use crate::{Error, Page, Scope, rows, store::Store};
 
 /// Which runs a list shows.
 #[derive(Debug, Clone, Copy, Default)]
@@ -17,6 +17,10 @@ pub struct RunFilter {
     pub automation: Option<AutomationId>,
     /// Those in a status.
     pub status: Option<RunStatus>,
+    /// Those whose input came from there.
+    pub origin: Option<Origin>,
+    /// The first attempts at occurrences alone: one row for each due instant.
+    pub occurrences: bool,
 }
 
 impl Store {
@@ -29,27 +33,52 @@ impl Store {
         rows::run(&row.ok_or_else(|| Error::not_found("run", id))?)
     }
 
-    /// Lists runs, the newest first.
+    /// Lists the newest runs, the newest first.
     pub async fn runs(
         &self,
         scope: Scope,
         filter: RunFilter,
         limit: u32,
     ) -> Result<Vec<Run>, Error> {
+        self.run_page(scope, filter, Page::first(limit)).await
+    }
+
+    /// Lists runs, the newest first. What the filter asks for is found by an index, so that a page costs
+    /// what it shows, and not what there is.
+    pub async fn run_page(
+        &self,
+        scope: Scope,
+        filter: RunFilter,
+        page: Page<RunId>,
+    ) -> Result<Vec<Run>, Error> {
+        let mut params = params![
+            scope.tenant(),
+            page.before(),
+            filter.origin.map(Origin::as_str),
+            filter.occurrences,
+            filter.status.map(RunStatus::as_str),
+            page.limit
+        ];
+        let statement = match (filter.session, filter.automation, filter.status) {
+            (Some(session), automation, _) => {
+                params.extend(params![session, automation]);
+                sql!("runs/page_of_session")
+            }
+            (None, Some(automation), _) => {
+                params.extend(params![automation]);
+                sql!("runs/page_of_automation")
+            }
+            (None, None, Some(status)) if !status.is_over() => sql!("runs/page_open"),
+            (None, None, status) => match (scope, status) {
+                (Scope::System, _) => sql!("runs/page_of_all"),
+                (Scope::Tenant(_), Some(status)) if status != RunStatus::Succeeded => {
+                    sql!("runs/page_without_success")
+                }
+                (Scope::Tenant(_), _) => sql!("runs/page"),
+            },
+        };
         let mut tx = self.db.read(scope).await?;
-        let status = filter.status.map(RunStatus::as_str);
-        let found = tx
-            .fetch_all(
-                sql!("runs/list"),
-                params![
-                    scope.tenant(),
-                    filter.session,
-                    filter.automation,
-                    status,
-                    limit
-                ],
-            )
-            .await?;
+        let found = tx.fetch_all(statement, params).await?;
         found.iter().map(rows::run).collect()
     }
 

@@ -81,6 +81,7 @@ impl Store {
             let Some(place) = places.values().next() else {
                 return Ok(Settled::Lost);
             };
+            tx.changes(place.session.uuid()).await?;
             tx.execute(
                 sql!("live/append"),
                 params![run, place.tenant, position, text, now],

@@ -26,7 +26,29 @@ impl Store {
         id: RunId,
         now: Timestamp,
     ) -> Result<Submitted, Error> {
-        transact!(self, scope, |tx| {
+        self.retry_run_with(scope, id, None, now).await
+    }
+
+    /// The same with an id that was reserved for the attempt. Refused with [`Error::Made`] where the
+    /// attempt is there already.
+    pub async fn retry_run_as(
+        &self,
+        scope: Scope,
+        id: RunId,
+        attempt: RunId,
+        now: Timestamp,
+    ) -> Result<Submitted, Error> {
+        self.retry_run_with(scope, id, Some(attempt), now).await
+    }
+
+    async fn retry_run_with(
+        &self,
+        scope: Scope,
+        id: RunId,
+        reserved: Option<RunId>,
+        now: Timestamp,
+    ) -> Result<Submitted, Error> {
+        let made = transact!(self, scope, |tx| {
             lock(tx, id).await?;
             let row = tx
                 .fetch_optional(sql!("runs/by_id"), params![scope.tenant(), id])
@@ -35,6 +57,13 @@ impl Store {
             let attempts = tx
                 .fetch_all(sql!("runs/attempts"), params![scope.tenant(), run.input_id])
                 .await?;
+            for row in &attempts {
+                if let Some(reserved) = reserved
+                    && row.get::<RunId>("id")? == reserved
+                {
+                    return Err(Error::made("the run", reserved));
+                }
+            }
             let newest = attempts.last().map(rows::run).transpose()?;
             refuse(&run, newest.as_ref())?;
             let automation = match run.automation_id {
@@ -52,14 +81,23 @@ impl Store {
                 counts: run.status != RunStatus::Cancelled,
             };
             let attempt = next_attempt(&run, automation.as_ref(), next);
-            let attempt = attempt.ok_or_else(|| Error::not_found("session of the run", id))?;
+            let mut attempt = attempt.ok_or_else(|| Error::not_found("session of the run", id))?;
+            attempt.id = reserved;
             let (run_id, status) = insert(self, tx, &attempt, now).await?;
             Ok(Submitted {
                 run_id,
                 seat_id: Some(attempt.seat),
                 status,
             })
-        })
+        });
+        match (made, reserved) {
+            (Err(Error::Database(error)), Some(reserved))
+                if error.conflict() == Some("agent_runs_pkey") =>
+            {
+                Err(Error::made("the run", reserved))
+            }
+            (made, _) => made,
+        }
     }
 }
 

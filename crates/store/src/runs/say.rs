@@ -1,11 +1,12 @@
 //! People's words for seats.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use model::{InputId, SeatId, SessionId, TenantId, Timestamp, run::Origin, turn::Submitted};
 
 use crate::{
     Error, Scope,
+    database::Tx,
     journal::Journal,
     runs::place::{Attempt, Known, insert_all},
     store::{Store, transact},
@@ -16,6 +17,9 @@ use crate::{
 pub(crate) struct Words {
     tenant: TenantId,
     session: SessionId,
+    input: InputId,
+    /// Whether the input's id was reserved, so that it may be there already.
+    reserved: bool,
     content: String,
     now: Timestamp,
 }
@@ -40,6 +44,29 @@ impl Store {
         let words = Words {
             tenant,
             session,
+            input: InputId::generate(now, self.ids()),
+            reserved: false,
+            content: words.to_owned(),
+            now,
+        };
+        self.together.say.submit(self, words).await?
+    }
+
+    /// The same with an id that was reserved for the input. Refused with [`Error::Made`] where the input
+    /// is there already.
+    pub async fn say_as(
+        &self,
+        tenant: TenantId,
+        session: SessionId,
+        input: InputId,
+        words: &str,
+        now: Timestamp,
+    ) -> Result<Submitted, Error> {
+        let words = Words {
+            tenant,
+            session,
+            input,
+            reserved: true,
             content: words.to_owned(),
             now,
         };
@@ -64,48 +91,73 @@ impl Store {
                     seats.insert(row.get("session_id")?, row.get("id")?);
                 }
             }
+            let reserved = said.iter().filter(|words| words.reserved);
+            let mut used = inputs_used(tx, reserved.map(|words| words.input)).await?;
             let mut attempts = Vec::with_capacity(said.len());
+            let mut refused = Vec::with_capacity(said.len());
             for words in said {
-                if let Some(seat) = seats.get(&words.session) {
-                    attempts.push(self.attempt(words, *seat));
-                }
+                // Two may come at one time with one id.
+                let made = words.reserved && !used.insert(words.input);
+                let seat = seats.get(&words.session).filter(|_| !made);
+                attempts.extend(seat.map(|seat| attempt(words, *seat)));
+                refused.push(match seat {
+                    Some(_) => None,
+                    None if made => Some(Error::made("the input", words.input)),
+                    None => Some(Error::not_found("session", words.session)),
+                });
             }
             let mut journal = Journal::default();
             let known = Known::default();
             let made = insert_all(self, tx, &mut journal, &attempts, known, now).await?;
             journal.write(tx, now).await?;
-            let mut made = made.into_iter();
-            let answers = said.iter().map(|words| {
+            let mut made = attempts.iter().zip(made);
+            let answers = said.iter().zip(refused).map(|(words, refused)| {
+                if let Some(refused) = refused {
+                    return Err(refused);
+                }
                 let no_session = || Error::not_found("session", words.session);
-                let seat = *seats.get(&words.session).ok_or_else(no_session)?;
-                let (run_id, status) = made.next().ok_or_else(no_session)??;
+                let (attempt, made) = made.next().ok_or_else(no_session)?;
+                let (run_id, status) = made?;
                 Ok(Submitted {
                     run_id,
-                    seat_id: Some(seat),
+                    seat_id: Some(attempt.seat),
                     status,
                 })
             });
             Ok(answers.collect())
         })
     }
+}
 
-    fn attempt<'a>(&self, words: &'a Words, seat: SeatId) -> Attempt<'a> {
-        Attempt {
-            tenant: words.tenant,
-            input: InputId::generate(words.now, self.ids()),
-            number: 1,
-            failures: 0,
-            origin: Origin::Person,
-            session: words.session,
-            seat,
-            automation: None,
-            trigger: None,
-            scheduled_for: None,
-            exclusive: false,
-            content: &words.content,
-            not_before: None,
-            interrupted: None,
-            input_at: words.now,
-        }
+/// Which of inputs whose ids were reserved are there already.
+pub(super) async fn inputs_used(
+    tx: &mut Tx,
+    inputs: impl Iterator<Item = InputId>,
+) -> Result<HashSet<InputId>, Error> {
+    let rows = inputs.map(|input| params![input]).collect();
+    let found = tx
+        .fetch_rows(sql!("runs/inputs_used"), rows, params![])
+        .await?;
+    found.iter().map(|row| Ok(row.get("id")?)).collect()
+}
+
+fn attempt(words: &Words, seat: SeatId) -> Attempt<'_> {
+    Attempt {
+        id: None,
+        tenant: words.tenant,
+        input: words.input,
+        number: 1,
+        failures: 0,
+        origin: Origin::Person,
+        session: words.session,
+        seat,
+        automation: None,
+        trigger: None,
+        scheduled_for: None,
+        exclusive: false,
+        content: &words.content,
+        not_before: None,
+        interrupted: None,
+        input_at: words.now,
     }
 }

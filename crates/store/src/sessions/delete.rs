@@ -76,6 +76,7 @@ impl Store {
                 .await?;
             let (owners, turns) = open(tx, id).await?;
             tx.execute(sql!("sessions/delete"), params![id]).await?;
+            tx.changes(id.uuid()).await?;
             for owner in owners {
                 promote_own(tx, owner, now).await?;
             }

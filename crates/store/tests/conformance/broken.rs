@@ -29,6 +29,18 @@ pub(crate) fn rows(world: &World) -> Vec<(&'static str, Values)> {
             "automations_failures_counted",
             row("automations").with("consecutive_failures", -1_i64),
         ),
+        (
+            "automations_last_seq_counted",
+            row("automations").with("last_seq", -1_i64),
+        ),
+        (
+            "automation_events_kind_known",
+            row("automation_events").with("kind", "session"),
+        ),
+        (
+            "automation_events_seq_counted",
+            row("automation_events").with("seq", 0_i64),
+        ),
         ("instances_kind_known", row("instances").with("kind", "x")),
         ("instances_state_known", row("instances").with("state", "x")),
         (
@@ -222,6 +234,49 @@ pub(crate) fn rows(world: &World) -> Vec<(&'static str, Values)> {
             row("api_tokens")
                 .with("role", "run")
                 .without(&["instance_id"]),
+        ),
+        ("api_tokens_kind_known", row("api_tokens").with("kind", "x")),
+        (
+            "api_tokens_browser_has_a_parent",
+            row("api_tokens").with("parent_id", world.id("api_tokens")),
+        ),
+        (
+            "api_tokens_browser_has_an_end",
+            row("api_tokens")
+                .with("kind", "browser")
+                .with("parent_id", world.id("api_tokens")),
+        ),
+        (
+            "idempotency_keys_answer_is_whole",
+            row("idempotency_keys").without(&["response"]),
+        ),
+        (
+            "webhook_secrets_previous_has_an_end",
+            row("webhook_secrets").with("previous_secret", "whsec_"),
+        ),
+        (
+            "notification_endpoints_previous_has_an_end",
+            row("notification_endpoints").with("previous_until", instant()),
+        ),
+        (
+            "notification_endpoints_disabled_has_a_reason",
+            row("notification_endpoints").with("disabled_at", instant()),
+        ),
+        (
+            "webhook_deliveries_lease_is_of_pending",
+            row("webhook_deliveries")
+                .with("state", "delivered")
+                .with("ended_at", instant())
+                .with("leased_until", instant())
+                .without(&["next_attempt_at"]),
+        ),
+        (
+            "webhook_attempts_counted",
+            row("webhook_attempts").with("number", 0_i64),
+        ),
+        (
+            "webhook_attempts_answered_or_not",
+            row("webhook_attempts").with("error", "x"),
         ),
         (
             "webhook_deliveries_state_known",

@@ -1,6 +1,6 @@
 //! Claiming: each run once, people's first, and only where its memory lies.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 use futures::future::join_all;
 use model::{
@@ -17,6 +17,32 @@ use crate::{
 pub(crate) async fn an_empty_queue_gives_nothing(db: &TestStore) {
     let stage = Stage::set(db).await;
     assert_eq!(stage.claim_all(10).await, []);
+}
+
+pub(crate) async fn a_claim_tells_which_attempt_it_is_and_when_the_input_came(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let run = stage.say(session, "hello").await.run_id;
+    let came = stage.now();
+    stage.clock.advance(Duration::from_secs(7));
+    let claim = async || {
+        let worker = &stage.worker;
+        let claimed = stage
+            .store
+            .claim(worker, stage.instance, 1, None, stage.now());
+        claimed.await.unwrap().remove(0)
+    };
+    let first = claim().await;
+    assert_eq!((first.run, first.attempt, first.input_at), (run, 1, came));
+
+    // The next attempt is one at the same input.
+    let stale = stage.clock.advance(Duration::from_hours(1));
+    assert_eq!(stage.store.stall(stale, stale).await.unwrap(), [run]);
+    let later = stage.clock.advance(Duration::from_hours(1));
+    stage.store.promote_due(later).await.unwrap();
+    let second = claim().await;
+    assert_eq!((second.attempt, second.input_at), (2, came));
+    assert_ne!(second.run, run);
 }
 
 pub(crate) async fn many_claimers_take_each_run_once(db: &TestStore) {

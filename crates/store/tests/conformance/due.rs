@@ -70,6 +70,24 @@ pub(crate) async fn before_its_instant_nothing_fires(db: &TestStore) {
     assert_eq!(next, Some(at("2026-05-04T10:00:00Z")));
 }
 
+pub(crate) async fn a_look_tells_when_the_first_that_was_due_was(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let every = |minutes: &str| Spec::Cron {
+        expression: format!("{minutes} * * * *"),
+        zone: "UTC".into(),
+    };
+    // Made in another order than they are due in.
+    for (name, minutes) in [("later", "20"), ("first", "10"), ("not yet", "50")] {
+        let triggers = [every(minutes)];
+        stage.triggered(name, SessionMode::Fresh, &triggers).await;
+    }
+    stage.clock.set(at("2026-05-04T09:20:30Z"));
+    let fired = stage.fire_due().await;
+    assert_eq!(fired.triggers, 2);
+    assert_eq!(fired.due, Some(at("2026-05-04T09:10:00Z")));
+    assert_eq!(stage.fire_due().await.due, None);
+}
+
 pub(crate) async fn a_due_trigger_becomes_one_run_and_moves_on(db: &TestStore) {
     let stage = Stage::set(db).await;
     let automation = stage

@@ -33,7 +33,7 @@ pub(crate) async fn a_log_is_read_on_from_a_number(db: &TestStore) {
             (6, "run", json!("succeeded")),
         ]
     );
-    assert_eq!(all[1].ref_id, run.uuid().to_string());
+    assert_eq!(all[1].ref_id, run.to_string());
     let rest = stage.store.events(stage.scope(), session, 3, 2);
     assert_eq!(rest.await.unwrap(), all[3..5]);
     let beyond = stage.store.events(stage.scope(), session, 6, 100);
@@ -56,7 +56,7 @@ pub(crate) async fn a_move_of_a_session_is_in_its_log(db: &TestStore) {
         json!({ "state": "paused", "reason": "lunch" })
     );
     assert_eq!(events[1].body, json!({ "status": "deferred" }));
-    assert_eq!(events[1].ref_id, run.uuid().to_string());
+    assert_eq!(events[1].ref_id, run.to_string());
     let found = stage.store.session(stage.scope(), session).await.unwrap();
     assert_eq!(found.state_reason.as_deref(), Some("lunch"));
     assert_eq!(found.last_seq, 4);
@@ -122,4 +122,28 @@ pub(crate) async fn what_is_undone_takes_no_number(db: &TestStore) {
     let events = stage.store.events(stage.scope(), session, 0, 100);
     let last = events.await.unwrap().last().unwrap().seq;
     assert_eq!(found.last_seq, last);
+}
+
+pub(crate) async fn what_waits_is_in_the_log_of_its_session(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.keyed_session(Some("web:1")).await;
+    let automation = stage.bound("standup", "web:1").await;
+    let run = stage.say(session, "hello").await.run_id;
+    stage.start(run).await;
+    let before = stage.store.session(stage.scope(), session).await.unwrap();
+    let waits = [
+        stage.say(session, "and?").await.run_id,
+        stage.fire(automation).await.run_id,
+    ];
+    let events = stage
+        .store
+        .events(stage.scope(), session, before.last_seq, 10);
+    let told: Vec<_> = events
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|event| (event.ref_id, event.kind, event.body["status"].clone()))
+        .collect();
+    let expected = waits.map(|run| (run.to_string(), "run".to_owned(), json!("deferred")));
+    assert_eq!(told, expected);
 }

@@ -304,3 +304,24 @@ pub(crate) async fn the_end_and_the_next_start_are_one_transaction(db: &TestStor
         ]
     );
 }
+
+pub(crate) async fn no_answer_is_too_little_to_be_kept_and_told(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let automation = stage.automation("watch", SessionMode::Continuous).await;
+    for words in ["Nothing to report.", "NO_REPLY", "HEARTBEAT_OK", "."] {
+        let run = stage.fire(automation).await.run_id;
+        stage.start(run).await;
+        stage.end(run, &answer(words)).await;
+        let session = stage.session_of(run).await;
+        let rows = stage.store.messages(stage.scope(), session, 0, 100);
+        let rows = rows.await.unwrap();
+        let kept = rows.last().unwrap();
+        assert_eq!((kept.content.as_str(), kept.run_id), (words, Some(run)));
+        let events = stage.store.events(stage.scope(), session, 0, 100);
+        let events = events.await.unwrap();
+        let told = |event: &&model::entity::Event| {
+            event.kind == "message" && event.ref_id == kept.id.to_string()
+        };
+        assert_eq!(events.iter().filter(told).count(), 1, "{words}");
+    }
+}

@@ -231,3 +231,25 @@ pub(crate) async fn every_automation_has_the_manual_trigger(db: &TestStore) {
     kinds.sort_unstable();
     assert_eq!(kinds, [Spec::kind(&hourly()), "manual"]);
 }
+
+pub(crate) async fn pausing_and_resuming_keeps_the_session(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let automation = stage.automation("watch", SessionMode::Continuous).await;
+    let first = stage.fire(automation).await.run_id;
+    stage.start(first).await;
+    stage.succeed(first).await;
+    let (store, scope, now) = (&stage.store, stage.scope(), stage.now());
+    let paused = store.pause_automation(scope, automation, "holidays", now);
+    paused.await.unwrap();
+    store
+        .resume_automation(scope, automation, now)
+        .await
+        .unwrap();
+    let second = stage.fire(automation).await.run_id;
+    assert_eq!(
+        stage.session_of(second).await,
+        stage.session_of(first).await
+    );
+    let memory = stage.start(second).await.seat.acp_session_id.unwrap();
+    assert_eq!(memory.as_str(), "memory-1", "what the first turn left");
+}

@@ -185,6 +185,8 @@ pub(crate) const TABLES: &[&str] = &[
     "agent_runs",
     "agent_messages",
     "session_events",
+    "automation_events",
+    "feed_trims",
     "run_records",
     "run_heartbeats",
     "run_live",
@@ -193,9 +195,14 @@ pub(crate) const TABLES: &[&str] = &[
     "agent_memory_entries",
     "agent_credentials",
     "api_tokens",
+    "sign_in_links",
     "idempotency_keys",
+    "webhook_secrets",
     "webhook_receipts",
+    "webhook_payloads",
+    "notification_endpoints",
     "webhook_deliveries",
+    "webhook_attempts",
 ];
 
 impl World {
@@ -296,6 +303,14 @@ impl World {
                 to_seat_id: self.id("agent_definitions"), role: "user", kind: "message",
                 content: "hello", metadata: json!({}), created_at: at,
             },
+            "automation_events" => values! {
+                automation_id: self.id("automations"), seq: i64::from(next()),
+                tenant_id: tenant_id, kind: "automation", ref_id: self.id("automations"),
+                body: json!({}), created_at: at,
+            },
+            "feed_trims" => values! {
+                tenant_id: tenant_id, transaction_id: 0_i64, log_id: id(), seq: 1_i64,
+            },
             "session_events" => values! {
                 session_id: self.id("agent_sessions"), seq: i64::from(next()),
                 tenant_id: tenant_id, kind: "run", ref_id: id(), body: json!({}), created_at: at,
@@ -333,21 +348,43 @@ impl World {
             },
             "api_tokens" => values! {
                 id: id(), tenant_id: tenant_id, role: "runtime", name: "laptop",
-                hash: name("hash").into_bytes(), instance_id: self.id("instances"),
-                created_at: at,
+                kind: "token", shown: "mat_000000", hash: name("hash").into_bytes(),
+                instance_id: self.id("instances"), created_at: at,
+            },
+            "sign_in_links" => values! {
+                hash: name("hash").into_bytes(), tenant_id: tenant_id,
+                token_id: self.id("api_tokens"), created_at: at, expires_at: at,
             },
             "idempotency_keys" => values! {
                 tenant_id: tenant_id, key: name("key"), request_sha256: vec![0_u8],
-                status: 200_i64, response: json!({}), created_at: at,
+                created_id: id(), status: 200_i64, response: json!({}), created_at: at,
             },
             "webhook_receipts" => values! {
                 trigger_id: self.id("automation_triggers"), webhook_id: name("msg"),
-                tenant_id: tenant_id, received_at: at,
+                tenant_id: tenant_id, run_id: self.id("agent_runs"), received_at: at,
+            },
+            "webhook_secrets" => values! {
+                trigger_id: self.id("automation_triggers"), tenant_id: tenant_id,
+                secret: "whsec_", created_at: at, updated_at: at,
+            },
+            "webhook_payloads" => values! {
+                run_id: self.id("agent_runs"), tenant_id: tenant_id, payload: "{}",
+            },
+            "notification_endpoints" => values! {
+                id: id(), tenant_id: tenant_id, name: name("endpoint"),
+                url: "https://example.org", events: json!([]),
+                automation_id: self.id("automations"), secret: "whsec_", cursor: "0",
+                created_at: at, updated_at: at,
             },
             "webhook_deliveries" => values! {
-                id: id(), tenant_id: tenant_id, session_id: self.id("agent_sessions"),
-                seq: i64::from(next()), endpoint: "https://example.org", payload: json!({}),
-                state: "pending", next_attempt_at: at, created_at: at,
+                id: id(), tenant_id: tenant_id, endpoint_id: self.id("notification_endpoints"),
+                session_id: self.id("agent_sessions"), event_id: name("event"),
+                kind: "message.published", body: "{}", state: "pending", next_attempt_at: at,
+                created_at: at,
+            },
+            "webhook_attempts" => values! {
+                delivery_id: self.id("webhook_deliveries"), number: i64::from(next()),
+                tenant_id: tenant_id, status: 200_i64, started_at: at, ended_at: at,
             },
             other => panic!("there is no row for {other}"),
         }

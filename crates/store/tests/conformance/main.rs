@@ -6,7 +6,11 @@
 
 #![expect(clippy::unwrap_used, reason = "behaviours and their helpers are tests")]
 
+#[macro_use]
+mod registry;
+
 mod again;
+mod answers;
 mod begin;
 mod broken;
 mod cancel;
@@ -15,97 +19,55 @@ mod claim;
 mod deleting;
 mod due;
 mod edit;
+mod endpoints;
 mod events;
+mod feed;
 mod finish;
 mod fire;
 mod fixtures;
 mod heartbeat;
 mod invariants;
 mod lists;
+mod locks;
+mod news;
+mod notifications;
 mod opening;
 mod outlook;
 mod overlap;
 mod owed;
+mod pages;
+mod plans;
 mod record;
 mod retention;
 mod retry;
 mod row_security;
 mod say;
 mod schema;
+mod second_net;
 mod sequences;
 mod sessions;
 mod stage;
 mod statements;
 mod sweep;
+mod tenants;
 mod together;
+mod tokens;
 mod transactions;
 mod values;
+mod waking;
+mod webhooks;
 mod without_locks;
 
-use std::pin::Pin;
-
 use fixtures::TestStore;
+use registry::Behaviour;
 use store::database::Dialect;
-
-type Running<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
-
-/// One behaviour as the registry knows it.
-struct Behaviour {
-    name: &'static str,
-    run: for<'a> fn(&'a TestStore) -> Running<'a>,
-}
-
-/// Makes a test of each behaviour for each database, and the registry of them all.
-macro_rules! behaviours {
-    (
-        both { $($both:ident: [$($on_both:ident),* $(,)?])* }
-        sqlite { $($sqlite:ident: [$($on_sqlite:ident),* $(,)?])* }
-        postgres { $($postgres:ident: [$($on_postgres:ident),* $(,)?])* }
-    ) => {
-        mod on_sqlite {
-            behaviours! { @tests Sqlite $($both: [$($on_both),*])* }
-            behaviours! { @tests Sqlite $($sqlite: [$($on_sqlite),*])* }
-        }
-
-        mod on_postgres {
-            behaviours! { @tests Postgres $($both: [$($on_both),*])* }
-            behaviours! { @tests Postgres $($postgres: [$($on_postgres),*])* }
-        }
-
-        /// All behaviours that a database shows.
-        fn behaviours(dialect: Dialect) -> Vec<Behaviour> {
-            let mut all = vec![$($(behaviours!(@entry $both $on_both)),*),*];
-            match dialect {
-                Dialect::Sqlite => {
-                    all.extend([$($(behaviours!(@entry $sqlite $on_sqlite)),*),*]);
-                }
-                Dialect::Postgres => {
-                    all.extend([$($(behaviours!(@entry $postgres $on_postgres)),*),*]);
-                }
-            }
-            all
-        }
-    };
-    (@tests $dialect:ident $($concept:ident: [$($behaviour:ident),*])*) => {$($(
-        #[tokio::test]
-        async fn $behaviour() {
-            let db = crate::TestStore::open(crate::Dialect::$dialect).await;
-            crate::$concept::$behaviour(&db).await;
-        }
-    )*)*};
-    (@entry $concept:ident $behaviour:ident) => {
-        Behaviour {
-            name: stringify!($behaviour),
-            run: |db| Box::pin($concept::$behaviour(db)),
-        }
-    };
-}
 
 behaviours! {
     both {
         schema: [
             what_is_unique_is_refused_twice_by_name,
             what_is_over_or_deleted_makes_room,
+            whatever_is_under_way_keeps_others_from_its_seat,
             what_does_not_fit_together_is_refused_by_name,
             no_two_unique_indexes_of_a_table_have_the_same_columns,
             every_foreign_key_between_tenants_rows_holds_the_tenant,
@@ -147,12 +109,14 @@ behaviours! {
             words_to_a_busy_seat_wait_and_the_end_of_its_turn_starts_them,
             people_go_before_automations_and_each_in_their_order,
             an_occurrence_is_never_seen_by_the_turn_that_runs,
+            what_a_channel_says_are_a_persons_words,
             many_who_speak_at_once_get_one_seat_in_turn,
             the_same_session_key_in_two_tenants_is_two_sessions,
         ]
         owed: [
             what_was_due_before_a_pause_or_an_end_has_its_row,
             a_row_that_cannot_be_read_holds_up_no_other,
+            what_cannot_be_read_can_be_removed,
         ]
         outlook: [
             one_look_tells_what_is_to_come,
@@ -163,6 +127,7 @@ behaviours! {
         ]
         due: [
             before_its_instant_nothing_fires,
+            a_look_tells_when_the_first_that_was_due_was,
             a_due_trigger_becomes_one_run_and_moves_on,
             looking_again_fires_nothing_twice,
             many_schedulers_fire_each_instant_once,
@@ -194,11 +159,13 @@ behaviours! {
             a_continuous_automation_stays_in_its_session,
             fires_at_once_make_a_continuous_session_once,
             after_a_reset_the_next_run_starts_another_session,
+            pausing_and_resuming_keeps_the_session,
             removing_an_automation_calls_off_what_waits,
             every_automation_has_the_manual_trigger,
         ]
         claim: [
             an_empty_queue_gives_nothing,
+            a_claim_tells_which_attempt_it_is_and_when_the_input_came,
             many_claimers_take_each_run_once,
             people_are_claimed_before_automations_and_each_in_their_order,
             a_named_run_is_claimed_alone,
@@ -227,6 +194,7 @@ behaviours! {
             a_move_of_a_session_is_in_its_log,
             numbers_have_no_gap_and_follow_commits,
             what_is_undone_takes_no_number,
+            what_waits_is_in_the_log_of_its_session,
         ]
         cancel: [
             what_is_over_cannot_be_called_off,
@@ -276,6 +244,9 @@ behaviours! {
             a_claimed_run_whose_session_is_closed_is_called_off,
             a_closed_session_gets_no_further_attempt,
             holding_a_run_lets_the_automations_next_one_start,
+            a_session_may_begin_as_a_draft_and_belong_to_a_channel,
+            a_title_is_changed_on_what_was_read,
+            people_who_race_for_a_title_have_one_winner,
         ]
         heartbeat: [
             a_run_of_another_worker_is_lost,
@@ -298,6 +269,7 @@ behaviours! {
             a_finish_by_another_worker_changes_nothing,
             the_answer_is_a_message_with_its_source,
             an_answer_without_text_is_said_to_be_none,
+            no_answer_is_too_little_to_be_kept_and_told,
             what_was_answered_before_a_failure_is_kept_and_marked,
             only_a_turn_that_ended_makes_the_agents_session_the_memory,
             usage_title_and_record_are_kept,
@@ -319,6 +291,30 @@ behaviours! {
             what_was_said_of_a_closed_session_is_taken_back,
             an_edit_can_clear_what_may_be_absent,
         ]
+        notifications: [
+            an_answer_is_told_with_the_channel_of_its_session,
+            each_kind_of_event_is_told_to_whoever_chose_it,
+            tellers_that_race_make_one_delivery_of_each_event,
+            a_delivery_is_one_senders_until_its_lease_is_over,
+            a_delivery_that_fails_waits_longer_each_time_and_is_given_up,
+            an_endpoint_that_is_gone_or_fails_for_a_day_is_disabled,
+            deliveries_that_are_over_are_trimmed_when_they_are_old,
+        ]
+        endpoints: [
+            endpoints_are_made_changed_and_removed,
+        ]
+        webhooks: [
+            a_webhook_becomes_a_run_with_what_came_with_it,
+            later_attempts_know_what_came_with_a_webhook,
+            a_replay_changes_nothing_and_is_answered_like_the_first_time,
+            an_id_is_one_of_its_trigger_alone,
+            webhooks_that_race_fire_once_for_each_id,
+            a_webhook_obeys_overlap_pause_and_quiet_hours,
+            triggers_come_and_go_and_with_them_their_secrets,
+            another_tenants_trigger_is_as_if_there_were_none,
+            a_secret_that_is_changed_holds_for_a_while,
+            receipts_are_kept_for_longer_than_a_replay_can_pass,
+        ]
         retention: [
             what_is_young_or_not_over_stays,
             transcripts_and_runs_are_never_trimmed,
@@ -339,6 +335,20 @@ behaviours! {
             ids_are_found_between_two_others_and_only_the_tenants_own,
             an_automations_triggers_are_listed_with_the_manual_one_first,
         ]
+        pages: [
+            runs_are_read_page_by_page_by_all_that_they_are_asked_for,
+            sessions_are_read_page_by_page_by_all_that_they_are_asked_for,
+            automations_and_their_triggers_are_read_page_by_page,
+            instances_and_tenants_are_read_page_by_page,
+            what_is_not_over_is_counted_by_status,
+        ]
+        tenants: [
+            a_tenants_name_and_its_id_are_used_once,
+            a_tenant_is_read_by_itself_and_by_the_system,
+        ]
+        plans: [
+            pages_are_found_by_an_index,
+        ]
         retry: [
             a_fresh_heartbeat_is_not_stalled,
             a_heartbeat_between_the_look_and_the_lock_saves_the_run,
@@ -346,6 +356,7 @@ behaviours! {
             an_interrupted_prompt_is_never_sent_again_blindly,
             what_the_agent_never_saw_is_sent_as_it_was,
             attempts_are_used_up,
+            workers_that_are_lost_use_up_the_attempts,
             an_answer_is_never_tried_again,
             on_crash_fail_gives_up_what_may_have_been_prompted,
             a_backoff_does_not_hold_the_seat,
@@ -355,6 +366,56 @@ behaviours! {
             a_worker_that_is_known_to_be_gone_is_not_waited_for,
             a_lost_run_that_was_called_off_is_not_tried_again,
             a_retry_of_an_exclusive_automation_waits_for_its_other_run,
+        ]
+        tokens: [
+            a_secret_that_nobody_has_is_worth_nothing,
+            a_token_is_found_by_its_hash_until_it_expires,
+            a_token_without_scopes_may_do_what_its_role_may,
+            a_revoked_token_takes_the_browsers_with_it_that_it_signed_in,
+            a_browser_that_signs_out_leaves_its_token,
+            a_browser_ends_with_the_token_that_signed_it_in,
+            another_tenants_token_is_as_if_it_were_not_there,
+            tokens_are_listed_newest_first_page_by_page,
+            the_use_of_a_token_is_noted_once_a_minute,
+            a_link_signs_one_browser_in_once_and_in_time,
+            browsers_that_race_for_a_link_have_one_winner,
+            sign_ins_that_are_long_over_are_removed,
+        ]
+        answers: [
+            a_key_belongs_to_the_request_that_claimed_it,
+            a_key_that_is_let_go_of_is_free_unless_it_was_answered,
+            a_request_repeated_gets_the_first_answer,
+            a_key_is_free_again_when_it_is_old,
+            many_who_claim_a_key_at_once_get_one_id,
+            words_with_a_reserved_id_are_taken_up_once,
+            a_fire_with_a_reserved_id_is_one_occurrence,
+            another_attempt_with_a_reserved_id_is_made_once,
+            what_has_its_reserved_id_is_told_from_a_name_that_is_taken,
+            what_races_with_one_reserved_id_is_made_once,
+        ]
+        feed: [
+            a_feed_holds_every_log_of_a_tenant_and_no_other,
+            a_feed_is_read_on_from_any_place,
+            what_happens_to_an_automation_is_in_its_log,
+            what_is_skipped_or_missed_is_in_the_log_of_its_automation,
+            the_feed_of_an_automation_holds_what_belongs_to_it,
+            whoever_reads_on_while_many_write_misses_nothing,
+            a_place_before_what_is_kept_is_told,
+            a_place_that_nobody_has_reached_is_told,
+        ]
+        news: [
+            many_logs_are_read_on_at_once,
+            the_news_of_a_session_are_for_its_tenant,
+            the_texts_of_many_turns_are_read_on_at_once,
+            a_piece_that_has_grown_is_read_on_in_its_middle,
+        ]
+        waking: [
+            whoever_commits_wakes_those_who_wait,
+            what_is_undone_wakes_nobody,
+            another_process_wakes_those_who_wait,
+            text_that_is_written_elsewhere_wakes_its_viewers,
+            a_session_that_is_gone_wakes_its_readers,
+            who_waits_no_more_costs_nothing,
         ]
         sequences: [
             a_random_sequence_keeps_the_invariants,
@@ -373,12 +434,22 @@ behaviours! {
         transactions: [a_full_disk_is_told_apart]
     }
     postgres {
+        feed: [
+            what_commits_late_is_not_overtaken,
+            a_database_from_another_server_keeps_its_order,
+        ]
+        waking: [a_lost_listener_is_replaced_and_everybody_woken]
+        locks: [
+            whoever_changes_what_a_seat_does_locks_it_first,
+            a_claim_passes_over_what_another_one_holds,
+        ]
         opening: [a_role_above_row_security_is_refused]
         row_security: [
             every_table_is_guarded,
             a_tenant_sees_and_changes_only_its_own_rows,
             without_a_scope_nothing_is_seen_or_written,
         ]
+        second_net: [where_the_first_net_is_gone_nothing_of_another_tenant_is_read]
         transactions: [
             a_connection_that_died_while_idle_is_replaced,
             a_change_of_a_session_wakes_its_readers_once,

@@ -48,3 +48,42 @@ pub(crate) async fn a_row_that_cannot_be_read_holds_up_no_other(db: &TestStore) 
     assert_eq!(stage.runs_of(broken).await.len(), 0);
     assert_eq!(stage.fire_due().await, Fired::default());
 }
+
+pub(crate) async fn what_cannot_be_read_can_be_removed(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let broken = stage
+        .triggered("broken", SessionMode::Continuous, &[hourly()])
+        .await;
+    let first = stage.fire(broken).await.run_id;
+    let session = stage.session_of(first).await;
+    let sql = "update automations set policies = $1 where id = $2";
+    let policies = serde_json::json!({ "of_a_later_version": true });
+    db.run(Scope::System, sql, params![&policies, broken])
+        .await
+        .unwrap();
+    let other = stage.store.ensure_tenant("other", stage.now());
+    let other = Scope::Tenant(other.await.unwrap());
+    let remove = |scope| stage.store.delete_automation(scope, broken, stage.now());
+    assert!(matches!(
+        remove(other).await,
+        Err(store::Error::NotFound { .. })
+    ));
+    remove(stage.scope()).await.unwrap();
+    assert!(matches!(
+        remove(stage.scope()).await,
+        Err(store::Error::NotFound { .. })
+    ));
+    let listed = stage.store.automations(stage.scope()).await.unwrap();
+    assert!(listed.readable.is_empty() && listed.unreadable.is_empty());
+    assert_eq!(
+        stage.status(first).await,
+        RunStatus::Cancelled,
+        "what waited is called off"
+    );
+    stage.clock.set(at("2026-05-04T10:00:00Z"));
+    assert_eq!(stage.fire_due().await, Fired::default());
+    // The seat is free again.
+    let said = stage.say(session, "hello").await.run_id;
+    stage.start(said).await;
+    stage.succeed(said).await;
+}

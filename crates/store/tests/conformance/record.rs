@@ -92,7 +92,7 @@ pub(crate) async fn a_row_written_again_replaces_what_it_said(db: &TestStore) {
     // Both writes are in the log, so that viewers read the row again.
     let events = stage.store.events(stage.scope(), session, 0, 100);
     let events = events.await.unwrap();
-    let about = call.id.uuid().to_string();
+    let about = call.id.to_string();
     let about = events.iter().filter(|event| event.ref_id == about);
     assert_eq!(about.count(), 2);
 }

@@ -305,3 +305,22 @@ pub(crate) async fn a_retry_of_an_exclusive_automation_waits_for_its_other_run(d
     stage.succeed(second).await;
     assert_eq!(stage.status(retry).await, Queued);
 }
+
+pub(crate) async fn workers_that_are_lost_use_up_the_attempts(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let automation = stage.automation("report", SessionMode::Fresh).await;
+    let mut run = stage.fire(automation).await.run_id;
+    for number in 1..=3 {
+        assert_eq!(stage.run(run).await.attempt, number);
+        stage.start(run).await;
+        stage.wait(200);
+        assert_eq!(stage.stall().await, [run]);
+        assert_eq!(stage.status(run).await, Stalled);
+        stage.wait(3600);
+        stage.store.promote_due(stage.now()).await.unwrap();
+        run = stage.attempts(run).await.last().unwrap().id;
+    }
+    assert_eq!(stage.attempts(run).await.len(), 3);
+    let found = stage.store.automation(stage.scope(), automation).await;
+    assert_eq!(found.unwrap().consecutive_failures, 1);
+}

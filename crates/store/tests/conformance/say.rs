@@ -129,3 +129,23 @@ pub(crate) async fn the_same_session_key_in_two_tenants_is_two_sessions(db: &Tes
     assert!(matches!(fired, Err(Error::NotFound { .. })), "{fired:?}");
     stage.say(ours, "hello").await;
 }
+
+pub(crate) async fn what_a_channel_says_are_a_persons_words(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let new = store::NewSession {
+        session_type: model::session::SessionType::ChannelSlack,
+        channel: Some(model::entity::Channel {
+            channel: "slack".into(),
+            chat_id: "C024BE91L".into(),
+            thread: None,
+        }),
+        ..stage.new_session(Some("slack:C024BE91L"))
+    };
+    let made = stage.store.create_session(stage.tenant, &new, stage.now());
+    let session = made.await.unwrap().0;
+    let run = stage.say(session, "hello").await.run_id;
+    let assignment = stage.start(run).await;
+    assert_eq!(assignment.run.origin, model::run::Origin::Person);
+    assert_eq!(assignment.prompt.text, "hello");
+    assert_eq!(stage.transcript(session).await, ["user: hello"]);
+}

@@ -179,6 +179,9 @@ pub(crate) async fn no_row_can_refer_to_another_tenants(db: &TestStore) {
         if (key.table.as_str(), last.as_str()) == ("api_tokens", "run_id") {
             child = child.with("role", "run").without(&["instance_id"]);
         }
+        if (key.table.as_str(), last.as_str()) == ("api_tokens", "parent_id") {
+            child = child.with("kind", "browser").with("expires_at", instant());
+        }
         let child = child.taking(last, &Values::of(last, parent.get("id")));
         let mut tx = db.database.begin(Scope::System).await.unwrap();
         tx.execute(statement(&parent.insert_into(&key.parent)), parent.params())
@@ -209,8 +212,13 @@ pub(crate) async fn a_session_takes_all_that_is_its_own_with_it(db: &TestStore) 
             "agent_memory_entries",
             "agent_credentials",
             "api_tokens",
+            "sign_in_links",
             "idempotency_keys",
+            "webhook_secrets",
             "webhook_receipts",
+            "notification_endpoints",
+            "automation_events",
+            "feed_trims",
         ]
         .contains(table);
         assert_eq!(
@@ -258,4 +266,27 @@ async fn both_schemas_have_the_same_tables_columns_and_constraints() {
         keys.iter().map(|key| format!("{key:?}")).collect()
     };
     assert_eq!(keys(&sqlite).await, keys(&postgres).await);
+}
+
+pub(crate) async fn whatever_is_under_way_keeps_others_from_its_seat(db: &TestStore) {
+    let world = World::create(db).await;
+    let run = |status: &str| {
+        let run = world.queued_run().with("status", status);
+        match status {
+            "queued" => run,
+            _ => run
+                .with("worker_id", "w")
+                .with("claimed_at", instant())
+                .with("started_at", instant()),
+        }
+    };
+    let under_way = ["queued", "delivered", "running"];
+    for first in under_way {
+        for second in under_way {
+            let refused = try_all(db, "agent_runs", &[&run(first), &run(second)]).await;
+            let refused = refused.unwrap_err();
+            let index = Some("agent_runs_one_active_per_seat");
+            assert_eq!(refused.conflict(), index, "{first} {second}: {refused:?}");
+        }
+    }
 }

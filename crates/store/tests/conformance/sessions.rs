@@ -1,6 +1,7 @@
 //! Sessions: their life, what pausing and closing do to what waits.
 
 use model::{
+    entity::Channel,
     lifecycle::Lifecycle as _,
     outcome::FailureKind,
     policy::{Overlap, SessionMode},
@@ -8,7 +9,7 @@ use model::{
     session::{SessionEvent, SessionState},
     turn::Begin,
 };
-use store::{Error, Scope, params};
+use store::{Error, Scope, SessionEdit, params};
 
 use crate::{fixtures::TestStore, stage::Stage};
 
@@ -238,4 +239,110 @@ pub(crate) async fn holding_a_run_lets_the_automations_next_one_start(db: &TestS
     stage.start(third).await;
     stage.succeed(third).await;
     assert_eq!(stage.status(first).await, Queued);
+}
+
+pub(crate) async fn a_session_may_begin_as_a_draft_and_belong_to_a_channel(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let place = Channel {
+        channel: "slack".into(),
+        chat_id: "C024BE91L".into(),
+        thread: Some("1355517523.000005".into()),
+    };
+    let new = store::NewSession {
+        session_type: model::session::SessionType::ChannelSlack,
+        draft: true,
+        channel: Some(place.clone()),
+        ..stage.new_session(Some("slack:1"))
+    };
+    let made = stage.store.create_session(stage.tenant, &new, stage.now());
+    let id = made.await.unwrap().0;
+    let found = stage.store.session(stage.scope(), id).await.unwrap();
+    assert_eq!(
+        (found.state, found.channel),
+        (SessionState::Draft, Some(place))
+    );
+    let run = stage.say(id, "hello").await;
+    assert_eq!(run.status, Deferred);
+    let moved =
+        stage
+            .store
+            .move_session(stage.scope(), id, SessionEvent::Enable, None, stage.now());
+    assert_eq!(moved.await.unwrap(), SessionState::Active);
+    assert_eq!(stage.status(run.run_id).await, Queued);
+    let plain = stage.session().await;
+    let plain = stage.store.session(stage.scope(), plain).await.unwrap();
+    assert_eq!((plain.state, plain.channel), (SessionState::Active, None));
+}
+
+fn titled(title: &str) -> SessionEdit {
+    SessionEdit {
+        title: Some(title.into()),
+    }
+}
+
+pub(crate) async fn a_title_is_changed_on_what_was_read(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let id = stage.session().await;
+    let read = async || stage.store.session(stage.scope(), id).await.unwrap();
+    let edit = async |seen: &SessionEdit, to: &SessionEdit| {
+        let (scope, now) = (stage.scope(), stage.wait(1));
+        stage.store.edit_session(scope, id, seen, to, now).await
+    };
+    let untitled = SessionEdit::of(&read().await);
+    assert_eq!(untitled.title, None);
+    edit(&untitled, &titled("One")).await.unwrap();
+    let lost = edit(&untitled, &titled("Two")).await;
+    assert!(matches!(lost, Err(Error::Changed { .. })), "{lost:?}");
+    let found = read().await;
+    assert_eq!(found.title.as_deref(), Some("One"));
+    let events = stage.store.events(stage.scope(), id, 0, 10).await.unwrap();
+    let last = events.last().unwrap();
+    assert_eq!(
+        (last.seq, &last.body["title"]),
+        (found.last_seq, &"One".into())
+    );
+    // The same again writes nothing into the log, and a title can be taken away.
+    edit(&titled("One"), &titled("One")).await.unwrap();
+    assert_eq!(read().await.last_seq, found.last_seq);
+    edit(&titled("One"), &untitled).await.unwrap();
+    assert_eq!(read().await.title, None);
+    let other = stage.store.ensure_tenant("other", stage.now());
+    let other = Scope::Tenant(other.await.unwrap());
+    let theirs = stage
+        .store
+        .edit_session(other, id, &untitled, &untitled, stage.now())
+        .await;
+    assert!(matches!(theirs, Err(Error::NotFound { .. })));
+}
+
+pub(crate) async fn people_who_race_for_a_title_have_one_winner(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let id = stage.session().await;
+    let stores = crate::without_locks::without_locks(db).await;
+    let untitled = SessionEdit { title: None };
+    let edits = stores
+        .iter()
+        .cycle()
+        .take(8)
+        .enumerate()
+        .map(|(number, store)| {
+            let (stage, untitled) = (&stage, &untitled);
+            async move {
+                let to = titled(&format!("Number {number}"));
+                loop {
+                    let now = stage.now();
+                    match store
+                        .edit_session(stage.scope(), id, untitled, &to, now)
+                        .await
+                    {
+                        Ok(()) => return 1,
+                        Err(Error::Changed { .. }) => return 0,
+                        Err(error) if error.is_transient() => tokio::task::yield_now().await,
+                        Err(other) => panic!("{other:?}"),
+                    }
+                }
+            }
+        });
+    let won: Vec<i32> = futures::future::join_all(edits).await;
+    assert_eq!(won.iter().sum::<i32>(), 1);
 }

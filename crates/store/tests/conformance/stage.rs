@@ -107,6 +107,8 @@ impl Stage {
             session_type: SessionType::Regular,
             key: key.map(str::to_owned),
             title: None,
+            draft: false,
+            channel: None,
             cwd: self.store.working_directory(None, id),
             schedule_id: None,
             harness: self.harness,
@@ -313,7 +315,7 @@ impl Stage {
     }
 }
 
-fn unique() -> u64 {
+pub(crate) fn unique() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1 << 40);
     NEXT.fetch_add(1, Ordering::Relaxed)
 }

@@ -7,7 +7,7 @@ use store::database::{Dialect, executed};
 use crate::{TestStore, behaviours};
 
 /// Lists the `.sql` files below a folder, without the ending.
-fn files(folder: &Path, below: &str, found: &mut BTreeSet<String>) {
+pub(crate) fn files(folder: &Path, below: &str, found: &mut BTreeSet<String>) {
     for entry in fs::read_dir(folder.join(below)).unwrap() {
         let entry = entry.unwrap();
         let name = entry.file_name().into_string().unwrap();

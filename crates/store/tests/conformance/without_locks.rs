@@ -12,7 +12,7 @@ use model::{
     policy::{Overlap, SessionMode},
     turn::{Beat, Begin, Finished, Settled},
 };
-use store::{Error, Scope, Store, database};
+use store::{Scope, Store};
 
 use crate::{
     fixtures::TestStore,
@@ -26,8 +26,8 @@ macro_rules! patiently {
     ($doing:expr) => {
         loop {
             match $doing.await {
-                Err(Error::Database(
-                    database::Error::Busy { .. } | database::Error::Conflict { .. },
+                Err(store::Error::Database(
+                    store::database::Error::Busy { .. } | store::database::Error::Conflict { .. },
                 )) => tokio::task::yield_now().await,
                 done => break done.unwrap(),
             }
@@ -35,8 +35,10 @@ macro_rules! patiently {
     };
 }
 
+pub(crate) use patiently;
+
 /// Two stores without locks over one database, as two processes have them.
-async fn without_locks(db: &TestStore) -> [Store; 2] {
+pub(crate) async fn without_locks(db: &TestStore) -> [Store; 2] {
     let second = store::open(&db.location()).await.unwrap();
     [&db.database, &second].map(|database| store_over(&database.without_locks()))
 }

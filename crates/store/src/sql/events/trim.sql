@@ -8,3 +8,4 @@ delete from session_events
 where session_id = $1
   and seq <= (select max(seq) from page)
   and seq < coalesce((select min(seq) from page where created_at >= $2), (select max(seq) + 1 from page))
+returning transaction_id, session_id as log_id, seq

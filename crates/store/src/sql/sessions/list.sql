@@ -1,6 +1,6 @@
 -- Lists sessions, the most recently changed first.
 -- $1 tenant or null, $2 type or null, $3 automation or null, $4 limit
-select id, tenant_id, kind, type, state, state_reason, session_key, title, cwd, schedule_id, last_seq, created_at, updated_at
+select id, tenant_id, kind, type, state, state_reason, session_key, title, cwd, channel, chat_id, thread, schedule_id, last_seq, created_at, updated_at
 from agent_sessions
 where ($1 is null or tenant_id = $1)
   and ($2 is null or type = $2)

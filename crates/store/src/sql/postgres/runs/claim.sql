@@ -15,4 +15,4 @@ update agent_runs
 set status = 'delivered', worker_id = $1, claimed_at = $2
 from chosen
 where agent_runs.id = chosen.id
-returning agent_runs.id, agent_runs.tenant_id
+returning agent_runs.id, agent_runs.tenant_id, agent_runs.attempt, agent_runs.input_at

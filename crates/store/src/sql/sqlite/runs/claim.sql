@@ -10,4 +10,4 @@ where status = 'queued' and id in (
     order by priority, input_at, id
     limit $4
 )
-returning id, tenant_id
+returning id, tenant_id, attempt, input_at

@@ -1,4 +1,4 @@
--- Writes an event under the number that the session gave it.
+-- Writes an event under the number that the session gave it. The row names its transaction by itself.
 -- $1 session, $2 number, $3 tenant, $4 kind, $5 what it is about, $6 body, $7 now
 insert into session_events (session_id, seq, tenant_id, kind, ref_id, body, created_at)
 values ($1, $2, $3, $4, $5, $6, $7)

@@ -1,0 +1,255 @@
+//! Secrets that people carry from one place to another.
+//!
+//! Each is a prefix, 43 characters of 256 random bits, and 6 of a checksum, as the tokens of GitHub are:
+//! scanners find one that got into a repository by its form alone, and a mistyped one is told from
+//! a wrong one without a look at the database
+//! (<https://github.blog/engineering/behind-githubs-new-authentication-token-formats/>). Only letters and
+//! digits follow the prefix, so that a double click takes all of it.
+//!
+//! **Invariant:** neither `Debug` nor an error shows one.
+
+use std::fmt;
+
+use sha2::{Digest, Sha256};
+
+use crate::time::Entropy;
+
+const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+/// Random bytes of a secret.
+const RANDOM_BYTES: usize = 32;
+/// As many digits as 256 bits need: 62^43 is a little more than 2^256.
+const RANDOM_DIGITS: usize = 43;
+/// As many digits as 32 bits need.
+const CHECKSUM_DIGITS: usize = 6;
+/// The characters of the prefix, its underscore counted.
+const PREFIX: usize = 4;
+/// The characters of a whole secret.
+const LENGTH: usize = PREFIX + RANDOM_DIGITS + CHECKSUM_DIGITS;
+/// The characters that lists show.
+const SHOWN: usize = 10;
+
+/// Why a text is not a secret. It does not hold the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidSecret {
+    /// It has another form.
+    #[error(
+        "it is not {what}: expected `{prefix}` and {} letters and digits",
+        LENGTH - PREFIX
+    )]
+    Form {
+        /// What was expected, with its article.
+        what: &'static str,
+        /// How it begins.
+        prefix: &'static str,
+    },
+    /// Its checksum is not that of the rest.
+    #[error("it is not {what} as it was given out: a character is wrong or missing")]
+    Mistyped {
+        /// What was expected, with its article.
+        what: &'static str,
+    },
+}
+
+macro_rules! secrets {
+    ($($(#[$doc:meta])* $name:ident = $prefix:literal, $what:literal;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone)]
+        pub struct $name(String);
+
+        impl $name {
+            /// How the text begins.
+            pub const PREFIX: &'static str = $prefix;
+
+            /// Makes one that nobody has guessed.
+            pub fn generate(entropy: &dyn Entropy) -> Self {
+                Self(generate($prefix, entropy))
+            }
+
+            /// Reads one that somebody shows. Whether it is worth anything is not known by that.
+            pub fn parse(text: &str) -> Result<Self, InvalidSecret> {
+                check(text, $prefix, $what)?;
+                Ok(Self(text.to_owned()))
+            }
+
+            /// The text, for the one person to whom it is given.
+            pub fn reveal(&self) -> &str {
+                &self.0
+            }
+
+            /// The beginning, by which a person knows it again.
+            pub fn shown(&self) -> &str {
+                self.0.get(..SHOWN).unwrap_or_default()
+            }
+
+            /// What is kept of it: SHA-256 of the text. With 256 random bits in it there is nothing to be
+            /// tried out, so that no slow hash is needed.
+            pub fn hash(&self) -> [u8; 32] {
+                Sha256::digest(self.0.as_bytes()).into()
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(concat!(stringify!($name), "(..)"))
+            }
+        }
+    )*};
+}
+
+secrets! {
+    /// The secret of a token.
+    TokenSecret = "mat_", "a token";
+    /// The secret of a link that signs a browser in, once.
+    LinkSecret = "mal_", "a sign-in code";
+}
+
+fn generate(prefix: &str, entropy: &dyn Entropy) -> String {
+    let mut random = [0; RANDOM_BYTES];
+    entropy.fill(&mut random);
+    let mut text = prefix.to_owned();
+    text.push_str(&in_digits(&random, RANDOM_DIGITS));
+    let checksum = checksum(&text);
+    text.push_str(&checksum);
+    text
+}
+
+fn check(text: &str, prefix: &'static str, what: &'static str) -> Result<(), InvalidSecret> {
+    let body = text.strip_prefix(prefix);
+    let formed = text.len() == LENGTH
+        && body.is_some_and(|body| body.bytes().all(|byte| byte.is_ascii_alphanumeric()));
+    if !formed {
+        return Err(InvalidSecret::Form { what, prefix });
+    }
+    match text.split_at_checked(LENGTH - CHECKSUM_DIGITS) {
+        Some((rest, given)) if checksum(rest) == given => Ok(()),
+        _ => Err(InvalidSecret::Mistyped { what }),
+    }
+}
+
+fn checksum(text: &str) -> String {
+    in_digits(&crc32(text.as_bytes()).to_be_bytes(), CHECKSUM_DIGITS)
+}
+
+/// Writes a number, its highest byte first, in so many digits.
+fn in_digits(number: &[u8], digits: usize) -> String {
+    let mut number = number.to_vec();
+    let mut text = vec![DIGITS[0]; digits];
+    for digit in text.iter_mut().rev() {
+        let mut rest = 0_usize;
+        for byte in &mut number {
+            let dividend = rest << 8 | usize::from(*byte);
+            *byte = u8::try_from(dividend / DIGITS.len()).unwrap_or(u8::MAX);
+            rest = dividend % DIGITS.len();
+        }
+        *digit = DIGITS[rest];
+    }
+    text.into_iter().map(char::from).collect()
+}
+
+/// CRC-32 as in ISO 3309 and zip.
+fn crc32(bytes: &[u8]) -> u32 {
+    const POLYNOMIAL: u32 = 0xEDB8_8320;
+    let mut crc = u32::MAX;
+    for byte in bytes {
+        crc ^= u32::from(*byte);
+        for _ in 0..8 {
+            let odd = crc & 1 == 1;
+            crc = crc >> 1 ^ if odd { POLYNOMIAL } else { 0 };
+        }
+    }
+    !crc
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    struct Bytes([u8; RANDOM_BYTES]);
+
+    impl Entropy for Bytes {
+        fn fill(&self, bytes: &mut [u8]) {
+            bytes.copy_from_slice(&self.0);
+        }
+    }
+
+    #[test]
+    fn the_checksum_is_the_known_one() {
+        // The check value of https://reveng.sourceforge.io/crc-catalogue/17plus.htm
+        assert_eq!(crc32(b"123456789"), 0xCBF4_3926);
+    }
+
+    #[test]
+    fn the_least_and_the_greatest_number_fit_their_digits() {
+        let least = TokenSecret::generate(&Bytes([0; RANDOM_BYTES]));
+        assert!(
+            least
+                .reveal()
+                .starts_with(&format!("mat_{}", "0".repeat(43)))
+        );
+        let greatest = TokenSecret::generate(&Bytes([u8::MAX; RANDOM_BYTES]));
+        let digits: Vec<u32> = greatest.reveal()[PREFIX..PREFIX + RANDOM_DIGITS]
+            .bytes()
+            .map(|byte| u32::try_from(DIGITS.iter().position(|it| *it == byte).unwrap()).unwrap())
+            .collect();
+        // Read back: every byte is full.
+        let mut number = [0_u32; RANDOM_BYTES];
+        for digit in digits {
+            let mut carry = digit;
+            for byte in number.iter_mut().rev() {
+                carry += *byte * 62;
+                *byte = carry & 0xFF;
+                carry >>= 8;
+            }
+            assert_eq!(carry, 0, "more than 256 bits");
+        }
+        assert_eq!(number, [0xFF; RANDOM_BYTES]);
+    }
+
+    #[test]
+    fn a_link_is_no_token() {
+        let link = LinkSecret::generate(&Bytes([7; RANDOM_BYTES]));
+        assert!(matches!(
+            TokenSecret::parse(link.reveal()),
+            Err(InvalidSecret::Form { .. })
+        ));
+        let swapped = link.reveal().replace("mal_", "mat_");
+        assert!(matches!(
+            TokenSecret::parse(&swapped),
+            Err(InvalidSecret::Mistyped { .. })
+        ));
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_given_out_is_read_back(random: [u8; RANDOM_BYTES]) {
+            let secret = TokenSecret::generate(&Bytes(random));
+            prop_assert_eq!(secret.reveal().len(), LENGTH);
+            let read = TokenSecret::parse(secret.reveal()).unwrap();
+            prop_assert_eq!(read.hash(), secret.hash());
+            prop_assert_eq!(read.shown(), &secret.reveal()[..10]);
+        }
+
+        #[test]
+        fn one_wrong_character_is_seen(random: [u8; RANDOM_BYTES], at in 0..LENGTH, with in "[ -~é]") {
+            let secret = TokenSecret::generate(&Bytes(random));
+            let mut text = secret.reveal().to_owned();
+            text.replace_range(at..=at, &with);
+            prop_assume!(text != secret.reveal());
+            prop_assert!(TokenSecret::parse(&text).is_err());
+        }
+
+        #[test]
+        fn what_is_no_token_is_refused_and_not_repeated(text in "(mat_)?\\PC{0,60}") {
+            let told = TokenSecret::parse(&text).unwrap_err().to_string();
+            prop_assert!(text.len() < 5 || !told.contains(&text));
+        }
+
+        #[test]
+        fn a_secret_is_not_shown_by_accident(random: [u8; RANDOM_BYTES]) {
+            let secret = TokenSecret::generate(&Bytes(random));
+            let debug = format!("{secret:?}");
+            prop_assert_eq!(debug, "TokenSecret(..)");
+        }
+    }
+}

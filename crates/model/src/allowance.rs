@@ -1,0 +1,212 @@
+//! Networks and hosts that requests to addresses of people's choice may reach, beside the public
+//! internet.
+
+use std::{fmt, net::IpAddr, str::FromStr};
+
+/// The longest name of a host, in bytes (RFC 1035).
+const HOST_BYTES: usize = 253;
+
+/// What may be reached though it is not public, and without TLS. Written as networks and hosts with
+/// commas between them: `10.1.0.0/16, ::1, hooks.internal`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Allowance {
+    networks: Vec<Network>,
+    hosts: Vec<String>,
+}
+
+/// Addresses that begin alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Network {
+    address: IpAddr,
+    bits: u8,
+}
+
+/// Why a text is not an allowance.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{given:?} is neither a network nor a host: expected such as 10.1.0.0/16, ::1 or hooks.internal"
+)]
+pub struct InvalidAllowance {
+    given: String,
+}
+
+impl Allowance {
+    /// Whether an address may be reached, by whatever name. An IPv4 address that is written as one of
+    /// IPv6 counts as what it is.
+    pub fn has_address(&self, address: IpAddr) -> bool {
+        let address = address.to_canonical();
+        self.networks
+            .iter()
+            .any(|network| network.contains(address))
+    }
+
+    /// Whether a host may be reached, wherever it is. A dot at the end makes no difference.
+    pub fn has_host(&self, host: &str) -> bool {
+        let host = host.strip_suffix('.').unwrap_or(host);
+        self.hosts.iter().any(|one| one.eq_ignore_ascii_case(host))
+    }
+
+    /// Whether any address is allowed by its network.
+    pub fn has_networks(&self) -> bool {
+        !self.networks.is_empty()
+    }
+}
+
+impl Network {
+    fn contains(self, address: IpAddr) -> bool {
+        let (mine, other, width) = match (self.address, address) {
+            (IpAddr::V4(mine), IpAddr::V4(other)) => {
+                (mine.to_bits().into(), other.to_bits().into(), 32)
+            }
+            (IpAddr::V6(mine), IpAddr::V6(other)) => (mine.to_bits(), other.to_bits(), 128),
+            _ => return false,
+        };
+        let differing: u128 = mine ^ other;
+        differing
+            .checked_shr(width - u32::from(self.bits))
+            .unwrap_or(0)
+            == 0
+    }
+}
+
+impl FromStr for Network {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let (address, bits) = match text.split_once('/') {
+            Some((address, bits)) => (address, Some(bits)),
+            None => (text, None),
+        };
+        let address: IpAddr = address.parse().map_err(|_| ())?;
+        let whole = if address.is_ipv4() { 32 } else { 128 };
+        let bits = match bits {
+            None => whole,
+            Some(bits) if bits.bytes().all(|digit| digit.is_ascii_digit()) => {
+                bits.parse().map_err(|_| ())?
+            }
+            Some(_) => return Err(()),
+        };
+        (bits <= whole).then_some(Self { address, bits }).ok_or(())
+    }
+}
+
+impl FromStr for Allowance {
+    type Err = InvalidAllowance;
+
+    fn from_str(text: &str) -> Result<Self, InvalidAllowance> {
+        let mut allowance = Self::default();
+        let entries = text.split(',').map(str::trim);
+        for entry in entries.filter(|entry| !entry.is_empty()) {
+            if let Ok(network) = entry.parse() {
+                allowance.networks.push(network);
+            } else if is_host(entry) {
+                allowance.hosts.push(entry.to_owned());
+            } else {
+                return Err(InvalidAllowance {
+                    given: entry.chars().take(80).collect(),
+                });
+            }
+        }
+        Ok(allowance)
+    }
+}
+
+/// Whether a text is the name of a host. What ends in a number would be read as an address.
+fn is_host(text: &str) -> bool {
+    let label = |label: &str| {
+        (1..=63).contains(&label.len())
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+            && label
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+    };
+    let last = text.rsplit('.').next().unwrap_or_default();
+    text.len() <= HOST_BYTES
+        && text.split('.').all(label)
+        && !last.starts_with(|first: char| first.is_ascii_digit())
+}
+
+impl fmt::Display for Allowance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let networks = self
+            .networks
+            .iter()
+            .map(|network| format!("{}/{}", network.address, network.bits));
+        let all: Vec<String> = networks.chain(self.hosts.iter().cloned()).collect();
+        f.write_str(&all.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn allowance(text: &str) -> Allowance {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn an_address_is_allowed_by_its_network_alone() {
+        let allowed = allowance("10.1.0.0/16, ::1, 192.168.7.7,fd00::/8");
+        for (address, expected) in [
+            ("10.1.255.255", true),
+            ("10.2.0.0", false),
+            ("::ffff:10.1.0.1", true),
+            ("::1", true),
+            ("::2", false),
+            ("192.168.7.7", true),
+            ("192.168.7.8", false),
+            ("fdff::1", true),
+            ("fc00::1", false),
+        ] {
+            assert_eq!(
+                allowed.has_address(address.parse().unwrap()),
+                expected,
+                "{address}"
+            );
+        }
+        let all = allowance("0.0.0.0/0");
+        assert!(all.has_address("203.0.113.9".parse().unwrap()));
+        assert!(!all.has_address("::1".parse().unwrap()));
+    }
+
+    #[test]
+    fn a_host_is_allowed_by_its_whole_name() {
+        let allowed = allowance("hooks.internal, localhost");
+        for (host, expected) in [
+            ("hooks.internal", true),
+            ("HOOKS.Internal.", true),
+            ("evil.hooks.internal", false),
+            ("hooks.internal.evil", false),
+            ("localhost", true),
+            ("", false),
+        ] {
+            assert_eq!(allowed.has_host(host), expected, "{host}");
+        }
+        assert!(!allowed.has_networks() && allowance("::1").has_networks());
+    }
+
+    #[test]
+    fn what_is_neither_network_nor_host_is_refused_by_name() {
+        for text in [
+            "10.0.0.0/33",
+            "10.0.0.0/",
+            "10.0.0.0/+8",
+            "::/129",
+            "10.0.0",
+            "http://x",
+            "a b",
+            "a..b",
+            "*.internal",
+        ] {
+            let refused = format!("localhost, {text}").parse::<Allowance>();
+            let refused = refused.unwrap_err().to_string();
+            assert!(refused.contains(text), "{refused}");
+        }
+        assert_eq!(allowance(" , "), Allowance::default());
+        let shown = allowance("::1,hooks.internal,10.0.0.0/8").to_string();
+        assert_eq!(shown, "::1/128, 10.0.0.0/8, hooks.internal");
+        assert_eq!(allowance(&shown).to_string(), shown);
+    }
+}

@@ -1,0 +1,143 @@
+//! Secrets that sign webhooks, as [Standard Webhooks](https://www.standardwebhooks.com) writes them.
+//!
+//! **Invariant:** nothing but [`Secret::reveal`] and [`Secret::bytes`] gives it away.
+
+use std::{fmt, str::FromStr};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+
+use crate::time::{Entropy, Timestamp};
+
+/// What a secret begins with when it is written.
+const PREFIX: &str = "whsec_";
+/// How many bytes a secret may have.
+const BYTES: std::ops::RangeInclusive<usize> = 24..=64;
+/// How many bytes a new one has.
+const NEW_BYTES: usize = 32;
+
+/// A secret that signs. Written `whsec_` and its bytes in base64.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(Vec<u8>);
+
+/// Why a text is not a secret. The text itself is not repeated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("read the signing secret: expected {PREFIX} and the base64 of 24 to 64 bytes")]
+pub struct InvalidSecret;
+
+impl Secret {
+    /// Makes a new one.
+    pub fn generate(entropy: &dyn Entropy) -> Self {
+        let mut bytes = vec![0; NEW_BYTES];
+        entropy.fill(&mut bytes);
+        Self(bytes)
+    }
+
+    /// Writes it out, for its owner and for where it is kept.
+    pub fn reveal(&self) -> String {
+        format!("{PREFIX}{}", STANDARD.encode(&self.0))
+    }
+
+    /// The key of signatures.
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl FromStr for Secret {
+    type Err = InvalidSecret;
+
+    fn from_str(text: &str) -> Result<Self, InvalidSecret> {
+        let encoded = text.strip_prefix(PREFIX).ok_or(InvalidSecret)?;
+        let bytes = STANDARD.decode(encoded).map_err(|_| InvalidSecret)?;
+        if BYTES.contains(&bytes.len()) {
+            Ok(Self(bytes))
+        } else {
+            Err(InvalidSecret)
+        }
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret")
+    }
+}
+
+/// The secret that signs, and while it is being changed for another one the one before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Secrets {
+    /// The one that holds.
+    pub current: Secret,
+    /// The one before, and until when it holds as well.
+    pub previous: Option<(Secret, Timestamp)>,
+}
+
+impl Secrets {
+    /// Those that hold at an instant, the current one first.
+    pub fn valid(&self, now: Timestamp) -> Vec<&Secret> {
+        let previous = self.previous.as_ref().filter(|(_, until)| now < *until);
+        std::iter::once(&self.current)
+            .chain(previous.map(|(secret, _)| secret))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Sevens;
+
+    impl Entropy for Sevens {
+        fn fill(&self, bytes: &mut [u8]) {
+            bytes.fill(7);
+        }
+    }
+
+    #[test]
+    fn a_secret_is_read_as_it_was_written_and_shown_to_nobody() {
+        let secret = Secret::generate(&Sevens);
+        assert_eq!(secret.bytes(), [7; 32]);
+        assert_eq!(secret.reveal().parse(), Ok(secret.clone()));
+        assert_eq!(format!("{secret:?}"), "Secret");
+        let both = Secrets {
+            current: secret.clone(),
+            previous: Some((secret, Timestamp::UNIX_EPOCH)),
+        };
+        let shown = "Secrets { current: Secret, previous: Some((Secret, 1970-01-01T00:00:00Z)) }";
+        assert_eq!(format!("{both:?}"), shown);
+    }
+
+    #[test]
+    fn what_is_no_secret_is_refused_and_not_repeated() {
+        let of = |bytes: usize| format!("whsec_{}", STANDARD.encode(vec![1; bytes]));
+        for text in [
+            "",
+            "whsec_",
+            "whsec_!!!!",
+            "sec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+            &of(23),
+            &of(65),
+            &format!("{} ", of(32)),
+        ] {
+            let refused = text.parse::<Secret>().unwrap_err().to_string();
+            assert!(text.len() < 8 || !refused.contains(text), "{refused}");
+        }
+        for bytes in [24, 32, 64] {
+            assert!(of(bytes).parse::<Secret>().is_ok(), "{bytes}");
+        }
+    }
+
+    #[test]
+    fn the_secret_before_holds_until_its_instant() {
+        let secret = |byte| Secret(vec![byte; 32]);
+        let until = Timestamp::from_microsecond(5).unwrap();
+        let both = Secrets {
+            current: secret(1),
+            previous: Some((secret(2), until)),
+        };
+        let before = Timestamp::from_microsecond(4).unwrap();
+        assert_eq!(both.valid(before), [&secret(1), &secret(2)]);
+        assert_eq!(both.valid(until), [&secret(1)]);
+    }
+}

@@ -1,0 +1,278 @@
+//! Endpoints of notifications.
+
+mod deliveries;
+mod feed;
+mod notice;
+
+use model::{
+    AutomationId, EndpointId, TenantId, Timestamp,
+    notification::{Endpoint, NotificationKind},
+    secret::{Secret, Secrets},
+};
+use serde_json::json;
+
+pub use deliveries::{Attempted, Claimed};
+pub use feed::Subscription;
+pub use notice::Notice;
+
+use crate::{
+    Error, Scope,
+    database::{Row, Tx},
+    store::{Store, transact},
+    webhooks::secrets,
+};
+
+/// What a person says of an endpoint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewEndpoint {
+    /// Its name, unique for the tenant.
+    pub name: String,
+    /// Where it is.
+    pub url: String,
+    /// What it is told of.
+    pub events: Vec<NotificationKind>,
+    /// The only automation of which it is told; absent: of everything.
+    pub automation: Option<AutomationId>,
+    /// The only channel of whose sessions it is told; absent: of everything.
+    pub channel: Option<String>,
+}
+
+impl Store {
+    /// Makes an endpoint, with a secret of its own. It is told of what is yet to come.
+    pub async fn create_endpoint(
+        &self,
+        tenant: TenantId,
+        id: EndpointId,
+        new: &NewEndpoint,
+        now: Timestamp,
+    ) -> Result<Secret, Error> {
+        let head = self.feed_head(tenant).await?;
+        let made = transact!(self, Scope::Tenant(tenant), |tx| {
+            let used = tx
+                .fetch_optional(sql!("endpoints/by_id"), params![tenant, id])
+                .await?;
+            if used.is_some() {
+                return Err(Error::made("the endpoint", id));
+            }
+            let secret = Secret::generate(self.ids());
+            tx.execute(
+                sql!("endpoints/insert"),
+                params![
+                    id,
+                    tenant,
+                    new.name.as_str(),
+                    new.url.as_str(),
+                    json!(new.events),
+                    new.automation,
+                    new.channel.as_deref(),
+                    secret.reveal(),
+                    head.to_string(),
+                    now
+                ],
+            )
+            .await?;
+            Ok(secret)
+        });
+        made.map_err(|error| refused(error, new))
+    }
+
+    /// Lists endpoints by name.
+    pub async fn endpoints(&self, scope: Scope) -> Result<Vec<Endpoint>, Error> {
+        let mut tx = self.db.read(scope).await?;
+        let found = tx
+            .fetch_all(sql!("endpoints/list"), params![scope.tenant()])
+            .await?;
+        found.iter().map(endpoint).collect()
+    }
+
+    /// Reads one endpoint.
+    pub async fn endpoint(&self, scope: Scope, id: EndpointId) -> Result<Endpoint, Error> {
+        let mut tx = self.db.read(scope).await?;
+        endpoint(&by_id(&mut tx, scope, id).await?)
+    }
+
+    /// Reads where an endpoint is, and the secrets that sign what it is sent.
+    pub async fn endpoint_secrets(
+        &self,
+        scope: Scope,
+        id: EndpointId,
+    ) -> Result<(Endpoint, Secrets), Error> {
+        let mut tx = self.db.read(scope).await?;
+        let row = by_id(&mut tx, scope, id).await?;
+        Ok((endpoint(&row)?, secrets(&row)?))
+    }
+
+    /// Changes an endpoint that was last changed at `seen`. What is on its way goes to where it is then.
+    pub async fn edit_endpoint(
+        &self,
+        scope: Scope,
+        id: EndpointId,
+        seen: Timestamp,
+        to: &NewEndpoint,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        let edited = transact!(self, scope, |tx| {
+            by_id(tx, scope, id).await?;
+            // Two changes in one microsecond are two.
+            let tick = std::time::Duration::from_micros(1);
+            let changed = tx
+                .execute(
+                    sql!("endpoints/edit"),
+                    params![
+                        scope.tenant(),
+                        id,
+                        seen,
+                        to.name.as_str(),
+                        to.url.as_str(),
+                        json!(to.events),
+                        to.automation,
+                        to.channel.as_deref(),
+                        now.max(seen + tick)
+                    ],
+                )
+                .await?;
+            if changed == 0 {
+                return Err(Error::Changed {
+                    what: "endpoint",
+                    name: to.name.clone(),
+                });
+            }
+            Ok(())
+        });
+        edited.map_err(|error| refused(error, to))
+    }
+
+    /// Removes an endpoint with all its deliveries.
+    pub async fn delete_endpoint(&self, scope: Scope, id: EndpointId) -> Result<(), Error> {
+        transact!(self, scope, |tx| {
+            let params = params![scope.tenant(), id];
+            match tx.execute(sql!("endpoints/delete"), params).await? {
+                0 => Err(Error::not_found("endpoint", id)),
+                _ => Ok(()),
+            }
+        })
+    }
+
+    /// Gives an endpoint another secret, and answers with it. Until `previous_until` the one that held
+    /// so far signs as well.
+    pub async fn rotate_endpoint_secret(
+        &self,
+        scope: Scope,
+        id: EndpointId,
+        previous_until: Timestamp,
+        now: Timestamp,
+    ) -> Result<Secret, Error> {
+        transact!(self, scope, |tx| {
+            let secret = Secret::generate(self.ids());
+            let params = params![scope.tenant(), id, secret.reveal(), previous_until, now];
+            match tx.execute(sql!("endpoints/rotate_secret"), params).await? {
+                0 => Err(Error::not_found("endpoint", id)),
+                _ => Ok(secret),
+            }
+        })
+    }
+
+    /// Stops telling an endpoint of anything, and gives up what is on its way. One that is disabled
+    /// stays so, for the reason that it has.
+    pub async fn disable_endpoint(
+        &self,
+        scope: Scope,
+        id: EndpointId,
+        reason: &str,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        transact!(self, scope, |tx| {
+            by_id(tx, scope, id).await?;
+            disable(tx, scope, id, reason, now).await
+        })
+    }
+
+    /// Tells an endpoint again, of what is yet to come.
+    pub async fn enable_endpoint(
+        &self,
+        tenant: TenantId,
+        id: EndpointId,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        let scope = Scope::Tenant(tenant);
+        let head = self.feed_head(tenant).await?;
+        transact!(self, scope, |tx| {
+            by_id(tx, scope, id).await?;
+            tx.execute(
+                sql!("endpoints/enable"),
+                params![tenant, id, head.to_string(), now],
+            )
+            .await?;
+            Ok(())
+        })
+    }
+}
+
+/// Locks an endpoint, before any of its deliveries.
+async fn lock(tx: &mut Tx, id: EndpointId) -> Result<(), Error> {
+    Ok(tx
+        .lock_rows(sql_of_postgres!("endpoints/lock"), vec![params![id]])
+        .await?)
+}
+
+/// Disables an endpoint and gives up what is on its way.
+async fn disable(
+    tx: &mut Tx,
+    scope: Scope,
+    id: EndpointId,
+    reason: &str,
+    now: Timestamp,
+) -> Result<(), Error> {
+    tx.execute(
+        sql!("endpoints/disable"),
+        params![scope.tenant(), id, reason, now],
+    )
+    .await?;
+    tx.execute(
+        sql!("deliveries/give_up"),
+        params![id, "the endpoint was disabled", now],
+    )
+    .await?;
+    Ok(())
+}
+
+async fn by_id(tx: &mut Tx, scope: Scope, id: EndpointId) -> Result<Row, Error> {
+    let params = params![scope.tenant(), id];
+    let row = tx.fetch_optional(sql!("endpoints/by_id"), params).await?;
+    row.ok_or_else(|| Error::not_found("endpoint", id))
+}
+
+/// Names what a database refuses of an endpoint.
+fn refused(error: Error, new: &NewEndpoint) -> Error {
+    match (&error, new.automation) {
+        (Error::Database(refused), _)
+            if refused.conflict() == Some("notification_endpoints_one_per_name") =>
+        {
+            Error::Exists {
+                what: "an endpoint",
+                name: new.name.clone(),
+            }
+        }
+        (Error::Database(crate::database::Error::MissingReference { .. }), Some(automation)) => {
+            Error::not_found("automation", automation)
+        }
+        _ => error,
+    }
+}
+
+fn endpoint(row: &Row) -> Result<Endpoint, Error> {
+    Ok(Endpoint {
+        id: row.get("id")?,
+        name: row.get("name")?,
+        url: row.get("url")?,
+        events: row.json("events")?,
+        automation_id: row.optional("automation_id")?,
+        channel: row.optional("channel")?,
+        failing_since: row.optional("failing_since")?,
+        disabled_at: row.optional("disabled_at")?,
+        disabled_reason: row.optional("disabled_reason")?,
+        previous_secret_until: row.optional("previous_until")?,
+        created_at: row.get("created_at")?,
+        updated_at: row.get("updated_at")?,
+    })
+}

@@ -1,0 +1,138 @@
+//! Occurrences that become no runs: rows that say why, and lines in the logs of their automations.
+
+use std::collections::HashSet;
+
+use model::{
+    InputId, RunId, Timestamp, TriggerId,
+    entity::Automation,
+    run::{Origin, RunStatus},
+    schedule::{Schedule, Stretch},
+};
+use serde_json::json;
+
+use crate::{
+    Error,
+    automations::{self, log::Line},
+    database::{Param, Tx},
+    store::Store,
+};
+
+/// A stretch of instants that are over and not made up for.
+pub(crate) struct Missed<'a> {
+    pub(crate) automation: &'a Automation,
+    pub(crate) trigger: TriggerId,
+    pub(crate) schedule: &'a Schedule,
+    pub(crate) stretch: Stretch,
+    pub(crate) reason: &'a str,
+}
+
+/// Makes the rows of stretches that are missed. Instants at the beginning of one that have their rows
+/// already are left out of it.
+pub(crate) async fn miss_all(
+    store: &Store,
+    tx: &mut Tx,
+    missed: Vec<Missed<'_>>,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let mut rest = missed;
+    while !rest.is_empty() {
+        let firsts = rest.iter().map(|one| (one.trigger, one.stretch.first));
+        let occurred = occurred(tx, firsts).await?;
+        let mut rows = Vec::with_capacity(rest.len());
+        let mut lines = Vec::with_capacity(rest.len());
+        let mut again = Vec::new();
+        for mut one in rest {
+            if occurred.contains(&(one.trigger, one.stretch.first)) {
+                one.stretch.count -= 1;
+                if let Some(next) = one.schedule.next_after(one.stretch.first)
+                    && one.stretch.count > 0
+                {
+                    one.stretch.first = next;
+                    again.push(one);
+                }
+                continue;
+            }
+            let not_run = NotRun {
+                input: InputId::generate(now, store.ids()),
+                id: RunId::generate(now, store.ids()),
+                automation: one.automation,
+                trigger: one.trigger,
+                stretch: one.stretch,
+                status: RunStatus::Missed,
+                reason: one.reason,
+            };
+            rows.push(not_run.row(now));
+            lines.push(not_run.line());
+        }
+        tx.execute_rows(sql!("runs/insert_not_run"), rows, params![])
+            .await?;
+        automations::log::write(tx, lines, now).await?;
+        rest = again;
+    }
+    Ok(())
+}
+
+/// Which instants of triggers have their rows already.
+pub(super) async fn occurred(
+    tx: &mut Tx,
+    instants: impl Iterator<Item = (TriggerId, Timestamp)>,
+) -> Result<HashSet<(TriggerId, Timestamp)>, Error> {
+    let rows = instants.map(|(trigger, instant)| params![trigger, instant]);
+    let found = tx
+        .fetch_rows(sql!("runs/occurred"), rows.collect(), params![])
+        .await?;
+    found
+        .iter()
+        .map(|row| Ok((row.get("trigger_id")?, row.get("scheduled_for")?)))
+        .collect()
+}
+
+/// An occurrence, or a stretch of them, that does not become a run.
+pub(super) struct NotRun<'a> {
+    pub(super) input: InputId,
+    pub(super) id: RunId,
+    pub(super) automation: &'a Automation,
+    pub(super) trigger: TriggerId,
+    pub(super) stretch: Stretch,
+    pub(super) status: RunStatus,
+    pub(super) reason: &'a str,
+}
+
+impl NotRun<'_> {
+    fn until(&self) -> Option<Timestamp> {
+        (self.stretch.count > 1).then_some(self.stretch.last)
+    }
+
+    /// The parameters of its row.
+    pub(super) fn row(&self, now: Timestamp) -> Vec<Param> {
+        let count = i64::try_from(self.stretch.count).unwrap_or(i64::MAX);
+        params![
+            self.id,
+            self.automation.tenant_id,
+            self.input,
+            self.status.as_str(),
+            Origin::Occurrence.priority(),
+            self.automation.id,
+            self.trigger,
+            self.stretch.first,
+            self.until(),
+            count,
+            self.automation.prompt.as_str(),
+            self.reason,
+            now
+        ]
+    }
+
+    /// Its event in the automation's own log: it has no session.
+    pub(super) fn line(&self) -> Line {
+        let body = json!({
+            "status": self.status,
+            "reason": self.reason,
+            "trigger_id": self.trigger,
+            "scheduled_for": self.stretch.first,
+            "missed_until": self.until(),
+            "occurrences": self.stretch.count,
+        });
+        Line::not_run(self.automation.id, self.id, body)
+    }
+}

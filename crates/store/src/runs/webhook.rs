@@ -1,0 +1,90 @@
+//! Firing a trigger because a webhook arrived.
+
+use std::collections::HashMap;
+
+use model::{RunId, TenantId, Timestamp, TriggerId, run::RunStatus, schedule::Spec};
+
+use crate::{
+    Error, Scope, automations,
+    runs::{
+        fire::next_instant,
+        occur::{Occurrence, occur_all},
+    },
+    store::{Store, transact},
+};
+
+/// What became of a webhook.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Received {
+    /// The row of its occurrence: a run, or one that says why it was skipped.
+    pub run_id: RunId,
+    /// Whether it had been received before.
+    pub again: bool,
+}
+
+impl Store {
+    /// Makes the occurrence of a webhook, on the path of a scheduled one: its row, what came with it
+    /// and the receipt of its id are one transaction. One of an id that was received already changes
+    /// nothing, and is answered like the first time.
+    ///
+    /// Whoever calls this has checked its signature.
+    pub async fn fire_webhook(
+        &self,
+        tenant: TenantId,
+        trigger: TriggerId,
+        webhook_id: &str,
+        payload: &str,
+        now: Timestamp,
+    ) -> Result<Received, Error> {
+        let scope = Scope::Tenant(tenant);
+        transact!(self, scope, |tx| {
+            let gone = || Error::not_found("webhook trigger", trigger);
+            let owner = tx
+                .fetch_optional(sql!("triggers/owner"), params![tenant, trigger])
+                .await?
+                .ok_or_else(gone)?
+                .get("automation_id")?;
+            let automation = automations::lock_with_triggers(tx, scope, owner).await?;
+            let triggers = automations::live_triggers(tx, owner).await?;
+            let found = triggers
+                .iter()
+                .find(|one| one.id == trigger && one.spec == Spec::Webhook {});
+            let found = found.ok_or_else(gone)?;
+            let receipt = tx
+                .fetch_optional(sql!("webhooks/receipt"), params![trigger, webhook_id])
+                .await?;
+            if let Some(receipt) = receipt {
+                return Ok(Received {
+                    run_id: receipt.get("run_id")?,
+                    again: true,
+                });
+            }
+            let occurrence = Occurrence {
+                input: None,
+                trigger: found,
+                scheduled_for: next_instant(tx, found, now).await?,
+            };
+            let mut automations = HashMap::from([(owner, automation)]);
+            let submitted = occur_all(self, tx, &mut automations, vec![occurrence], now).await?;
+            let submitted = submitted.into_iter().next().ok_or_else(gone)?;
+            let run_id = submitted.run_id;
+            // What is skipped has no prompt, and no session with which it would go one day.
+            if submitted.status != RunStatus::Skipped {
+                tx.execute(
+                    sql!("webhooks/insert_payload"),
+                    params![run_id, tenant, payload],
+                )
+                .await?;
+            }
+            tx.execute(
+                sql!("webhooks/insert_receipt"),
+                params![trigger, webhook_id, tenant, run_id, now],
+            )
+            .await?;
+            Ok(Received {
+                run_id,
+                again: false,
+            })
+        })
+    }
+}

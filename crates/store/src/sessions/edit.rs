@@ -1,0 +1,71 @@
+//! Changing what people say of a session.
+
+use model::{SessionId, Timestamp, entity::Session, session::SessionState};
+use serde_json::json;
+
+use crate::{
+    Error, Scope, journal,
+    store::{Store, transact},
+};
+
+/// What people say of a session and may change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionEdit {
+    /// What lists call it; absent: its agent may name it.
+    pub title: Option<String>,
+}
+
+impl SessionEdit {
+    /// What a session says.
+    pub fn of(session: &Session) -> Self {
+        Self {
+            title: session.title.clone(),
+        }
+    }
+}
+
+impl Store {
+    /// Changes a session, closed or not. Where it is something else by now than `seen`, nothing is changed.
+    pub async fn edit_session(
+        &self,
+        scope: Scope,
+        id: SessionId,
+        seen: &SessionEdit,
+        to: &SessionEdit,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        transact!(self, scope, |tx| {
+            // The statement compares, so that of two who change it one has lost.
+            let edited = tx
+                .fetch_optional(
+                    sql!("sessions/edit"),
+                    params![
+                        scope.tenant(),
+                        id,
+                        seen.title.as_deref(),
+                        to.title.as_deref(),
+                        now
+                    ],
+                )
+                .await?;
+            let Some(edited) = edited else {
+                let there = tx
+                    .fetch_optional(sql!("sessions/by_id"), params![scope.tenant(), id])
+                    .await?;
+                return Err(match there {
+                    None => Error::not_found("session", id),
+                    Some(_) => Error::Changed {
+                        what: "session",
+                        name: id.to_string(),
+                    },
+                });
+            };
+            if seen != to {
+                let state: SessionState = edited.parse("state")?;
+                let body = json!({ "state": state, "title": to.title });
+                journal::event(tx, id, "session", id.uuid(), body, now).await?;
+            }
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,150 @@
+//! Reading on in many sessions at once: what is live in them.
+
+use std::collections::HashMap;
+
+use model::{
+    RunId, SessionId,
+    entity::{Event, Message},
+};
+
+use crate::{Error, Scope, rows, store::Store};
+
+/// What one session's log has after a number.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct News {
+    /// The session.
+    pub session: SessionId,
+    /// The number of its newest event.
+    pub last_seq: i64,
+    /// Its events after the number, in order. Where the first is not the next one, retention has removed
+    /// those between.
+    pub events: Vec<Logged>,
+}
+
+/// An event, and the row of the transcript that it announces, as that is by now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Logged {
+    /// The event.
+    pub event: Event,
+    /// The row; absent where the event announces none.
+    pub message: Option<Message>,
+}
+
+/// A piece of what a running turn has written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LiveText {
+    /// The run.
+    pub run: RunId,
+    /// Where the piece begins, in bytes.
+    pub position: i64,
+    /// The piece.
+    pub text: String,
+}
+
+impl LiveText {
+    /// Where the piece ends.
+    pub fn end(&self) -> i64 {
+        self.position
+            .saturating_add(i64::try_from(self.text.len()).unwrap_or(i64::MAX))
+    }
+}
+
+impl Store {
+    /// Reads on in the logs of many sessions, each after a number and `limit` events of each at the most.
+    /// A session that is not there, or another tenant's, is left out.
+    pub async fn events_of_many(
+        &self,
+        scope: Scope,
+        sessions: &[(SessionId, i64)],
+        limit: u32,
+    ) -> Result<Vec<News>, Error> {
+        let mut tx = self.db.read(scope).await?;
+        let items = sessions
+            .iter()
+            .map(|(session, after)| params![*session, *after]);
+        let found = tx
+            .fetch_rows(
+                sql!("events/of_many"),
+                items.collect(),
+                params![scope.tenant(), limit],
+            )
+            .await?;
+        let mut news: Vec<News> = Vec::with_capacity(sessions.len());
+        for row in &found {
+            let session = row.get("session_id")?;
+            if news.last().is_none_or(|last| last.session != session) {
+                news.push(News {
+                    session,
+                    last_seq: row.get("last_seq")?,
+                    events: Vec::new(),
+                });
+            }
+            let seq: Option<i64> = row.optional("seq")?;
+            if let (Some(_), Some(last)) = (seq, news.last_mut()) {
+                last.events.push(Logged {
+                    event: rows::event(row)?,
+                    message: rows::announced(row)?,
+                });
+            }
+        }
+        Ok(news)
+    }
+
+    /// Lists the turns that run in some sessions.
+    pub async fn running_in(
+        &self,
+        scope: Scope,
+        sessions: &[SessionId],
+    ) -> Result<HashMap<SessionId, Vec<RunId>>, Error> {
+        let mut tx = self.db.read(scope).await?;
+        let items = sessions.iter().map(|session| params![*session]).collect();
+        let found = tx
+            .fetch_rows(sql!("runs/running_in"), items, params![scope.tenant()])
+            .await?;
+        let mut running: HashMap<SessionId, Vec<RunId>> = HashMap::new();
+        for row in &found {
+            let session = row.get("session_id")?;
+            running.entry(session).or_default().push(row.get("id")?);
+        }
+        Ok(running)
+    }
+
+    /// Reads the texts that running turns have written from a position in bytes on, in order: about
+    /// `limit` pieces, each cut where it begins earlier. No pieces: there are no more by now.
+    pub async fn live_of_runs(
+        &self,
+        scope: Scope,
+        runs: &[(RunId, i64)],
+        limit: u32,
+    ) -> Result<Vec<LiveText>, Error> {
+        let mut tx = self.db.read(scope).await?;
+        let items = runs.iter().map(|(run, from)| params![*run, *from]);
+        let found = tx
+            .fetch_rows(
+                sql!("live/of_runs"),
+                items.collect(),
+                params![scope.tenant(), limit],
+            )
+            .await?;
+        let mut ends: HashMap<RunId, i64> = runs.iter().copied().collect();
+        let mut texts = Vec::with_capacity(found.len());
+        for row in &found {
+            let run = row.get("run_id")?;
+            let end = ends.entry(run).or_default();
+            let (position, text): (i64, String) = (row.get("position")?, row.get("text")?);
+            let seen = usize::try_from(end.saturating_sub(position)).unwrap_or(0);
+            let seen = (seen..=text.len()).find(|at| text.is_char_boundary(*at));
+            let seen = seen.unwrap_or(text.len());
+            let text = LiveText {
+                run,
+                position: position + i64::try_from(seen).unwrap_or(0),
+                text: text[seen..].to_owned(),
+            };
+            *end = text.end();
+            if !text.text.is_empty() {
+                texts.push(text);
+            }
+        }
+        Ok(texts)
+    }
+}

@@ -1,0 +1,78 @@
+//! Lists of sessions, page by page.
+
+use model::{
+    AutomationId, SessionId, TenantId,
+    entity::Session,
+    session::{SessionKind, SessionState, SessionType},
+};
+
+use crate::{Error, Page, Scope, rows, store::Store, text::Wanted};
+
+/// Which sessions a list shows.
+#[derive(Debug, Clone, Default)]
+pub struct SessionFilter {
+    /// Those of these types; none named: those of all.
+    pub types: Vec<SessionType>,
+    /// Those of a kind.
+    pub kind: Option<SessionKind>,
+    /// Those in a state.
+    pub state: Option<SessionState>,
+    /// Those that an automation made.
+    pub automation: Option<AutomationId>,
+    /// Those with a text in their title, their key or their id, whatever the case of its letters.
+    pub text: Option<String>,
+}
+
+impl Store {
+    /// Lists a tenant's sessions, the newest first.
+    pub async fn session_page(
+        &self,
+        tenant: TenantId,
+        filter: &SessionFilter,
+        page: Page<SessionId>,
+    ) -> Result<Vec<Session>, Error> {
+        let statement = if filter.automation.is_some() {
+            sql_by_dialect!("sessions/page_of_automation")
+        } else {
+            sql_by_dialect!("sessions/page")
+        };
+        // Each type by itself, because an index has it so; there are few.
+        let mut types: Vec<Option<SessionType>> = filter.types.iter().copied().map(Some).collect();
+        types.sort_unstable();
+        types.dedup();
+        if types.is_empty() {
+            types = match filter.automation {
+                None => SessionType::ALL.iter().copied().map(Some).collect(),
+                Some(_) => vec![None],
+            };
+        }
+        let wanted = Wanted::new(filter.text.as_deref(), SessionId::PREFIX);
+        let mut tx = self.db.read(Scope::Tenant(tenant)).await?;
+        let mut sessions = Vec::new();
+        for session_type in types {
+            let found = tx
+                .fetch_all(
+                    statement,
+                    params![
+                        tenant,
+                        session_type.map(SessionType::as_str),
+                        page.before(),
+                        filter.kind.map(SessionKind::as_str),
+                        filter.state.map(SessionState::as_str),
+                        filter.automation,
+                        wanted.lower.as_deref(),
+                        wanted.written.as_deref(),
+                        wanted.id.as_deref(),
+                        page.limit
+                    ],
+                )
+                .await?;
+            for row in &found {
+                sessions.push(rows::session(row)?);
+            }
+        }
+        sessions.sort_unstable_by_key(|session| std::cmp::Reverse(session.id));
+        sessions.truncate(usize::try_from(page.limit).unwrap_or(usize::MAX));
+        Ok(sessions)
+    }
+}

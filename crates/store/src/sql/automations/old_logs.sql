@@ -1,0 +1,7 @@
+-- Lists automations whose own logs begin with an event that is old: found by the log's primary key.
+-- $1 oldest that stays, $2 limit
+select a.id, a.tenant_id
+from automations a
+where (select e.created_at from automation_events e where e.automation_id = a.id order by e.seq limit 1) < $1
+order by a.id
+limit $2

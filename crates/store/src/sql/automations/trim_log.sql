@@ -1,0 +1,11 @@
+-- Removes the beginning of an automation's own log up to the first event that is young enough, a piece
+-- at a time: what is kept has no gap, whatever the clock did.
+-- $1 automation, $2 oldest that stays, $3 limit
+with page as (
+    select seq, created_at from automation_events where automation_id = $1 order by seq limit $3
+)
+delete from automation_events
+where automation_id = $1
+  and seq <= (select max(seq) from page)
+  and seq < coalesce((select min(seq) from page where created_at >= $2), (select max(seq) + 1 from page))
+returning transaction_id, automation_id as log_id, seq

@@ -1,0 +1,13 @@
+-- Reads the texts that running turns have written, the pieces that reach beyond a position in each: those
+-- that begin after it, and the last one that does not.
+-- Each row: $1 run, $2 position in bytes. $3 tenant or null, $4 limit
+with item (run_id, after) as (values ($1, $2))
+select l.run_id, l.position, l.text
+from item
+join run_live l on l.run_id = item.run_id
+    and l.position >= coalesce(
+        (select max(p.position) from run_live p where p.run_id = item.run_id and p.position <= item.after), 0)
+    and l.position + octet_length(l.text) > item.after
+    and ($3 is null or l.tenant_id = $3)
+order by l.run_id, l.position
+limit $4

@@ -1,0 +1,7 @@
+-- Locks an endpoint, before any of its deliveries.
+-- Each row: $1 id
+with item (id) as (values ($1))
+select id from notification_endpoints
+where id in (select id from item)
+order by id
+for update

@@ -1,0 +1,12 @@
+-- Takes deliveries of an endpoint to send them, the oldest first: nobody else does until the lease is
+-- over. The number of the attempt is its fence.
+-- $1 endpoint, $2 now, $3 until when, $4 limit
+update webhook_deliveries
+set attempts = attempts + 1, next_attempt_at = $3, leased_until = $3
+where state = 'pending' and next_attempt_at <= $2 and id in (
+    select id from webhook_deliveries
+    where endpoint_id = $1 and state = 'pending' and next_attempt_at <= $2
+    order by next_attempt_at, id
+    limit $4
+)
+returning id, tenant_id, endpoint_id, session_id, event_id, kind, body, state, attempts, next_attempt_at, last_status, last_error, ended_at, created_at

@@ -1,0 +1,10 @@
+-- Finds the token of a secret, if it is worth anything: neither revoked nor expired, and no more is the one
+-- that signed it in.
+-- $1 hash, $2 now
+select id, tenant_id, kind, role, name, shown, scopes, parent_id, created_at, expires_at, revoked_at, last_used_at
+from api_tokens
+where hash = $1 and revoked_at is null and (expires_at is null or expires_at > $2)
+  and not exists (
+      select 1 from api_tokens p
+      where p.id = api_tokens.parent_id and (p.revoked_at is not null or p.expires_at <= $2)
+  )

@@ -1,0 +1,3 @@
+-- Keeps what came with a webhook, beside the first attempt at it.
+-- $1 run, $2 tenant, $3 payload
+insert into webhook_payloads (run_id, tenant_id, payload) values ($1, $2, $3)

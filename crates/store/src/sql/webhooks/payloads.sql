@@ -1,0 +1,7 @@
+-- Reads what came with webhooks, for whatever attempt at their inputs.
+-- Each row: $1 input
+with item (id) as (values ($1))
+select r.input_id, p.payload
+from agent_runs r
+join webhook_payloads p on p.run_id = r.id
+where r.input_id in (select id from item) and r.attempt = 1

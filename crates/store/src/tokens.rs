@@ -1,0 +1,234 @@
+//! Tokens, and links that sign a browser in once.
+
+use std::collections::BTreeSet;
+
+use model::{
+    TenantId, Timestamp, TokenId,
+    access::{Permission, Role, Token},
+    limits,
+};
+use serde_json::json;
+
+use crate::{
+    Error, Page, Scope,
+    database::Tx,
+    rows,
+    store::{Store, transact},
+};
+
+/// A token to be made for a program. Its secret stays outside: only the hash comes in.
+#[derive(Debug, Clone)]
+pub struct NewToken {
+    /// Its id.
+    pub id: TokenId,
+    /// What people call it.
+    pub name: String,
+    /// What whoever shows it is to the tenant.
+    pub role: Role,
+    /// What it may do of all that its role permits; absent: all of it.
+    pub scopes: Option<BTreeSet<Permission>>,
+    /// SHA-256 of its secret.
+    pub hash: [u8; 32],
+    /// The beginning of its secret.
+    pub shown: String,
+    /// From when on it is worth nothing.
+    pub expires_at: Option<Timestamp>,
+}
+
+/// A token to be made for a browser. It may do what the token may that signs it in.
+#[derive(Debug, Clone)]
+pub struct NewBrowser {
+    /// Its id.
+    pub id: TokenId,
+    /// SHA-256 of its secret.
+    pub hash: [u8; 32],
+    /// The beginning of its secret.
+    pub shown: String,
+    /// From when on it is worth nothing.
+    pub expires_at: Timestamp,
+}
+
+impl Store {
+    /// Makes a token for a program. Refused with [`Error::Made`] where the id is used already.
+    pub async fn create_token(
+        &self,
+        tenant: TenantId,
+        new: &NewToken,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        transact!(self, Scope::Tenant(tenant), |tx| {
+            let used = tx
+                .fetch_optional(sql!("tokens/by_id"), params![tenant, new.id])
+                .await?;
+            if used.is_some() {
+                return Err(Error::made("the token", new.id));
+            }
+            tx.execute(
+                sql!("tokens/insert"),
+                params![
+                    new.id,
+                    tenant,
+                    new.role.as_str(),
+                    new.name.as_str(),
+                    &new.hash[..],
+                    new.shown.as_str(),
+                    new.scopes.as_ref().map(|scopes| json!(scopes)),
+                    now,
+                    new.expires_at
+                ],
+            )
+            .await?;
+            Ok(())
+        })
+    }
+
+    /// Makes the token of a browser that another token signs in, and that ends with it. None where that
+    /// one is worth nothing.
+    pub async fn sign_browser_in(
+        &self,
+        scope: Scope,
+        parent: TokenId,
+        new: &NewBrowser,
+        now: Timestamp,
+    ) -> Result<Option<Token>, Error> {
+        transact!(self, scope, |tx| {
+            insert_of_browser(tx, parent, new, now).await
+        })
+    }
+
+    /// Finds the token of a secret by its hash, if it is worth anything: neither revoked nor expired, and
+    /// no more is the token that signed its browser in.
+    pub async fn token_by_hash(
+        &self,
+        hash: &[u8; 32],
+        now: Timestamp,
+    ) -> Result<Option<Token>, Error> {
+        let mut tx = self.db.read(Scope::System).await?;
+        let row = tx
+            .fetch_optional(sql!("tokens/by_hash"), params![&hash[..], now])
+            .await?;
+        row.as_ref().map(rows::token).transpose()
+    }
+
+    /// Reads one token, be it worth something or not.
+    pub async fn token(&self, scope: Scope, id: TokenId) -> Result<Token, Error> {
+        let mut tx = self.db.read(scope).await?;
+        read(&mut tx, scope, id).await
+    }
+
+    /// Lists a tenant's tokens, the newest first, those included that are over.
+    pub async fn tokens(&self, tenant: TenantId, page: Page<TokenId>) -> Result<Vec<Token>, Error> {
+        let mut tx = self.db.read(Scope::Tenant(tenant)).await?;
+        let found = tx
+            .fetch_all(
+                sql!("tokens/page"),
+                params![tenant, page.before(), page.limit],
+            )
+            .await?;
+        found.iter().map(rows::token).collect()
+    }
+
+    /// Takes a token back, and with it those of the browsers that it signed in. One that was taken back
+    /// before stays so.
+    pub async fn revoke_token(
+        &self,
+        scope: Scope,
+        id: TokenId,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        transact!(self, scope, |tx| {
+            read(tx, scope, id).await?;
+            tx.execute(sql!("tokens/revoke"), params![id, now]).await?;
+            Ok(())
+        })
+    }
+
+    /// Notes that tokens were shown, each once a minute at the most. Gives how many were noted.
+    pub async fn note_token_use(
+        &self,
+        tokens: &BTreeSet<TokenId>,
+        now: Timestamp,
+    ) -> Result<u64, Error> {
+        let before = now.saturating_sub(limits::TOKEN_USE_NOTED);
+        transact!(self, Scope::System, |tx| {
+            let rows = tokens.iter().map(|id| params![*id]).collect();
+            Ok(tx
+                .execute_rows(sql!("tokens/note_use"), rows, params![now, before])
+                .await?)
+        })
+    }
+
+    /// Makes a link that signs one browser in with a token, once and until it expires. Refused where the
+    /// token is worth nothing.
+    pub async fn create_sign_in_link(
+        &self,
+        tenant: TenantId,
+        token: TokenId,
+        hash: &[u8; 32],
+        now: Timestamp,
+        expires_at: Timestamp,
+    ) -> Result<(), Error> {
+        transact!(self, Scope::Tenant(tenant), |tx| {
+            let made = tx
+                .execute(
+                    sql!("sign_in_links/insert"),
+                    params![&hash[..], tenant, token, now, expires_at],
+                )
+                .await?;
+            if made == 0 {
+                return Err(Error::not_found("token", token));
+            }
+            Ok(())
+        })
+    }
+
+    /// Uses a link up and makes the browser's token, in one transaction. None where there is no such link,
+    /// it is over, somebody has used it, or its token is worth nothing any more.
+    pub async fn use_sign_in_link(
+        &self,
+        hash: &[u8; 32],
+        new: &NewBrowser,
+        now: Timestamp,
+    ) -> Result<Option<Token>, Error> {
+        transact!(self, Scope::System, |tx| {
+            let used = tx
+                .fetch_optional(sql!("sign_in_links/use"), params![&hash[..], now])
+                .await?;
+            match used {
+                None => Ok(None),
+                Some(link) => insert_of_browser(tx, link.get("token_id")?, new, now).await,
+            }
+        })
+    }
+}
+
+async fn read(tx: &mut Tx, scope: Scope, id: TokenId) -> Result<Token, Error> {
+    let row = tx
+        .fetch_optional(sql!("tokens/by_id"), params![scope.tenant(), id])
+        .await?;
+    rows::token(&row.ok_or_else(|| Error::not_found("token", id))?)
+}
+
+async fn insert_of_browser(
+    tx: &mut Tx,
+    parent: TokenId,
+    new: &NewBrowser,
+    now: Timestamp,
+) -> Result<Option<Token>, Error> {
+    let tenant = tx.scope().tenant();
+    let row = tx
+        .fetch_optional(
+            sql!("tokens/insert_of_browser"),
+            params![
+                new.id,
+                &new.hash[..],
+                new.shown.as_str(),
+                new.expires_at,
+                tenant,
+                parent,
+                now
+            ],
+        )
+        .await?;
+    row.as_ref().map(rows::token).transpose()
+}

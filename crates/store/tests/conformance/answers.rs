@@ -1,0 +1,314 @@
+//! Requests that are repeated: one effect, one answer.
+
+use futures::future::join_all;
+use model::{AutomationId, InputId, RunId, outcome::FailureKind, policy::SessionMode};
+use serde_json::json;
+use store::{Error, KeyClaim, Scope};
+use testkit::clock::SeededEntropy;
+use uuid::Uuid;
+
+use crate::{
+    fixtures::TestStore,
+    stage::{Stage, unique},
+    without_locks::{patiently, without_locks},
+};
+
+const ONE: [u8; 32] = [1; 32];
+const OTHER: [u8; 32] = [2; 32];
+
+impl Stage {
+    fn run_id(&self) -> RunId {
+        RunId::generate(self.now(), &SeededEntropy::new(unique()))
+    }
+
+    fn input_id(&self) -> InputId {
+        InputId::generate(self.now(), &SeededEntropy::new(unique()))
+    }
+
+    async fn claim_key(&self, key: &str, request: &[u8; 32]) -> KeyClaim {
+        let proposed = self.run_id().uuid();
+        let claimed = self
+            .store
+            .claim_key(self.tenant, key, request, proposed, self.now());
+        claimed.await.unwrap()
+    }
+}
+
+fn reserved(claim: &KeyClaim) -> Uuid {
+    match claim {
+        KeyClaim::New(id) => *id,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn is_made<T: std::fmt::Debug>(result: &Result<T, Error>) {
+    assert!(matches!(result, Err(Error::Made { .. })), "{result:?}");
+}
+
+pub(crate) async fn a_key_belongs_to_the_request_that_claimed_it(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let id = reserved(&stage.claim_key("k", &ONE).await);
+    assert_eq!(stage.claim_key("k", &OTHER).await, KeyClaim::OtherRequest);
+    let again = KeyClaim::Again { id, answer: None };
+    assert_eq!(stage.claim_key("k", &ONE).await, again);
+    assert_ne!(reserved(&stage.claim_key("l", &ONE).await), id);
+    // Another tenant's keys are its own.
+    let other = stage.store.ensure_tenant("other", stage.now());
+    let other = other.await.unwrap();
+    let proposed = stage.run_id().uuid();
+    let claimed = stage
+        .store
+        .claim_key(other, "k", &OTHER, proposed, stage.now());
+    assert_eq!(claimed.await.unwrap(), KeyClaim::New(proposed));
+}
+
+pub(crate) async fn a_key_that_is_let_go_of_is_free_unless_it_was_answered(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    stage.claim_key("k", &ONE).await;
+    stage.store.release_key(stage.tenant, "k").await.unwrap();
+    let id = reserved(&stage.claim_key("k", &OTHER).await);
+    let body = json!({});
+    let answered = stage.store.answer_key(stage.tenant, "k", 201, &body);
+    answered.await.unwrap();
+    stage.store.release_key(stage.tenant, "k").await.unwrap();
+    let answer = Some((201, json!({})));
+    let again = KeyClaim::Again { id, answer };
+    assert_eq!(stage.claim_key("k", &OTHER).await, again);
+}
+
+pub(crate) async fn a_request_repeated_gets_the_first_answer(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let id = reserved(&stage.claim_key("k", &ONE).await);
+    let body = json!({ "id": id, "words": ["a\u{e9}", null] });
+    for (status, body) in [(201, &body), (500, &json!("too late"))] {
+        let answered = stage.store.answer_key(stage.tenant, "k", status, body);
+        answered.await.unwrap();
+    }
+    let answer = Some((201, body));
+    assert_eq!(
+        stage.claim_key("k", &ONE).await,
+        KeyClaim::Again { id, answer }
+    );
+    assert_eq!(stage.claim_key("k", &OTHER).await, KeyClaim::OtherRequest);
+}
+
+pub(crate) async fn a_key_is_free_again_when_it_is_old(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let first = reserved(&stage.claim_key("k", &ONE).await);
+    stage.wait(60);
+    reserved(&stage.claim_key("young", &ONE).await);
+    let old = stage.now();
+    assert_eq!(stage.store.trim_answers(old).await.unwrap(), 1);
+    assert_ne!(reserved(&stage.claim_key("k", &OTHER).await), first);
+    assert!(matches!(
+        stage.claim_key("young", &ONE).await,
+        KeyClaim::Again { .. }
+    ));
+}
+
+pub(crate) async fn many_who_claim_a_key_at_once_get_one_id(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let stores = without_locks(db).await;
+    for round in 0..10 {
+        let key = format!("key {round}");
+        let claims =
+            stores.iter().cycle().take(6).map(|store| {
+                let (stage, key, proposed) = (&stage, &key, stage.run_id().uuid());
+                async move {
+                    patiently!(store.claim_key(stage.tenant, key, &ONE, proposed, stage.now()))
+                }
+            });
+        let claims: Vec<KeyClaim> = join_all(claims).await;
+        let new: Vec<_> = claims
+            .iter()
+            .filter(|claim| matches!(claim, KeyClaim::New(_)))
+            .collect();
+        assert_eq!(new.len(), 1, "{claims:?}");
+        let id = reserved(new[0]);
+        let again = KeyClaim::Again { id, answer: None };
+        assert!(
+            claims
+                .iter()
+                .all(|claim| claim == new[0] || *claim == again)
+        );
+    }
+}
+
+pub(crate) async fn words_with_a_reserved_id_are_taken_up_once(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let (one, other) = (stage.input_id(), stage.input_id());
+    let say = |session, input, words| {
+        stage
+            .store
+            .say_as(stage.tenant, session, input, words, stage.now())
+    };
+    let run = say(session, one, "hello").await.unwrap().run_id;
+    is_made(&say(session, one, "hello").await);
+    assert_eq!(stage.run(run).await.input_id, one);
+    // Beside others one that is there fails alone, and so does one that comes twice.
+    let unknown = model::SessionId::from_uuid(Uuid::from_u128(7));
+    let (again, first, twice, plain, missing) = futures::join!(
+        say(session, one, "again"),
+        say(session, other, "other"),
+        say(session, other, "other"),
+        stage.store.say(stage.tenant, session, "plain", stage.now()),
+        say(unknown, stage.input_id(), "nowhere"),
+    );
+    is_made(&again);
+    is_made(&twice);
+    assert!(first.is_ok() && plain.is_ok());
+    assert!(matches!(missing, Err(Error::NotFound { .. })));
+    let attempts = stage.store.attempts(stage.scope(), one).await.unwrap();
+    assert_eq!(attempts.len(), 1);
+    assert_eq!(
+        (attempts[0].id, attempts[0].content.as_str()),
+        (run, "hello")
+    );
+    assert_eq!(db.count(Scope::System, "agent_runs").await, 3);
+}
+
+pub(crate) async fn a_fire_with_a_reserved_id_is_one_occurrence(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let automation = stage.automation("report", SessionMode::Fresh).await;
+    let skipping = stage.bound("standup", "web:nobody").await;
+    for automation in [automation, skipping] {
+        let input = stage.input_id();
+        let fire = || {
+            stage
+                .store
+                .fire_as(stage.tenant, automation, input, stage.now())
+        };
+        let run = fire().await.unwrap().run_id;
+        is_made(&fire().await);
+        assert_eq!(stage.run(run).await.input_id, input);
+        assert_eq!(stage.runs_of(automation).await.len(), 1);
+    }
+}
+
+pub(crate) async fn another_attempt_with_a_reserved_id_is_made_once(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let run = stage.say(session, "hello").await.run_id;
+    stage.start(run).await;
+    stage.fail(run, FailureKind::AgentError).await;
+    let id = stage.run_id();
+    let again = || {
+        stage
+            .store
+            .retry_run_as(stage.scope(), run, id, stage.now())
+    };
+    assert_eq!(again().await.unwrap().run_id, id);
+    is_made(&again().await);
+    let attempts = stage.attempts(run).await;
+    assert_eq!((attempts.len(), attempts[1].id), (2, id));
+    // Another one is refused for what it is.
+    let other = stage
+        .store
+        .retry_run_as(stage.scope(), run, stage.run_id(), stage.now());
+    assert!(matches!(other.await, Err(Error::Refused(_))));
+}
+
+pub(crate) async fn what_has_its_reserved_id_is_told_from_a_name_that_is_taken(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let new = stage.new_automation("report", SessionMode::Fresh);
+    let id = AutomationId::from_uuid(stage.run_id().uuid());
+    let create = |id| {
+        stage
+            .store
+            .create_automation_as(stage.tenant, id, &new, stage.now())
+    };
+    create(id).await.unwrap();
+    is_made(&create(id).await);
+    let other = AutomationId::from_uuid(stage.run_id().uuid());
+    assert!(matches!(create(other).await, Err(Error::Exists { .. })));
+    let removed = stage
+        .store
+        .delete_automation(stage.scope(), id, stage.now());
+    removed.await.unwrap();
+    is_made(&create(id).await);
+
+    let session = stage.new_session(Some("web:1"));
+    let create = |new| stage.store.create_session(stage.tenant, new, stage.now());
+    create(&session).await.unwrap();
+    is_made(&create(&session).await);
+    let other = stage.new_session(Some("web:1"));
+    assert!(matches!(create(&other).await, Err(Error::Exists { .. })));
+}
+
+pub(crate) async fn what_races_with_one_reserved_id_is_made_once(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let automation = stage.automation("report", SessionMode::Fresh).await;
+    let stores = without_locks(db).await;
+    for round in 0..6 {
+        let failed = stage.say(session, "hello").await.run_id;
+        stage.start(failed).await;
+        stage.fail(failed, FailureKind::AgentError).await;
+        let (said, fired, run) = (stage.input_id(), stage.input_id(), stage.run_id());
+        let made = AutomationId::from_uuid(stage.run_id().uuid());
+        let new = stage.new_automation(&format!("job {round}"), SessionMode::Fresh);
+        let new_session = stage.new_session(Some(&format!("web:{round}")));
+        let (tenant, now) = (stage.tenant, stage.now());
+        let racers = stores.iter().cycle().take(4).map(|store| {
+            let (new, new_session) = (&new, &new_session);
+            async move {
+                let sessions = once(async || {
+                    let created = store.create_session(tenant, new_session, now).await;
+                    created.map(|_| ())
+                });
+                let says = once(async || {
+                    let said = store.say_as(tenant, session, said, "x", now).await;
+                    said.map(|_| ())
+                });
+                let fires = once(async || {
+                    let fired = store.fire_as(tenant, automation, fired, now).await;
+                    fired.map(|_| ())
+                });
+                let retries = once(async || {
+                    let again = store.retry_run_as(Scope::System, failed, run, now).await;
+                    again.map(|_| ())
+                });
+                let creates =
+                    once(async || store.create_automation_as(tenant, made, new, now).await);
+                [
+                    sessions.await,
+                    says.await,
+                    fires.await,
+                    retries.await,
+                    creates.await,
+                ]
+            }
+        });
+        let all: Vec<[usize; 5]> = join_all(racers).await;
+        for kind in 0..5 {
+            let won: usize = all.iter().map(|one| one[kind]).sum();
+            assert_eq!(won, 1, "kind {kind}: {all:?}");
+        }
+        for input in [said, fired] {
+            let attempts = stage.store.attempts(stage.scope(), input).await.unwrap();
+            assert_eq!(attempts.len(), 1);
+        }
+        // What waits on the seat makes room for the next round.
+        let cancelled =
+            stage
+                .store
+                .cancel_session_runs(stage.scope(), session, "room", stage.now());
+        cancelled.await.unwrap();
+    }
+}
+
+/// Does something until the database is not busy: one where it was done, none where it was done before.
+async fn once(doing: impl AsyncFn() -> Result<(), Error>) -> usize {
+    loop {
+        match doing().await {
+            Ok(()) => return 1,
+            Err(Error::Made { .. }) => return 0,
+            Err(error) if error.is_transient() => tokio::task::yield_now().await,
+            Err(Error::Database(error)) if error.conflict().is_some() => {
+                tokio::task::yield_now().await;
+            }
+            Err(other) => panic!("{other:?}"),
+        }
+    }
+}

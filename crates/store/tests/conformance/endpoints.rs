@@ -1,0 +1,107 @@
+//! Endpoints: made, changed, removed, and nobody else's.
+
+use std::time::Duration;
+
+use model::notification::NotificationKind as Kind;
+use store::{Error, NewEndpoint, Scope};
+
+use crate::{fixtures::TestStore, notifications::new_endpoint, stage::Stage};
+
+pub(crate) async fn endpoints_are_made_changed_and_removed(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let scope = stage.scope();
+    let new = new_endpoint("hook", &[Kind::RunFailed]);
+    let id = stage.endpoint_id();
+    let make = async |id| {
+        let made = stage
+            .store
+            .create_endpoint(stage.tenant, id, &new, stage.now());
+        made.await
+    };
+    let secret = make(id).await.unwrap();
+    let again = make(id).await;
+    assert!(matches!(again, Err(Error::Made { .. })), "{again:?}");
+    let again = make(stage.endpoint_id()).await;
+    assert!(matches!(again, Err(Error::Exists { .. })), "{again:?}");
+    let of_nobody = NewEndpoint {
+        automation: Some(model::AutomationId::from_uuid(crate::fixtures::id())),
+        ..new_endpoint("other", &[])
+    };
+    let refused = stage
+        .store
+        .create_endpoint(stage.tenant, stage.endpoint_id(), &of_nobody, stage.now())
+        .await;
+    assert!(
+        matches!(refused, Err(Error::NotFound { .. })),
+        "{refused:?}"
+    );
+
+    let until = stage.now() + Duration::from_mins(1);
+    let rotated = stage
+        .store
+        .rotate_endpoint_secret(scope, id, until, stage.now());
+    let rotated = rotated.await.unwrap();
+    let (found, secrets) = stage.store.endpoint_secrets(scope, id).await.unwrap();
+    assert_eq!(secrets.valid(stage.now()), [&rotated, &secret]);
+    assert_eq!(secrets.valid(until), [&rotated]);
+    assert_eq!(found.previous_secret_until, Some(until));
+
+    let to = new_endpoint("renamed", &[Kind::RunFailed, Kind::RunMissed]);
+    let edit = async |seen| {
+        stage
+            .store
+            .edit_endpoint(scope, id, seen, &to, stage.now())
+            .await
+    };
+    edit(found.updated_at).await.unwrap();
+    let stale = edit(found.updated_at).await;
+    assert!(matches!(stale, Err(Error::Changed { .. })), "{stale:?}");
+    let listed = stage.store.endpoints(scope).await.unwrap();
+    assert_eq!(listed.len(), 1);
+    assert_eq!(
+        (listed[0].name.as_str(), &listed[0].events),
+        ("renamed", &to.events)
+    );
+
+    let theirs = stage
+        .store
+        .ensure_tenant("theirs", stage.now())
+        .await
+        .unwrap();
+    let them = Scope::Tenant(theirs);
+    let tested = stage.store.test_endpoint(stage.tenant, id, stage.now());
+    let delivery = tested.await.unwrap();
+    assert!(stage.store.endpoints(them).await.unwrap().is_empty());
+    let refusals = [
+        stage.store.endpoint(them, id).await.err(),
+        stage.store.delete_endpoint(them, id).await.err(),
+        stage
+            .store
+            .rotate_endpoint_secret(them, id, until, until)
+            .await
+            .err(),
+        stage
+            .store
+            .disable_endpoint(them, id, "x", until)
+            .await
+            .err(),
+        stage.store.enable_endpoint(theirs, id, until).await.err(),
+        stage
+            .store
+            .edit_endpoint(them, id, until, &to, until)
+            .await
+            .err(),
+        stage.store.test_endpoint(theirs, id, until).await.err(),
+        stage.store.deliveries(them, id, None, 9).await.err(),
+        stage.store.delivery(them, delivery).await.err(),
+        stage.store.redeliver(them, delivery, until).await.err(),
+    ];
+    for refusal in refusals {
+        assert!(
+            matches!(refusal, Some(Error::NotFound { .. })),
+            "{refusal:?}"
+        );
+    }
+    stage.store.delete_endpoint(scope, id).await.unwrap();
+    assert_eq!(db.count(Scope::System, "webhook_deliveries").await, 0);
+}

@@ -1,0 +1,449 @@
+//! The feed of all that a tenant may see, in the order of commits.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use futures::future::join_all;
+use model::{
+    AutomationId, SessionId, TenantId, feed::FeedCursor, outcome::FailureKind, policy::SessionMode,
+};
+use serde_json::{Value, json};
+use store::{AutomationEdit, FeedEvent, Lost, NewAutomation, Scope, database::Dialect, params};
+
+use crate::{
+    fixtures::TestStore,
+    stage::{Stage, hourly, store_over},
+};
+
+/// Waits until the feed shows what is committed: on PostgreSQL other tests have transactions under way on
+/// the same server.
+async fn settled(db: &TestStore, tenant: TenantId) {
+    let sql = match db.dialect() {
+        Dialect::Postgres => "select pg_current_xact_id()::text::bigint as last",
+        Dialect::Sqlite => "select last from transaction_ids",
+    };
+    let last: i64 = db.run(Scope::System, sql, params![]).await.unwrap()[0]
+        .get("last")
+        .unwrap();
+    let store = store_over(&db.database);
+    while store.feed_head(tenant).await.unwrap().transaction <= last {
+        tokio::task::yield_now().await;
+    }
+}
+
+impl Stage {
+    /// Reads a feed to its end, `limit` at a time.
+    async fn feed(
+        &self,
+        automation: Option<AutomationId>,
+        mut after: FeedCursor,
+        limit: u32,
+    ) -> Vec<FeedEvent> {
+        let mut read = Vec::new();
+        loop {
+            let page = match automation {
+                None => self.store.feed(self.tenant, after, limit).await,
+                Some(id) => {
+                    let page = self.store.automation_feed(self.tenant, id, after, limit);
+                    page.await
+                }
+            };
+            let page = page.unwrap();
+            assert_eq!(page.lost, None);
+            assert!(page.events.len() <= limit as usize);
+            assert!(page.scanned >= after);
+            read.extend(page.events);
+            after = page.scanned;
+            if !page.more {
+                return read;
+            }
+        }
+    }
+
+    async fn whole_feed(&self, db: &TestStore) -> Vec<FeedEvent> {
+        settled(db, self.tenant).await;
+        self.feed(None, FeedCursor::START, 100).await
+    }
+}
+
+/// The numbers of each log, in the order of a feed.
+fn numbers(events: &[FeedEvent]) -> BTreeMap<uuid::Uuid, Vec<i64>> {
+    let mut numbers: BTreeMap<_, Vec<i64>> = BTreeMap::new();
+    for event in events {
+        let of_log = numbers.entry(event.cursor.log).or_default();
+        of_log.push(event.event.seq);
+    }
+    numbers
+}
+
+/// What an automation's own log tells, as `change` or `status: reason`.
+fn told(events: &[FeedEvent]) -> Vec<String> {
+    let own = events.iter().filter(|event| event.session_id.is_none());
+    own.map(|event| {
+        let text = |name: &str| event.event.body[name].as_str().unwrap_or("").to_owned();
+        match event.event.kind.as_str() {
+            "run" => format!("{}: {}", text("status"), text("reason")),
+            _ => text("change"),
+        }
+    })
+    .collect()
+}
+
+pub(crate) async fn a_feed_holds_every_log_of_a_tenant_and_no_other(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let (one, two) = (stage.session().await, stage.session().await);
+    let run = stage.say(one, "hello").await.run_id;
+    stage.start(run).await;
+    stage.say(two, "and you?").await;
+    stage.succeed(run).await;
+    let automation = stage.automation("report", SessionMode::Fresh).await;
+    stage.fire(automation).await;
+    let other = stage
+        .store
+        .ensure_tenant("other", stage.now())
+        .await
+        .unwrap();
+
+    let feed = stage.whole_feed(db).await;
+    assert!(feed.is_sorted_by(|one, other| one.cursor < other.cursor));
+    let logs = numbers(&feed);
+    assert_eq!(logs[&one.uuid()], (1..=6).collect::<Vec<_>>());
+    assert_eq!(logs[&two.uuid()], [1, 2]);
+    assert_eq!(logs[&automation.uuid()], [1]);
+    for session in [one, two] {
+        let of_session = feed.iter().filter(|one| one.session_id == Some(session));
+        let events: Vec<_> = of_session.map(|one| one.event.clone()).collect();
+        let log = stage.store.events(stage.scope(), session, 0, 100).await;
+        assert_eq!(events, log.unwrap());
+    }
+    // A message is there with its event.
+    let messages = stage.store.messages(stage.scope(), one, 0, 100).await;
+    let announced: Vec<_> = feed.iter().filter_map(|one| one.message.clone()).collect();
+    assert_eq!(announced, messages.unwrap());
+    let nothing = stage.store.feed(other, FeedCursor::START, 100).await;
+    assert_eq!(nothing.unwrap().events, []);
+}
+
+pub(crate) async fn a_feed_is_read_on_from_any_place(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let head = stage.store.feed_head(stage.tenant).await.unwrap();
+    let sessions = [stage.session().await, stage.session().await];
+    for session in sessions.iter().cycle().take(6) {
+        stage.say(*session, "hello").await;
+    }
+    stage.automation("report", SessionMode::Fresh).await;
+    let feed = stage.whole_feed(db).await;
+    assert_eq!(feed.len(), 9);
+    for limit in [1, 2, 3, 8, 9] {
+        assert_eq!(stage.feed(None, head, limit).await, feed);
+    }
+    for (at, event) in feed.iter().enumerate() {
+        let cursor = event.cursor.to_string().parse().unwrap();
+        assert_eq!(stage.feed(None, cursor, 2).await, feed[at + 1..]);
+    }
+    // Whoever has read everything goes on from what is yet to come.
+    let head = stage.store.feed_head(stage.tenant).await.unwrap();
+    let rest = stage.store.feed(stage.tenant, feed[8].cursor, 9).await;
+    let rest = rest.unwrap();
+    assert_eq!((rest.events, rest.more), (vec![], false));
+    assert!(feed[8].cursor < rest.scanned && head <= rest.scanned);
+}
+
+pub(crate) async fn what_happens_to_an_automation_is_in_its_log(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let mut new = stage.new_automation("report", SessionMode::Continuous);
+    new.policies.pause_after_failures = 1;
+    let id = stage.create(&new).await;
+    let scope = stage.scope();
+    let (store, now) = (&stage.store, stage.now());
+    let run = stage.fire(id).await.run_id;
+    let session = stage.session_of(run).await;
+    store
+        .pause_automation(scope, id, "lunch", now)
+        .await
+        .unwrap();
+    store.resume_automation(scope, id, now).await.unwrap();
+    store.reset_automation(scope, id, now).await.unwrap();
+    let to = NewAutomation {
+        prompt: "Do more.".into(),
+        ..new.clone()
+    };
+    let edit = AutomationEdit {
+        seen: &new,
+        to: &to,
+        reset: false,
+    };
+    store
+        .edit_automation(stage.tenant, id, edit, now)
+        .await
+        .unwrap();
+    stage.start(run).await;
+    stage.fail(run, FailureKind::AgentError).await;
+    store.delete_automation(scope, id, now).await.unwrap();
+    let refused = store.pause_automation(scope, id, "again", now).await;
+    assert!(refused.is_err(), "what is refused leaves no line");
+
+    let feed = stage.whole_feed(db).await;
+    let expected = [
+        "created",
+        "paused",
+        "resumed",
+        "reset",
+        "edited",
+        "paused",
+        "attention",
+        "deleted",
+    ];
+    assert_eq!(told(&feed), expected);
+    let own: Vec<&FeedEvent> = feed.iter().filter(|one| one.session_id.is_none()).collect();
+    for (event, seq) in own.iter().zip(1..) {
+        assert_eq!(event.event.seq, seq);
+        assert_eq!(event.event.kind, "automation");
+        assert_eq!(event.event.ref_id, id.to_string());
+        assert_eq!(event.automation_id, Some(id));
+    }
+    assert_eq!(own[1].event.body["reason"], "lunch");
+    assert_eq!(own[3].event.body["session_id"], json!(session));
+    assert_eq!(own[5].event.body["reason"], "failures");
+    assert_eq!(
+        own[6].event.body["text"],
+        "paused itself after 1 consecutive failures"
+    );
+}
+
+pub(crate) async fn what_is_skipped_or_missed_is_in_the_log_of_its_automation(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let id = stage
+        .triggered_bound("standup", "web:nobody", &[hourly()])
+        .await;
+    let skipped = stage.fire(id).await.run_id;
+    stage.fire(id).await;
+    stage.wait(48 * 3600);
+    stage.fire_due().await;
+    let feed = stage.whole_feed(db).await;
+    let closed = "skipped: session closed";
+    // The same word to a person once, however often it is so.
+    let mut expected = vec!["created", closed, "attention", closed];
+    expected.extend(["missed: the system was down", closed]);
+    let mut told = told(&feed);
+    told[1..3].sort_by_key(|line| line == "attention");
+    assert_eq!(told, expected);
+    let runs: Vec<&FeedEvent> = feed.iter().filter(|one| one.event.kind == "run").collect();
+    assert_eq!(runs[0].event.ref_id, skipped.to_string());
+    let rows: BTreeSet<String> = stage
+        .runs_of(id)
+        .await
+        .iter()
+        .map(|run| run.id.to_string())
+        .collect();
+    let lines: BTreeSet<String> = runs.iter().map(|one| one.event.ref_id.clone()).collect();
+    assert_eq!(lines, rows, "each row has its line");
+    let missed = &runs[2].event.body;
+    assert_eq!(missed["occurrences"], 47);
+    assert_ne!(missed["missed_until"], Value::Null);
+    assert_eq!(numbers(&feed)[&id.uuid()], (1..=6).collect::<Vec<_>>());
+}
+
+pub(crate) async fn the_feed_of_an_automation_holds_what_belongs_to_it(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let chat = stage.keyed_session(Some("web:chat")).await;
+    let own = stage.automation("own", SessionMode::Continuous).await;
+    let bound = stage.bound("bound", "web:chat").await;
+    let words = stage.say(chat, "hello").await.run_id;
+    stage.start(words).await;
+    stage.succeed(words).await;
+    let in_chat = stage.fire(bound).await.run_id;
+    stage.start(in_chat).await;
+    stage.succeed(in_chat).await;
+    let in_own = stage.fire(own).await.run_id;
+    let session = stage.session_of(in_own).await;
+    stage.start(in_own).await;
+    stage.succeed(in_own).await;
+    // A person may speak in an automation's session.
+    stage.say(session, "thanks").await;
+    settled(db, stage.tenant).await;
+
+    for limit in [1, 4, 100] {
+        let feed = stage.feed(Some(own), FeedCursor::START, limit).await;
+        let logs = numbers(&feed);
+        let keys: BTreeSet<_> = logs.keys().copied().collect();
+        assert_eq!(keys, BTreeSet::from([own.uuid(), session.uuid()]));
+        assert_eq!(logs[&session.uuid()], (1..=7).collect::<Vec<_>>());
+
+        let feed = stage.feed(Some(bound), FeedCursor::START, limit).await;
+        let kinds: Vec<&str> = feed.iter().map(|one| one.event.kind.as_str()).collect();
+        assert_eq!(
+            kinds,
+            ["automation", "run", "message", "run", "message", "run"]
+        );
+        assert!(feed.iter().all(|one| one.automation_id == Some(bound)));
+        let of_chat = feed.iter().filter(|one| one.session_id == Some(chat));
+        assert_eq!(of_chat.count(), 5);
+    }
+}
+
+pub(crate) async fn whoever_reads_on_while_many_write_misses_nothing(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let mut sessions = Vec::new();
+    for _ in 0..4 {
+        sessions.push(stage.session().await);
+    }
+    let writing = std::cell::Cell::new(true);
+    let writers = async {
+        let stores: Vec<_> = (0..4).map(|_| store_over(&db.database)).collect();
+        join_all(stores.iter().zip(1..).map(|(store, first)| {
+            let sessions = sessions.iter().cycle().skip(first).take(16);
+            async {
+                for session in sessions {
+                    let said = store.say(stage.tenant, *session, "hello", stage.now());
+                    said.await.unwrap();
+                }
+            }
+        }))
+        .await;
+        settled(db, stage.tenant).await;
+        writing.set(false);
+    };
+    let reader = async {
+        let mut seen = Vec::new();
+        let mut after = FeedCursor::START;
+        loop {
+            let last = !writing.get();
+            let page = stage.store.feed(stage.tenant, after, 7).await.unwrap();
+            after = page.scanned;
+            seen.extend(page.events);
+            if last && !page.more {
+                return seen;
+            }
+        }
+    };
+    let ((), seen) = futures::join!(writers, reader);
+    assert_eq!(seen, stage.whole_feed(db).await);
+    for numbers in numbers(&seen).values() {
+        assert_eq!(*numbers, (1..=17).collect::<Vec<_>>());
+    }
+}
+
+pub(crate) async fn a_place_before_what_is_kept_is_told(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let old = stage.session().await;
+    let automation = stage.automation("report", SessionMode::Fresh).await;
+    stage.wait(100 * 24 * 3600);
+    stage.say(stage.session().await, "hello").await;
+    let feed = stage.whole_feed(db).await;
+    assert_eq!(feed.len(), 4);
+    let month_ago = stage
+        .now()
+        .saturating_sub(std::time::Duration::from_hours(30 * 24));
+    let (tenant, store) = (stage.tenant, &stage.store);
+
+    let trimmed = store.trim_logs(month_ago, None).await.unwrap();
+    assert_eq!(trimmed.events, 1);
+    let lost = store.feed(tenant, FeedCursor::START, 10).await.unwrap();
+    assert_eq!(lost.lost, Some(Lost::Trimmed(feed[0].cursor)));
+    assert_eq!((lost.events, lost.more), (vec![], false));
+    assert_eq!(stage.feed(None, feed[0].cursor, 10).await, feed[1..]);
+
+    assert_eq!(store.trim_automation_logs(month_ago).await.unwrap(), 1);
+    assert_eq!(store.trim_automation_logs(month_ago).await.unwrap(), 0);
+    let of_automation = store.automation_feed(tenant, automation, feed[0].cursor, 10);
+    let lost = of_automation.await.unwrap();
+    assert_eq!(lost.lost, Some(Lost::Trimmed(feed[1].cursor)));
+    assert_eq!(stage.feed(None, feed[1].cursor, 10).await, feed[2..]);
+    // Nothing of another tenant was lost.
+    let other = store.ensure_tenant("other", stage.now()).await.unwrap();
+    let page = store.feed(other, FeedCursor::START, 10).await.unwrap();
+    assert_eq!(page.lost, None);
+    // The numbers of what is trimmed are not given again.
+    let paused = store.pause_automation(stage.scope(), automation, "lunch", stage.now());
+    paused.await.unwrap();
+    settled(db, tenant).await;
+    let rest = stage.feed(None, feed[3].cursor, 10).await;
+    assert_eq!(rest[0].event.seq, 2);
+    assert_eq!(
+        stage.store.oldest_event(stage.scope(), old).await.unwrap(),
+        2
+    );
+}
+
+pub(crate) async fn a_place_that_nobody_has_reached_is_told(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    stage.session().await;
+    settled(db, stage.tenant).await;
+    let ahead = FeedCursor::before(i64::MAX);
+    let page = stage.store.feed(stage.tenant, ahead, 10).await.unwrap();
+    assert_eq!(page.lost, Some(Lost::Ahead));
+    let read_on = stage.store.feed(stage.tenant, page.scanned, 10).await;
+    assert_eq!(read_on.unwrap().lost, None);
+}
+
+/// Adds an event to a session's log, and leaves the transaction open.
+async fn add(db: &TestStore, stage: &Stage, session: SessionId) -> store::database::Tx {
+    let mut tx = db.database.begin(Scope::System).await.unwrap();
+    for sql in [
+        "update agent_sessions set last_seq = last_seq + 1 where id = $1 and tenant_id = $2",
+        "insert into session_events (session_id, seq, tenant_id, kind, ref_id, body, created_at) \
+         select id, last_seq, tenant_id, 'session', id, '{}', created_at from agent_sessions \
+         where id = $1 and tenant_id = $2",
+    ] {
+        let statement = crate::fixtures::statement(sql);
+        let params = params![session, stage.tenant];
+        assert_eq!(tx.execute(statement, params).await.unwrap(), 1);
+    }
+    tx
+}
+
+pub(crate) async fn what_commits_late_is_not_overtaken(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let (early, late) = (stage.session().await, stage.session().await);
+    settled(db, stage.tenant).await;
+    let start = stage.store.feed_head(stage.tenant).await.unwrap();
+    // The one writes first and commits last.
+    let open = add(db, &stage, late).await;
+    stage.say(early, "hello").await;
+    let page = stage.store.feed(stage.tenant, start, 10).await.unwrap();
+    assert_eq!((&*page.events, page.lost), (&[][..], None));
+    assert_eq!(stage.feed(None, page.scanned, 10).await, []);
+    open.commit().await.unwrap();
+    settled(db, stage.tenant).await;
+    let read = stage.feed(None, page.scanned, 10).await;
+    let sessions: Vec<_> = read.iter().filter_map(|one| one.session_id).collect();
+    assert_eq!(sessions, [late, early]);
+    // One that is undone holds nothing back.
+    drop(add(db, &stage, late).await);
+    stage.say(early, "again").await;
+    settled(db, stage.tenant).await;
+    let read = stage.feed(None, read[1].cursor, 10).await;
+    assert_eq!(read.len(), 1);
+}
+
+pub(crate) async fn a_database_from_another_server_keeps_its_order(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    stage.automation("report", SessionMode::Fresh).await;
+    let old = stage.whole_feed(db).await[0].cursor;
+    let sql =
+        "insert into feed_trims (tenant_id, transaction_id, log_id, seq) values ($1, $2, $3, 7)";
+    let elsewhere = 1_i64 << 60;
+    let trimmed = params![stage.tenant, elsewhere, session];
+    db.run(Scope::System, sql, trimmed).await.unwrap();
+    for table in ["session_events", "automation_events"] {
+        let sql = format!("update {table} set transaction_id = transaction_id + $1");
+        db.run(Scope::System, &sql, params![elsewhere])
+            .await
+            .unwrap();
+    }
+    store::open(&db.location()).await.unwrap().close().await;
+    stage.say(session, "hello").await;
+    settled(db, stage.tenant).await;
+    let page = stage.store.feed(stage.tenant, FeedCursor::START, 10).await;
+    let Some(Lost::Trimmed(kept)) = page.unwrap().lost else {
+        panic!("what was trimmed there is still gone");
+    };
+    let feed = stage.feed(None, kept, 10).await;
+    assert_eq!(feed.len(), 3);
+    assert_eq!(feed[2].event.kind, "run");
+    assert_eq!(stage.feed(None, old, 10).await, feed[2..]);
+    let there = FeedCursor::before(elsewhere);
+    let page = stage.store.feed(stage.tenant, there, 10).await.unwrap();
+    assert_eq!(page.lost, Some(Lost::Ahead));
+}

@@ -1,0 +1,79 @@
+//! Rows that are locked on PostgreSQL: what waits for them, and what passes them over.
+
+use model::{SeatId, SessionId, run::RunStatus, session::SessionEvent, turn::Settled};
+use store::{Scope, database::Tx, params};
+
+use crate::{
+    fixtures::{TestStore, statement},
+    stage::{Stage, answer},
+};
+
+/// A transaction that holds one row.
+async fn hold(db: &TestStore, table: &str, id: uuid::Uuid) -> Tx {
+    let mut tx = db.database.begin(Scope::System).await.unwrap();
+    let sql = format!("select id from {table} where id = $1 for update");
+    tx.fetch_one(statement(&sql), params![id]).await.unwrap();
+    tx
+}
+
+/// Lets `doing` run against a seat that is held, until it waits; whatever is not the seat is free then.
+async fn waits_for_the_seat<T>(
+    db: &TestStore,
+    seat: SeatId,
+    session: SessionId,
+    doing: impl Future<Output = T>,
+) -> T {
+    let held = hold(db, "agent_definitions", seat.uuid()).await;
+    let look = async {
+        let sql = "select count(*) as n from pg_stat_activity \
+            where datname = current_database() and wait_event_type = 'Lock'";
+        loop {
+            let rows = db.run(Scope::System, sql, params![]).await.unwrap();
+            if rows[0].get::<i64>("n").unwrap() > 0 {
+                break;
+            }
+        }
+        let sql = "select id from agent_sessions where id = $1 for update nowait";
+        let free = db.run(Scope::System, sql, params![session]).await;
+        free.unwrap();
+        held.commit().await.unwrap();
+    };
+    let mut doing = std::pin::pin!(doing);
+    tokio::select! {
+        biased;
+        _ = &mut doing => panic!("it did not wait for the seat"),
+        () = look => {}
+    }
+    doing.await
+}
+
+pub(crate) async fn whoever_changes_what_a_seat_does_locks_it_first(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let seat = stage.seat(session).await;
+    let (store, scope) = (&stage.store, stage.scope());
+    let run = waits_for_the_seat(db, seat, session, stage.say(session, "hello")).await;
+    let run = run.run_id;
+    stage.start(run).await;
+    let answer = answer("Done.");
+    let end = stage.finish(run, &answer);
+    let end = waits_for_the_seat(db, seat, session, end).await;
+    assert_eq!(end, Settled::Written);
+    assert_eq!(stage.status(run).await, RunStatus::Succeeded);
+    for event in [SessionEvent::Pause, SessionEvent::Resume] {
+        let moved = store.move_session(scope, session, event, None, stage.now());
+        let moved = Box::pin(waits_for_the_seat(db, seat, session, moved)).await;
+        moved.unwrap();
+    }
+}
+
+pub(crate) async fn a_claim_passes_over_what_another_one_holds(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let (one, two) = (stage.session().await, stage.session().await);
+    let first = stage.say(one, "hello").await.run_id;
+    let second = stage.say(two, "hello").await.run_id;
+    let held = hold(db, "agent_runs", first.uuid()).await;
+    assert_eq!(stage.claim_all(10).await, [second]);
+    held.commit().await.unwrap();
+    assert_eq!(stage.claim_all(10).await, [first]);
+}

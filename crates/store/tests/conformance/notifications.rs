@@ -1,0 +1,415 @@
+//! Notifications: told once to each endpoint that wants to know, and tried until they arrive.
+
+use std::time::Duration;
+
+use futures::future::join_all;
+use model::{
+    EndpointId, Timestamp, limits,
+    notification::{Delivery, DeliveryState, NotificationKind as Kind},
+    policy::SessionMode,
+    schedule::Spec,
+};
+use store::{Attempted, Claimed, Error, NewEndpoint, Notice, Scope, Subscription, params};
+use testkit::clock::SeededEntropy;
+
+use crate::{
+    fixtures::TestStore,
+    stage::{Stage, unique},
+};
+
+impl Stage {
+    async fn endpoint(&self, name: &str, events: &[Kind]) -> EndpointId {
+        self.endpoint_like(new_endpoint(name, events)).await
+    }
+
+    pub(crate) fn endpoint_id(&self) -> EndpointId {
+        EndpointId::generate(self.now(), &SeededEntropy::new(unique()))
+    }
+
+    async fn endpoint_like(&self, new: NewEndpoint) -> EndpointId {
+        let id = self.endpoint_id();
+        let made = self
+            .store
+            .create_endpoint(self.tenant, id, &new, self.now());
+        made.await.unwrap();
+        id
+    }
+
+    async fn subscription(&self, id: EndpointId) -> Subscription {
+        let all = self.store.subscriptions().await.unwrap();
+        all.into_iter().find(|one| one.endpoint == id).unwrap()
+    }
+
+    /// Tells all endpoints, until each has `expected` deliveries. The feed shows what was committed
+    /// once no transaction is under way that began before, in whatever test.
+    async fn tell(&self, expected: &[(EndpointId, usize)]) {
+        for (id, count) in expected {
+            while self.deliveries(*id).await.len() < *count {
+                let subscription = self.subscription(*id).await;
+                let (page, notices) = self.news(&subscription).await;
+                let wanted: Vec<_> = notices.iter().filter(|it| subscription.wants(it)).collect();
+                let told = self.store.tell(&subscription, page, &wanted, self.now());
+                told.await.unwrap();
+            }
+        }
+    }
+
+    async fn news(&self, from: &Subscription) -> (model::feed::FeedCursor, Vec<Notice>) {
+        let page = self
+            .store
+            .feed(from.tenant, from.cursor, 1000)
+            .await
+            .unwrap();
+        let notices = self.store.notices(from.tenant, &page.events).await.unwrap();
+        (page.scanned, notices)
+    }
+
+    /// The deliveries of an endpoint, the oldest first.
+    async fn deliveries(&self, id: EndpointId) -> Vec<Delivery> {
+        let found = self.store.deliveries(self.scope(), id, None, 1000).await;
+        let mut found = found.unwrap();
+        found.reverse();
+        found
+    }
+
+    /// An endpoint that something is on its way to.
+    async fn awaited(&self) -> EndpointId {
+        let id = self.endpoint("hook", &[Kind::MessagePublished]).await;
+        let tested = self.store.test_endpoint(self.tenant, id, self.now());
+        tested.await.unwrap();
+        id
+    }
+
+    async fn claim_deliveries(&self, id: EndpointId) -> Vec<Claimed> {
+        let until = self.now() + limits::DELIVERY_LEASE;
+        let claimed = self.store.claim_deliveries(id, 8, until, self.now());
+        claimed.await.unwrap()
+    }
+
+    async fn answered(&self, claimed: &Claimed, status: Option<u16>) -> DeliveryState {
+        let attempted = Attempted {
+            answer: match status {
+                Some(status) => Ok((status, "text".into())),
+                None => Err("no answer came in time".into()),
+            },
+            started_at: self.now(),
+            ended_at: self.now(),
+        };
+        self.store
+            .record_delivery(claimed, &attempted)
+            .await
+            .unwrap()
+    }
+
+    async fn delivery(&self, id: EndpointId) -> Delivery {
+        self.deliveries(id).await.remove(0)
+    }
+}
+
+pub(crate) fn new_endpoint(name: &str, events: &[Kind]) -> NewEndpoint {
+    NewEndpoint {
+        name: name.into(),
+        url: "https://example.org/hook".into(),
+        events: events.to_vec(),
+        automation: None,
+        channel: None,
+    }
+}
+
+fn told(delivery: &Delivery) -> serde_json::Value {
+    serde_json::from_str(&delivery.body).unwrap()
+}
+
+pub(crate) async fn an_answer_is_told_with_the_channel_of_its_session(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let everything = stage.endpoint("all", &[Kind::MessagePublished]).await;
+    let slack = NewEndpoint {
+        channel: Some("slack".into()),
+        ..new_endpoint("slack", &[Kind::MessagePublished])
+    };
+    let slack = stage.endpoint_like(slack).await;
+    let plain = stage.session().await;
+    let session = stage.keyed_session(Some("slack:C1:7")).await;
+    let sql =
+        "update agent_sessions set channel = 'slack', chat_id = 'C1', thread = '7' where id = $1";
+    db.run(Scope::System, sql, params![session]).await.unwrap();
+    for session in [plain, session] {
+        let run = stage.say(session, "hello").await.run_id;
+        stage.start(run).await;
+        stage.succeed(run).await;
+    }
+    stage.tell(&[(everything, 2), (slack, 1)]).await;
+    let delivery = stage.delivery(slack).await;
+    assert_eq!(delivery.session_id, Some(session));
+    let body = told(&delivery);
+    assert_eq!(body["type"], "message.published");
+    assert_eq!(body["id"], delivery.event_id);
+    assert_eq!(body["data"]["message"]["content"], "Done.");
+    for (field, expected) in [
+        ("key", "slack:C1:7"),
+        ("channel", "slack"),
+        ("chat_id", "C1"),
+        ("thread", "7"),
+    ] {
+        assert_eq!(body["data"]["session"][field], expected);
+    }
+    assert!(body["data"]["automation"].is_null());
+    assert_eq!(stage.deliveries(everything).await.len(), 2);
+    assert_eq!(stage.deliveries(slack).await.len(), 1);
+}
+
+pub(crate) async fn each_kind_of_event_is_told_to_whoever_chose_it(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let mut new = stage.new_automation("deploy", SessionMode::Fresh);
+    new.triggers = vec![Spec::Webhook {}];
+    new.policies.pause_after_failures = 1;
+    let automation = stage.create(&new).await;
+    let other = stage.automation("other", SessionMode::Fresh).await;
+    let chosen: Vec<Kind> = Kind::ALL
+        .iter()
+        .copied()
+        .filter(|kind| kind.can_be_chosen())
+        .collect();
+    let of_one = NewEndpoint {
+        automation: Some(automation),
+        ..new_endpoint("deploys", &chosen)
+    };
+    let endpoint = stage.endpoint_like(of_one).await;
+    let nothing = stage.endpoint("missed", &[Kind::RunMissed]).await;
+    let unwanted = stage.fire(other).await.run_id;
+    stage.start(unwanted).await;
+    stage.succeed(unwanted).await;
+
+    let good = stage.fire(automation).await.run_id;
+    stage.start(good).await;
+    stage.succeed(good).await;
+    let bad = stage.fire(automation).await.run_id;
+    stage.start(bad).await;
+    stage.fail(bad, model::outcome::FailureKind::SignIn).await;
+    let hook = stage
+        .store
+        .triggers(stage.scope(), automation)
+        .await
+        .unwrap()[1]
+        .id;
+    let skipped = stage
+        .store
+        .fire_webhook(stage.tenant, hook, "msg_1", "{}", stage.now());
+    skipped.await.unwrap();
+    stage.tell(&[(endpoint, 8)]).await;
+    let mut kinds: Vec<_> = stage.deliveries(endpoint).await;
+    kinds.sort_by_key(|one| one.kind);
+    let named: Vec<&str> = kinds.iter().map(|one| one.kind.as_str()).collect();
+    assert_eq!(
+        named,
+        [
+            "message.published",
+            "run.succeeded",
+            "run.failed",
+            "run.skipped",
+            "automation.paused",
+            "automation.attention",
+            "session.state",
+            "session.state",
+        ]
+    );
+    for delivery in &kinds {
+        let body = told(delivery);
+        assert_eq!(body["data"]["automation"]["name"], "deploy", "{body}");
+        assert!(body["timestamp"].is_string(), "{body}");
+    }
+    assert_eq!(told(&kinds[3])["data"]["run"]["reason"], "paused");
+    assert!(stage.deliveries(nothing).await.is_empty());
+}
+
+pub(crate) async fn tellers_that_race_make_one_delivery_of_each_event(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let endpoint = stage.endpoint("hook", &[Kind::MessagePublished]).await;
+    let session = stage.session().await;
+    let run = stage.say(session, "hello").await.run_id;
+    stage.start(run).await;
+    stage.succeed(run).await;
+    let from = stage.subscription(endpoint).await;
+    let (to, notices) = loop {
+        let (to, notices) = stage.news(&from).await;
+        if notices.iter().any(|it| from.wants(it)) {
+            break (to, notices);
+        }
+    };
+    let wanted: Vec<_> = notices.iter().filter(|it| from.wants(it)).collect();
+    let tellers = (0..6).map(|_| stage.store.tell(&from, to, &wanted, stage.now()));
+    let told = join_all(tellers).await.into_iter().map(Result::unwrap);
+    assert_eq!(told.filter(|told| *told).count(), 1);
+    assert_eq!(stage.deliveries(endpoint).await.len(), 1);
+    assert_eq!(stage.subscription(endpoint).await.cursor, to);
+    // Whoever forgot how far it was told is refused by the index.
+    let sql = "update notification_endpoints set cursor = $1";
+    let before = from.cursor.to_string();
+    db.run(Scope::System, sql, params![before]).await.unwrap();
+    let again = stage.store.tell(&from, to, &wanted, stage.now()).await;
+    assert!(matches!(again, Err(Error::Database(_))), "{again:?}");
+    assert_eq!(stage.subscription(endpoint).await.cursor, from.cursor);
+}
+
+pub(crate) async fn a_delivery_is_one_senders_until_its_lease_is_over(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let endpoint = stage.awaited().await;
+    let claims = (0..6).map(|_| stage.claim_deliveries(endpoint));
+    let claimed: Vec<_> = join_all(claims).await.into_iter().flatten().collect();
+    assert_eq!(claimed.len(), 1);
+    assert_eq!(claimed[0].delivery.attempts, 1);
+    let due = async |now: Timestamp| stage.store.endpoints_due(9, now).await.unwrap();
+    assert!(due(stage.now()).await.is_empty());
+    stage.clock.advance(limits::DELIVERY_LEASE);
+    assert_eq!(
+        stage.store.next_delivery().await.unwrap(),
+        Some(stage.now())
+    );
+    assert_eq!(due(stage.now()).await, [endpoint]);
+    // Whoever had it is lost: it is sent again, as what it was.
+    let again = stage.claim_deliveries(endpoint).await.remove(0);
+    assert_eq!(again.delivery.id, claimed[0].delivery.id);
+    assert_eq!(again.delivery.body, claimed[0].delivery.body);
+    assert_eq!(again.delivery.attempts, 2);
+    // And comes late, to say what is no longer so.
+    stage.answered(&claimed[0], Some(500)).await;
+    let delivery = stage.delivery(endpoint).await;
+    assert_eq!(
+        (delivery.state, delivery.last_status),
+        (DeliveryState::Pending, None)
+    );
+    assert_eq!(
+        stage.answered(&again, Some(204)).await,
+        DeliveryState::Delivered
+    );
+    let (delivery, log) = stage
+        .store
+        .delivery(stage.scope(), delivery.id)
+        .await
+        .unwrap();
+    assert_eq!(delivery.state, DeliveryState::Delivered);
+    assert_eq!(delivery.ended_at, Some(stage.now()));
+    let log: Vec<_> = log.iter().map(|one| (one.number, one.status)).collect();
+    assert_eq!(log, [(1, Some(500)), (2, Some(204))]);
+    assert_eq!(stage.store.next_delivery().await.unwrap(), None);
+}
+
+pub(crate) async fn a_delivery_that_fails_waits_longer_each_time_and_is_given_up(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let endpoint = stage.awaited().await;
+    let began = stage.now();
+    for attempt in 1..=limits::DELIVERY_ATTEMPTS {
+        let claimed = stage.claim_deliveries(endpoint).await.remove(0);
+        assert_eq!(claimed.delivery.attempts, attempt);
+        let status = (attempt % 2 == 0).then_some(503);
+        let state = stage.answered(&claimed, status).await;
+        let delivery = stage.delivery(endpoint).await;
+        assert_eq!(delivery.state, state);
+        assert_eq!(delivery.last_error.is_some(), status.is_none());
+        if let Some(next) = delivery.next_attempt_at {
+            assert!(stage.claim_deliveries(endpoint).await.is_empty());
+            stage.clock.advance(next.since(stage.now()));
+        }
+    }
+    let delivery = stage.delivery(endpoint).await;
+    assert_eq!(
+        (delivery.state, delivery.next_attempt_at),
+        (DeliveryState::Failed, None)
+    );
+    let found = stage.store.endpoint(stage.scope(), endpoint).await.unwrap();
+    assert_eq!(found.failing_since, Some(began));
+    assert_eq!(found.disabled_at, None, "it may be back by tomorrow");
+    // A person sends it again, and it arrives under the same id.
+    let redelivered = stage
+        .store
+        .redeliver(stage.scope(), delivery.id, stage.now());
+    redelivered.await.unwrap();
+    let claimed = stage.claim_deliveries(endpoint).await.remove(0);
+    assert_eq!(claimed.delivery.id, delivery.id);
+    let waiting = stage
+        .store
+        .redeliver(stage.scope(), delivery.id, stage.now());
+    assert!(matches!(waiting.await, Err(Error::Refused(_))));
+    assert_eq!(
+        stage.answered(&claimed, Some(200)).await,
+        DeliveryState::Delivered
+    );
+    let found = stage.store.endpoint(stage.scope(), endpoint).await.unwrap();
+    assert_eq!(found.failing_since, None);
+}
+
+pub(crate) async fn an_endpoint_that_is_gone_or_fails_for_a_day_is_disabled(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let gone = stage.awaited().await;
+    let found = async |id| stage.store.endpoint(stage.scope(), id).await.unwrap();
+    let test = async |id| {
+        stage
+            .store
+            .test_endpoint(stage.tenant, id, stage.now())
+            .await
+    };
+    test(gone).await.unwrap();
+    let claimed = stage.claim_deliveries(gone).await;
+    assert_eq!(
+        stage.answered(&claimed[0], Some(410)).await,
+        DeliveryState::Failed
+    );
+    let reason = found(gone).await.disabled_reason.unwrap();
+    assert!(reason.contains("410"), "{reason}");
+    let states = stage.deliveries(gone).await;
+    assert!(states.iter().all(|one| one.state == DeliveryState::Failed));
+    assert!(stage.store.subscriptions().await.unwrap().is_empty());
+    assert!(matches!(test(gone).await, Err(Error::Refused(_))));
+    let again = stage
+        .store
+        .redeliver(stage.scope(), states[0].id, stage.now());
+    assert!(matches!(again.await, Err(Error::Refused(_))));
+
+    let enabled = stage.store.enable_endpoint(stage.tenant, gone, stage.now());
+    enabled.await.unwrap();
+    assert_eq!(found(gone).await.disabled_at, None);
+    test(gone).await.unwrap();
+    let mut claimed = stage.claim_deliveries(gone).await.remove(0);
+    stage.answered(&claimed, None).await;
+    stage.clock.advance(limits::ENDPOINT_FAILING);
+    claimed = stage.claim_deliveries(gone).await.remove(0);
+    claimed.delivery.attempts = limits::DELIVERY_ATTEMPTS;
+    let sql = "update webhook_deliveries set attempts = $1 where state = 'pending'";
+    let last = limits::DELIVERY_ATTEMPTS;
+    db.run(Scope::System, sql, params![last]).await.unwrap();
+    stage.answered(&claimed, Some(500)).await;
+    let reason = found(gone).await.disabled_reason.unwrap();
+    assert!(reason.contains("nothing has arrived since"), "{reason}");
+    let disabled = stage
+        .store
+        .disable_endpoint(stage.scope(), gone, "again", stage.now());
+    disabled.await.unwrap();
+    assert_eq!(found(gone).await.disabled_reason, Some(reason));
+}
+
+pub(crate) async fn deliveries_that_are_over_are_trimmed_when_they_are_old(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let endpoint = stage.awaited().await;
+    let claimed = stage.claim_deliveries(endpoint).await.remove(0);
+    stage.answered(&claimed, Some(200)).await;
+    let tested = stage
+        .store
+        .test_endpoint(stage.tenant, endpoint, stage.now());
+    tested.await.unwrap();
+    let trim = async || {
+        let before = stage.now().saturating_sub(limits::DELIVERY_LOG);
+        stage.store.trim_deliveries(before).await.unwrap()
+    };
+    assert_eq!(trim().await, 0);
+    stage
+        .clock
+        .advance(limits::DELIVERY_LOG + Duration::from_secs(1));
+    assert_eq!(trim().await, 1);
+    let left = stage.delivery(endpoint).await;
+    assert_eq!(
+        left.state,
+        DeliveryState::Pending,
+        "what is on its way stays"
+    );
+    assert_eq!(db.count(Scope::System, "webhook_attempts").await, 0);
+}

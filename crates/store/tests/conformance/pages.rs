@@ -1,0 +1,412 @@
+//! Lists that are read page by page, from the newest to the oldest.
+
+use std::collections::BTreeSet;
+
+use model::{
+    AutomationId, RunId, SessionId,
+    automation::AutomationState,
+    entity::{Run, Session},
+    outcome::FailureKind,
+    policy::SessionMode,
+    run::{Origin, RunStatus},
+    session::{SessionEvent, SessionKind, SessionState, SessionType},
+};
+use store::{AutomationFilter, Page, RunFilter, Scope, SessionFilter};
+
+use crate::{
+    fixtures::TestStore,
+    stage::{Stage, hourly, instance},
+};
+
+/// Reads a list to its end, two at a time, and gives its ids.
+macro_rules! to_its_end {
+    (|$page:ident| $read:expr) => {{
+        let mut found = Vec::new();
+        let mut $page = Page::first(2);
+        loop {
+            let next = $read.await.unwrap();
+            assert!(next.len() <= 2);
+            if next.is_empty() {
+                assert!(found.is_sorted_by(|one, next| one > next), "newest first");
+                break found;
+            }
+            found.extend(next.iter().map(|one| one.id));
+            $page.after = found.last().copied();
+        }
+    }};
+}
+
+/// What a history holds.
+struct History {
+    sessions: [SessionId; 3],
+    automations: [AutomationId; 2],
+}
+
+/// Runs of every origin that there is so far, and of most statuses.
+async fn history(stage: &Stage) -> History {
+    let talk = stage.keyed_session(Some("web:100%_Talk")).await;
+    let report = stage.automation("report", SessionMode::Fresh).await;
+    let standup = stage.bound("Stand-up", "web:nobody").await;
+    stage.fire(standup).await;
+    let failing = stage.say(talk, "one").await.run_id;
+    stage.start(failing).await;
+    stage.fail(failing, FailureKind::AgentError).await;
+    let again = stage.store.retry_run(stage.scope(), failing, stage.now());
+    let again = again.await.unwrap().run_id;
+    stage.start(again).await;
+    stage.succeed(again).await;
+    let fired = stage.fire(report).await.run_id;
+    let fired_in = stage.session_of(fired).await;
+    stage.start(fired).await;
+    stage
+        .end(fired, &crate::stage::failed(FailureKind::Start, false))
+        .await;
+    let quiet = stage.session().await;
+    let under_way = stage.say(talk, "two").await.run_id;
+    stage.start(under_way).await;
+    for words in ["three", "four", "five"] {
+        stage.say(talk, words).await;
+    }
+    stage.say(quiet, "hello").await;
+    let closed = stage.store.move_session(
+        stage.scope(),
+        quiet,
+        SessionEvent::Complete,
+        None,
+        stage.now(),
+    );
+    closed.await.unwrap();
+    stage.say(stage.session().await, "queued").await;
+    History {
+        sessions: [talk, fired_in, quiet],
+        automations: [report, standup],
+    }
+}
+
+fn shows(filter: &RunFilter, run: &Run) -> bool {
+    filter.session.is_none_or(|id| run.session_id == Some(id))
+        && filter
+            .automation
+            .is_none_or(|id| run.automation_id == Some(id))
+        && filter.status.is_none_or(|status| run.status == status)
+        && filter.origin.is_none_or(|origin| run.origin == origin)
+        && (!filter.occurrences || (run.trigger_id.is_some() && run.attempt == 1))
+}
+
+pub(crate) async fn runs_are_read_page_by_page_by_all_that_they_are_asked_for(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let History {
+        sessions,
+        automations,
+    } = history(&stage).await;
+    let every = stage.store.runs(Scope::System, RunFilter::default(), 1000);
+    let every = every.await.unwrap();
+    assert_eq!(
+        i64::try_from(every.len()).unwrap(),
+        db.count(Scope::System, "agent_runs").await
+    );
+    let statuses: BTreeSet<_> = every.iter().map(|run| run.status.as_str()).collect();
+    assert!(statuses.len() >= 6, "{statuses:?}");
+
+    let some = |ids: &[SessionId]| -> Vec<Option<SessionId>> {
+        let none = std::iter::once(None);
+        none.chain(ids.iter().copied().map(Some)).collect()
+    };
+    let mut found = 0;
+    for session in some(&sessions[..2]) {
+        for automation in [None, Some(automations[0]), Some(automations[1])] {
+            for status in std::iter::once(None).chain(RunStatus::ALL.iter().copied().map(Some)) {
+                for (origin, occurrences) in [
+                    (None, false),
+                    (Some(Origin::Person), false),
+                    (Some(Origin::Occurrence), true),
+                    (None, true),
+                ] {
+                    let filter = RunFilter {
+                        session,
+                        automation,
+                        status,
+                        origin,
+                        occurrences,
+                    };
+                    let expected = every.iter().filter(|run| shows(&filter, run));
+                    let expected: Vec<RunId> = expected.map(|run| run.id).collect();
+                    for scope in [stage.scope(), Scope::System] {
+                        let listed = to_its_end!(|page| stage.store.run_page(scope, filter, page));
+                        assert_eq!(listed, expected, "{filter:?}");
+                        found += listed.len();
+                    }
+                }
+            }
+        }
+    }
+    assert!(found > 100);
+    let other = stage.store.ensure_tenant("other", stage.now());
+    let other = Scope::Tenant(other.await.unwrap());
+    for status in [None, Some(RunStatus::Queued), Some(RunStatus::Skipped)] {
+        for session in some(&sessions) {
+            let filter = RunFilter {
+                session,
+                status,
+                ..RunFilter::default()
+            };
+            let read = stage.store.run_page(other, filter, Page::first(9)).await;
+            assert!(read.unwrap().is_empty());
+        }
+    }
+}
+
+async fn read_sessions(stage: &Stage, filter: &SessionFilter) -> Vec<Session> {
+    let ids = to_its_end!(|page| stage.store.session_page(stage.tenant, filter, page));
+    let mut sessions = Vec::with_capacity(ids.len());
+    for id in ids {
+        sessions.push(stage.store.session(stage.scope(), id).await.unwrap());
+    }
+    sessions
+}
+
+async fn with_text(stage: &Stage, text: &str) -> Vec<Session> {
+    let filter = SessionFilter {
+        text: Some(text.into()),
+        ..SessionFilter::default()
+    };
+    read_sessions(stage, &filter).await
+}
+
+async fn names_with(stage: &Stage, text: &str) -> Vec<String> {
+    let name = |one: Session| one.title.or(one.session_key).unwrap_or_default();
+    let found = with_text(stage, text).await;
+    found.into_iter().map(name).collect()
+}
+
+async fn ids_with(stage: &Stage, text: &str) -> Vec<SessionId> {
+    let found = with_text(stage, text).await;
+    found.iter().map(|one| one.id).collect()
+}
+
+pub(crate) async fn sessions_are_read_page_by_page_by_all_that_they_are_asked_for(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let History { automations, .. } = history(&stage).await;
+    for title in ["Über 50%", "über_alles", "plain"] {
+        let mut new = stage.new_session(None);
+        new.title = Some(title.into());
+        if title == "plain" {
+            new.session_type = SessionType::ChannelSlack;
+            new.kind = SessionKind::Background;
+        }
+        stage.wait(1);
+        let made = stage.store.create_session(stage.tenant, &new, stage.now());
+        made.await.unwrap();
+    }
+    let every = read_sessions(&stage, &SessionFilter::default()).await;
+    assert_eq!(
+        i64::try_from(every.len()).unwrap(),
+        db.count(Scope::System, "agent_sessions").await
+    );
+    let types: [&[SessionType]; 5] = [
+        &[],
+        &[SessionType::Regular],
+        &[SessionType::ScheduleCron, SessionType::ScheduleCron],
+        &[SessionType::ChannelSlack, SessionType::Regular],
+        SessionType::ALL,
+    ];
+    for types in types {
+        for kind in std::iter::once(None).chain(SessionKind::ALL.iter().copied().map(Some)) {
+            for state in [None, Some(SessionState::Active), Some(SessionState::Done)] {
+                for automation in [None, Some(automations[0]), Some(automations[1])] {
+                    let filter = SessionFilter {
+                        types: types.to_vec(),
+                        kind,
+                        state,
+                        automation,
+                        text: None,
+                    };
+                    let shows = |one: &&Session| {
+                        (types.is_empty() || types.contains(&one.session_type))
+                            && kind.is_none_or(|kind| one.kind == kind)
+                            && state.is_none_or(|state| one.state == state)
+                            && automation.is_none_or(|id| one.schedule_id == Some(id))
+                    };
+                    let expected: Vec<&Session> = every.iter().filter(shows).collect();
+                    let listed = read_sessions(&stage, &filter).await;
+                    assert_eq!(listed.iter().collect::<Vec<_>>(), expected, "{filter:?}");
+                }
+            }
+        }
+    }
+    assert_eq!(names_with(&stage, "PLAIN").await, ["plain"]);
+    assert_eq!(names_with(&stage, "%").await, ["Über 50%", "web:100%_Talk"]);
+    assert_eq!(
+        names_with(&stage, "_").await,
+        ["über_alles", "web:100%_Talk"]
+    );
+    assert_eq!(names_with(&stage, "_talk").await, ["web:100%_Talk"]);
+    assert_eq!(names_with(&stage, "\\").await, [""; 0]);
+    assert!(
+        names_with(&stage, "Über")
+            .await
+            .contains(&"Über 50%".to_owned())
+    );
+    assert!(
+        names_with(&stage, "über")
+            .await
+            .contains(&"über_alles".to_owned())
+    );
+    let last = every.last().unwrap().id;
+    let shown = last.to_string();
+    assert_eq!(ids_with(&stage, &shown).await, [last]);
+    assert_eq!(
+        ids_with(&stage, &last.uuid().to_string().to_uppercase()).await,
+        [last]
+    );
+    assert!(
+        ids_with(&stage, &shown[shown.len() - 8..])
+            .await
+            .contains(&last)
+    );
+    assert!(ids_with(&stage, &shown[..12]).await.contains(&last));
+    let other = stage.store.ensure_tenant("other", stage.now());
+    let other = other.await.unwrap();
+    for automation in [None, Some(automations[0])] {
+        let filter = SessionFilter {
+            automation,
+            ..SessionFilter::default()
+        };
+        let read = stage.store.session_page(other, &filter, Page::first(9));
+        assert!(read.await.unwrap().is_empty());
+    }
+}
+
+async fn automations_with(
+    stage: &Stage,
+    state: Option<AutomationState>,
+    text: Option<&str>,
+) -> Vec<AutomationId> {
+    let filter = AutomationFilter {
+        state,
+        text: text.map(str::to_owned),
+    };
+    let read = async |page| {
+        let read = stage
+            .store
+            .automation_page(stage.tenant, &filter, page)
+            .await;
+        read.map(|found| found.readable)
+    };
+    to_its_end!(|page| read(page))
+}
+
+pub(crate) async fn automations_and_their_triggers_are_read_page_by_page(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let mut made = Vec::new();
+    for name in ["a_b", "Report", "report 2", "other", "gone"] {
+        let mut new = stage.new_automation(name, SessionMode::Fresh);
+        new.triggers = vec![hourly(); 3];
+        made.push(stage.create(&new).await);
+    }
+    let scope = stage.scope();
+    let paused = stage
+        .store
+        .pause_automation(scope, made[1], "x", stage.now());
+    paused.await.unwrap();
+    let removed = stage.store.delete_automation(scope, made[4], stage.now());
+    removed.await.unwrap();
+    let [a, report, second, other, gone] = made[..] else {
+        unreachable!()
+    };
+    assert_eq!(
+        automations_with(&stage, None, None).await,
+        [other, second, report, a]
+    );
+    let enabled = automations_with(&stage, Some(AutomationState::Enabled), None).await;
+    assert_eq!(enabled, [other, second, a]);
+    assert_eq!(
+        automations_with(&stage, Some(AutomationState::Paused), None).await,
+        [report]
+    );
+    assert_eq!(
+        automations_with(&stage, Some(AutomationState::Deleted), None).await,
+        [gone]
+    );
+    assert_eq!(
+        automations_with(&stage, None, Some("REPORT")).await,
+        [second, report]
+    );
+    assert_eq!(automations_with(&stage, None, Some("_")).await, [a]);
+    assert_eq!(
+        automations_with(&stage, Some(AutomationState::Paused), Some("2")).await,
+        []
+    );
+    let mut ids = to_its_end!(|page| stage.store.trigger_page(scope, report, page));
+    ids.sort_unstable();
+    let known = stage.store.triggers(scope, report).await.unwrap();
+    let mut known: Vec<_> = known.iter().map(|trigger| trigger.id).collect();
+    known.sort_unstable();
+    assert_eq!(ids, known);
+    let theirs = stage.store.ensure_tenant("other", stage.now());
+    let theirs = theirs.await.unwrap();
+    let (filter, page) = (AutomationFilter::default(), Page::first(9));
+    let read = stage.store.automation_page(theirs, &filter, page).await;
+    assert!(read.unwrap().readable.is_empty());
+    let read = stage
+        .store
+        .trigger_page(Scope::Tenant(theirs), report, Page::first(9));
+    assert!(matches!(read.await, Err(store::Error::NotFound { .. })));
+}
+
+pub(crate) async fn instances_and_tenants_are_read_page_by_page(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    for number in 2..6 {
+        let name = format!("host {number}");
+        let registered =
+            stage
+                .store
+                .register_host(stage.tenant, instance(number), &name, stage.now());
+        registered.await.unwrap();
+    }
+    let session = stage.session().await;
+    let first = stage.say(session, "one").await.run_id;
+    stage.start(first).await;
+    stage.succeed(first).await;
+    stage.say(session, "two").await;
+    let ids = to_its_end!(|page| stage.store.instance_page(stage.tenant, page));
+    assert_eq!(ids, [5, 4, 3, 2, 1].map(instance));
+    let standing = stage.store.instance_page(stage.tenant, Page::first(10));
+    let standing = standing.await.unwrap();
+    let waiting: Vec<i64> = standing.iter().map(|one| one.waiting).collect();
+    assert_eq!(waiting, [0, 0, 0, 0, 1], "its memory lies on the first");
+
+    stage.wait(1);
+    let other = stage.store.ensure_tenant("other", stage.now());
+    let other = other.await.unwrap();
+    let all = to_its_end!(|page| stage.store.tenants(Scope::System, page));
+    assert_eq!(all, [other, stage.tenant]);
+    let own = to_its_end!(|page| stage.store.tenants(stage.scope(), page));
+    assert_eq!(own, [stage.tenant]);
+    let theirs = stage.store.instance_page(other, Page::first(9)).await;
+    assert!(theirs.unwrap().is_empty());
+}
+
+pub(crate) async fn what_is_not_over_is_counted_by_status(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let depth = async |scope| stage.store.queue_depth(scope).await.unwrap();
+    let none = depth(Scope::System).await;
+    assert_eq!((none.queued, none.oldest_queued), (0, None));
+    history(&stage).await;
+    let found = depth(stage.scope()).await;
+    assert_eq!(found, depth(Scope::System).await);
+    let every = stage.store.runs(Scope::System, RunFilter::default(), 1000);
+    let every = every.await.unwrap();
+    let in_status = |status| every.iter().filter(move |run| run.status == status);
+    let count = |status| in_status(status).count() as u64;
+    assert_eq!(found.queued, count(RunStatus::Queued));
+    assert_eq!(found.deferred, count(RunStatus::Deferred));
+    assert_eq!(found.delivered, count(RunStatus::Delivered));
+    assert_eq!(found.running, count(RunStatus::Running));
+    assert!(found.queued > 0 && found.deferred > 1 && found.running > 0);
+    let oldest = in_status(RunStatus::Queued).map(|run| run.input_at).min();
+    assert_eq!(found.oldest_queued, oldest);
+    let other = stage.store.ensure_tenant("other", stage.now());
+    let other = Scope::Tenant(other.await.unwrap());
+    assert_eq!(depth(other).await, none);
+}

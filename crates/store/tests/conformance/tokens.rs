@@ -1,0 +1,332 @@
+//! Tokens: what they are worth, and how they end.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use futures::future::join_all;
+use model::{
+    Timestamp, TokenId,
+    access::{
+        Permission, Role, Token, TokenKind,
+        secret::{LinkSecret, TokenSecret},
+    },
+};
+use store::{Error, NewBrowser, NewToken, Page, Scope};
+use testkit::clock::SeededEntropy;
+
+use crate::{
+    fixtures::TestStore,
+    stage::{Stage, unique},
+    without_locks::{patiently, without_locks},
+};
+
+/// What a token of a test is made of, and its hash.
+fn new_token(stage: &Stage, role: Role) -> NewToken {
+    let entropy = SeededEntropy::new(unique());
+    let secret = TokenSecret::generate(&entropy);
+    NewToken {
+        id: TokenId::generate(stage.now(), &entropy),
+        name: "laptop".into(),
+        role,
+        scopes: None,
+        hash: secret.hash(),
+        shown: secret.shown().into(),
+        expires_at: None,
+    }
+}
+
+fn new_browser(stage: &Stage, expires_at: Timestamp) -> NewBrowser {
+    let entropy = SeededEntropy::new(unique());
+    let secret = TokenSecret::generate(&entropy);
+    NewBrowser {
+        id: TokenId::generate(stage.now(), &entropy),
+        hash: secret.hash(),
+        shown: secret.shown().into(),
+        expires_at,
+    }
+}
+
+fn link() -> [u8; 32] {
+    LinkSecret::generate(&SeededEntropy::new(unique())).hash()
+}
+
+impl Stage {
+    async fn make(&self, new: &NewToken) {
+        let made = self.store.create_token(self.tenant, new, self.now());
+        made.await.unwrap();
+    }
+
+    async fn token(&self) -> NewToken {
+        let new = new_token(self, Role::Member);
+        self.make(&new).await;
+        new
+    }
+
+    async fn worth(&self, hash: &[u8; 32]) -> Option<Token> {
+        self.store.token_by_hash(hash, self.now()).await.unwrap()
+    }
+
+    fn in_days(&self, days: u64) -> Timestamp {
+        self.now() + Duration::from_hours(24 * days)
+    }
+
+    async fn sign_in(&self, parent: TokenId, expires_at: Timestamp) -> Option<NewBrowser> {
+        let new = new_browser(self, expires_at);
+        let signed = self
+            .store
+            .sign_browser_in(self.scope(), parent, &new, self.now());
+        signed.await.unwrap().map(|_| new)
+    }
+
+    async fn link(&self, token: TokenId) -> [u8; 32] {
+        let (hash, ends) = (link(), self.now() + Duration::from_mins(10));
+        let made = self
+            .store
+            .create_sign_in_link(self.tenant, token, &hash, self.now(), ends);
+        made.await.unwrap();
+        hash
+    }
+}
+
+pub(crate) async fn a_secret_that_nobody_has_is_worth_nothing(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    stage.token().await;
+    assert_eq!(stage.worth(&link()).await, None);
+    assert_eq!(stage.worth(&[0; 32]).await, None);
+}
+
+pub(crate) async fn a_token_is_found_by_its_hash_until_it_expires(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let scopes = BTreeSet::from([Permission::RunsRead, Permission::SessionsRead]);
+    let new = NewToken {
+        scopes: Some(scopes.clone()),
+        expires_at: Some(stage.in_days(1)),
+        ..new_token(&stage, Role::Viewer)
+    };
+    stage.make(&new).await;
+    let found = stage.worth(&new.hash).await.unwrap();
+    assert_eq!((found.id, found.tenant_id), (new.id, stage.tenant));
+    assert_eq!((found.role, found.kind), (Role::Viewer, TokenKind::Token));
+    assert_eq!((found.scopes, found.shown), (Some(scopes), new.shown));
+    stage.wait(24 * 60 * 60 - 1);
+    assert!(stage.worth(&new.hash).await.is_some());
+    stage.wait(1);
+    assert_eq!(stage.worth(&new.hash).await, None);
+}
+
+pub(crate) async fn a_token_without_scopes_may_do_what_its_role_may(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let all = stage.token().await;
+    let none = NewToken {
+        scopes: Some(BTreeSet::new()),
+        ..new_token(&stage, Role::Member)
+    };
+    stage.make(&none).await;
+    let permits = async |new: &NewToken| {
+        let found = stage.worth(&new.hash).await.unwrap();
+        found.permits(Permission::RunsWrite)
+    };
+    assert!(permits(&all).await && !permits(&none).await);
+}
+
+pub(crate) async fn a_revoked_token_takes_the_browsers_with_it_that_it_signed_in(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let (parent, other) = (stage.token().await, stage.token().await);
+    let browser = stage.sign_in(parent.id, stage.in_days(30)).await.unwrap();
+    let others = stage.sign_in(other.id, stage.in_days(30)).await.unwrap();
+    // One that a browser signs in belongs to the token as well.
+    let second = stage.sign_in(browser.id, stage.in_days(30)).await.unwrap();
+    let found = stage.worth(&second.hash).await.unwrap();
+    assert_eq!(found.parent_id, Some(parent.id));
+    assert_eq!((found.kind, found.role), (TokenKind::Browser, parent.role));
+    let revoked = stage
+        .store
+        .revoke_token(stage.scope(), parent.id, stage.wait(60));
+    revoked.await.unwrap();
+    for hash in [parent.hash, browser.hash, second.hash] {
+        assert_eq!(stage.worth(&hash).await, None);
+    }
+    assert!(stage.worth(&others.hash).await.is_some());
+    assert!(stage.sign_in(parent.id, stage.in_days(1)).await.is_none());
+    assert!(stage.sign_in(browser.id, stage.in_days(1)).await.is_none());
+    // Again changes nothing.
+    let first = stage.store.token(stage.scope(), parent.id).await.unwrap();
+    let again = stage
+        .store
+        .revoke_token(stage.scope(), parent.id, stage.wait(60));
+    again.await.unwrap();
+    let second = stage.store.token(stage.scope(), parent.id).await.unwrap();
+    assert_eq!(first, second);
+}
+
+pub(crate) async fn a_browser_that_signs_out_leaves_its_token(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let parent = stage.token().await;
+    let browser = stage.sign_in(parent.id, stage.in_days(30)).await.unwrap();
+    let revoked = stage
+        .store
+        .revoke_token(stage.scope(), browser.id, stage.now());
+    revoked.await.unwrap();
+    assert_eq!(stage.worth(&browser.hash).await, None);
+    assert!(stage.worth(&parent.hash).await.is_some());
+}
+
+pub(crate) async fn a_browser_ends_with_the_token_that_signed_it_in(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let parent = NewToken {
+        expires_at: Some(stage.in_days(1)),
+        ..new_token(&stage, Role::Admin)
+    };
+    stage.make(&parent).await;
+    let browser = stage.sign_in(parent.id, stage.in_days(30)).await.unwrap();
+    assert!(stage.worth(&browser.hash).await.is_some());
+    stage.wait(24 * 60 * 60);
+    assert_eq!(stage.worth(&browser.hash).await, None);
+}
+
+pub(crate) async fn another_tenants_token_is_as_if_it_were_not_there(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let token = stage.token().await;
+    let other = stage.store.ensure_tenant("other", stage.now());
+    let other = other.await.unwrap();
+    let (store, now) = (&stage.store, stage.now());
+    let theirs = Scope::Tenant(other);
+    let not_found = |result: Result<(), Error>| {
+        assert!(matches!(result, Err(Error::NotFound { .. })), "{result:?}");
+    };
+    not_found(store.token(theirs, token.id).await.map(|_| ()));
+    not_found(store.revoke_token(theirs, token.id, now).await);
+    let linked = store
+        .create_sign_in_link(other, token.id, &link(), now, stage.in_days(1))
+        .await;
+    not_found(linked);
+    let new = new_browser(&stage, stage.in_days(1));
+    let signed = store.sign_browser_in(theirs, token.id, &new, now).await;
+    assert_eq!(signed.unwrap(), None);
+    let listed = store.tokens(other, Page::first(10)).await.unwrap();
+    assert!(listed.is_empty());
+    assert!(stage.worth(&token.hash).await.is_some());
+}
+
+pub(crate) async fn tokens_are_listed_newest_first_page_by_page(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let mut made = Vec::new();
+    for _ in 0..5 {
+        stage.wait(1);
+        made.insert(0, stage.token().await.id);
+    }
+    let mut listed = Vec::new();
+    let mut page = Page::first(2);
+    loop {
+        let found = stage.store.tokens(stage.tenant, page).await.unwrap();
+        if found.is_empty() {
+            break;
+        }
+        assert!(found.len() <= 2);
+        listed.extend(found.iter().map(|token| token.id));
+        page.after = listed.last().copied();
+    }
+    assert_eq!(listed, made);
+}
+
+pub(crate) async fn the_use_of_a_token_is_noted_once_a_minute(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let (one, two) = (stage.token().await, stage.token().await);
+    let note = async |tokens: &[TokenId]| {
+        let tokens = tokens.iter().copied().collect();
+        let noted = stage.store.note_token_use(&tokens, stage.now()).await;
+        noted.unwrap()
+    };
+    let used = async |id| {
+        let found = stage.store.token(stage.scope(), id).await.unwrap();
+        found.last_used_at
+    };
+    assert_eq!(note(&[]).await, 0);
+    assert_eq!(note(&[one.id]).await, 1);
+    let first = stage.now();
+    stage.wait(59);
+    assert_eq!(note(&[one.id, two.id]).await, 1);
+    assert_eq!(used(one.id).await, Some(first));
+    assert_eq!(used(two.id).await, Some(stage.now()));
+    stage.wait(1);
+    assert_eq!(note(&[one.id, two.id]).await, 1);
+    assert_eq!(used(one.id).await, Some(stage.now()));
+}
+
+pub(crate) async fn a_link_signs_one_browser_in_once_and_in_time(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let token = stage.token().await;
+    let sign_in = async |hash: &[u8; 32]| {
+        let new = new_browser(&stage, stage.in_days(30));
+        let used = stage.store.use_sign_in_link(hash, &new, stage.now()).await;
+        let signed = used.unwrap();
+        assert_eq!(signed, stage.worth(&new.hash).await);
+        signed
+    };
+    assert_eq!(sign_in(&link()).await, None);
+    let hash = stage.link(token.id).await;
+    let signed = sign_in(&hash).await.unwrap();
+    assert_eq!(signed.parent_id, Some(token.id));
+    assert_eq!(signed.tenant_id, stage.tenant);
+    assert_eq!(sign_in(&hash).await, None, "it is used up");
+
+    let late = stage.link(token.id).await;
+    stage.wait(10 * 60);
+    assert_eq!(sign_in(&late).await, None);
+
+    let revoked = stage.link(token.id).await;
+    let taken_back = stage
+        .store
+        .revoke_token(stage.scope(), token.id, stage.now());
+    taken_back.await.unwrap();
+    assert_eq!(sign_in(&revoked).await, None);
+    let hash = link();
+    let linked = stage.store.create_sign_in_link(
+        stage.tenant,
+        token.id,
+        &hash,
+        stage.now(),
+        stage.in_days(1),
+    );
+    assert!(matches!(linked.await, Err(Error::NotFound { .. })));
+}
+
+pub(crate) async fn browsers_that_race_for_a_link_have_one_winner(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let token = stage.token().await;
+    let stores = without_locks(db).await;
+    for _ in 0..10 {
+        let hash = stage.link(token.id).await;
+        let racers = stores.iter().cycle().take(6).map(|store| {
+            let new = new_browser(&stage, stage.in_days(30));
+            let (stage, hash) = (&stage, &hash);
+            async move {
+                let signed = patiently!(store.use_sign_in_link(hash, &new, stage.now()));
+                usize::from(signed.is_some())
+            }
+        });
+        let won: Vec<usize> = join_all(racers).await;
+        assert_eq!(won.iter().sum::<usize>(), 1);
+    }
+    assert_eq!(db.count(Scope::System, "api_tokens").await, 11);
+}
+
+pub(crate) async fn sign_ins_that_are_long_over_are_removed(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let expired = NewToken {
+        expires_at: Some(stage.in_days(1)),
+        ..new_token(&stage, Role::Member)
+    };
+    stage.make(&expired).await;
+    let token = stage.token().await;
+    stage.sign_in(token.id, stage.in_days(1)).await.unwrap();
+    let kept = stage.sign_in(token.id, stage.in_days(30)).await.unwrap();
+    stage.link(token.id).await;
+    let trim = async || stage.store.trim_sign_ins(stage.now()).await.unwrap();
+    assert_eq!(trim().await, 0);
+    stage.wait(2 * 24 * 60 * 60);
+    assert_eq!(trim().await, 2, "a browser's token and a link");
+    // Those that people made stay to be seen.
+    assert!(stage.store.token(stage.scope(), expired.id).await.is_ok());
+    assert!(stage.worth(&kept.hash).await.is_some());
+    assert_eq!(db.count(Scope::System, "sign_in_links").await, 0);
+}

@@ -1,0 +1,187 @@
+//! Who waits for changes is woken after their commits.
+
+use std::{collections::HashSet, time::Duration};
+
+use model::{RunId, policy::SessionMode, turn::Settled};
+use store::{Changed, Changes, Scope, database::Dialect, params};
+use uuid::Uuid;
+
+use crate::{
+    fixtures::TestStore,
+    stage::{Stage, store_over},
+};
+
+/// Waits until somebody is woken for a log.
+async fn woken_for(changes: &mut Changes, log: Uuid) {
+    let wait = async {
+        loop {
+            let changed = changes.next().await;
+            if changed.everything || changed.logs.contains(&log) {
+                break;
+            }
+        }
+    };
+    // The safety net comes every five seconds: what is asked here comes before it.
+    let woken = tokio::time::timeout(Duration::from_secs(4), wait).await;
+    assert!(woken.is_ok(), "nobody was woken");
+}
+
+/// Waits until everybody is woken for what is there at the beginning: others' changes are seen by then.
+async fn ready(changes: &mut Changes) {
+    assert!(changes.next().await.everything);
+}
+
+pub(crate) async fn whoever_commits_wakes_those_who_wait(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let mut changes = [stage.store.changes(), stage.store.changes()];
+    for one in &mut changes {
+        ready(one).await;
+    }
+    let session = stage.session().await;
+    let automation = stage.automation("report", SessionMode::Fresh).await;
+    for one in &mut changes {
+        let Changed { everything, logs } = one.next().await;
+        let both = HashSet::from([session.uuid(), automation.uuid()]);
+        assert!(everything || logs == both, "{logs:?}");
+    }
+}
+
+pub(crate) async fn what_is_undone_wakes_nobody(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let (before, after) = (stage.session().await, stage.session().await);
+    let mut changes = stage.store.changes();
+    ready(&mut changes).await;
+    let refused = stage.store.move_session(
+        stage.scope(),
+        before,
+        model::session::SessionEvent::Resume,
+        None,
+        stage.now(),
+    );
+    assert!(refused.await.is_err(), "it is not paused");
+    stage.say(after, "hello").await;
+    let Changed { everything, logs } = changes.next().await;
+    assert!(!everything);
+    assert_eq!(logs, HashSet::from([after.uuid()]));
+}
+
+pub(crate) async fn another_process_wakes_those_who_wait(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let mut changes = stage.store.changes();
+    ready(&mut changes).await;
+    // Own changes between do not hide the others'.
+    for _ in 0..3 {
+        stage.say(session, "hello").await;
+        woken_for(&mut changes, session.uuid()).await;
+        let other = store::open(&db.location()).await.unwrap();
+        let elsewhere = store_over(&other);
+        let new = stage.new_session(None);
+        let made = elsewhere.create_session(stage.tenant, &new, stage.now());
+        made.await.unwrap();
+        woken_for(&mut changes, new.id.uuid()).await;
+        other.close().await;
+    }
+}
+
+impl Stage {
+    async fn running(&self) -> (model::SessionId, RunId) {
+        let session = self.session().await;
+        let run = self.say(session, "hello").await.run_id;
+        self.start(run).await;
+        (session, run)
+    }
+}
+
+pub(crate) async fn text_that_is_written_elsewhere_wakes_its_viewers(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let (session, run) = stage.running().await;
+    let other = store::open(&db.location()).await.unwrap();
+    let mut changes = store_over(&other).changes();
+    ready(&mut changes).await;
+    // The second piece replaces the first: a row that is changed tells as well.
+    for text in ["a", "abc"] {
+        let written = stage
+            .store
+            .write_live(run, &stage.worker, 0, text, stage.now());
+        assert_eq!(written.await.unwrap(), Settled::Written);
+        woken_for(&mut changes, session.uuid()).await;
+        let read = store_over(&other).live(Scope::System, run, 0).await;
+        assert_eq!(read.unwrap().0, text);
+    }
+    let mut own = stage.store.changes();
+    let written = stage
+        .store
+        .write_live(run, &stage.worker, 3, "d", stage.now());
+    assert_eq!(written.await.unwrap(), Settled::Written);
+    woken_for(&mut own, session.uuid()).await;
+    drop(changes);
+    other.close().await;
+}
+
+pub(crate) async fn a_session_that_is_gone_wakes_its_readers(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let other = store::open(&db.location()).await.unwrap();
+    let mut elsewhere = store_over(&other).changes();
+    let mut here = stage.store.changes();
+    ready(&mut elsewhere).await;
+    ready(&mut here).await;
+    let deleted = stage
+        .store
+        .delete_session(stage.tenant, session, false, stage.now());
+    deleted.await.unwrap();
+    woken_for(&mut here, session.uuid()).await;
+    woken_for(&mut elsewhere, session.uuid()).await;
+    drop(elsewhere);
+    other.close().await;
+}
+
+pub(crate) async fn who_waits_no_more_costs_nothing(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let mut changes = stage.store.changes();
+    ready(&mut changes).await;
+    let second = stage.store.changes();
+    drop(changes);
+    drop(second);
+    if db.dialect() == Dialect::Postgres {
+        // The listener's connection ends.
+        loop {
+            let sql = "select count(*) as n from pg_stat_activity \
+                where datname = current_database() and query ilike any (array['listen%', 'unlisten%'])";
+            let rows = db.run(Scope::System, sql, params![]).await.unwrap();
+            if rows[0].get::<i64>("n").unwrap() == 0 {
+                break;
+            }
+        }
+    }
+    // Whoever waits later is served anew.
+    let mut changes = stage.store.changes();
+    ready(&mut changes).await;
+    let session = stage.session().await;
+    woken_for(&mut changes, session.uuid()).await;
+}
+
+pub(crate) async fn a_lost_listener_is_replaced_and_everybody_woken(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let mut changes = stage.store.changes();
+    ready(&mut changes).await;
+    let sql = "select count(pg_terminate_backend(pid)) as n from pg_stat_activity \
+        where datname = current_database() and query like 'LISTEN%'";
+    let rows = db.run(Scope::System, sql, params![]).await.unwrap();
+    assert_eq!(rows[0].get::<i64>("n").unwrap(), 1);
+    let changed = tokio::time::timeout(Duration::from_secs(4), changes.next()).await;
+    assert!(
+        changed.unwrap().everything,
+        "something may have been missed"
+    );
+    let other = store::open(&db.location()).await.unwrap();
+    let elsewhere = store_over(&other);
+    let said = elsewhere.say(stage.tenant, session, "hello", stage.now());
+    said.await.unwrap();
+    let Changed { everything, logs } = changes.next().await;
+    assert!(!everything);
+    assert_eq!(logs, HashSet::from([session.uuid()]));
+    other.close().await;
+}
