@@ -35,6 +35,8 @@ pub struct File {
 enum Written {
     Text(String),
     Number(i64),
+    Switch(bool),
+    List(Vec<String>),
     Other(&'static str),
 }
 
@@ -82,6 +84,8 @@ impl File {
         let given = match written {
             Written::Text(text) => Given::Text(text),
             Written::Number(number) => Given::Number(*number),
+            Written::Switch(switch) => Given::Switch(*switch),
+            Written::List(texts) => Given::List(texts),
             Written::Other(what) => Given::Other(what),
         };
         Some((given, self.at(*line)))
@@ -172,9 +176,19 @@ fn written(value: &DeValue<'_>) -> Written {
             Written::Number,
         ),
         DeValue::Float(_) => Written::Other("a number with a fraction"),
-        DeValue::Boolean(_) => Written::Other("true or false"),
+        DeValue::Boolean(switch) => Written::Switch(*switch),
         DeValue::Datetime(_) => Written::Other("a date or a time"),
-        DeValue::Array(_) => Written::Other("a list"),
+        DeValue::Array(items) => {
+            let texts = items.iter().map(|item| match item.get_ref() {
+                DeValue::String(text) => Some(text.to_string()),
+                _ => None,
+            });
+            let texts: Option<Vec<_>> = texts.collect();
+            texts.map_or(
+                Written::Other("a list of something other than texts"),
+                Written::List,
+            )
+        }
         DeValue::Table(_) => Written::Other("a table"),
     }
 }

@@ -7,6 +7,8 @@ use std::{
     time::Duration,
 };
 
+use model::allowance::Allowance;
+
 use crate::Address;
 
 /// A value as somebody gave it.
@@ -18,6 +20,10 @@ pub enum Given<'a> {
     Text(&'a str),
     /// A whole number of the file.
     Number(i64),
+    /// True or false in the file.
+    Switch(bool),
+    /// A list of texts in the file.
+    List(&'a [String]),
     /// Something else of the file, by what it is.
     Other(&'static str),
 }
@@ -29,16 +35,20 @@ impl Given<'_> {
             Self::Words(words) => Some(words.to_string_lossy().into_owned()),
             Self::Text(text) => Some(format!("{text:?}")),
             Self::Number(number) => Some(number.to_string()),
+            Self::Switch(switch) => Some(switch.to_string()),
+            Self::List(texts) => Some(format!("{texts:?}")),
             Self::Other(_) => None,
         }
     }
 
     /// The text of a setting that takes one; the empty text is none.
-    fn text(&self) -> Result<&str, String> {
+    pub(crate) fn text(&self) -> Result<&str, String> {
         let text = match self {
             Self::Words(words) => words.to_str().ok_or("it is not UTF-8")?,
             Self::Text(text) => text,
             Self::Number(_) => return Err("it is a number, expected a text in quotes".into()),
+            Self::Switch(_) => return Err("it is true or false, expected a text in quotes".into()),
+            Self::List(_) => return Err("it is a list, expected a text in quotes".into()),
             Self::Other(what) => return Err(format!("it is {what}, expected a text in quotes")),
         };
         if text.trim().is_empty() {
@@ -53,6 +63,8 @@ impl Given<'_> {
             Self::Words(words) => words.to_str().and_then(|text| text.trim().parse().ok()),
             Self::Number(number) => u64::try_from(*number).ok(),
             Self::Text(_) => return Err(format!("expected {accepted}, without quotes")),
+            Self::Switch(_) => return Err(format!("it is true or false, expected {accepted}")),
+            Self::List(_) => return Err(format!("it is a list, expected {accepted}")),
             Self::Other(what) => return Err(format!("it is {what}, expected {accepted}")),
         };
         number
@@ -86,6 +98,8 @@ impl Base<'_> {
 pub enum Plain {
     /// A number.
     Number(u64),
+    /// True or false.
+    Switch(bool),
     /// A text.
     Text(String),
 }
@@ -94,6 +108,7 @@ impl fmt::Display for Plain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Number(number) => write!(f, "{number}"),
+            Self::Switch(switch) => write!(f, "{switch}"),
             Self::Text(text) => write!(f, "{text}"),
         }
     }
@@ -349,6 +364,39 @@ impl Kind for Database {
     fn shown(&self, value: &Self::Value) -> Option<Plain> {
         let address = value.as_ref()?;
         Some(Plain::Text(address.to_string()))
+    }
+}
+
+/// Networks and hosts that may be reached though they are not public.
+pub(crate) struct Allowed {}
+
+impl AnyKind for Allowed {
+    fn accepted(&self) -> String {
+        "networks and hosts with commas between them, such as 10.1.0.0/16, hooks.internal".into()
+    }
+    fn default_shown(&self) -> String {
+        "none".into()
+    }
+    fn example(&self) -> String {
+        "\"10.1.0.0/16, hooks.internal\"".into()
+    }
+    fn placeholder(&self) -> &'static str {
+        "PLACES"
+    }
+}
+
+impl Kind for Allowed {
+    type Value = Allowance;
+    fn read(&self, given: Given<'_>, _: Option<Base<'_>>) -> Result<Allowance, String> {
+        let allowance = given.text()?.parse::<Allowance>();
+        allowance.map_err(|error| error.to_string())
+    }
+    fn default(&self) -> Allowance {
+        Allowance::default()
+    }
+    fn shown(&self, value: &Allowance) -> Option<Plain> {
+        let text = value.to_string();
+        (!text.is_empty()).then_some(Plain::Text(text))
     }
 }
 

@@ -6,9 +6,11 @@
 //! place: flag, environment, file, default. A secret is shown nowhere.
 
 mod address;
+mod collector;
 mod file;
 mod kind;
 mod problem;
+mod reach;
 mod reference;
 mod resolve;
 mod settings;
@@ -21,4 +23,4 @@ pub use problem::{Origin, Problem};
 pub use reference::reference;
 pub use resolve::{Effective, Sources, resolve};
 pub use settings::{Config, SETTINGS, Setting, Shown};
-pub use variables::{CONFIG_FILE, UnknownVariable, unknown_variables};
+pub use variables::{CONFIG_FILE, TOKEN, UnknownVariable, unknown_variables};

@@ -30,6 +30,9 @@ done, even where a flag or a variable outweighs them.
 | which file is read | `matins config path` |
 | whether a file can be taken | `matins config check FILE` |
 
+`MATINS_TOKEN` is no setting: it holds the token for the server that commands ask, where that is not the
+one of the data folder and `matins login` has stored none for it.
+
 A password in the database's address is never shown. A file that has one belongs to you alone
 (`chmod 600`). Servers that share a database should have the same heartbeat settings, and so should commands
 beside them that take turns themselves.

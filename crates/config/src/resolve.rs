@@ -181,6 +181,30 @@ mod tests {
     }
 
     #[test]
+    fn each_knob_of_the_loops_has_its_variable_and_its_default() {
+        let knobs = |environment: &[(&str, &str)]| {
+            let (config, problems) = resolve(&sources("", environment, &[]));
+            assert_eq!(problems, []);
+            let lengths = [
+                config.tick.value,
+                config.heartbeat.value,
+                config.heartbeat_stale.value,
+                config.watchdog.value,
+            ];
+            (config.workers.value, lengths.map(|length| length.as_secs()))
+        };
+        assert_eq!(knobs(&[]), (4, [30, 20, 180, 60]));
+        let variables = [
+            ("MATINS_WORKERS", "5"),
+            ("MATINS_TICK_SECONDS", "31"),
+            ("MATINS_HEARTBEAT_SECONDS", "21"),
+            ("MATINS_HEARTBEAT_STALE", "181"),
+            ("MATINS_WATCHDOG_SECONDS", "61"),
+        ];
+        assert_eq!(knobs(&variables), (5, [31, 21, 181, 61]));
+    }
+
+    #[test]
     fn what_cannot_be_taken_is_told_with_its_place_and_what_is_accepted() {
         let at = |line| format!("({PATH}:{line})");
         let key = |key, line, rest| {
@@ -203,7 +227,7 @@ mod tests {
                 "[schedular]\ntick_seconds = 1",
                 key("schedular", 1, ", did you mean scheduler?"),
             ),
-            ("[serve]\nhost = 1", key("serve.host", 2, "")),
+            ("[paper]\nfont = 1", key("paper.font", 2, "")),
             (
                 "scheduler = 1",
                 format!(

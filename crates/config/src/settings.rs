@@ -1,15 +1,22 @@
 //! The declarations. A new setting is one entry here, and whoever uses it reads its field of [`Config`].
 
-use std::{path::PathBuf, time::Duration};
+use std::{
+    net::{Ipv4Addr, SocketAddr, SocketAddrV4},
+    path::PathBuf,
+    time::Duration,
+};
 
-use model::limits;
+use model::{allowance::Allowance, limits};
 
 use crate::{
     Address,
+    collector::Collector,
     kind::{
-        AnyKind, Choice, Count, Database, Days, Directives, Folder, Kind, LogFormat, Plain, Seconds,
+        Allowed, AnyKind, Choice, Count, Database, Days, Directives, Folder, Kind, LogFormat,
+        Plain, Seconds,
     },
     problem::{Origin, Problem},
+    reach::{Hosts, Listen, Remote, Switch},
     resolve::{Effective, Sources},
 };
 
@@ -98,6 +105,24 @@ settings! {
     database: Option<Address> = ["database", "MATINS_DATABASE", "database"] Database {
         default: "matins.db in the data folder",
     };
+    /// The server that commands ask, where it is not the one of the data folder
+    server: Option<String> = ["client.server", "MATINS_SERVER", "server"] Remote {
+        default: "the one that matins login has stored, else that of the data folder",
+    };
+    /// The address at which the API is served
+    listen: Option<SocketAddr> = ["server.listen", "MATINS_LISTEN", "listen"] Listen {
+        default: SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, limits::LISTEN_PORT)),
+    };
+    /// Whether that may be an address that others than this machine reach
+    beyond_loopback: bool = ["server.beyond_loopback", "MATINS_BEYOND_LOOPBACK", "beyond-loopback"] Switch {
+        default: false,
+    };
+    /// Names beside those of loopback by which the server is reached
+    hosts: Vec<String> = ["server.hosts", "MATINS_HOSTS", "hosts"] Hosts {};
+    /// Whether the server is reached through a proxy that does TLS: cookies are then for TLS alone
+    by_tls: bool = ["server.by_tls", "MATINS_BY_TLS", "by-tls"] Switch {
+        default: false,
+    };
     /// How many turns run at once
     workers: u32 = ["workers", "MATINS_WORKERS", "workers"] Count {
         least: 1,
@@ -144,6 +169,8 @@ settings! {
         most: Duration::from_hours(36_500 * 24),
         default: limits::RETAIN_EVENTS,
     };
+    /// Where notifications may go beside public addresses with https: networks and hosts, with commas
+    webhook_allow: Allowance = ["webhook.allow", "MATINS_WEBHOOK_ALLOW", "webhook-allow"] Allowed {};
     /// What is logged: a level, or targets with levels such as daemon=debug,warn
     log: Option<String> = ["log.directives", "MATINS_LOG", "log"] Directives {
         default: "info for serve, else warn",
@@ -153,6 +180,8 @@ settings! {
         options: &[("text", LogFormat::Text), ("json", LogFormat::Json)],
         default: LogFormat::Text,
     };
+    /// Where the spans of turns and requests are sent (OpenTelemetry, OTLP over HTTP)
+    otlp_endpoint: Option<String> = ["telemetry.otlp_endpoint", "MATINS_OTLP_ENDPOINT", "otlp-endpoint"] Collector {};
 }
 
 #[cfg(test)]

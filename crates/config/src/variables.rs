@@ -6,6 +6,8 @@ use crate::settings::SETTINGS;
 
 /// The variable that names the configuration file.
 pub const CONFIG_FILE: &str = "MATINS_CONFIG";
+/// The variable that holds a token for the server that commands ask.
+pub const TOKEN: &str = "MATINS_TOKEN";
 /// What the names of all variables begin with.
 const PREFIX: &str = "MATINS_";
 
@@ -27,7 +29,7 @@ pub fn unknown_variables<'a>(
         SETTINGS
             .iter()
             .map(|it| it.environment)
-            .chain([CONFIG_FILE])
+            .chain([CONFIG_FILE, TOKEN])
     };
     names
         .into_iter()

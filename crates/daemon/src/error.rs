@@ -9,6 +9,9 @@ pub enum Error {
     /// It did not come to an end.
     #[error("keep the books within {0:?}")]
     TooLong(std::time::Duration),
+    /// No client of HTTP can be made.
+    #[error("send notifications")]
+    Sender(#[from] webhook::SenderError),
     /// A turn's ledger could not be written.
     #[error("take a turn")]
     Turn(#[from] turn::LedgerError),

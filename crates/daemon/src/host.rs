@@ -2,8 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use model::{Clock, Entropy, InstanceId, Timestamp, WorkerId, limits};
+use model::{Clock, Entropy, InstanceId, Timestamp, WorkerId, allowance::Allowance, limits};
 use store::Store;
+use telemetry::Metrics;
 use turn::Agents;
 
 use crate::SignOfLife;
@@ -27,6 +28,8 @@ pub struct Settings {
     pub retain_records: Option<Duration>,
     /// How long the events of a session's log are kept; none: for ever.
     pub retain_events: Option<Duration>,
+    /// Where notifications may go beside the public internet.
+    pub webhook_allow: Allowance,
 }
 
 impl Default for Settings {
@@ -40,6 +43,7 @@ impl Default for Settings {
             stop_deadline: limits::STOP_DEADLINE,
             retain_records: Some(limits::RETAIN_RECORDS),
             retain_events: Some(limits::RETAIN_EVENTS),
+            webhook_allow: Allowance::default(),
         }
     }
 }
@@ -71,6 +75,8 @@ pub struct Host {
     pub agents: Agents,
     /// Knobs.
     pub settings: Settings,
+    /// What is counted and timed.
+    pub metrics: Metrics,
 }
 
 impl Host {

@@ -1,4 +1,5 @@
-//! Removes what is old: internal records, the beginnings of logs, and what ended runs left behind.
+//! Removes what is old: internal records, the beginnings of logs, what ended runs left behind, and what
+//! requests left behind: their answers, and sign-ins that are over.
 //!
 //! Transcripts and runs stay. It goes a small piece at a time, with a pause after each, so that nobody
 //! who writes waits long.
@@ -21,14 +22,26 @@ pub async fn tick(host: &Host, round: &mut Round, now: Timestamp) -> Result<Time
     let store = &host.store;
     let leftovers_before = now.saturating_sub(limits::LEFTOVERS);
     let mut removed = store.trim_leftovers(leftovers_before).await?;
+    removed += store
+        .trim_answers(now.saturating_sub(limits::RETAIN_ANSWERS))
+        .await?;
+    removed += store
+        .trim_sign_ins(now.saturating_sub(limits::RETAIN_SIGN_INS))
+        .await?;
+    let receipts_before = now.saturating_sub(limits::WEBHOOK_RECEIPTS);
+    removed += store.trim_receipts(receipts_before).await?;
+    let deliveries_before = now.saturating_sub(limits::DELIVERY_LOG);
+    removed += store.trim_deliveries(deliveries_before).await?;
     if let Some(age) = host.settings.retain_records {
         removed += store.trim_records(now.saturating_sub(age)).await?;
     }
+    if let Some(age) = host.settings.retain_events {
+        removed += store.trim_automation_logs(now.saturating_sub(age)).await?;
+    }
     let mut more = removed > 0;
     if let Some(age) = host.settings.retain_events {
-        let trimmed = store
-            .trim_logs(now.saturating_sub(age), round.after)
-            .await?;
+        let before = now.saturating_sub(age);
+        let trimmed = store.trim_logs(before, round.after).await?;
         removed += u64::from(trimmed.events);
         more |= trimmed.more;
         // Whoever has come to the end begins anew.

@@ -1,10 +1,19 @@
 //! A worker's ledger: the store.
 
+use std::{
+    collections::HashMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
 use futures::future::BoxFuture;
 use model::{
     RunId,
+    outcome::Outcome,
+    run::{Origin, RunStatus},
     turn::{Beat, Begin, Entry, Finished, Settled},
 };
+use store::Scope;
+use tokio::time::Instant;
 use turn::{Ledger, LedgerError};
 
 use crate::host::Host;
@@ -12,12 +21,43 @@ use crate::host::Host;
 /// Keeps the turns of one worker in the store.
 pub struct StoreLedger {
     host: Host,
+    begun: Mutex<HashMap<RunId, Begun>>,
+}
+
+/// A turn that is under way.
+struct Begun {
+    origin: Origin,
+    at: Instant,
 }
 
 impl StoreLedger {
     /// The ledger of a host's worker.
     pub fn new(host: Host) -> Self {
-        Self { host }
+        Self {
+            host,
+            begun: Mutex::default(),
+        }
+    }
+
+    fn begun(&self) -> MutexGuard<'_, HashMap<RunId, Begun>> {
+        self.begun.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts the end of a turn that is written.
+    async fn count(&self, run: RunId, outcome: &Outcome) {
+        let Some(Begun { origin, at }) = self.begun().remove(&run) else {
+            return;
+        };
+        let took = at.elapsed();
+        let status = match outcome.status() {
+            // One that was called off meanwhile has ended so, whatever its turn made of it.
+            RunStatus::Failed => match self.host.store.run(Scope::System, run).await {
+                Ok(run) => run.status,
+                Err(_) => RunStatus::Failed,
+            },
+            status => status,
+        };
+        self.host.metrics.ended(status, origin, took);
     }
 }
 
@@ -38,10 +78,20 @@ impl Ledger for StoreLedger {
             ..
         } = &self.host;
         Box::pin(async move {
-            store
+            let begun = store
                 .begin(run, worker, *instance, self.host.now())
                 .await
-                .map_err(failed)
+                .map_err(failed)?;
+            if let Begin::Started(assignment) = &begun {
+                let session = tracing::field::display(assignment.session.id);
+                tracing::Span::current().record("session", session);
+                let begun = Begun {
+                    origin: assignment.run.origin,
+                    at: Instant::now(),
+                };
+                self.begun().insert(run, begun);
+            }
+            Ok(begun)
         })
     }
 
@@ -93,10 +143,14 @@ impl Ledger for StoreLedger {
     ) -> BoxFuture<'_, Result<Settled, LedgerError>> {
         let Host { store, worker, .. } = &self.host;
         Box::pin(async move {
-            store
+            let settled = store
                 .finish(run, worker, &finished, self.host.now())
                 .await
-                .map_err(failed)
+                .map_err(failed)?;
+            if settled == Settled::Written {
+                self.count(run, &finished.outcome).await;
+            }
+            Ok(settled)
         })
     }
 }

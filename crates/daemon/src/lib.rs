@@ -8,18 +8,20 @@ mod error;
 mod host;
 pub mod housekeeping;
 mod ledger;
+pub mod notifier;
 mod once;
 mod pool;
 mod process;
 mod runner;
 pub mod scheduler;
+mod turns;
 pub mod watchdog;
 
 use std::sync::Arc;
 
 use model::limits;
 use tokio::{sync::Notify, task::JoinHandle};
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub use error::Error;
 pub use host::{Host, Settings};
@@ -30,6 +32,7 @@ pub use process::{SignOfLife, has_let_go};
 
 use crate::{
     housekeeping::{Housekeeper, Round},
+    notifier::Notifier,
     scheduler::Scheduler,
     watchdog::{Watch, Watchdog},
 };
@@ -40,6 +43,7 @@ pub struct Waker {
     pub(crate) scheduler: Arc<Notify>,
     pub(crate) pool: Arc<Notify>,
     pub(crate) beats: Arc<Notify>,
+    pub(crate) notifier: Arc<Notify>,
 }
 
 impl Default for Waker {
@@ -48,6 +52,7 @@ impl Default for Waker {
             scheduler: Arc::new(Notify::new()),
             pool: Arc::new(Notify::new()),
             beats: Arc::new(Notify::new()),
+            notifier: Arc::new(Notify::new()),
         }
     }
 }
@@ -58,6 +63,7 @@ impl Waker {
         self.scheduler.notify_one();
         self.pool.notify_one();
         self.beats.notify_one();
+        self.notifier.notify_one();
     }
 }
 
@@ -69,6 +75,7 @@ pub struct Daemon {
     ended: CancellationToken,
     loops: Vec<JoinHandle<()>>,
     pool: JoinHandle<Stopped>,
+    sending: TaskTracker,
     host: Host,
 }
 
@@ -96,6 +103,14 @@ impl Daemon {
             host: host.clone(),
             round: Round::default(),
         };
+        let sending = TaskTracker::new();
+        let news = Arc::clone(&waker.notifier);
+        let notifier = Notifier::new(
+            host.clone(),
+            sending.clone(),
+            hand_back.clone(),
+            Arc::clone(&news),
+        );
         // Nobody wakes the watchdog: what it looks for is that nothing happens. Nor is what is old urgent.
         let never = Arc::new(Notify::new());
         let (tick, period) = (host.settings.tick, host.settings.watchdog);
@@ -125,6 +140,10 @@ impl Daemon {
                     stop.clone(),
                 ),
             )),
+            tokio::spawn(telling(
+                ended.clone(),
+                runner::run(notifier, host.clone(), tick, news, stop.clone()),
+            )),
         ];
         let pool = pool::run(host.clone(), waker.clone(), stop.clone(), hand_back.clone());
         let pool = tokio::spawn(telling(ended.clone(), pool));
@@ -135,6 +154,7 @@ impl Daemon {
             ended,
             loops,
             pool,
+            sending,
             host,
         }
     }
@@ -164,7 +184,11 @@ impl Daemon {
             for running in self.loops {
                 running.await.ok();
             }
-            self.pool.await.unwrap_or_default()
+            let stopped = self.pool.await.unwrap_or_default();
+            // What is being sent now comes to its end, so that nobody is sent it twice.
+            self.sending.close();
+            self.sending.wait().await;
+            stopped
         });
         let deadline = tokio::time::sleep(self.host.settings.stop_deadline);
         tokio::select! {

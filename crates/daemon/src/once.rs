@@ -9,9 +9,9 @@ use tokio::{
     time::{Instant, sleep},
 };
 use tokio_util::sync::CancellationToken;
-use turn::{Orders, execute};
+use turn::Orders;
 
-use crate::{Error, Host, StoreLedger, watchdog::Watch};
+use crate::{Error, Host, scheduler, turns, watchdog::Watch};
 
 /// How often a run that waits is looked at. Another process may end what it waits for, and cannot
 /// tell.
@@ -24,27 +24,18 @@ const BEAT: Duration = Duration::from_secs(1);
 /// work beside. It waits while the seat is busy. Gives the last attempt, over or, when `stop` came
 /// first, as it stands.
 pub async fn take_one(host: &Host, run: RunId, stop: CancellationToken) -> Result<Run, Error> {
-    let ledger = StoreLedger::new(host.clone());
     let mut watch = Watch::default();
     let mut run = host.store.run(Scope::System, run).await?;
     loop {
         if run.status == RunStatus::Queued {
-            let Host {
-                store,
-                worker,
-                instance,
-                ..
-            } = host;
-            let claimed = store
-                .claim(worker, *instance, 1, Some(run.id), host.now())
-                .await?;
+            let claimed = turns::claim(host, 1, Some(run.id)).await?;
             if !claimed.is_empty() {
                 let orders = Orders {
                     hand_back: stop.clone(),
                     beat: Arc::new(Notify::new()),
                 };
                 tokio::select! {
-                    ended = execute(&ledger, &host.agents, run.id, &orders) => {
+                    ended = turns::take(host, run.id, &orders) => {
                         ended?;
                     }
                     () = ask_often(&orders.beat) => {}
@@ -63,7 +54,7 @@ pub async fn take_one(host: &Host, run: RunId, stop: CancellationToken) -> Resul
         }
         // Without a server nobody else sees that a backoff is over or a worker is lost.
         watch.look(host, host.now(), Instant::now()).await?;
-        host.store.promote_due(host.now()).await?;
+        scheduler::promote(host, host.now()).await?;
         run = newest_attempt(host, &run).await?;
     }
 }

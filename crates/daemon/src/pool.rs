@@ -9,9 +9,9 @@ use tokio::{
     time::sleep,
 };
 use tokio_util::sync::CancellationToken;
-use turn::{Ended, Orders, execute};
+use turn::{Ended, Orders};
 
-use crate::{Error, Host, StoreLedger, Waker};
+use crate::{Error, Host, Waker, turns};
 
 /// How long to wait after a claim that failed.
 const AFTER_ERROR: Duration = Duration::from_secs(1);
@@ -44,6 +44,7 @@ pub(crate) async fn run(
         let net = match turns.claim().await {
             Ok(()) => turns.host.settings.tick,
             Err(error) => {
+                turns.host.metrics.failed("workers");
                 report("claim runs, will try again", &error);
                 AFTER_ERROR
             }
@@ -87,16 +88,7 @@ impl Turns {
         if free == 0 {
             return Ok(());
         }
-        let Host {
-            store,
-            worker,
-            instance,
-            ..
-        } = &self.host;
-        let claimed = store
-            .claim(worker, *instance, free, None, self.host.now())
-            .await?;
-        for run in claimed {
+        for run in turns::claim(&self.host, free, None).await? {
             self.start(run);
         }
         Ok(())
@@ -111,8 +103,7 @@ impl Turns {
         let host = self.host.clone();
         let handle = self.set.spawn(async move {
             let run = claimed.run;
-            let agents = host.agents.clone();
-            match execute(&StoreLedger::new(host), &agents, run, &orders).await {
+            match turns::take(&host, run, &orders).await {
                 Ok(ended) => Some(ended),
                 Err(error) => {
                     report(&format!("take the turn of {run}"), &error);

@@ -47,6 +47,7 @@ pub(crate) async fn run<L: Look>(
             }
             Err(error) => {
                 let until = now + pause;
+                host.metrics.failed(L::NAME);
                 report(L::NAME, &error, pause);
                 pause = (pause * 2).min(PAUSES[1]);
                 until

@@ -34,6 +34,10 @@ async fn fire(host: &Host, now: Timestamp) -> Result<u32, Error> {
     let mut started = 0;
     loop {
         let fired = host.store.fire_due(Scope::System, now).await?;
+        if let Some(due) = fired.due {
+            let lag = host.now().since(due);
+            host.metrics.fired(fired.occurrences, fired.missed, lag);
+        }
         started += fired.occurrences;
         if fired.missed > 0 {
             tracing::info!(
@@ -49,8 +53,9 @@ async fn fire(host: &Host, now: Timestamp) -> Result<u32, Error> {
 }
 
 /// Lets start what has waited long enough.
-async fn promote(host: &Host, now: Timestamp) -> Result<u32, Error> {
+pub(crate) async fn promote(host: &Host, now: Timestamp) -> Result<u32, Error> {
     let swept = host.store.promote_due(now).await?;
+    host.metrics.left_behind(swept.faults);
     if swept.faults > 0 {
         tracing::error!(
             faults = swept.faults,

@@ -15,6 +15,7 @@ const CLOCK_DRIFT: Duration = Duration::from_secs(1);
 pub async fn tick(host: &Host, now: Timestamp) -> Result<Vec<RunId>, Error> {
     let stale_before = now.saturating_sub(host.settings.heartbeat_stale);
     let mut given_up = host.store.stall(stale_before, now).await?;
+    host.metrics.stalled(given_up.len());
     given_up.extend(give_up_gone(host, now).await?);
     Ok(given_up)
 }
@@ -31,6 +32,7 @@ async fn give_up_gone(host: &Host, now: Timestamp) -> Result<Vec<RunId>, Error> 
         }
         sweep(run).await;
         if host.store.stall_run(run, &worker, now).await? {
+            host.metrics.stalled(1);
             stalled.push(run);
         }
     }
@@ -150,5 +152,112 @@ impl Look for Watchdog {
         let oldest = self.host.store.oldest_heartbeat().await?;
         // One that is exactly as old as it may be is not stale yet.
         Ok(oldest.map(|at| at + heartbeat_stale + Duration::from_micros(1)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeMap, path::Path, sync::Arc};
+
+    use agent::{Grace, GuardProgram};
+    use model::{
+        Clock as _, Entropy, InstanceId, SessionId, WorkerId,
+        entity::SeatSettings,
+        harness::HarnessConfig,
+        run::RunStatus,
+        session::{SessionKind, SessionType},
+    };
+    use store::{Location, NewSession, Scope, Store};
+    use testkit::clock::{FakeClock, SeededEntropy};
+    use turn::Agents;
+
+    use super::*;
+    use crate::SignOfLife;
+
+    /// So short that a lease is over by the second look.
+    const STALE: Duration = Duration::from_micros(4);
+
+    /// A server that takes no turns.
+    async fn host(clock: &Arc<FakeClock>, workers: &Path) -> Host {
+        let entropy: Arc<dyn Entropy> = Arc::new(SeededEntropy::new(1));
+        let database = store::open(&Location::SqliteMemory).await.unwrap();
+        let settings = Settings {
+            heartbeat_stale: STALE,
+            ..Settings::default()
+        };
+        let worker = WorkerId::generate("test", std::process::id(), &*entropy);
+        Host {
+            store: Store::new(database, Arc::clone(&entropy), workers.join("sessions")),
+            clock: Arc::<FakeClock>::clone(clock),
+            instance: InstanceId::generate(clock.now(), &*entropy),
+            sign_of_life: Arc::new(SignOfLife::give(workers, &worker).unwrap()),
+            worker,
+            agents: Agents {
+                guard: GuardProgram {
+                    program: "/nowhere/guard".into(),
+                    args: Vec::new(),
+                },
+                environment: BTreeMap::new(),
+                clock: Arc::<FakeClock>::clone(clock),
+                entropy: Arc::clone(&entropy),
+                heartbeat: settings.heartbeat,
+                lease: settings.lease(),
+                grace: Grace::default(),
+            },
+            entropy,
+            settings,
+            metrics: telemetry::Metrics::new("test"),
+        }
+    }
+
+    /// Has the server claim a person's words.
+    async fn claimed(host: &Host) -> RunId {
+        let (store, now) = (&host.store, host.now());
+        let tenant = store.ensure_tenant("default", now).await.unwrap();
+        let registered = store.register_host(tenant, host.instance, "test", now);
+        registered.await.unwrap();
+        let config = HarnessConfig::new(vec!["agent".into()]);
+        let harness = store.put_harness(tenant, "agent", &config, None, now);
+        let id = SessionId::generate(now, &*host.entropy);
+        let session = NewSession {
+            id,
+            kind: SessionKind::Interactive,
+            session_type: SessionType::Regular,
+            key: None,
+            title: None,
+            draft: false,
+            channel: None,
+            cwd: store.working_directory(None, id),
+            schedule_id: None,
+            harness: harness.await.unwrap().id,
+            settings: SeatSettings::default(),
+        };
+        store.create_session(tenant, &session, now).await.unwrap();
+        let run = store.say(tenant, id, "hello", now).await.unwrap().run_id;
+        let claimed = store.claim(&host.worker, host.instance, 1, Some(run), now);
+        assert_eq!(claimed.await.unwrap().len(), 1);
+        run
+    }
+
+    #[tokio::test]
+    async fn it_looks_again_when_the_oldest_heartbeat_can_be_stale() {
+        let folder = tempfile::tempdir().unwrap();
+        let clock = Arc::new(FakeClock::at("2026-11-23T08:00:00Z"));
+        let host = host(&clock, folder.path()).await;
+        let run = claimed(&host).await;
+        let mut watchdog = Watchdog {
+            host: host.clone(),
+            waker: Waker::default(),
+            watch: Watch::default(),
+        };
+        let beat = clock.now();
+        // Who has just begun to look knows nothing of the clock for as long as a lease.
+        watchdog.look(beat).await.unwrap();
+        let stale = beat + STALE + Duration::from_micros(1);
+        assert_eq!(watchdog.look(beat).await.unwrap(), Some(stale));
+        clock.set(stale);
+        watchdog.look(stale).await.unwrap();
+        let run = host.store.run(Scope::System, run).await.unwrap();
+        assert_eq!(run.status, RunStatus::Stalled);
     }
 }

@@ -1,83 +1,89 @@
 //! Automations: looked at, fired, paused, resumed, reset, deleted.
 
-use std::collections::BTreeMap;
+use std::{cmp::Reverse, collections::BTreeMap};
 
 use model::{
-    AutomationId, SessionId,
-    entity::{Automation, Run, Session, Trigger},
+    AutomationId, InputId,
+    automation::AutomationState,
+    entity::{Automation, Run},
 };
-use serde::Serialize;
-use store::{Deletion, RunFilter};
+use store::{AutomationFilter, Deletion, RunFilter, Unreadable};
+use wire::{AutomationDeleted, AutomationList, AutomationView, Page, UnreadableAutomation};
 
-use crate::{Error, Fire, Service, fires};
+use crate::{Error, Service, fires};
 
 /// How many of an automation's newest runs are shown with it.
 const SHOWN_RUNS: u32 = 10;
 /// How many sessions are deleted between two looks at what is left.
 const DELETED_AT_ONCE: u32 = 500;
 
-/// An automation with all that is known of it.
-#[derive(Debug, Clone, Serialize)]
-pub struct AutomationView {
-    /// The automation.
-    #[serde(flatten)]
-    pub automation: Automation,
-    /// The name of its harness.
-    pub harness: String,
-    /// Its triggers, the manual one first.
-    pub triggers: Vec<Trigger>,
-    /// Its next fires, before jitter.
-    pub next_fires: Vec<Fire>,
-    /// The session that its next turn goes to, where it has one.
-    pub session: Option<Session>,
-    /// Its newest runs, the newest first.
-    pub last_runs: Vec<Run>,
-}
-
-/// The automations by name.
+/// Which automations a list shows.
 #[derive(Debug, Clone, Default)]
-pub struct AutomationList {
-    /// Those that can be read.
-    pub automations: Vec<AutomationView>,
-    /// Those that cannot: they hide no other.
-    pub unreadable: Vec<UnreadableAutomation>,
+pub struct AutomationQuery {
+    /// Those in a state.
+    pub state: Option<AutomationState>,
+    /// Those with a text in their names.
+    pub text: Option<String>,
+    /// The last one of the page before.
+    pub after: Option<AutomationId>,
+    /// How many at the most.
+    pub limit: u32,
 }
 
-/// An automation that is there and cannot be read.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct UnreadableAutomation {
-    /// Its id.
-    pub id: AutomationId,
-    /// Its name.
-    pub name: String,
-    /// What makes no sense about it.
-    pub unreadable: String,
+/// An automation of a list, be it readable or not.
+enum Listed {
+    Readable(Box<Automation>),
+    Broken(Unreadable),
 }
 
-/// What became of a wish to delete an automation.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct AutomationDeleted {
-    /// The automation as it was.
-    pub automation: Automation,
-    /// How many of its sessions were deleted.
-    pub sessions_deleted: u32,
-    /// Sessions that stay because other automations are bound to them.
-    pub sessions_kept: Vec<SessionId>,
+impl Listed {
+    const fn id(&self) -> AutomationId {
+        match self {
+            Self::Readable(automation) => automation.id,
+            Self::Broken(broken) => broken.id,
+        }
+    }
 }
 
 impl Service {
-    /// Lists the automations by name.
-    pub async fn automations(&self) -> Result<AutomationList, Error> {
-        let found = self.store.automations(self.scope()).await?;
-        let mut list = AutomationList::default();
-        for broken in found.unreadable {
-            list.unreadable.push(UnreadableAutomation {
-                id: broken.id,
-                name: broken.name,
-                unreadable: broken.error.chain(),
-            });
-        }
-        for automation in found.readable {
+    /// Lists automations, the newest first.
+    pub async fn automations(&self, query: &AutomationQuery) -> Result<AutomationList, Error> {
+        let filter = AutomationFilter {
+            state: query.state,
+            text: query.text.clone(),
+        };
+        let page = store::Page {
+            after: query.after,
+            limit: query.limit + 1,
+        };
+        let found = self
+            .store
+            .automation_page(self.tenant, &filter, page)
+            .await?;
+        let readable = found
+            .readable
+            .into_iter()
+            .map(|one| Listed::Readable(Box::new(one)));
+        let unreadable = found.unreadable.into_iter().map(Listed::Broken);
+        let mut all: Vec<_> = readable.chain(unreadable).collect();
+        all.sort_by_key(|listed| Reverse(listed.id()));
+        let page = Page::of(all, query.limit, |listed| listed.id().to_string());
+        let mut list = AutomationList {
+            next: page.next,
+            ..AutomationList::default()
+        };
+        for listed in page.items {
+            let automation = match listed {
+                Listed::Readable(automation) => *automation,
+                Listed::Broken(broken) => {
+                    list.unreadable.push(UnreadableAutomation {
+                        id: broken.id,
+                        name: broken.name,
+                        unreadable: broken.error.chain(),
+                    });
+                    continue;
+                }
+            };
             let (id, name) = (automation.id, automation.name.clone());
             match self.automation_view(automation).await {
                 Ok(view) => list.automations.push(view),
@@ -108,14 +114,17 @@ impl Service {
             .await
     }
 
-    /// Makes an occurrence now and answers with its run. Its triggers keep their cadence.
-    pub async fn fire(&self, given: &str) -> Result<Run, Error> {
-        let automation = self.find_automation(given).await?;
-        let fired = self
-            .store
-            .fire(self.tenant, automation.id, self.now())
-            .await?;
-        self.run_by_id(fired.run_id).await
+    /// Makes an occurrence now and answers with its run. Its triggers keep their cadence. With an id of the
+    /// input that was reserved for it, an occurrence that is there already is not made again.
+    pub async fn fire(&self, given: &str, input: Option<InputId>) -> Result<Run, Error> {
+        let automation = self.find_automation(given).await?.id;
+        let now = self.now();
+        let Some(input) = input else {
+            let fired = self.store.fire(self.tenant, automation, now).await?;
+            return self.run_by_id(fired.run_id).await;
+        };
+        let fired = self.store.fire_as(self.tenant, automation, input, now);
+        self.run_of_input(input, fired.await).await
     }
 
     /// Holds an automation. Instants until it is resumed are not due.
@@ -158,7 +167,8 @@ impl Service {
             .delete_automation(self.scope(), automation.id, self.now())
             .await?;
         let mut deleted = AutomationDeleted {
-            automation,
+            automation_id: automation.id,
+            name: automation.name,
             sessions_deleted: 0,
             sessions_kept: Vec::new(),
         };
@@ -172,7 +182,7 @@ impl Service {
         loop {
             let kept = u32::try_from(deleted.sessions_kept.len()).unwrap_or(u32::MAX);
             let limit = DELETED_AT_ONCE.saturating_add(kept);
-            let automation = Some(deleted.automation.id);
+            let automation = Some(deleted.automation_id);
             let mut left = self
                 .store
                 .sessions(self.scope(), None, automation, limit)

@@ -6,7 +6,8 @@ use std::{
 };
 
 use model::harness::{HarnessConfig, RestoreBy};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
+use wire::Presence;
 
 const CATALOGUE: &str = include_str!("harnesses.toml");
 
@@ -76,20 +77,6 @@ pub(crate) fn sign_in_hint(config: &HarnessConfig) -> Option<String> {
     let known = of(config)?;
     let variables = known.sign_in_env.join(", ");
     Some(format!("{}; or set one of {variables}", known.sign_in))
-}
-
-/// What this machine has of an agent, seen without starting it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Presence {
-    /// Where its program is; `None` if it is not installed, or not where its environment looks.
-    pub program: Option<PathBuf>,
-    /// What shows that somebody has signed in: a variable or a file. `None` if nothing does, which
-    /// does not prove that nobody has.
-    pub signed_in_by: Option<String>,
-    /// How to sign in, for the catalogue's programs.
-    pub sign_in: Option<String>,
-    /// What installs it, for the catalogue's programs.
-    pub install: Option<String>,
 }
 
 /// Looks for the agent of a harness in the environment that it would get from `server`'s.

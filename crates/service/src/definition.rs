@@ -1,59 +1,18 @@
 //! What people say of an automation, and everything in it that is refused: for one that is made and
 //! for one that is changed.
 
-use std::path::PathBuf;
-
 use model::{
     HarnessId, Timestamp,
     entity::{SeatSettings, Session},
     harness::Harness,
-    permission::PermissionRules,
-    policy::{Policies, SessionMode},
-    schedule::{self, Schedule, Spec, Zone, parse_at},
+    policy::SessionMode,
+    schedule::{Schedule, Spec, Zone, parse_at},
     session::Admission,
 };
 use store::NewAutomation;
+use wire::{AutomationRequest, SessionTarget, TriggerRequest};
 
-use crate::{Error, Service, SessionTarget, naming, working_directory};
-
-/// When an automation is to fire, as people write it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Timing {
-    /// At the times of a cron expression.
-    Cron(String),
-    /// At equal distances, such as `10m`, the first time one distance from now.
-    Every(String),
-    /// Once.
-    At(String),
-    /// As it is written down already: for a trigger that stays, or that only gets another zone.
-    Exactly(Spec),
-}
-
-/// An automation that somebody asks for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AutomationRequest {
-    /// Its name; absent: made from the prompt.
-    pub name: Option<String>,
-    /// What the agent is asked.
-    pub prompt: String,
-    /// When it fires; nothing: on demand only.
-    pub timings: Vec<Timing>,
-    /// The IANA name of the zone in which they are read; those that are given exactly have their own.
-    pub zone: String,
-    /// Where its turns go.
-    pub session: SessionTarget,
-    /// The harness, by name; absent: that of the session to which it is bound.
-    pub harness: Option<String>,
-    /// The working directory, absolute; absent: a folder of each session's own, or that of the
-    /// session to which it is bound.
-    pub cwd: Option<PathBuf>,
-    /// Its policies.
-    pub policies: Policies,
-    /// The mode and the settings of its agents.
-    pub settings: SeatSettings,
-    /// Rules for its turns, beyond those of the harness.
-    pub permissions: PermissionRules,
-}
+use crate::{Error, Service, naming, working_directory};
 
 /// Where the turns go, and with which harness.
 struct Place {
@@ -75,11 +34,7 @@ impl Service {
         let mode = request.session.mode();
         request.policies.validate(mode)?;
         let there = before.map_or(&[][..], |before| &before.triggers);
-        let triggers = request
-            .timings
-            .iter()
-            .map(|timing| spec(timing, &request.zone, there, now))
-            .collect::<Result<Vec<_>, _>>()?;
+        let triggers = specs(&request.triggers, request.zone.as_deref(), there, now)?;
         let name = match &request.name {
             Some(name) => naming::name("name", name)?,
             None => String::new(),
@@ -140,8 +95,7 @@ impl Service {
             SessionTarget::Bound(key) => before.bound_session_key.as_ref() == Some(key),
             target => target.mode() == before.session_mode,
         };
-        let cwd = request.cwd.as_deref().map(|cwd| cwd.to_string_lossy());
-        let same_cwd = cwd.as_deref() == before.cwd.as_deref();
+        let same_cwd = request.cwd == before.cwd;
         let same_harness = match &request.harness {
             None => before.session_mode == SessionMode::Bound,
             Some(name) => self.find_harness(name).await?.id == before.harness,
@@ -212,45 +166,80 @@ fn bound_key(given: &str, session: &Session) -> Result<String, Error> {
     })
 }
 
-/// Reads one timing. What never fires again is refused. One that is `there` already is taken as it is:
+/// Reads when something is to fire. What is `there` already is taken as it is.
+pub(crate) fn specs(
+    triggers: &[TriggerRequest],
+    zone: Option<&str>,
+    there: &[Spec],
+    now: Timestamp,
+) -> Result<Vec<Spec>, Error> {
+    let utc = Zone::utc();
+    let zone = zone.unwrap_or_else(|| utc.name());
+    let read = triggers
+        .iter()
+        .map(|trigger| spec(trigger, zone, there, now));
+    read.collect()
+}
+
+/// Reads one trigger. What never fires again is refused. One that is `there` already is taken as it is:
 /// its anchor stays, and so does one that has fired for the last time.
-fn spec(timing: &Timing, zone: &str, there: &[Spec], now: Timestamp) -> Result<Spec, Error> {
-    let zone_name = Zone::parse(zone)?.name().to_owned();
-    let spec = match timing {
-        Timing::Exactly(spec) if there.contains(spec) => return Ok(spec.clone()),
-        // Another zone changes nothing about an instant that is over.
-        Timing::Exactly(Spec::At { at, .. }) if *at <= now => {
-            let same = |spec: &&Spec| matches!(spec, Spec::At { at: other, .. } if other == at);
-            match there.iter().find(same) {
-                Some(same) => return Ok(same.clone()),
-                None => return Err(schedule::Error::Past { at: *at, now }.into()),
-            }
-        }
-        Timing::Exactly(spec) => spec.clone(),
-        Timing::Cron(expression) => Spec::Cron {
+fn spec(
+    trigger: &TriggerRequest,
+    zone: &str,
+    there: &[Spec],
+    now: Timestamp,
+) -> Result<Spec, Error> {
+    let zone = |own: &Option<String>| Zone::parse(own.as_deref().unwrap_or(zone));
+    let spec = match trigger {
+        TriggerRequest::Cron {
+            expression,
+            zone: own,
+        } => Spec::Cron {
             expression: expression.clone(),
-            zone: zone_name,
+            zone: zone(own)?.name().to_owned(),
         },
-        Timing::Every(period) => {
-            let period: schedule::Period = period.parse()?;
+        TriggerRequest::Every {
+            period,
+            anchor,
+            zone: own,
+        } => {
+            let zone = zone(own)?.name().to_owned();
             let same = |spec: &&Spec| {
-                matches!(spec, Spec::Every { period: other, zone, .. }
-                    if *other == period && *zone == zone_name)
+                matches!(spec, Spec::Every { period: other, zone: its, .. }
+                    if other == period && *its == zone)
             };
-            if let Some(same) = there.iter().find(same) {
-                return Ok(same.clone());
-            }
+            let anchor = match (anchor, there.iter().find(same)) {
+                (Some(anchor), _) => *anchor,
+                (None, Some(same)) => return Ok(same.clone()),
+                (None, None) => now.ceil_second() + period.duration(),
+            };
             Spec::Every {
-                period,
-                anchor: now.ceil_second() + period.duration(),
-                zone: zone_name,
+                period: *period,
+                anchor,
+                zone,
             }
         }
-        Timing::At(at) => Spec::At {
-            at: parse_at(at, &Zone::parse(zone)?, now)?,
-            zone: zone_name,
-        },
+        TriggerRequest::At { at, zone: own } => {
+            let zone = zone(own)?;
+            // Another zone changes nothing about an instant that is over.
+            let same = |spec: &&Spec| matches!(spec, Spec::At { at: other, .. } if at.parse().ok() == Some(*other));
+            match there.iter().find(same) {
+                Some(Spec::At { at, .. }) if *at > now => Spec::At {
+                    at: *at,
+                    zone: zone.name().to_owned(),
+                },
+                Some(over) => return Ok(over.clone()),
+                None => Spec::At {
+                    at: parse_at(at, &zone, now)?,
+                    zone: zone.name().to_owned(),
+                },
+            }
+        }
+        TriggerRequest::Webhook {} => return Ok(Spec::Webhook {}),
     };
+    if there.contains(&spec) {
+        return Ok(spec);
+    }
     if Schedule::parse_new(&spec, now)?.next_after(now).is_none() {
         return Err(Error::NothingLeft { at: now });
     }

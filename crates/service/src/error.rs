@@ -173,10 +173,23 @@ impl Error {
     }
 
     /// The error with its sources in one line.
-    pub(crate) fn chain(&self) -> String {
+    pub fn chain(&self) -> String {
         let sources =
             std::iter::successors(std::error::Error::source(self), |error| error.source());
         sources.fold(self.to_string(), |text, source| format!("{text}: {source}"))
+    }
+
+    /// Whether it is not what it was when it was read.
+    pub const fn is_changed(&self) -> bool {
+        matches!(self, Self::Store(store::Error::Changed { .. }))
+    }
+
+    /// The field that is at fault, where one is.
+    pub const fn field(&self) -> Option<&'static str> {
+        match self {
+            Self::Invalid { field, .. } => Some(field),
+            _ => None,
+        }
     }
 
     /// What a person can do about it.

@@ -4,23 +4,12 @@ use model::{
     Timestamp,
     automation::AutomationState,
     entity::{Automation, Trigger},
-    schedule::{self, Schedule},
+    schedule::{self, QuietHours, Schedule, Spec},
 };
-use serde::Serialize;
+use wire::Fire;
 
 /// How many of the next fires answers show.
 pub const SHOWN_FIRES: usize = 5;
-
-/// One of the next fires, before jitter.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Fire {
-    /// The instant.
-    pub at: Timestamp,
-    /// The instant with its weekday, offset and zone.
-    pub shown: String,
-    /// Whether it falls into quiet hours, so that it will be skipped.
-    pub quiet: bool,
-}
 
 /// The next fires of an automation's triggers after `now`, in order. A paused one has none.
 pub(crate) fn next(
@@ -28,25 +17,31 @@ pub(crate) fn next(
     triggers: &[Trigger],
     now: Timestamp,
 ) -> Result<Vec<Fire>, schedule::Error> {
-    let mut fires = Vec::new();
     if automation.state != AutomationState::Enabled {
-        return Ok(fires);
+        return Ok(Vec::new());
     }
-    for trigger in triggers {
-        let zone = trigger.spec.zone()?;
-        let schedule = Schedule::parse(&trigger.spec)?;
-        fires.extend(
-            schedule
-                .upcoming(now, SHOWN_FIRES)
-                .into_iter()
-                .map(|at| Fire {
-                    at,
-                    shown: schedule::describe_fire(at, &zone),
-                    quiet: automation.policies.quiet_hours.covers(at, &zone),
-                }),
-        );
+    let specs = triggers.iter().map(|trigger| &trigger.spec);
+    of(specs, &automation.policies.quiet_hours, now, SHOWN_FIRES)
+}
+
+/// The next fires of triggers after `now`, in order.
+pub(crate) fn of<'a>(
+    specs: impl Iterator<Item = &'a Spec>,
+    quiet: &QuietHours,
+    now: Timestamp,
+    count: usize,
+) -> Result<Vec<Fire>, schedule::Error> {
+    let mut fires = Vec::new();
+    for spec in specs {
+        let zone = spec.zone()?;
+        let schedule = Schedule::parse(spec)?;
+        fires.extend(schedule.upcoming(now, count).into_iter().map(|at| Fire {
+            at,
+            shown: schedule::describe_fire(at, &zone),
+            quiet: quiet.covers(at, &zone),
+        }));
     }
     fires.sort_by_key(|fire| fire.at);
-    fires.truncate(SHOWN_FIRES);
+    fires.truncate(count);
     Ok(fires)
 }

@@ -1,11 +1,11 @@
 //! Harnesses: those that are there from the start, those that people add, and looking at them.
 
-use std::{path::Path, time::Duration};
+use std::path::Path;
 
 use model::harness::{Harness, HarnessConfig, Offers, RestoreBy};
-use serde::Serialize;
+use wire::{Checked, Depth};
 
-use crate::{Depth, Error, Probed, Service, catalogue, naming, probe::milliseconds};
+use crate::{Error, Service, catalogue, naming};
 
 /// The name of the harness that starts the demonstration agent.
 pub const DEMO_HARNESS: &str = "demo";
@@ -15,24 +15,6 @@ const LEAST_MEMORY: u64 = 16 << 20;
 const LEAST_PROCESSES: u64 = 8;
 const LEAST_OPEN_FILES: u64 = 32;
 const LEAST_FILE: u64 = 4 << 10;
-
-/// What a look at an agent found.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Checked {
-    /// The harness, with the offers as they are now kept.
-    #[serde(flatten)]
-    pub harness: Harness,
-    /// What the look found beside.
-    #[serde(flatten)]
-    pub found: Probed,
-    /// How to sign in, for agents of the catalogue.
-    pub sign_in_hint: Option<String>,
-    /// Whether its sessions can be restored in the way that the harness asks for.
-    pub can_restore: bool,
-    /// How long all of it took, with ending the agent.
-    #[serde(serialize_with = "milliseconds", rename = "took_ms")]
-    pub took: Duration,
-}
 
 impl Service {
     /// Adds the harnesses of the catalogue that are not there, and the demonstration agent's, whose
@@ -64,6 +46,11 @@ impl Service {
     /// Lists the harnesses by name.
     pub async fn harnesses(&self) -> Result<Vec<Harness>, Error> {
         Ok(self.store.harnesses(self.scope()).await?)
+    }
+
+    /// Reads one harness: by its name or its id.
+    pub async fn harness(&self, given: &str) -> Result<Harness, Error> {
+        self.find_harness(given).await
     }
 
     /// Adds a harness, or gives the one of that name another configuration. What its agent offers is

@@ -3,43 +3,46 @@
 //! The command line and the HTTP API call the same functions. **Invariants:** knows no HTTP, prints
 //! nothing and starts no turn: it commits what was asked for, and whoever runs turns takes it up.
 
+mod access;
 mod automations;
 mod catalogue;
 mod create_automation;
 mod definition;
 mod edit_automation;
 mod error;
+mod export;
 mod fires;
 mod harnesses;
+mod instances;
 mod naming;
+mod notifications;
 mod outlook;
 mod probe;
 mod reference;
+mod replay;
 mod runs;
-mod session_target;
 mod sessions;
+mod triggers;
 mod waiting;
+mod webhooks;
 mod working_directory;
 
 use std::sync::Arc;
 
-use model::{Clock, Entropy, TenantId, Timestamp};
+use model::{Clock, Entropy, TenantId, Timestamp, allowance::Allowance};
 use store::{Scope, Store};
 
-pub use automations::{AutomationDeleted, AutomationList, AutomationView, UnreadableAutomation};
-pub use catalogue::{Presence, install_hint, presence};
-pub use definition::{AutomationRequest, Timing};
+pub use automations::AutomationQuery;
+pub use catalogue::{install_hint, presence};
 pub use error::{Error, Kind};
-pub use fires::{Fire, SHOWN_FIRES};
-pub use harnesses::{Checked, DEMO_HARNESS};
+pub use export::Export;
+pub use fires::SHOWN_FIRES;
+pub use harnesses::DEMO_HARNESS;
 pub use outlook::Outlook;
-pub use probe::{
-    Depth, LimitsHeldBy, Probe, ProbeError, Probed, Probing, RestoreProbe, SessionProbe, SignIn,
-};
-pub use runs::{RunQuery, RunView};
-pub use session_target::SessionTarget;
-pub use sessions::{BoundAutomation, SessionDeleted, SessionQuery, SessionRequest, SessionView};
-pub use waiting::Waiting;
+pub use probe::{Probe, ProbeError, Probing};
+pub use runs::RunQuery;
+pub use sessions::SessionQuery;
+pub use webhooks::{WebhookError, receive_webhook};
 
 /// The rules over a store, for one tenant. Cheap to clone.
 #[derive(Clone)]
@@ -49,6 +52,7 @@ pub struct Service {
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
     probe: Arc<dyn Probe>,
+    allowance: Allowance,
 }
 
 impl Service {
@@ -66,7 +70,15 @@ impl Service {
             clock,
             entropy,
             probe,
+            allowance: Allowance::default(),
         }
+    }
+
+    /// The same, where notifications may also go to places that are not public.
+    #[must_use]
+    pub fn allowing(mut self, allowance: Allowance) -> Self {
+        self.allowance = allowance;
+        self
     }
 
     fn now(&self) -> Timestamp {

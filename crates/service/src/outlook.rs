@@ -1,6 +1,8 @@
 //! What is to come, for whoever starts to serve.
 
-use crate::{AutomationView, Error, Service};
+use wire::AutomationView;
+
+use crate::{Error, Service};
 
 /// What there is to serve.
 #[derive(Debug, Clone)]

@@ -14,6 +14,16 @@ use crate::{Error, Service};
 const MIN_DIGITS: usize = 4;
 
 impl Service {
+    /// The id of the session of a key, an id or the beginning of an id.
+    pub async fn session_id(&self, given: &str) -> Result<SessionId, Error> {
+        Ok(self.find_session(given).await?.id)
+    }
+
+    /// The id of the automation of a name, an id or the beginning of an id.
+    pub async fn automation_id(&self, given: &str) -> Result<AutomationId, Error> {
+        Ok(self.find_automation(given).await?.id)
+    }
+
     /// The harness of a name or an id.
     pub(crate) async fn find_harness(&self, given: &str) -> Result<Harness, Error> {
         let mut all = self.store.harnesses(self.scope()).await?;

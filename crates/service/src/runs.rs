@@ -1,14 +1,15 @@
 //! Runs, as people look at them and call them off.
 
 use model::{
-    RunId,
+    InputId, RunId,
     entity::{Run, RunRecord},
-    run::RunStatus,
+    run::{Origin, RunStatus},
+    turn::Submitted,
 };
-use serde::Serialize;
 use store::RunFilter;
+use wire::{LiveText, Page, RunCancelled, RunView};
 
-use crate::{Error, Service, Waiting, sessions};
+use crate::{Error, Service, sessions};
 
 /// Which runs a list shows.
 #[derive(Debug, Clone, Default)]
@@ -19,29 +20,19 @@ pub struct RunQuery {
     pub automation: Option<String>,
     /// Those in a status.
     pub status: Option<RunStatus>,
+    /// Those whose inputs came from there.
+    pub origin: Option<Origin>,
+    /// First attempts at occurrences only, with what was skipped and missed.
+    pub occurrences: bool,
+    /// The last one of the page before.
+    pub after: Option<RunId>,
     /// How many at the most.
     pub limit: u32,
 }
 
-/// One run with all that is known of it.
-#[derive(Debug, Clone, Serialize)]
-pub struct RunView {
-    /// The run.
-    #[serde(flatten)]
-    pub run: Run,
-    /// What it waits for.
-    pub waiting: Option<Waiting>,
-    /// All attempts at the same input, the first one first.
-    pub attempts: Vec<Run>,
-    /// What was really sent, and what went wrong in full.
-    pub record: Option<RunRecord>,
-    /// Whether it had such a record and retention has removed it.
-    pub record_trimmed: bool,
-}
-
 impl Service {
     /// Lists runs, the newest first.
-    pub async fn runs(&self, query: &RunQuery) -> Result<Vec<Run>, Error> {
+    pub async fn runs(&self, query: &RunQuery) -> Result<Page<Run>, Error> {
         let session = match &query.session {
             Some(given) => Some(self.find_session(given).await?.id),
             None => None,
@@ -54,8 +45,15 @@ impl Service {
             session,
             automation,
             status: query.status,
+            origin: query.origin,
+            occurrences: query.occurrences,
         };
-        Ok(self.store.runs(self.scope(), filter, query.limit).await?)
+        let page = store::Page {
+            after: query.after,
+            limit: query.limit + 1,
+        };
+        let found = self.store.run_page(self.scope(), filter, page).await?;
+        Ok(Page::of(found, query.limit, |run| run.id.to_string()))
     }
 
     /// Reads one run: by its id or the beginning of that.
@@ -72,9 +70,14 @@ impl Service {
             waiting: self.waits_for(&run).await?,
             attempts: self.store.attempts(self.scope(), run.input_id).await?,
             record_trimmed: ended && record.is_none(),
-            record,
             run,
         })
+    }
+
+    /// Reads the internal record of a run, if there is one: by its id or the beginning of that.
+    pub async fn run_record(&self, given: &str) -> Result<Option<RunRecord>, Error> {
+        let id = self.find_run(given).await?;
+        Ok(self.store.run_record(self.scope(), id).await?)
     }
 
     /// Reads the row of one run.
@@ -88,32 +91,60 @@ impl Service {
         Ok(attempts.into_iter().last().unwrap_or_else(|| run.clone()))
     }
 
-    /// The answer that a running turn has written from a position on, in bytes, with the position of
-    /// its end. Nothing once the turn has ended: the transcript has it then.
-    pub async fn live_text(&self, id: RunId, from: i64) -> Result<(String, i64), Error> {
-        Ok(self.store.live(self.scope(), id, from).await?)
-    }
-
-    /// Makes another attempt at the input of a run that is over and did not succeed.
-    pub async fn retry_run(&self, given: &str) -> Result<Run, Error> {
+    /// The answer that a running turn has written from a position on, in bytes. Nothing once the turn has
+    /// ended: the transcript has it then.
+    pub async fn live_text(&self, given: &str, from: i64) -> Result<LiveText, Error> {
         let id = self.find_run(given).await?;
-        let again = self.store.retry_run(self.scope(), id, self.now()).await?;
-        self.run_by_id(again.run_id).await
+        let (text, end) = self.store.live(self.scope(), id, from).await?;
+        Ok(LiveText { text, end })
     }
 
-    /// Calls a run off that somebody names by its id or the beginning of that. Gives it as it is then.
-    pub async fn cancel_named_run(&self, given: &str) -> Result<Run, Error> {
+    /// Makes another attempt at the input of a run that is over and did not succeed. With an id that was
+    /// reserved for the attempt, one that is there already is given as it is.
+    pub async fn retry_run(&self, given: &str, attempt: Option<RunId>) -> Result<Run, Error> {
         let id = self.find_run(given).await?;
-        self.cancel_run(id, sessions::CALLED_OFF).await?;
-        self.run_by_id(id).await
+        let now = self.now();
+        let Some(attempt) = attempt else {
+            let again = self.store.retry_run(self.scope(), id, now).await?;
+            return self.run_by_id(again.run_id).await;
+        };
+        let again = self.store.retry_run_as(self.scope(), id, attempt, now);
+        match again.await {
+            Ok(_) | Err(store::Error::Made { .. }) => self.run_by_id(attempt).await,
+            Err(error) => Err(error.into()),
+        }
     }
 
-    /// Calls a run off: at once where it waits, else as soon as its agent has stopped.
-    pub async fn cancel_run(&self, id: RunId, reason: &str) -> Result<RunStatus, Error> {
-        let cancelled = self
+    /// Calls a run off, named by its id or the beginning of that: at once where it waits, else as soon as its
+    /// agent has stopped. Gives where it is then.
+    pub async fn cancel_run(&self, given: &str) -> Result<RunCancelled, Error> {
+        let run_id = self.find_run(given).await?;
+        let status = self
             .store
-            .cancel_run(self.scope(), id, reason, self.now())
+            .cancel_run(self.scope(), run_id, sessions::CALLED_OFF, self.now())
             .await?;
-        Ok(cancelled)
+        Ok(RunCancelled { run_id, status })
+    }
+
+    /// The run of an input that was given in with an id that was reserved for it, be it just made or made
+    /// before.
+    pub(crate) async fn run_of_input(
+        &self,
+        input: InputId,
+        submitted: Result<Submitted, store::Error>,
+    ) -> Result<Run, Error> {
+        match submitted {
+            Ok(submitted) => self.run_by_id(submitted.run_id).await,
+            Err(store::Error::Made { .. }) => {
+                let attempts = self.store.attempts(self.scope(), input).await?;
+                let first = attempts.into_iter().next();
+                first.ok_or_else(|| Error::NotFound {
+                    what: "the run of the input",
+                    given: input.to_string(),
+                    nearest: None,
+                })
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 }

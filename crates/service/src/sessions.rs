@@ -1,111 +1,64 @@
 //! Sessions: begun by a person, spoken to, looked at, called off, deleted.
 
-use std::path::PathBuf;
+use std::cmp::Reverse;
 
 use model::{
-    AutomationId, RunId, SessionId,
-    automation::AutomationState,
-    entity::{Automation, Message, Run, Seat, SeatSettings, Session},
-    session::{Admission, SessionKind, SessionType},
+    InputId, RunId, SessionId,
+    entity::{Run, Session},
+    session::{Admission, SessionEvent, SessionKind, SessionState, SessionType},
 };
-use serde::Serialize;
-use store::{Automations, Deletion, NewSession, RunFilter};
+use store::{Automations, Deletion, NewSession, RunFilter, SessionFilter};
+use wire::{
+    Channel, Messages, OpenRun, Page, SessionCancelled, SessionDeleted, SessionEdit,
+    SessionRequest, SessionView,
+};
 
 use crate::{Error, Service, naming, working_directory};
 
-/// How many rows of a transcript are read at a time; one has a few MiB at the most.
-const PAGE: u32 = 50;
 /// How many of a session's newest runs are looked through for those that are not over.
 const LOOKED_AT: u32 = 200;
+
+/// The channel whose sessions have a type of their own.
+const SLACK: &str = "slack";
 
 /// The reason of what a person calls off.
 pub(crate) const CALLED_OFF: &str = "called off by a person";
 
-/// A session that a person begins.
-#[derive(Debug, Clone, Default)]
-pub struct SessionRequest {
-    /// The harness that starts the agent, by name.
-    pub harness: String,
-    /// The working directory, absolute; absent: a folder of the session's own.
-    pub cwd: Option<PathBuf>,
-    /// What lists call it.
-    pub title: Option<String>,
-    /// The mode and the settings of the agent.
-    pub settings: SeatSettings,
-}
-
 /// Which sessions a list shows.
 #[derive(Debug, Clone, Default)]
 pub struct SessionQuery {
-    /// Those of every type, not only `regular`.
-    pub all: bool,
-    /// Those that an automation made, of whatever type: its name, its id or the beginning of that.
+    /// Those of these types; absent: `regular`, or every type if an automation is named.
+    pub types: Option<Vec<SessionType>>,
+    /// Those of a kind.
+    pub kind: Option<SessionKind>,
+    /// Those in a state.
+    pub state: Option<SessionState>,
+    /// Those that an automation made: its name, its id or the beginning of that.
     pub automation: Option<String>,
+    /// Those with a text in their titles, keys or ids.
+    pub text: Option<String>,
+    /// Those first in which anything changed last; such a list has one page.
+    pub by_change: bool,
+    /// The last one of the page before.
+    pub after: Option<SessionId>,
     /// How many at the most.
     pub limit: u32,
 }
 
-/// A session with all that people read in it.
-#[derive(Debug, Clone, Serialize)]
-pub struct SessionView {
-    /// The session.
-    #[serde(flatten)]
-    pub session: Session,
-    /// Its seats.
-    pub seats: Vec<Seat>,
-    /// The names of the automations that are bound to it.
-    pub bound_automations: Vec<String>,
-    /// How many rows of its transcript come before those that are shown.
-    pub messages_before: i64,
-    /// Its transcript, or the end of it.
-    pub messages: Vec<Message>,
-    /// Its runs that are not over, the oldest first.
-    pub open_runs: Vec<Run>,
-    /// The number of the oldest event of its log that retention has kept, or that of the next one.
-    pub oldest_event: i64,
-}
-
-/// What became of a wish to delete a session.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct SessionDeleted {
-    /// Whether it is gone.
-    pub deleted: bool,
-    /// Whether that would have taken automations with it, to which nobody has consented.
-    pub blocked_by_automations: bool,
-    /// The automations that block it, or those that went with it.
-    pub automations: Vec<BoundAutomation>,
-    /// How many turns were under way and were called off with it.
-    #[serde(skip)]
-    pub turns: u32,
-    /// The session as it was.
-    #[serde(skip)]
-    pub session: Session,
-}
-
-/// An automation that is bound to a session.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct BoundAutomation {
-    /// Its id.
-    pub id: AutomationId,
-    /// Its name.
-    pub name: String,
-    /// Whether its triggers fire.
-    pub enabled: bool,
-}
-
-impl From<Automation> for BoundAutomation {
-    fn from(automation: Automation) -> Self {
-        Self {
-            id: automation.id,
-            enabled: automation.state == AutomationState::Enabled,
-            name: automation.name,
-        }
-    }
-}
-
 impl Service {
-    /// Begins a session in which people talk with an agent.
-    pub async fn create_session(&self, request: &SessionRequest) -> Result<Session, Error> {
+    /// Begins a session in which people talk with an agent. With an `id` that was reserved for it, one that
+    /// is there already is given as it is.
+    pub async fn create_session(
+        &self,
+        request: &SessionRequest,
+        id: Option<SessionId>,
+    ) -> Result<Session, Error> {
+        if let Some(id) = id {
+            match self.store.session(self.scope(), id).await {
+                Err(store::Error::NotFound { .. }) => {}
+                there => return Ok(there?),
+            }
+        }
         let harness = self.find_harness(&request.harness).await?;
         let title = match &request.title {
             Some(title) => Some(naming::name("title", title)?),
@@ -113,14 +66,24 @@ impl Service {
         };
         let cwd = working_directory::check(request.cwd.as_deref())?;
         self.require_restore(&harness).await?;
+        let key = match &request.session_key {
+            Some(key) => Some(naming::name("session_key", key)?),
+            None => None,
+        };
+        let channel = request.channel.as_ref().map(channel).transpose()?;
         let now = self.now();
-        let id = SessionId::generate(now, &*self.entropy);
+        let id = id.unwrap_or_else(|| SessionId::generate(now, &*self.entropy));
         let new = NewSession {
             id,
             kind: SessionKind::Interactive,
-            session_type: SessionType::Regular,
+            session_type: match &channel {
+                Some(channel) if channel.channel == SLACK => SessionType::ChannelSlack,
+                _ => SessionType::Regular,
+            },
+            draft: request.draft,
+            channel,
             // The key under which automations can be bound to it.
-            key: Some(format!("cli:{}", id.uuid().simple())),
+            key: key.or_else(|| Some(format!("cli:{}", id.uuid().simple()))),
             title,
             cwd: self.store.working_directory(cwd.as_deref(), id),
             schedule_id: None,
@@ -131,40 +94,72 @@ impl Service {
         Ok(self.store.session(self.scope(), id).await?)
     }
 
-    /// Lists sessions, the most recently changed first.
-    pub async fn sessions(&self, query: &SessionQuery) -> Result<Vec<Session>, Error> {
+    /// Lists sessions: the newest first, or those first in which anything changed last.
+    pub async fn sessions(&self, query: &SessionQuery) -> Result<Page<Session>, Error> {
         let automation = match &query.automation {
             Some(given) => Some(self.find_automation(given).await?.id),
             None => None,
         };
-        let every_type = query.all || automation.is_some();
-        let session_type = (!every_type).then_some(SessionType::Regular);
-        let found = self
-            .store
-            .sessions(self.scope(), session_type, automation, query.limit)
-            .await?;
-        Ok(found)
+        let types = match (&query.types, automation) {
+            (Some(types), _) => types.clone(),
+            (None, Some(_)) => SessionType::ALL.to_vec(),
+            (None, None) => vec![SessionType::Regular],
+        };
+        let filter = SessionFilter {
+            types,
+            kind: query.kind,
+            state: query.state,
+            automation,
+            text: query.text.clone(),
+        };
+        if query.by_change {
+            return self.sessions_by_change(&filter, query.limit).await;
+        }
+        let page = store::Page {
+            after: query.after,
+            limit: query.limit + 1,
+        };
+        let found = self.store.session_page(self.tenant, &filter, page).await?;
+        Ok(Page::of(found, query.limit, |one| one.id.to_string()))
     }
 
-    /// Reads one session, by its key, its id or the beginning of that, with the last rows of its
-    /// transcript, as many as `last` says, or all of them.
-    pub async fn session(&self, given: &str, last: Option<u32>) -> Result<SessionView, Error> {
+    /// Lists the sessions in which anything changed last.
+    async fn sessions_by_change(
+        &self,
+        filter: &SessionFilter,
+        limit: u32,
+    ) -> Result<Page<Session>, Error> {
+        if filter.kind.is_some() || filter.state.is_some() || filter.text.is_some() {
+            let problem = "it goes with the filters by type and by automation alone";
+            return Err(Error::invalid("order", "changed", problem));
+        }
+        let mut sessions = Vec::new();
+        for session_type in &filter.types {
+            let found =
+                self.store
+                    .sessions(self.scope(), Some(*session_type), filter.automation, limit);
+            sessions.extend(found.await?);
+        }
+        sessions.sort_by_key(|one| Reverse((one.updated_at, one.id)));
+        sessions.truncate(limit as usize);
+        Ok(Page::whole(sessions))
+    }
+
+    /// Reads one session, by its key, its id or the beginning of that.
+    pub async fn session(&self, given: &str) -> Result<SessionView, Error> {
         let session = self.find_session(given).await?;
         let filter = RunFilter {
             session: Some(session.id),
             ..RunFilter::default()
         };
-        let mut open_runs = self.store.runs(self.scope(), filter, LOOKED_AT).await?;
-        open_runs.retain(|run| !run.status.is_over());
-        open_runs.reverse();
-        let (messages, messages_before) = match last {
-            None => (self.messages_after(session.id, 0).await?, 0),
-            Some(last) => {
-                let end = self.store.last_messages(self.scope(), session.id, last);
-                let end = end.await?;
-                (end.messages, end.before)
-            }
-        };
+        let mut runs = self.store.runs(self.scope(), filter, LOOKED_AT).await?;
+        runs.retain(|run| !run.status.is_over());
+        runs.reverse();
+        let mut open_runs = Vec::with_capacity(runs.len());
+        for run in runs {
+            let waiting = self.waits_for(&run).await?;
+            open_runs.push(OpenRun { run, waiting });
+        }
         let bound = match &session.session_key {
             None => Automations::default(),
             Some(key) => self.store.automations_bound_to(self.tenant, key).await?,
@@ -174,22 +169,40 @@ impl Service {
         Ok(SessionView {
             bound_automations: readable.chain(unreadable).collect(),
             seats: self.store.seats(self.scope(), session.id).await?,
-            messages_before,
-            messages,
             open_runs,
             oldest_event: self.store.oldest_event(self.scope(), session.id).await?,
             session,
         })
     }
 
-    /// Reads some rows of a transcript after a number, in order; none at its end.
-    pub async fn messages_page(
-        &self,
-        session: SessionId,
-        after: i64,
-    ) -> Result<Vec<Message>, Error> {
-        let page = self.store.messages(self.scope(), session, after, PAGE);
-        Ok(page.await?)
+    /// Reads the last rows of a transcript, with how many come before them.
+    pub async fn last_messages(&self, given: &str, last: u32) -> Result<Messages, Error> {
+        let session = self.find_session(given).await?.id;
+        let end = self
+            .store
+            .last_messages(self.scope(), session, last)
+            .await?;
+        Ok(Messages {
+            items: end.messages,
+            before: Some(end.before),
+            next: None,
+        })
+    }
+
+    /// Reads rows of a transcript after a number, in order, up to `limit` of them.
+    pub async fn messages(&self, given: &str, after: i64, limit: u32) -> Result<Messages, Error> {
+        let session = self.find_session(given).await?.id;
+        let mut items = self
+            .store
+            .messages(self.scope(), session, after, limit + 1)
+            .await?;
+        let more = items.len() > limit as usize;
+        items.truncate(limit as usize);
+        Ok(Messages {
+            next: items.last().filter(|_| more).map(|last| last.seq),
+            before: None,
+            items,
+        })
     }
 
     /// The number after which a transcript has everything that belongs to a run.
@@ -197,25 +210,14 @@ impl Service {
         Ok(self.store.before_run(self.scope(), run).await?)
     }
 
-    /// Reads the rows of a transcript after a number, in order.
-    pub async fn messages_after(
+    /// Gives a session a person's words and answers with the run that they became. With an id of the input
+    /// that was reserved for them, words that were said already are not said again.
+    pub async fn say(
         &self,
-        session: SessionId,
-        mut after: i64,
-    ) -> Result<Vec<Message>, Error> {
-        let mut messages = Vec::new();
-        loop {
-            let page = self.messages_page(session, after).await?;
-            let Some(last) = page.last() else {
-                return Ok(messages);
-            };
-            after = last.seq;
-            messages.extend(page);
-        }
-    }
-
-    /// Gives a session a person's words and answers with the run that they became.
-    pub async fn say(&self, given: &str, words: &str) -> Result<Run, Error> {
+        given: &str,
+        words: &str,
+        input: Option<InputId>,
+    ) -> Result<Run, Error> {
         naming::content("words", words)?;
         let session = self.find_session(given).await?;
         if session.state.admission() == Admission::Refuse {
@@ -224,28 +226,67 @@ impl Service {
                 state: session.state,
             });
         }
-        let submitted = self
+        let now = self.now();
+        let Some(input) = input else {
+            let said = self.store.say(self.tenant, session.id, words, now).await?;
+            return self.run_by_id(said.run_id).await;
+        };
+        let said = self
             .store
-            .say(self.tenant, session.id, words, self.now())
-            .await?;
-        self.run_by_id(submitted.run_id).await
+            .say_as(self.tenant, session.id, input, words, now);
+        self.run_of_input(input, said.await).await
     }
 
-    /// Begins a session with a person's first words.
-    pub async fn say_new(&self, request: &SessionRequest, words: &str) -> Result<Run, Error> {
-        naming::content("words", words)?;
-        let session = self.create_session(request).await?;
-        self.say(&session.id.to_string(), words).await
-    }
-
-    /// Calls off every run of a session that is not over. Gives the session and how many there were.
-    pub async fn cancel_session(&self, given: &str) -> Result<(Session, u32), Error> {
+    /// Calls off every run of a session that is not over.
+    pub async fn cancel_session(&self, given: &str) -> Result<SessionCancelled, Error> {
         let session = self.find_session(given).await?;
-        let count = self
+        let cancelled = self
             .store
             .cancel_session_runs(self.scope(), session.id, CALLED_OFF, self.now())
             .await?;
-        Ok((session, count))
+        Ok(SessionCancelled {
+            session_id: session.id,
+            cancelled,
+        })
+    }
+
+    /// Moves a session on in its life.
+    pub async fn move_session(
+        &self,
+        given: &str,
+        event: SessionEvent,
+        reason: Option<&str>,
+    ) -> Result<SessionView, Error> {
+        let reason = match reason {
+            Some(reason) => Some(naming::name("reason", reason)?),
+            None => None,
+        };
+        let id = self.find_session(given).await?.id;
+        self.store
+            .move_session(self.scope(), id, event, reason.as_deref(), self.now())
+            .await?;
+        self.session(&id.to_string()).await
+    }
+
+    /// Changes what of a session can be changed, if it is still what was seen.
+    pub async fn edit_session(
+        &self,
+        id: SessionId,
+        seen: &SessionEdit,
+        to: &SessionEdit,
+    ) -> Result<SessionView, Error> {
+        let title = match &to.title {
+            Some(title) => Some(naming::name("title", title)?),
+            None => None,
+        };
+        let seen = store::SessionEdit {
+            title: seen.title.clone(),
+        };
+        let to = store::SessionEdit { title };
+        self.store
+            .edit_session(self.scope(), id, &seen, &to, self.now())
+            .await?;
+        self.session(&id.to_string()).await
     }
 
     /// Deletes a session. Automations that are bound to it block that, unless `with_automations`
@@ -270,7 +311,18 @@ impl Service {
             blocked_by_automations: !deleted,
             automations: automations.into_iter().map(Into::into).collect(),
             turns,
-            session,
         })
     }
+}
+
+/// Takes where a chat lives.
+fn channel(given: &Channel) -> Result<Channel, Error> {
+    Ok(Channel {
+        channel: naming::name("channel.channel", &given.channel)?,
+        chat_id: naming::name("channel.chat_id", &given.chat_id)?,
+        thread: match &given.thread {
+            Some(thread) => Some(naming::name("channel.thread", thread)?),
+            None => None,
+        },
+    })
 }

@@ -1,47 +1,13 @@
 //! What a run that has not begun waits for.
 
-use model::{
-    RunId, Timestamp,
-    entity::Run,
-    run::{Origin, RunStatus},
-    session::{Admission, SessionState},
-};
-use serde::Serialize;
+use model::{entity::Run, run::RunStatus, session::Admission};
 use store::RunFilter;
+use wire::Waiting;
 
 use crate::{Error, Service};
 
 /// How many of the newest runs of a session are looked at for the one that holds the seat.
 const LOOKED_AT: u32 = 200;
-
-/// What a run that has not begun waits for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(tag = "for", rename_all = "snake_case")]
-pub enum Waiting {
-    /// A worker.
-    Worker,
-    /// The end of its backoff.
-    Backoff {
-        /// When that is.
-        until: Timestamp,
-    },
-    /// Its session is held.
-    Session {
-        /// The state of the session.
-        state: SessionState,
-    },
-    /// Another run on its seat, or of its automation.
-    Run {
-        /// The other run.
-        run: RunId,
-        /// Where that is in its life.
-        status: RunStatus,
-        /// Where the other's input came from.
-        origin: Origin,
-    },
-    /// Its turn among those that wait.
-    Turn,
-}
 
 impl Service {
     /// What `run` waits for; `None` if it has begun or is over.

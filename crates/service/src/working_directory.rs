@@ -4,15 +4,12 @@ use std::path::Path;
 
 use crate::Error;
 
-/// Takes a working directory: absolute, there, and a directory. It must be UTF-8, since the protocol
-/// sends it as JSON.
-pub(crate) fn check(given: Option<&Path>) -> Result<Option<String>, Error> {
+/// Takes a working directory: absolute, there, and a directory.
+pub(crate) fn check(given: Option<&str>) -> Result<Option<String>, Error> {
     const FIELD: &str = "working directory";
-    let Some(path) = given else { return Ok(None) };
-    let refuse = |problem: &str| Err(Error::invalid(FIELD, &path.to_string_lossy(), problem));
-    let Some(text) = path.to_str() else {
-        return refuse("its name is not UTF-8");
-    };
+    let Some(text) = given else { return Ok(None) };
+    let path = Path::new(text);
+    let refuse = |problem: &str| Err(Error::invalid(FIELD, text, problem));
     if !path.is_absolute() {
         return refuse("it is relative; accepted is an absolute path");
     }

@@ -1,1 +1,10 @@
-//! Metrics, and how logs and traces leave the process.
+//! Figures for Prometheus, and traces for OpenTelemetry.
+//!
+//! **Invariants:** nothing is global but what `tracing` itself makes so; a label never holds the id of a run, a
+//! session or a person, so that the number of time series is bounded by what is declared here.
+
+mod metrics;
+mod spans;
+
+pub use metrics::{Metrics, OpenTrace, Queue};
+pub use spans::{Spans, SpansError};

@@ -10,7 +10,15 @@ use serde_json::Value;
 /// Who stands above whom. Crates of one layer never import each other.
 const LAYERS: [&[&str]; 5] = [
     &["model", "failpoint"],
-    &["store", "agent", "config", "delivery", "telemetry", "webhook", "wire"],
+    &[
+        "store",
+        "agent",
+        "config",
+        "delivery",
+        "telemetry",
+        "webhook",
+        "wire",
+    ],
     &["turn", "service", "client"],
     &["daemon", "api", "runtime"],
     &["cli", "xtask"],

@@ -55,7 +55,7 @@ pub(crate) async fn check_history(store: &Store, ended_well: &BTreeSet<RunId>) {
         let events = events.unwrap();
         let ends = events.iter().filter(|event| {
             event.kind == "run"
-                && event.ref_id == run.id.uuid().to_string()
+                && event.ref_id == run.id.to_string()
                 && event.body["status"] == run.status.as_str()
         });
         assert_eq!(ends.count(), 1, "I3: the log ends {run:#?} not once");

@@ -102,6 +102,7 @@ pub(crate) fn host(store: &Store, home: &Path, now: Timestamp) -> (Host, Arc<Fak
         instance: here(),
         agents,
         settings,
+        metrics: telemetry::Metrics::new("test"),
     };
     (host, clock)
 }
@@ -181,6 +182,8 @@ impl Stage {
             session_type: SessionType::Regular,
             key: Some(key.clone()),
             title: None,
+            draft: false,
+            channel: None,
             cwd: self.store.working_directory(None, id),
             schedule_id: None,
             harness: self.harness,

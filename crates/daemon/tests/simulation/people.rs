@@ -58,6 +58,8 @@ impl World {
             session_type: SessionType::Regular,
             key: Some(key),
             title: None,
+            draft: false,
+            channel: None,
             cwd: self.store.working_directory(None, id),
             schedule_id: None,
             harness: self.harness,

@@ -217,6 +217,7 @@ impl World {
             sign_of_life: Arc::new(sign_of_life),
             agents,
             settings,
+            metrics: telemetry::Metrics::new("test"),
         }
     }
 

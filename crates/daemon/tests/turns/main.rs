@@ -11,6 +11,7 @@ mod hostile;
 mod invariants;
 mod limits;
 mod loops;
+mod notifications;
 mod outcomes;
 mod permissions;
 mod records;
@@ -19,6 +20,7 @@ mod resources;
 mod restores;
 mod retention;
 mod stops;
+mod watched;
 mod world;
 
 /// Makes a test of each scenario for each database.
@@ -121,6 +123,12 @@ scenarios! {
         a_session_whose_first_turn_crashed_is_no_memory,
         the_working_directory_never_changes,
     ]
+    notifications: [
+        an_answer_arrives_signed,
+        a_receiver_that_is_down_is_told_once_it_is_up,
+        what_was_sent_and_not_recorded_is_sent_again_under_its_id,
+        a_slow_receiver_holds_up_no_other,
+    ]
     retention: [
         a_server_removes_what_is_old_and_keeps_what_was_said,
         what_is_to_be_kept_for_ever_is,
@@ -131,6 +139,7 @@ scenarios! {
         an_empty_answer_is_flagged_and_said,
         an_error_as_answer_fails_the_turn_and_keeps_what_was_said,
         an_answer_longer_than_is_kept_is_cut_and_said_so,
+        a_session_too_large_for_its_agent_fails_and_can_be_reset,
     ]
     permissions: [
         rules_allow_and_deny_and_what_none_covers_is_denied,
@@ -141,11 +150,22 @@ scenarios! {
         what_comes_after_the_answer_is_taken,
         what_a_load_replays_is_not_kept_twice,
         text_is_seen_while_it_is_written_and_once_afterwards,
+        text_is_flushed_at_most_five_times_a_second,
+    ]
+    watched: [
+        what_is_fired_claimed_and_done_is_counted_and_timed,
+        what_is_missed_is_counted_without_a_lag,
+        each_attempt_is_a_turn_and_the_first_alone_has_waited,
+        a_turn_that_failed_after_it_was_called_off_is_counted_as_called_off,
+        a_run_that_is_given_up_is_counted_once_and_is_no_turn,
+        every_loop_that_fails_is_counted_by_its_name,
+        a_turn_is_one_span_of_ids_and_of_nothing_that_is_said,
     ]
     remembers: [
         a_continuous_automation_remembers_its_last_turn,
         a_persons_words_are_answered_in_the_session,
         a_person_and_a_schedule_at_the_same_moment_are_two_turns_in_order,
         a_session_that_must_settle_is_not_restored_before_its_time,
+        a_prompt_is_its_words_whole_and_nothing_of_what_came_before,
     ]
 }

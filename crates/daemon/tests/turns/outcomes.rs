@@ -3,7 +3,7 @@
 use model::{limits, run::RunStatus};
 use testkit::scripted::{Script, Step};
 
-use crate::world::{World, opened};
+use crate::world::{World, on_demand, opened};
 
 pub(crate) async fn each_stop_reason_is_an_outcome_of_its_own(world: &World) {
     let expected = [
@@ -149,4 +149,38 @@ pub(crate) async fn an_answer_longer_than_is_kept_is_cut_and_said_so(world: &Wor
         world.last_notice(session).await,
         "The answer was longer than 4 MiB; the rest of it was not kept."
     );
+}
+
+pub(crate) async fn a_session_too_large_for_its_agent_fails_and_can_be_reset(world: &World) {
+    let too_large = Step::Fail {
+        code: -32603,
+        message: "prompt is too long: 210000 tokens > 200000 maximum".into(),
+    };
+    let script = world
+        .script()
+        .prompt([Step::Echo])
+        .prompt([too_large])
+        .prompt([Step::Echo]);
+    let harness = world.harness(&script).await;
+    let id = world.make(&on_demand(harness)).await;
+    let turn = async || {
+        let fired = world.fire(id).await;
+        world.take(fired).await
+    };
+    let first = turn().await;
+    let too_large = turn().await;
+    assert_eq!(too_large.status, RunStatus::Failed, "{too_large:#?}");
+    assert_eq!(too_large.session_id, first.session_id);
+    assert_eq!(world.attempts(too_large.id).await.len(), 1);
+    let notice = world.last_notice(first.session_id.unwrap()).await;
+    assert!(notice.contains("prompt is too long"), "{notice}");
+
+    let now = model::Clock::now(&*world.clock);
+    let reset = world.store().reset_automation(world.scope(), id, now);
+    reset.await.unwrap();
+    let anew = turn().await;
+    assert_eq!(anew.status, RunStatus::Succeeded, "{anew:#?}");
+    assert_ne!(anew.session_id, first.session_id);
+    // Nobody shortened the conversation and went on in it.
+    assert_eq!(opened(&script), ["new", "resume", "new"]);
 }

@@ -1,9 +1,18 @@
 //! What of a turn is kept, and what is not.
 
-use model::run::RunStatus;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use daemon::StoreLedger;
+use futures::future::BoxFuture;
+use model::{
+    RunId,
+    run::RunStatus,
+    turn::{Beat, Begin, Entry, Finished, Settled},
+};
 use serde_json::json;
 use store::Scope;
 use testkit::scripted::Step;
+use turn::{Ledger, LedgerError};
 
 use crate::world::{World, eventually, make, opened};
 
@@ -163,4 +172,82 @@ pub(crate) async fn text_is_seen_while_it_is_written_and_once_afterwards(world: 
         .collect();
     assert_eq!(words, ["Tell", "It was a dark and stormy night"]);
     daemon.stop().await;
+}
+
+/// The ledger of a worker, that counts how often text being written is flushed.
+struct Counting {
+    ledger: StoreLedger,
+    flushes: AtomicU64,
+}
+
+impl Ledger for Counting {
+    fn begin(&self, run: RunId) -> BoxFuture<'_, Result<Begin, LedgerError>> {
+        self.ledger.begin(run)
+    }
+
+    fn heartbeat(&self, run: RunId) -> BoxFuture<'_, Result<Beat, LedgerError>> {
+        self.ledger.heartbeat(run)
+    }
+
+    fn record(
+        &self,
+        run: RunId,
+        entries: Vec<Entry>,
+    ) -> BoxFuture<'_, Result<Settled, LedgerError>> {
+        self.ledger.record(run, entries)
+    }
+
+    fn live(
+        &self,
+        run: RunId,
+        position: u64,
+        text: String,
+    ) -> BoxFuture<'_, Result<Settled, LedgerError>> {
+        self.flushes.fetch_add(1, Ordering::Relaxed);
+        self.ledger.live(run, position, text)
+    }
+
+    fn finish(
+        &self,
+        run: RunId,
+        finished: Finished,
+    ) -> BoxFuture<'_, Result<Settled, LedgerError>> {
+        self.ledger.finish(run, finished)
+    }
+}
+
+pub(crate) async fn text_is_flushed_at_most_five_times_a_second(world: &World) {
+    let go_on = world.path("go on");
+    let mut steps = vec![Step::say("word "); 300];
+    steps.push(Step::WaitFor(go_on.clone()));
+    let script = world.script().prompt(steps);
+    let harness = world.harness(&script).await;
+    let session = world.session(harness).await;
+    let run = world.say(session, "Tell").await;
+    let (host, now) = (&world.host, model::Clock::now(&*world.clock));
+    let claimed = world
+        .store()
+        .claim(&host.worker, host.instance, 1, Some(run), now);
+    assert_eq!(claimed.await.unwrap().len(), 1);
+    let ledger = Counting {
+        ledger: StoreLedger::new(host.clone()),
+        flushes: AtomicU64::new(0),
+    };
+    let began = tokio::time::Instant::now();
+    let orders = turn::Orders::none();
+    let turn = turn::execute(&ledger, &host.agents, run, &orders);
+    let watch = async {
+        eventually("the whole text", async || {
+            let (text, _) = world.store().live(Scope::System, run, 0).await.unwrap();
+            (text == "word ".repeat(300)).then_some(())
+        })
+        .await;
+        make(&go_on);
+    };
+    let (ended, ()) = tokio::join!(turn, watch);
+    ended.unwrap();
+    // One at the beginning and one at the end come beside those that are five a second.
+    let most = began.elapsed().as_secs() * 5 + 7;
+    let flushes = ledger.flushes.load(Ordering::Relaxed);
+    assert!((1..=most).contains(&flushes), "{flushes} of {most}");
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::{Clock as _, harness::HarnessConfig, policy::SessionMode, run::RunStatus};
+use model::{Clock as _, harness::HarnessConfig, limits, policy::SessionMode, run::RunStatus};
 use store::RunFilter;
 use testkit::scripted::Event;
 
@@ -203,4 +203,28 @@ pub(crate) async fn a_session_that_must_settle_is_not_restored_before_its_time(w
     let (ended, ()) = tokio::join!(turn, advance);
     assert_eq!(ended.status, RunStatus::Succeeded, "{ended:#?}");
     assert_eq!(ledger(&script).prompts(), ["One", "Two"]);
+}
+
+pub(crate) async fn a_prompt_is_its_words_whole_and_nothing_of_what_came_before(world: &World) {
+    let script = world.script();
+    let harness = world.harness(&script).await;
+    let session = world.session(harness).await;
+    let long = "å".repeat(limits::CONTENT_BYTES / 2);
+    let said = [long.as_str(), "Short", long.as_str()];
+    for words in said {
+        let run = world.turn(session, words).await;
+        assert_eq!(run.status, RunStatus::Succeeded);
+    }
+    assert!(
+        ledger(&script).prompts() == said,
+        "the agent got other words"
+    );
+    // Nor is anything left out of what people read.
+    let shown = world.words(session).await;
+    let shown: Vec<_> = shown.iter().map(|(_, text)| text.as_str()).collect();
+    let both = said.iter().flat_map(|words| [*words, *words]);
+    assert!(
+        both.eq(shown.iter().copied()),
+        "the transcript has other words"
+    );
 }

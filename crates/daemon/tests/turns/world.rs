@@ -89,6 +89,7 @@ impl World {
             // Clocks leap here.
             retain_records: None,
             retain_events: None,
+            webhook_allow: "127.0.0.0/8".parse().unwrap(),
         };
         let agents = Agents {
             guard: GuardProgram {
@@ -119,6 +120,7 @@ impl World {
             sign_of_life,
             agents,
             settings,
+            metrics: telemetry::Metrics::new("test"),
         };
         Self {
             home,
@@ -178,6 +180,8 @@ impl World {
             session_type: SessionType::Regular,
             key: Some(format!("web:{id}")),
             title: None,
+            draft: false,
+            channel: None,
             cwd: self.store().working_directory(None, id),
             schedule_id: None,
             harness,

@@ -8,18 +8,39 @@ use model::{
     run::RunStatus,
     session::SessionEvent,
 };
-use service::{AutomationRequest, Error, Kind, RunQuery, SessionTarget, Timing};
+use serde_json::json;
+use service::{Error, Kind, RunQuery};
 use store::Scope;
+use wire::{AutomationRequest, SessionTarget, TriggerRequest};
 
-use crate::world::{NOW, World, request, told};
+use crate::world::{NOW, World, at, cron, every, request, told};
 
 type Change = fn(&mut AutomationRequest);
+
+/// A change of what can be made, with how that is refused and what the error says.
+type Refusal = (Change, Kind, &'static [&'static str]);
+
+async fn refused(world: &World, table: &[Refusal]) {
+    for (change, kind, says) in table {
+        let mut asked = request();
+        change(&mut asked);
+        let error = world.service.create_automation(&asked, None).await;
+        let error = error.unwrap_err();
+        let told = told(&error);
+        assert_eq!(error.kind(), *kind, "{told}");
+        for text in *says {
+            assert!(told.contains(text), "{text:?} is not in {told:?}");
+        }
+    }
+    let left = world.automations().await;
+    assert!(left.automations.is_empty() && left.unreadable.is_empty());
+}
 
 #[tokio::test]
 async fn what_cannot_work_is_refused_with_the_field_the_value_and_what_is_accepted() {
     let world = World::new().await;
     let file = world.directory().join("matins.db");
-    let table: Vec<(Change, Kind, &[&str])> = vec![
+    let table: Vec<Refusal> = vec![
         (
             |asked| asked.harness = Some("godo".into()),
             Kind::NotFound,
@@ -71,52 +92,59 @@ async fn what_cannot_work_is_refused_with_the_field_the_value_and_what_is_accept
             &["overlap cannot be allow", "only automations with fresh"],
         ),
         (
-            |asked| asked.zone = "Europe/Prage".into(),
-            Kind::Invalid,
-            &["\"Europe/Prage\"", "did you mean Europe/Prague?"],
-        ),
-        (
-            |asked| asked.timings = vec![Timing::Cron("0 0 30 2 *".into())],
-            Kind::Invalid,
-            &["\"0 0 30 2 *\""],
-        ),
-        (
-            |asked| asked.timings = vec![Timing::Cron("0 25 * * *".into())],
-            Kind::Invalid,
-            &["hour", "25"],
-        ),
-        (
-            |asked| asked.timings = vec![Timing::Every("10 minutes".into())],
-            Kind::Invalid,
-            &["\"10 minutes\"", "1s to 366d"],
-        ),
-        (
-            |asked| asked.timings = vec![Timing::At("2026-11-21T09:59".into())],
-            Kind::Invalid,
-            &["2026-11-21T08:59:00Z", "not after the present"],
-        ),
-        (
             |asked| asked.session = SessionTarget::Bound("web:7".into()),
             Kind::NotFound,
             &["session \"web:7\""],
         ),
     ];
-    for (change, kind, says) in table {
-        let mut asked = request();
-        change(&mut asked);
-        let error = world.service.create_automation(&asked).await.unwrap_err();
-        let told = told(&error);
-        assert_eq!(error.kind(), kind, "{told}");
-        for text in says {
-            assert!(told.contains(text), "{text:?} is not in {told:?}");
-        }
-    }
+    refused(&world, &table).await;
     let mut asked = request();
-    asked.cwd = Some(file);
-    let error = world.service.create_automation(&asked).await.unwrap_err();
+    asked.cwd = Some(file.to_str().unwrap().into());
+    let error = world
+        .service
+        .create_automation(&asked, None)
+        .await
+        .unwrap_err();
     assert!(told(&error).contains("it is no directory"), "{error}");
-    let left = world.service.automations().await.unwrap();
+    let left = world.automations().await;
     assert!(left.automations.is_empty() && left.unreadable.is_empty());
+}
+
+#[tokio::test]
+async fn triggers_that_never_fire_are_refused() {
+    let world = World::new().await;
+    let table: Vec<Refusal> = vec![
+        (
+            |asked| asked.zone = Some("Europe/Prage".into()),
+            Kind::Invalid,
+            &["\"Europe/Prage\"", "did you mean Europe/Prague?"],
+        ),
+        (
+            |asked| asked.triggers = vec![cron("0 0 30 2 *")],
+            Kind::Invalid,
+            &["\"0 0 30 2 *\""],
+        ),
+        (
+            |asked| asked.triggers = vec![cron("0 25 * * *")],
+            Kind::Invalid,
+            &["hour", "25"],
+        ),
+        (
+            |asked| asked.triggers = vec![at("2026-11-21T09:59")],
+            Kind::Invalid,
+            &["2026-11-21T08:59:00Z", "not after the present"],
+        ),
+    ];
+    refused(&world, &table).await;
+}
+
+#[test]
+fn a_period_that_is_none_is_refused_as_the_request_is_read() {
+    let written = json!({ "kind": "every", "period": "10 minutes" });
+    let read = serde_json::from_value::<TriggerRequest>(written);
+    let told = read.unwrap_err().to_string();
+    assert!(told.contains("\"10 minutes\""), "{told}");
+    assert!(told.contains("1s to 366d"), "{told}");
 }
 
 #[tokio::test]
@@ -125,7 +153,7 @@ async fn an_agent_that_restores_nothing_runs_fresh_automations_and_is_not_even_s
     let mut asked = request();
     asked.harness = Some("amnesiac".into());
     asked.session = SessionTarget::Fresh;
-    let made = world.service.create_automation(&asked).await.unwrap();
+    let made = world.service.create_automation(&asked, None).await.unwrap();
     assert_eq!(made.automation.session_mode, SessionMode::Fresh);
     assert_eq!(world.agents.starts.load(Ordering::SeqCst), 0);
 }
@@ -136,7 +164,7 @@ async fn an_agent_is_started_once_to_see_what_it_offers() {
     for name in ["one", "two"] {
         let mut asked = request();
         asked.name = Some(name.into());
-        world.service.create_automation(&asked).await.unwrap();
+        world.service.create_automation(&asked, None).await.unwrap();
     }
     assert_eq!(world.agents.starts.load(Ordering::SeqCst), 1);
 }
@@ -146,8 +174,8 @@ async fn a_new_automation_shows_its_next_five_fires_with_zone_and_offset() {
     let world = World::new().await;
     let mut asked = request();
     asked.policies.quiet_hours = serde_json::from_str(r#"["08:00-09:30"]"#).unwrap();
-    asked.timings.push(Timing::At("2026-11-23 12:00".into()));
-    let made = world.service.create_automation(&asked).await.unwrap();
+    asked.triggers.push(at("2026-11-23 12:00"));
+    let made = world.service.create_automation(&asked, None).await.unwrap();
     let shown: Vec<_> = made
         .next_fires
         .iter()
@@ -178,9 +206,9 @@ async fn equal_distances_begin_on_a_whole_second_after_now() {
         .clock
         .advance(std::time::Duration::from_micros(999_999));
     let mut asked = request();
-    asked.zone = "UTC".into();
-    asked.timings = vec![Timing::Every("1s".into())];
-    let made = world.service.create_automation(&asked).await.unwrap();
+    asked.zone = None;
+    asked.triggers = vec![every("1s")];
+    let made = world.service.create_automation(&asked, None).await.unwrap();
     let first = &made.next_fires[0].shown;
     assert_eq!(first, "Sat 2026-11-21 09:00:02 +00:00 UTC");
 }
@@ -191,11 +219,15 @@ async fn names_are_made_of_the_prompt_and_kept_apart() {
     let mut asked = request();
     asked.name = None;
     for name in ["read-the-news", "read-the-news-2", "read-the-news-3"] {
-        let made = world.service.create_automation(&asked).await.unwrap();
+        let made = world.service.create_automation(&asked, None).await.unwrap();
         assert_eq!(made.automation.name, name);
     }
     asked.name = Some("read-the-news".into());
-    let error = world.service.create_automation(&asked).await.unwrap_err();
+    let error = world
+        .service
+        .create_automation(&asked, None)
+        .await
+        .unwrap_err();
     assert_eq!(error.kind(), Kind::Refused);
     assert!(error.to_string().contains("\"read-the-news\""), "{error}");
 }
@@ -203,7 +235,11 @@ async fn names_are_made_of_the_prompt_and_kept_apart() {
 #[tokio::test]
 async fn an_automation_is_found_by_name_id_and_the_beginning_of_its_id() {
     let world = World::new().await;
-    let one = world.service.create_automation(&request()).await.unwrap();
+    let one = world
+        .service
+        .create_automation(&request(), None)
+        .await
+        .unwrap();
     let id = one.automation.id.to_string();
     for given in ["news", &id, &id[..20], &id["aut_".len()..]] {
         let found = world.service.automation(given).await.unwrap();
@@ -211,7 +247,7 @@ async fn an_automation_is_found_by_name_id_and_the_beginning_of_its_id() {
     }
     let mut asked = request();
     asked.name = Some("weather".into());
-    world.service.create_automation(&asked).await.unwrap();
+    world.service.create_automation(&asked, None).await.unwrap();
     // Both were made in one millisecond, so they begin alike.
     let error = world.service.automation(&id[..16]).await.unwrap_err();
     assert!(matches!(error, Error::Ambiguous { .. }), "{error}");
@@ -229,7 +265,7 @@ async fn a_bound_automation_takes_the_harness_of_its_session_and_no_other() {
         asked.name = None;
         asked.harness = None;
         asked.session = SessionTarget::Bound(given);
-        let made = world.service.create_automation(&asked).await.unwrap();
+        let made = world.service.create_automation(&asked, None).await.unwrap();
         assert_eq!(made.harness, "good");
         assert_eq!(made.session.unwrap().id, session.id);
         assert_eq!(made.automation.bound_session_key.as_ref(), Some(&key));
@@ -237,15 +273,27 @@ async fn a_bound_automation_takes_the_harness_of_its_session_and_no_other() {
     let mut asked = request();
     asked.session = SessionTarget::Bound(key.clone());
     asked.harness = Some("amnesiac".into());
-    let error = world.service.create_automation(&asked).await.unwrap_err();
+    let error = world
+        .service
+        .create_automation(&asked, None)
+        .await
+        .unwrap_err();
     assert!(told(&error).contains("has the harness good"), "{error}");
     asked.harness = None;
-    asked.cwd = Some(world.directory());
-    let error = world.service.create_automation(&asked).await.unwrap_err();
+    asked.cwd = Some(world.directory().to_str().unwrap().into());
+    let error = world
+        .service
+        .create_automation(&asked, None)
+        .await
+        .unwrap_err();
     assert!(told(&error).contains("never changes"), "{error}");
     asked.cwd = None;
     asked.policies.overlap = Some(Overlap::CancelRunning);
-    let error = world.service.create_automation(&asked).await.unwrap_err();
+    let error = world
+        .service
+        .create_automation(&asked, None)
+        .await
+        .unwrap_err();
     assert!(told(&error).contains("use queue or skip"), "{error}");
 }
 
@@ -266,29 +314,45 @@ async fn nothing_is_bound_to_a_closed_session_or_to_one_without_a_key() {
         .unwrap();
     let mut asked = request();
     asked.session = SessionTarget::Bound(session.id.to_string());
-    let error = world.service.create_automation(&asked).await.unwrap_err();
+    let error = world
+        .service
+        .create_automation(&asked, None)
+        .await
+        .unwrap_err();
     assert!(matches!(error, Error::SessionClosed { .. }), "{error}");
 
-    world.service.create_automation(&request()).await.unwrap();
-    let run = world.service.fire("news").await.unwrap();
+    world
+        .service
+        .create_automation(&request(), None)
+        .await
+        .unwrap();
+    let run = world.service.fire("news", None).await.unwrap();
     let mut asked = request();
     asked.name = Some("other".into());
     asked.session = SessionTarget::Bound(run.session_id.unwrap().to_string());
-    let error = world.service.create_automation(&asked).await.unwrap_err();
+    let error = world
+        .service
+        .create_automation(&asked, None)
+        .await
+        .unwrap_err();
     assert!(told(&error).contains("has no key"), "{error}");
 }
 
 #[tokio::test]
 async fn a_paused_automation_has_no_next_fires_and_fires_on_demand() {
     let world = World::new().await;
-    world.service.create_automation(&request()).await.unwrap();
+    world
+        .service
+        .create_automation(&request(), None)
+        .await
+        .unwrap();
     let paused = world.service.pause_automation("news").await.unwrap();
     assert_eq!(paused.automation.state, AutomationState::Paused);
     assert!(paused.next_fires.is_empty());
     let error = world.service.pause_automation("news").await.unwrap_err();
     assert_eq!(error.kind(), Kind::Refused);
     assert!(told(&error).contains("automation is paused"), "{error}");
-    let run = world.service.fire("news").await.unwrap();
+    let run = world.service.fire("news", None).await.unwrap();
     assert_eq!(run.status, RunStatus::Queued);
     let resumed = world.service.resume_automation("news").await.unwrap();
     assert_eq!(resumed.next_fires.len(), 5);
@@ -297,13 +361,17 @@ async fn a_paused_automation_has_no_next_fires_and_fires_on_demand() {
 #[tokio::test]
 async fn a_reset_automation_begins_another_session() {
     let world = World::new().await;
-    world.service.create_automation(&request()).await.unwrap();
-    let first = world.service.fire("news").await.unwrap().session_id;
+    world
+        .service
+        .create_automation(&request(), None)
+        .await
+        .unwrap();
+    let first = world.service.fire("news", None).await.unwrap().session_id;
     let shown = world.service.automation("news").await.unwrap();
     assert_eq!(shown.session.map(|session| session.id), first);
     let reset = world.service.reset_automation("news").await.unwrap();
     assert_eq!(reset.session, None);
-    let second = world.service.fire("news").await.unwrap().session_id;
+    let second = world.service.fire("news", None).await.unwrap().session_id;
     assert!(second.is_some() && second != first);
 }
 
@@ -313,9 +381,9 @@ async fn a_deleted_automation_leaves_its_sessions_unless_they_are_to_go() {
     for (with_sessions, left) in [(false, 2), (true, 2)] {
         let mut asked = request();
         asked.session = SessionTarget::Fresh;
-        world.service.create_automation(&asked).await.unwrap();
+        world.service.create_automation(&asked, None).await.unwrap();
         for _ in 0..2 {
-            world.service.fire("news").await.unwrap();
+            world.service.fire("news", None).await.unwrap();
         }
         let deleted = world
             .service
@@ -337,19 +405,28 @@ async fn a_deleted_automation_leaves_its_sessions_unless_they_are_to_go() {
 #[tokio::test]
 async fn the_runs_of_an_automation_are_listed_by_its_name() {
     let world = World::new().await;
-    world.service.create_automation(&request()).await.unwrap();
-    let fired = world.service.fire("news").await.unwrap();
+    world
+        .service
+        .create_automation(&request(), None)
+        .await
+        .unwrap();
+    let fired = world.service.fire("news", None).await.unwrap();
     let query = |automation: &str, status| RunQuery {
         automation: Some(automation.into()),
         status,
         limit: 10,
         ..RunQuery::default()
     };
-    let runs = world.service.runs(&query("news", None)).await.unwrap();
+    let runs = world
+        .service
+        .runs(&query("news", None))
+        .await
+        .unwrap()
+        .items;
     assert_eq!(runs.len(), 1);
     assert_eq!(runs[0].id, fired.id);
     let failed = query("news", Some(RunStatus::Failed));
-    assert!(world.service.runs(&failed).await.unwrap().is_empty());
+    assert!(world.service.runs(&failed).await.unwrap().items.is_empty());
     let unknown = world.service.runs(&query("nwes", None)).await.unwrap_err();
     assert!(unknown.to_string().contains("\"news\""), "{unknown}");
 }

@@ -4,13 +4,14 @@ use model::{
     SessionId,
     entity::Trigger,
     policy::{Overlap, SessionMode},
-    schedule::Spec,
+    schedule::{Spec, Zone},
     session::SessionEvent,
 };
-use service::{AutomationRequest, AutomationView, Error, Kind, SessionTarget, Timing};
+use service::{Error, Kind};
 use store::{Location, Scope};
+use wire::{AutomationRequest, AutomationView, SessionTarget};
 
-use crate::world::{NOW, World, request, told};
+use crate::world::{NOW, World, at, cron, every, request, told};
 
 impl World {
     async fn edit(
@@ -35,7 +36,11 @@ type Change = fn(&mut AutomationRequest);
 #[tokio::test]
 async fn what_cannot_be_made_cannot_be_edited_into() {
     let world = World::new().await;
-    world.service.create_automation(&request()).await.unwrap();
+    world
+        .service
+        .create_automation(&request(), None)
+        .await
+        .unwrap();
     let before = world.service.automation("news").await.unwrap();
     let table: Vec<(Change, Kind, &[&str])> = vec![
         (
@@ -64,12 +69,12 @@ async fn what_cannot_be_made_cannot_be_edited_into() {
             &["working directory", "/not/there", "does not exist"],
         ),
         (
-            |asked| asked.timings = vec![Timing::Cron("0 9 30 2 *".into())],
+            |asked| asked.triggers = vec![cron("0 9 30 2 *")],
             Kind::Invalid,
             &["0 9 30 2 *"],
         ),
         (
-            |asked| asked.timings = vec![Timing::At("2020-01-01T09:00".into())],
+            |asked| asked.triggers = vec![at("2020-01-01T09:00")],
             Kind::Invalid,
             &["2020-01-01"],
         ),
@@ -98,11 +103,15 @@ async fn what_cannot_be_made_cannot_be_edited_into() {
 #[tokio::test]
 async fn an_edit_answers_with_the_next_fires() {
     let world = World::new().await;
-    world.service.create_automation(&request()).await.unwrap();
+    world
+        .service
+        .create_automation(&request(), None)
+        .await
+        .unwrap();
     let edited = world
         .edit(|asked| {
             asked.prompt = "Read the papers".into();
-            asked.timings = vec![Timing::Cron("30 8 * * *".into())];
+            asked.triggers = vec![cron("30 8 * * *")];
         })
         .await
         .unwrap();
@@ -116,15 +125,15 @@ async fn an_edit_answers_with_the_next_fires() {
 async fn what_stays_of_a_schedule_keeps_its_cadence() {
     let world = World::new().await;
     let mut asked = request();
-    asked.timings = vec![Timing::Every("7m".into())];
-    world.service.create_automation(&asked).await.unwrap();
+    asked.triggers = vec![every("7m")];
+    world.service.create_automation(&asked, None).await.unwrap();
     let before = world.service.automation("news").await.unwrap();
     let cadence = timed(&before)[0].clone();
     world.clock.advance(std::time::Duration::from_secs(100));
     // The same distance again is the same trigger; the other one counts from now.
     let edited = world
         .edit(|asked| {
-            asked.timings = vec![Timing::Every("7m".into()), Timing::Every("10m".into())];
+            asked.triggers = vec![every("7m"), every("10m")];
         })
         .await
         .unwrap();
@@ -141,12 +150,8 @@ async fn what_stays_of_a_schedule_keeps_its_cadence() {
 async fn another_zone_moves_wall_clocks_and_neither_distances_nor_instants() {
     let world = World::new().await;
     let mut asked = request();
-    asked.timings = vec![
-        Timing::Cron("0 9 * * *".into()),
-        Timing::Every("7m".into()),
-        Timing::At("2026-11-21T12:00".into()),
-    ];
-    world.service.create_automation(&asked).await.unwrap();
+    asked.triggers = vec![cron("0 9 * * *"), every("7m"), at("2026-11-21T12:00")];
+    world.service.create_automation(&asked, None).await.unwrap();
     // The instant is over when the zone is changed.
     world.clock.advance(std::time::Duration::from_hours(3));
     world
@@ -155,7 +160,7 @@ async fn another_zone_moves_wall_clocks_and_neither_distances_nor_instants() {
         .await
         .unwrap();
     let edited = world
-        .edit(|asked| asked.in_zone("America/New_York").unwrap())
+        .edit(|asked| asked.in_zone(&Zone::parse("America/New_York").unwrap()))
         .await
         .unwrap();
     for trigger in timed(&edited) {
@@ -176,14 +181,21 @@ async fn another_zone_moves_wall_clocks_and_neither_distances_nor_instants() {
             other => panic!("{other:?}"),
         }
     }
-    let mut asked = edited.request();
-    assert_eq!(asked.in_zone("Mars").unwrap_err().kind(), Kind::Invalid);
+    let nowhere = world.edit(|asked| {
+        asked.triggers = vec![cron("0 9 * * *")];
+        asked.zone = Some("Mars".into());
+    });
+    assert_eq!(nowhere.await.unwrap_err().kind(), Kind::Invalid);
 }
 
 #[tokio::test]
 async fn who_edits_what_another_has_changed_is_told_so() {
     let world = World::new().await;
-    let mine = world.service.create_automation(&request()).await.unwrap();
+    let mine = world
+        .service
+        .create_automation(&request(), None)
+        .await
+        .unwrap();
     world
         .edit(|asked| asked.prompt = "Theirs".into())
         .await
@@ -207,8 +219,12 @@ async fn a_session_that_goes_on_keeps_its_harness_unless_it_is_let_go() {
         .install("other-agent", crate::world::resuming());
     let config = model::harness::HarnessConfig::new(vec!["other-agent".into()]);
     world.service.add_harness("other", &config).await.unwrap();
-    world.service.create_automation(&request()).await.unwrap();
-    let run = world.service.fire("news").await.unwrap();
+    world
+        .service
+        .create_automation(&request(), None)
+        .await
+        .unwrap();
+    let run = world.service.fire("news", None).await.unwrap();
     let other: Change = |asked| asked.harness = Some("other".into());
     let kept = world.edit(other).await.unwrap_err();
     assert_eq!(kept.kind(), Kind::Refused);
@@ -230,7 +246,7 @@ async fn an_automation_of_a_closed_session_can_still_be_mended() {
     let session = world.conversation().await;
     let mut asked = request();
     asked.session = SessionTarget::Bound(session.id.to_string());
-    world.service.create_automation(&asked).await.unwrap();
+    world.service.create_automation(&asked, None).await.unwrap();
     let (scope, now) = (Scope::Tenant(world.tenant), NOW.parse().unwrap());
     let closed = world
         .store
@@ -262,7 +278,11 @@ async fn settings_for_a_session_that_is_there_are_refused() {
     let mut asked = request();
     asked.session = SessionTarget::Bound(session.id.to_string());
     asked.settings.mode = Some("plan".into());
-    let error = world.service.create_automation(&asked).await.unwrap_err();
+    let error = world
+        .service
+        .create_automation(&asked, None)
+        .await
+        .unwrap_err();
     assert!(told(&error).contains("when it began"), "{error}");
 }
 
@@ -270,9 +290,9 @@ async fn settings_for_a_session_that_is_there_are_refused() {
 async fn an_automation_that_cannot_be_read_hides_no_other() {
     let world = World::new().await;
     let mut asked = request();
-    world.service.create_automation(&asked).await.unwrap();
+    world.service.create_automation(&asked, None).await.unwrap();
     asked.name = Some("sound".into());
-    world.service.create_automation(&asked).await.unwrap();
+    world.service.create_automation(&asked, None).await.unwrap();
     let file = world.directory().join("matins.db");
     let database = store::open(&Location::SqliteFile(file)).await.unwrap();
     let sql: &'static str = "update automations set policies = '{\"later\":1}' where name = 'news'";
@@ -285,7 +305,7 @@ async fn an_automation_that_cannot_be_read_hides_no_other() {
     tx.execute(statement, Vec::new()).await.unwrap();
     tx.commit().await.unwrap();
 
-    let list = world.service.automations().await.unwrap();
+    let list = world.automations().await;
     let names: Vec<_> = list
         .automations
         .iter()

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use model::harness::{HarnessConfig, Offers, RestoreBy};
-use service::{DEMO_HARNESS, Depth, Kind};
+use service::{DEMO_HARNESS, Kind};
+use wire::Depth;
 
 use crate::world::{World, resuming, told};
 

@@ -2,8 +2,15 @@
 
 #![expect(clippy::unwrap_used, reason = "tests and their helpers")]
 
+mod access;
 mod automations;
 mod edits;
+mod endpoints;
+mod export;
 mod harnesses;
+mod preview;
+mod replay;
 mod sessions;
+mod turns;
+mod webhooks;
 mod world;

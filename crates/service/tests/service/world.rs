@@ -13,15 +13,14 @@ use std::{
 use model::{
     Clock as _, TenantId, Timestamp,
     harness::{HarnessConfig, Offers},
-    policy::Policies,
 };
-use service::{
-    AutomationRequest, Depth, Probe, ProbeError, Probed, Probing, Service, SessionRequest,
-    SessionTarget, Timing,
-};
+use service::{AutomationQuery, Probe, ProbeError, Probing, Service};
 use store::{Location, Store};
 use tempfile::TempDir;
 use testkit::clock::{FakeClock, SeededEntropy};
+use wire::{
+    AutomationList, AutomationRequest, Depth, Probed, SessionRequest, SessionTarget, TriggerRequest,
+};
 
 /// What each program offers when it is started; one that is not named cannot be.
 #[derive(Default)]
@@ -113,7 +112,7 @@ impl World {
             harness: "good".into(),
             ..SessionRequest::default()
         };
-        self.service.create_session(&request).await.unwrap()
+        self.service.create_session(&request, None).await.unwrap()
     }
 
     pub(crate) fn clock_now(&self) -> Timestamp {
@@ -123,21 +122,70 @@ impl World {
     pub(crate) fn directory(&self) -> PathBuf {
         self.folder.path().to_owned()
     }
+
+    /// All automations.
+    pub(crate) async fn automations(&self) -> AutomationList {
+        let query = AutomationQuery {
+            limit: 100,
+            ..AutomationQuery::default()
+        };
+        self.service.automations(&query).await.unwrap()
+    }
+
+    /// A store over the same database, as after a restart.
+    pub(crate) async fn restarted(&self) -> Store {
+        let location = Location::SqliteFile(self.folder.path().join("matins.db"));
+        let database = store::open(&location).await.unwrap();
+        let entropy = Arc::new(SeededEntropy::new(8));
+        Store::new(database, entropy, self.folder.path().join("sessions"))
+    }
+
+    /// The service of the same tenant over another store.
+    pub(crate) fn service_over(&self, store: &Store) -> Service {
+        Service::new(
+            store.clone(),
+            self.tenant,
+            self.clock.clone(),
+            Arc::new(SeededEntropy::new(9)),
+            self.agents.clone(),
+        )
+    }
 }
 
 /// An automation that can be made: the tests change what they are about.
 pub(crate) fn request() -> AutomationRequest {
     AutomationRequest {
         name: Some("news".into()),
-        prompt: "Read the news".into(),
-        timings: vec![Timing::Cron("0 9 * * 1-5".into())],
-        zone: "Europe/Prague".into(),
+        triggers: vec![cron("0 9 * * 1-5")],
+        zone: Some("Europe/Prague".into()),
         session: SessionTarget::Continuous,
         harness: Some("good".into()),
-        cwd: None,
-        policies: Policies::default(),
-        settings: model::entity::SeatSettings::default(),
-        permissions: model::permission::PermissionRules::default(),
+        ..AutomationRequest::new("Read the news")
+    }
+}
+
+/// A trigger at the times of an expression, in the zone of its automation.
+pub(crate) fn cron(expression: &str) -> TriggerRequest {
+    TriggerRequest::Cron {
+        expression: expression.into(),
+        zone: None,
+    }
+}
+
+/// A trigger at equal distances that begin at the present.
+pub(crate) fn every(period: &str) -> TriggerRequest {
+    TriggerRequest::Every {
+        period: period.parse().unwrap(),
+        anchor: None,
+        zone: None,
+    }
+}
+
+/// A trigger that fires once, in the zone of its automation.
+pub(crate) fn at(at: &str) -> TriggerRequest {
+    TriggerRequest::At {
+        at: at.into(),
+        zone: None,
     }
 }
 

@@ -1,0 +1,94 @@
+//! What the setting takes that names a collector of traces.
+
+use url::Url;
+
+use crate::kind::{AnyKind, Base, Given, Kind, Plain};
+
+/// The address of a collector that takes OTLP over HTTP.
+pub(crate) struct Collector {}
+
+impl AnyKind for Collector {
+    fn accepted(&self) -> String {
+        "an address of HTTP without a name, a password or a query in it, such as \
+         http://127.0.0.1:4318; /v1/traces is added"
+            .into()
+    }
+    fn default_shown(&self) -> String {
+        "none: no traces are sent".into()
+    }
+    fn example(&self) -> String {
+        "\"http://127.0.0.1:4318\"".into()
+    }
+    fn placeholder(&self) -> &'static str {
+        "URL"
+    }
+    // A password is refused, and not repeated in the refusal.
+    fn is_secret(&self) -> bool {
+        true
+    }
+}
+
+impl Kind for Collector {
+    type Value = Option<String>;
+    fn read(&self, given: Given<'_>, _: Option<Base<'_>>) -> Result<Self::Value, String> {
+        let text = given.text()?.trim();
+        let plain = |url: &Url| {
+            ["http", "https"].contains(&url.scheme())
+                && url.username().is_empty()
+                && url.password().is_none()
+                && url.query().is_none()
+                && url.fragment().is_none()
+        };
+        match Url::parse(text) {
+            Ok(url) if plain(&url) => Ok(Some(url.as_str().trim_end_matches('/').to_owned())),
+            _ => Err(format!("expected {}", self.accepted())),
+        }
+    }
+    fn default(&self) -> Self::Value {
+        None
+    }
+    fn shown(&self, value: &Self::Value) -> Option<Plain> {
+        value.clone().map(Plain::Text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+
+    use super::*;
+
+    fn read(text: &str) -> Result<Option<String>, String> {
+        Collector {}.read(Given::Words(OsStr::new(text)), None)
+    }
+
+    #[test]
+    fn what_is_no_plain_address_of_http_is_refused_and_its_password_not_repeated() {
+        for text in [
+            "127.0.0.1:4318",
+            "localhost:4318",
+            "grpc://collector:4317",
+            "http://",
+            "http://name:hunter2@collector",
+            "http://name@collector",
+            "http://collector?key=hunter2",
+            "http://collector#traces",
+        ] {
+            let refused = read(text).unwrap_err();
+            assert!(refused.contains("http://127.0.0.1:4318"), "{refused}");
+            assert!(!refused.contains("hunter2"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn an_address_may_have_a_path_and_loses_the_slash_at_its_end() {
+        for (given, taken) in [
+            ("http://127.0.0.1:4318", "http://127.0.0.1:4318"),
+            (" http://127.0.0.1:4318/ ", "http://127.0.0.1:4318"),
+            ("https://example.org/otlp/", "https://example.org/otlp"),
+            ("http://[::1]:4318", "http://[::1]:4318"),
+        ] {
+            assert_eq!(read(given), Ok(Some(taken.to_owned())));
+        }
+    }
+}

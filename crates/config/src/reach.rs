@@ -1,0 +1,238 @@
+//! What settings take that say how a server is reached: addresses, names, and whether or not.
+
+use std::net::SocketAddr;
+
+use crate::kind::{AnyKind, Base, Given, Kind, Plain};
+
+/// Whether or not.
+pub(crate) struct Switch {
+    pub(crate) default: bool,
+}
+
+impl AnyKind for Switch {
+    fn accepted(&self) -> String {
+        "true or false".into()
+    }
+    fn default_shown(&self) -> String {
+        self.default.to_string()
+    }
+    fn example(&self) -> String {
+        self.default_shown()
+    }
+    fn placeholder(&self) -> &'static str {
+        "BOOL"
+    }
+    fn choices(&self) -> Vec<&'static str> {
+        vec!["true", "false"]
+    }
+}
+
+impl Kind for Switch {
+    type Value = bool;
+    fn read(&self, given: Given<'_>, _: Option<Base<'_>>) -> Result<bool, String> {
+        let read = match given {
+            Given::Switch(switch) => Some(switch),
+            Given::Words(words) => words.to_str().and_then(|word| word.trim().parse().ok()),
+            _ => return Err("expected true or false, without quotes".into()),
+        };
+        read.ok_or_else(|| "expected true or false".to_owned())
+    }
+    fn default(&self) -> bool {
+        self.default
+    }
+    fn shown(&self, value: &bool) -> Option<Plain> {
+        Some(Plain::Switch(*value))
+    }
+}
+
+/// Where a server listens, or that it does not.
+pub(crate) struct Listen {
+    pub(crate) default: SocketAddr,
+}
+
+/// What stands for no address.
+const NONE: &str = "none";
+
+impl AnyKind for Listen {
+    fn accepted(&self) -> String {
+        "an IP address with a port, such as 127.0.0.1:7347 or [::1]:0 (0 for any port that is free), or \
+         none for the socket in the data folder alone"
+            .into()
+    }
+    fn default_shown(&self) -> String {
+        self.default.to_string()
+    }
+    fn example(&self) -> String {
+        format!("\"{}\"", self.default)
+    }
+    fn placeholder(&self) -> &'static str {
+        "ADDRESS"
+    }
+}
+
+impl Kind for Listen {
+    type Value = Option<SocketAddr>;
+    fn read(&self, given: Given<'_>, _: Option<Base<'_>>) -> Result<Self::Value, String> {
+        let text = given.text()?.trim();
+        if text == NONE {
+            return Ok(None);
+        }
+        let address = text.parse().map(Some);
+        address.map_err(|_| format!("expected {}", self.accepted()))
+    }
+    fn default(&self) -> Self::Value {
+        Some(self.default)
+    }
+    fn shown(&self, value: &Self::Value) -> Option<Plain> {
+        let shown = value.map_or_else(|| NONE.to_owned(), |address| address.to_string());
+        Some(Plain::Text(shown))
+    }
+}
+
+/// Names of hosts, without their ports.
+pub(crate) struct Hosts {}
+
+impl AnyKind for Hosts {
+    fn accepted(&self) -> String {
+        "names without ports, such as matins.example.org: a list in the file, elsewhere with commas in \
+         between"
+            .into()
+    }
+    fn default_shown(&self) -> String {
+        "none".into()
+    }
+    fn example(&self) -> String {
+        "[\"matins.example.org\"]".into()
+    }
+    fn placeholder(&self) -> &'static str {
+        "NAMES"
+    }
+}
+
+impl Kind for Hosts {
+    type Value = Vec<String>;
+    fn read(&self, given: Given<'_>, _: Option<Base<'_>>) -> Result<Self::Value, String> {
+        let names: Vec<&str> = match given {
+            Given::List(names) => names.iter().map(String::as_str).collect(),
+            _ => given.text()?.split(',').collect(),
+        };
+        let name = |name: &str| {
+            let name = name.trim();
+            let bare = name.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
+            let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+            let is_name = !name.is_empty() && name.bytes().all(fits);
+            let is_address = bare.is_some_and(|it| it.parse::<std::net::Ipv6Addr>().is_ok());
+            (is_name || is_address)
+                .then(|| name.to_ascii_lowercase())
+                .ok_or_else(|| format!("{name:?} is no name; expected {}", self.accepted()))
+        };
+        names.into_iter().map(name).collect()
+    }
+    fn default(&self) -> Self::Value {
+        Vec::new()
+    }
+    fn shown(&self, value: &Self::Value) -> Option<Plain> {
+        (!value.is_empty()).then(|| Plain::Text(value.join(",")))
+    }
+}
+
+/// The address of a server elsewhere.
+pub(crate) struct Remote {
+    pub(crate) default: &'static str,
+}
+
+impl AnyKind for Remote {
+    fn accepted(&self) -> String {
+        "an address such as https://matins.example.org".into()
+    }
+    fn default_shown(&self) -> String {
+        self.default.into()
+    }
+    fn example(&self) -> String {
+        "\"https://matins.example.org\"".into()
+    }
+    fn placeholder(&self) -> &'static str {
+        "URL"
+    }
+}
+
+impl Kind for Remote {
+    type Value = Option<String>;
+    fn read(&self, given: Given<'_>, _: Option<Base<'_>>) -> Result<Self::Value, String> {
+        let text = given.text()?.trim();
+        if text.contains('@') {
+            return Err("it holds a name or a password; a token is all that is needed".into());
+        }
+        if !(text.starts_with("http://") || text.starts_with("https://")) {
+            return Err(format!("expected {}", self.accepted()));
+        }
+        Ok(Some(text.to_owned()))
+    }
+    fn default(&self) -> Self::Value {
+        None
+    }
+    fn shown(&self, value: &Self::Value) -> Option<Plain> {
+        value.clone().map(Plain::Text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+
+    use super::*;
+
+    const LISTEN: Listen = Listen {
+        default: SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 7347),
+    };
+
+    fn words<K: Kind>(kind: &K, words: &str) -> Result<K::Value, String> {
+        kind.read(Given::Words(OsStr::new(words)), None)
+    }
+
+    #[test]
+    fn a_server_listens_at_an_address_or_nowhere() {
+        assert_eq!(words(&LISTEN, "none"), Ok(None));
+        for address in ["127.0.0.1:0", "[::1]:7347", "0.0.0.0:80"] {
+            let read = words(&LISTEN, address).unwrap().unwrap();
+            assert_eq!(read.to_string(), address);
+        }
+        for wrong in ["localhost:1", "127.0.0.1", ":80", "127.0.0.1:70000"] {
+            let refused = words(&LISTEN, wrong).unwrap_err();
+            assert!(refused.contains("or none for the socket"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn names_of_hosts_have_no_ports() {
+        let hosts = Hosts {};
+        let two = ["matins.example.org".to_owned(), "[fe80::1]".to_owned()];
+        assert_eq!(
+            words(&hosts, "Matins.example.org, [fe80::1]"),
+            Ok(two.to_vec())
+        );
+        assert_eq!(hosts.read(Given::List(&two), None), Ok(two.to_vec()));
+        for wrong in ["a:80", "http://a", "a,,b", "*"] {
+            assert!(words(&hosts, wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_switch_is_true_or_false() {
+        let switch = Switch { default: false };
+        assert_eq!(words(&switch, "true"), Ok(true));
+        assert_eq!(switch.read(Given::Switch(true), None), Ok(true));
+        assert!(words(&switch, "yes").is_err());
+        assert!(switch.read(Given::Text("true"), None).is_err());
+    }
+
+    #[test]
+    fn a_server_elsewhere_has_no_password_in_its_address() {
+        let remote = Remote { default: "none" };
+        assert!(words(&remote, "https://matins.example.org").is_ok());
+        for wrong in ["matins.example.org", "unix:/x", "https://me:secret@host"] {
+            let refused = words(&remote, wrong).unwrap_err();
+            assert!(!refused.contains("secret"), "{refused}");
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Answers go out as signed notifications, whatever happens to whoever sends and receives them.
+
+use std::time::Duration;
+
+use daemon::notifier::{send, tell};
+use model::{
+    Clock as _, EndpointId, limits,
+    notification::{Delivery, DeliveryState, NotificationKind},
+    secret::Secret,
+};
+use store::NewEndpoint;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpListener, TcpStream},
+};
+use webhook::{HeaderMap, Sender};
+
+use crate::world::{World, eventually};
+
+/// A request as it came, and the connection on which it is answered.
+struct Request {
+    headers: HeaderMap,
+    body: Vec<u8>,
+    connection: TcpStream,
+}
+
+impl Request {
+    async fn read(listener: &TcpListener) -> Self {
+        let (mut connection, _) = listener.accept().await.unwrap();
+        let mut bytes = Vec::new();
+        let end = loop {
+            if let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
+                break end;
+            }
+            assert_ne!(connection.read_buf(&mut bytes).await.unwrap(), 0);
+        };
+        let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
+        let mut headers = HeaderMap::new();
+        for (name, value) in head.lines().filter_map(|line| line.split_once(": ")) {
+            let name: webhook::HeaderName = name.parse().unwrap();
+            headers.append(name, value.parse().unwrap());
+        }
+        let length: usize = headers["content-length"].to_str().unwrap().parse().unwrap();
+        let mut body = bytes.split_off(end + 4);
+        while body.len() < length {
+            assert_ne!(connection.read_buf(&mut body).await.unwrap(), 0);
+        }
+        Self {
+            headers,
+            body,
+            connection,
+        }
+    }
+
+    async fn answer(mut self, status: u16) {
+        let answer =
+            format!("HTTP/1.1 {status} X\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+        self.connection.write_all(answer.as_bytes()).await.unwrap();
+        self.connection.shutdown().await.ok();
+    }
+
+    fn id(&self) -> String {
+        self.headers[webhook::ID].to_str().unwrap().to_owned()
+    }
+}
+
+struct Hook {
+    listener: TcpListener,
+    endpoint: EndpointId,
+    secret: Secret,
+}
+
+impl Hook {
+    async fn new(world: &World, name: &str) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let new = NewEndpoint {
+            name: name.into(),
+            url: format!("http://{}/hook", listener.local_addr().unwrap()),
+            events: vec![NotificationKind::MessagePublished],
+            automation: None,
+            channel: None,
+        };
+        let now = world.clock.now();
+        let endpoint = EndpointId::generate(now, &*world.host.entropy);
+        let made = world
+            .store()
+            .create_endpoint(world.tenant, endpoint, &new, now);
+        let secret = made.await.unwrap();
+        Self {
+            listener,
+            endpoint,
+            secret,
+        }
+    }
+
+    async fn deliveries(&self, world: &World) -> Vec<Delivery> {
+        let found = world
+            .store()
+            .deliveries(world.scope(), self.endpoint, None, 100);
+        found.await.unwrap()
+    }
+
+    async fn state(&self, world: &World) -> Option<DeliveryState> {
+        self.deliveries(world).await.first().map(|one| one.state)
+    }
+
+    /// Answers the next request.
+    async fn answers(&self, status: u16) -> String {
+        let request = Request::read(&self.listener).await;
+        let id = request.id();
+        request.answer(status).await;
+        id
+    }
+}
+
+fn sender(world: &World) -> Sender {
+    let allowance = world.host.settings.webhook_allow.clone();
+    Sender::new(allowance, limits::DELIVERY_LIMIT).unwrap()
+}
+
+/// Takes a turn, and has its answer told to an endpoint.
+async fn answered(world: &World, hook: &Hook) {
+    let harness = world.harness(&world.script()).await;
+    let session = world.session(harness).await;
+    world.turn(session, "hello").await;
+    eventually("a delivery", async || {
+        tell(&world.host, world.clock.now()).await.unwrap();
+        (!hook.deliveries(world).await.is_empty()).then_some(())
+    })
+    .await;
+}
+
+pub(crate) async fn an_answer_arrives_signed(world: &World) {
+    let hook = Hook::new(world, "hook").await;
+    let server = daemon::Daemon::start(world.host_with(|settings, _| {
+        settings.tick = Duration::from_millis(50);
+    }));
+    let harness = world.harness(&world.script()).await;
+    let session = world.session(harness).await;
+    let run = world.say(session, "hello").await;
+    server.waker().wake();
+    let request = eventually_reads(world, &hook).await;
+    let now = world.clock.now();
+    let verified = webhook::verify(&[&hook.secret], &request.headers, &request.body, now);
+    let delivery = hook.deliveries(world).await.remove(0);
+    assert_eq!(verified.unwrap().id, delivery.id.to_string());
+    assert_eq!(request.body, delivery.body.as_bytes());
+    let body: serde_json::Value = serde_json::from_slice(&request.body).unwrap();
+    assert_eq!(body["data"]["session"]["id"], session.to_string());
+    assert_eq!(body["data"]["message"]["run_id"], run.to_string());
+    request.answer(200).await;
+    eventually("a delivery that arrived", async || {
+        (hook.state(world).await == Some(DeliveryState::Delivered)).then_some(())
+    })
+    .await;
+    server.stop().await;
+}
+
+/// Reads a request; time has to pass for the loop to look at the feed again.
+async fn eventually_reads(world: &World, hook: &Hook) -> Request {
+    let mut reading = std::pin::pin!(Request::read(&hook.listener));
+    loop {
+        let waited = tokio::time::timeout(Duration::from_millis(100), &mut reading);
+        match waited.await {
+            Ok(request) => return request,
+            Err(_) => drop(world.clock.advance(limits::NOTIFY)),
+        }
+    }
+}
+
+pub(crate) async fn a_receiver_that_is_down_is_told_once_it_is_up(world: &World) {
+    let hook = Hook::new(world, "hook").await;
+    answered(world, &hook).await;
+    let sender = sender(world);
+    let mut ids = Vec::new();
+    for status in [503, 301, 200] {
+        let (sent, id) = futures::join!(
+            send(&world.host, &sender, hook.endpoint),
+            hook.answers(status)
+        );
+        assert_eq!(sent.unwrap(), 1);
+        ids.push(id);
+        // Before its time it is not sent.
+        assert_eq!(send(&world.host, &sender, hook.endpoint).await.unwrap(), 0);
+        let delivery = hook.deliveries(world).await.remove(0);
+        assert_eq!(delivery.last_status, Some(i64::from(status)));
+        if let Some(next) = delivery.next_attempt_at {
+            world.clock.advance(next.since(world.clock.now()));
+        }
+    }
+    assert!(ids.iter().all(|id| *id == ids[0]), "{ids:?}");
+    assert_eq!(hook.state(world).await, Some(DeliveryState::Delivered));
+}
+
+pub(crate) async fn what_was_sent_and_not_recorded_is_sent_again_under_its_id(world: &World) {
+    let hook = Hook::new(world, "hook").await;
+    answered(world, &hook).await;
+    let sender = sender(world);
+    let first = {
+        // Whoever sends is lost when the receiver has it, and before anybody knows.
+        let mut sending = std::pin::pin!(send(&world.host, &sender, hook.endpoint));
+        tokio::select! {
+            sent = &mut sending => panic!("{sent:?} without an answer"),
+            request = Request::read(&hook.listener) => request.id(),
+        }
+    };
+    assert_eq!(send(&world.host, &sender, hook.endpoint).await.unwrap(), 0);
+    world.clock.advance(limits::DELIVERY_LEASE);
+    let (sent, again) =
+        futures::join!(send(&world.host, &sender, hook.endpoint), hook.answers(200));
+    assert_eq!((sent.unwrap(), again), (1, first));
+    assert_eq!(hook.state(world).await, Some(DeliveryState::Delivered));
+    assert_eq!(hook.deliveries(world).await.len(), 1);
+}
+
+pub(crate) async fn a_slow_receiver_holds_up_no_other(world: &World) {
+    let (slow, quick) = (
+        Hook::new(world, "slow").await,
+        Hook::new(world, "quick").await,
+    );
+    answered(world, &slow).await;
+    assert_eq!(
+        quick.deliveries(world).await.len(),
+        1,
+        "both are told at once"
+    );
+    let server = daemon::Daemon::start(world.host.clone());
+    // It has it, and says nothing.
+    let silent = Request::read(&slow.listener).await;
+    quick.answers(200).await;
+    eventually("a delivery that arrived", async || {
+        (quick.state(world).await == Some(DeliveryState::Delivered)).then_some(())
+    })
+    .await;
+    assert_eq!(slow.state(world).await, Some(DeliveryState::Pending));
+    silent.answer(410).await;
+    eventually("an endpoint that is gone", async || {
+        let found = world.store().endpoint(world.scope(), slow.endpoint).await;
+        found.unwrap().disabled_at
+    })
+    .await;
+    server.stop().await;
+}

@@ -1,0 +1,235 @@
+//! Tenants, tokens, and links that sign a browser in.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use model::{
+    TenantId, TokenId,
+    access::{
+        Permission, Role, Token,
+        secret::{LinkSecret, TokenSecret},
+    },
+};
+use store::{NewBrowser, NewToken, Page as StorePage, Scope};
+use wire::{Page, SignInLink, Tenant, TenantCreated, TokenCreated, TokenRequest};
+
+use crate::{Error, Service, naming};
+
+/// How long a sign-in link works.
+const LINK_LIFE: Duration = Duration::from_mins(10);
+/// How long a browser stays signed in.
+const BROWSER_LIFE: Duration = Duration::from_hours(30 * 24);
+/// How many tenants are listed at the most.
+const MOST_TENANTS: u32 = 10_000;
+/// What the token of a tenant's first admin is called.
+const FIRST_TOKEN: &str = "first";
+/// What the tokens are called on which browsers hang that were signed in from this machine.
+const MACHINE_TOKEN: &str = "signed in from this machine";
+
+impl Service {
+    /// The tenant itself.
+    pub async fn own_tenant(&self) -> Result<Tenant, Error> {
+        Ok(self.store.tenant(self.scope(), self.tenant).await?)
+    }
+
+    /// Lists tenants by name: all of them, or the own one.
+    pub async fn tenants(&self, all: bool) -> Result<Vec<Tenant>, Error> {
+        let scope = if all { Scope::System } else { self.scope() };
+        let page = StorePage::first(MOST_TENANTS);
+        Ok(self.store.tenants(scope, page).await?)
+    }
+
+    /// Makes a tenant with its known harnesses and the token of its first admin. With an `id` that was
+    /// reserved for it, one that is there already is given, without a secret.
+    pub async fn create_tenant(
+        &self,
+        name: &str,
+        id: Option<TenantId>,
+        demo_command: &[String],
+    ) -> Result<TenantCreated, Error> {
+        let name = naming::name("name", name)?;
+        let now = self.now();
+        let id = id.unwrap_or_else(|| TenantId::generate(now, &*self.entropy));
+        match self.store.create_tenant(id, &name, now).await {
+            Ok(()) | Err(store::Error::Made { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let of_tenant = Self {
+            tenant: id,
+            ..self.clone()
+        };
+        of_tenant.add_known_harnesses(demo_command).await?;
+        let token = of_tenant.first_token().await?;
+        Ok(TenantCreated {
+            tenant: of_tenant.own_tenant().await?,
+            token,
+        })
+    }
+
+    /// Makes the token of the tenant's first admin.
+    pub async fn first_token(&self) -> Result<TokenCreated, Error> {
+        let request = TokenRequest {
+            name: FIRST_TOKEN.to_owned(),
+            role: Role::Admin,
+            scopes: None,
+            expires_at: None,
+        };
+        self.create_token(&request, Permission::ALL, None).await
+    }
+
+    /// Whether the tenant has any token.
+    pub async fn has_tokens(&self) -> Result<bool, Error> {
+        let found = self.store.tokens(self.tenant, StorePage::first(1)).await?;
+        Ok(!found.is_empty())
+    }
+
+    /// Lists tokens, the newest first.
+    pub async fn tokens(&self, after: Option<TokenId>, limit: u32) -> Result<Page<Token>, Error> {
+        let page = StorePage {
+            after,
+            limit: limit + 1,
+        };
+        let found = self.store.tokens(self.tenant, page).await?;
+        Ok(Page::of(found, limit, |token| token.id.to_string()))
+    }
+
+    /// Reads one token, by its id.
+    pub async fn token(&self, given: &str) -> Result<Token, Error> {
+        Ok(self.store.token(self.scope(), token_id(given)?).await?)
+    }
+
+    /// Makes a token that gives no more than is `permitted` to whoever asks for it. With an `id` that was
+    /// reserved for it, one that is there already is given, without its secret.
+    pub async fn create_token(
+        &self,
+        request: &TokenRequest,
+        permitted: &[Permission],
+        id: Option<TokenId>,
+    ) -> Result<TokenCreated, Error> {
+        let now = self.now();
+        let name = naming::name("name", &request.name)?;
+        if matches!(request.role, Role::Runtime | Role::Run) {
+            let problem =
+                "accepted are admin, member and viewer; the others are made by what they are for";
+            return Err(Error::invalid("role", request.role.as_str(), problem));
+        }
+        if let Some(expires) = request.expires_at.filter(|expires| *expires <= now) {
+            let problem = "it is over; accepted is an instant to come";
+            return Err(Error::invalid("expires_at", &expires.to_string(), problem));
+        }
+        let scopes = scopes(request, permitted)?;
+        let secret = TokenSecret::generate(&*self.entropy);
+        let new = NewToken {
+            id: id.unwrap_or_else(|| TokenId::generate(now, &*self.entropy)),
+            name,
+            role: request.role,
+            scopes,
+            hash: secret.hash(),
+            shown: secret.shown().to_owned(),
+            expires_at: request.expires_at,
+        };
+        let secret = match self.store.create_token(self.tenant, &new, now).await {
+            Ok(()) => Some(secret.reveal().to_owned()),
+            Err(store::Error::Made { .. }) => None,
+            Err(error) => return Err(error.into()),
+        };
+        Ok(TokenCreated {
+            token: self.store.token(self.scope(), new.id).await?,
+            secret,
+        })
+    }
+
+    /// Takes a token back, by its id.
+    pub async fn revoke_token(&self, given: &str) -> Result<Token, Error> {
+        let id = token_id(given)?;
+        self.store
+            .revoke_token(self.scope(), id, self.now())
+            .await?;
+        Ok(self.store.token(self.scope(), id).await?)
+    }
+
+    /// Makes a link that signs a browser in, once, as the bearer of a token; without one, as the bearer of a
+    /// new one of an admin.
+    pub async fn create_sign_in_link(&self, token: Option<TokenId>) -> Result<SignInLink, Error> {
+        let now = self.now();
+        let token = match token {
+            Some(token) => token,
+            None => self.token_of_machine().await?,
+        };
+        let secret = LinkSecret::generate(&*self.entropy);
+        let expires_at = now + LINK_LIFE;
+        self.store
+            .create_sign_in_link(self.tenant, token, &secret.hash(), now, expires_at)
+            .await?;
+        Ok(SignInLink {
+            path: format!("/sign-in#{}", secret.reveal()),
+            expires_at,
+        })
+    }
+
+    /// Makes a token whose secret nobody gets: browsers that are signed in from this machine hang on it.
+    async fn token_of_machine(&self) -> Result<TokenId, Error> {
+        let request = TokenRequest {
+            name: MACHINE_TOKEN.to_owned(),
+            role: Role::Admin,
+            scopes: None,
+            expires_at: Some(self.now() + BROWSER_LIFE),
+        };
+        let made = self.create_token(&request, Permission::ALL, None).await?;
+        Ok(made.token.id)
+    }
+
+    /// Signs a browser in by the code of a link, with the secret that it is to show from then on. Gives for
+    /// how many seconds that is; nothing where the code is worth nothing.
+    pub async fn use_sign_in_link(
+        &self,
+        code: &LinkSecret,
+        secret: &TokenSecret,
+    ) -> Result<Option<i64>, Error> {
+        let now = self.now();
+        let new = NewBrowser {
+            id: TokenId::generate(now, &*self.entropy),
+            hash: secret.hash(),
+            shown: secret.shown().to_owned(),
+            expires_at: now + BROWSER_LIFE,
+        };
+        let signed_in = self.store.use_sign_in_link(&code.hash(), &new, now).await?;
+        Ok(signed_in.map(|token| {
+            let until = token.expires_at.unwrap_or(new.expires_at);
+            i64::try_from(until.since(now).as_secs()).unwrap_or(i64::MAX)
+        }))
+    }
+}
+
+fn token_id(given: &str) -> Result<TokenId, Error> {
+    given.parse().map_err(|_| Error::NotFound {
+        what: "token",
+        given: given.chars().take(80).collect(),
+        nearest: None,
+    })
+}
+
+/// What a token may do that is asked for: no more than whoever asks for it may.
+fn scopes(
+    request: &TokenRequest,
+    permitted: &[Permission],
+) -> Result<Option<BTreeSet<Permission>>, Error> {
+    let of_role = |permission: &Permission| request.role.permits(*permission);
+    let accepted: BTreeSet<Permission> = permitted.iter().copied().filter(of_role).collect();
+    let words = || {
+        let words: Vec<_> = accepted.iter().map(|one| one.as_str()).collect();
+        format!("accepted are {}", words.join(", "))
+    };
+    match &request.scopes {
+        Some(asked) => {
+            if let Some(beyond) = asked.iter().find(|one| !accepted.contains(one)) {
+                return Err(Error::invalid("scopes", beyond.as_str(), words()));
+            }
+            Ok(Some(asked.iter().copied().collect()))
+        }
+        // A role that gives more than whoever asks has is cut to that.
+        None if accepted.len() < Permission::ALL.iter().filter(|one| of_role(one)).count() => {
+            Ok(Some(accepted))
+        }
+        None => Ok(None),
+    }
+}

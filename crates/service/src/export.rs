@@ -1,0 +1,227 @@
+//! A conversation as it is written down: for programs as JSON Lines, for people as Markdown.
+
+use futures::{Stream, stream};
+use jiff::tz::TimeZone;
+use model::{
+    Timestamp,
+    entity::{Message, Session},
+    schedule::Zone,
+    transcript::Speaker,
+};
+use serde_json::json;
+use wire::ExportFormat;
+
+use crate::{Error, Service};
+
+/// What the first line of JSON Lines calls the format.
+const FORMAT: &str = "matins.session";
+/// The version of the format: raised when something in it changes its meaning.
+const VERSION: u32 = 1;
+/// How many rows are read at a time; one has a few MiB at the most.
+const ROWS: u32 = 50;
+
+/// A conversation that is written down.
+pub struct Export {
+    service: Service,
+    writing: Writing,
+    /// The number of the last row that belongs to it: what comes meanwhile does not.
+    last: i64,
+}
+
+struct Writing {
+    session: Session,
+    /// The name of its harness.
+    harness: Option<String>,
+    /// The name of the automation that made it.
+    automation: Option<String>,
+    /// The wall clock that Markdown shows; none for JSON Lines.
+    markdown: Option<TimeZone>,
+    at: Timestamp,
+}
+
+impl Service {
+    /// Begins to write a session down as it is by now. Times in Markdown are those of a zone, or UTC.
+    pub async fn export(
+        &self,
+        given: &str,
+        format: ExportFormat,
+        zone: Option<&str>,
+    ) -> Result<Export, Error> {
+        let zone = match zone {
+            Some(zone) => Zone::parse(zone)?,
+            None => Zone::utc(),
+        };
+        let view = self.session(given).await?;
+        let entry = view.seats.iter().find(|seat| seat.is_entry);
+        let harness = match entry {
+            Some(seat) => Some(
+                self.store
+                    .harness(self.scope(), seat.harness_id)
+                    .await?
+                    .name,
+            ),
+            None => None,
+        };
+        let automation = match view.session.schedule_id {
+            Some(id) => self.automation_names().await?.remove(&id),
+            None => None,
+        };
+        Ok(Export {
+            service: self.clone(),
+            last: view.session.last_seq,
+            writing: Writing {
+                session: view.session,
+                harness,
+                automation,
+                markdown: (format == ExportFormat::Markdown).then(|| zone.jiff().clone()),
+                at: self.now(),
+            },
+        })
+    }
+}
+
+impl Export {
+    /// What is written, piece by piece: first the head, then some rows at a time.
+    pub fn into_stream(self) -> impl Stream<Item = Result<String, Error>> {
+        stream::try_unfold((self, None), |(export, after)| async move {
+            let Some(after) = after else {
+                let head = export.writing.head();
+                return Ok(Some((head, (export, Some(0)))));
+            };
+            if after >= export.last {
+                return Ok(None);
+            }
+            let service = &export.service;
+            let session = export.writing.session.id;
+            let rows = service
+                .store
+                .messages(service.scope(), session, after, ROWS)
+                .await?;
+            let Some(newest) = rows.last().map(|row| row.seq) else {
+                return Ok(None);
+            };
+            let kept = rows.iter().filter(|row| row.seq <= export.last);
+            let text = kept.map(|row| export.writing.row(row)).collect();
+            Ok(Some((text, (export, Some(newest)))))
+        })
+    }
+}
+
+impl Writing {
+    /// What stands before the rows.
+    fn head(&self) -> String {
+        let session = &self.session;
+        let Some(zone) = &self.markdown else {
+            return line(&json!({
+                "format": FORMAT,
+                "version": VERSION,
+                "exported_at": self.at,
+                "session": {
+                    "id": session.id,
+                    "key": session.session_key,
+                    "title": session.title,
+                    "kind": session.kind,
+                    "type": session.session_type,
+                    "state": session.state,
+                    "directory": session.cwd,
+                    "harness": self.harness,
+                    "automation_id": session.schedule_id,
+                    "automation_name": self.automation,
+                    "created_at": session.created_at,
+                    "last_seq": session.last_seq,
+                },
+            }));
+        };
+        let id = session.id.to_string();
+        let title = one_line(session.title.as_deref().unwrap_or(&id));
+        let facts = [
+            ("Session", Some(format!("`{id}`"))),
+            ("State", Some(session.state.to_string())),
+            ("Agent", self.harness.clone()),
+            ("Automation", self.automation.clone()),
+            ("Directory", Some(format!("`{}`", one_line(&session.cwd)))),
+            ("Begun", Some(date_time(zone, session.created_at))),
+            ("Written down", Some(date_time(zone, self.at))),
+        ];
+        let facts = facts
+            .into_iter()
+            .filter_map(|(name, value)| Some(format!("- {name}: {}\n", one_line(&value?))));
+        format!("# {title}\n\n{}", facts.collect::<String>())
+    }
+
+    /// One row.
+    fn row(&self, message: &Message) -> String {
+        let Some(zone) = &self.markdown else {
+            return line(&json!(message));
+        };
+        let at = date_time(zone, message.created_at);
+        let text = clean(message.content.trim());
+        match Speaker::of(message) {
+            Speaker::Person => spoken(&at, "You", &text),
+            Speaker::Schedule => {
+                let name = message.metadata["automation_name"].as_str();
+                let who = match name {
+                    Some(name) => format!("Schedule, {}", one_line(name)),
+                    None => "Schedule".into(),
+                };
+                spoken(&at, &who, &text)
+            }
+            Speaker::Agent => spoken(&at, "Agent", &text),
+            Speaker::Aside => quoted(&format!("*{} ({at})*\n{text}", aside(&message.kind))),
+            Speaker::Tool => {
+                let fact = |name: &str| message.metadata[name].as_str().map(one_line);
+                let facts = [fact("tool_kind"), fact("status")].into_iter().flatten();
+                let facts = facts.collect::<Vec<_>>().join(", ");
+                let title = one_line(&text).replace('`', "'");
+                format!("\n- Tool at {at}: `{title}` ({facts})\n")
+            }
+            Speaker::Matins => quoted(&format!("**Matins** ({at}): {text}")),
+        }
+    }
+}
+
+/// A document on a line of its own.
+fn line(document: &serde_json::Value) -> String {
+    format!("{document}\n")
+}
+
+/// Date and time on the wall clock of a zone, with the offset.
+fn date_time(zone: &TimeZone, at: Timestamp) -> String {
+    let local = at.jiff().to_zoned(zone.clone());
+    local.strftime("%Y-%m-%d %H:%M:%S %:z").to_string()
+}
+
+fn spoken(at: &str, who: &str, text: &str) -> String {
+    format!("\n## {who}, {at}\n\n{text}\n")
+}
+
+fn quoted(text: &str) -> String {
+    let lines = text.lines().map(|line| match line.trim_end() {
+        "" => ">\n".to_owned(),
+        line => format!("> {line}\n"),
+    });
+    format!("\n{}", lines.collect::<String>())
+}
+
+fn one_line(text: &str) -> String {
+    clean(text).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Takes out what could command a terminal: agents and tools write what they like.
+fn clean(text: &str) -> String {
+    let letters = text.replace("\r\n", "\n");
+    let clean = letters.chars().map(|letter| match letter {
+        '\n' | '\t' => letter,
+        letter if letter.is_control() => char::REPLACEMENT_CHARACTER,
+        letter => letter,
+    });
+    clean.collect()
+}
+
+fn aside(kind: &str) -> &'static str {
+    match kind {
+        "plan" => "Plan",
+        "permission" => "Permission",
+        _ => "Thought",
+    }
+}

@@ -1,0 +1,195 @@
+//! Endpoints of notifications, and what became of what they were sent.
+
+use std::time::Duration;
+
+use model::{
+    DeliveryId, EndpointId,
+    nearest::nearest,
+    notification::{Delivery, Endpoint, NotificationKind},
+};
+use store::NewEndpoint;
+use webhook::Target;
+use wire::{DeliveryView, EndpointMade, EndpointRequest, Page, SecretRotated};
+
+use crate::{Error, Service, naming};
+
+impl Service {
+    /// Makes an endpoint. It is told of what is yet to come. With an `id` that was reserved for it, one that
+    /// is there already is given, without its secret.
+    pub async fn create_endpoint(
+        &self,
+        request: &EndpointRequest,
+        id: Option<EndpointId>,
+    ) -> Result<EndpointMade, Error> {
+        let new = self.new_endpoint(request).await?;
+        let now = self.now();
+        let id = id.unwrap_or_else(|| EndpointId::generate(now, &*self.entropy));
+        let secret = match self.store.create_endpoint(self.tenant, id, &new, now).await {
+            Ok(secret) => Some(secret.reveal()),
+            Err(store::Error::Made { .. }) => None,
+            Err(error) => return Err(error.into()),
+        };
+        Ok(EndpointMade {
+            endpoint: self.store.endpoint(self.scope(), id).await?,
+            secret,
+        })
+    }
+
+    /// Lists endpoints by name.
+    pub async fn endpoints(&self) -> Result<Vec<Endpoint>, Error> {
+        Ok(self.store.endpoints(self.scope()).await?)
+    }
+
+    /// Reads the endpoint of a name or an id.
+    pub async fn endpoint(&self, given: &str) -> Result<Endpoint, Error> {
+        let all = self.endpoints().await?;
+        let names: Vec<String> = all.iter().map(|one| one.name.clone()).collect();
+        let found = all
+            .into_iter()
+            .find(|one| one.name == given || one.id.to_string() == given);
+        found.ok_or_else(|| Error::NotFound {
+            what: "endpoint",
+            given: given.to_owned(),
+            nearest: nearest(given, names.iter().map(String::as_str)).map(str::to_owned),
+        })
+    }
+
+    /// Changes an endpoint that was read as `seen`. What is on its way to it goes where it is then.
+    pub async fn edit_endpoint(
+        &self,
+        seen: &Endpoint,
+        request: &EndpointRequest,
+    ) -> Result<Endpoint, Error> {
+        let to = self.new_endpoint(request).await?;
+        self.store
+            .edit_endpoint(self.scope(), seen.id, seen.updated_at, &to, self.now())
+            .await?;
+        Ok(self.store.endpoint(self.scope(), seen.id).await?)
+    }
+
+    /// Removes an endpoint with all its deliveries.
+    pub async fn delete_endpoint(&self, given: &str) -> Result<Endpoint, Error> {
+        let found = self.endpoint(given).await?;
+        self.store.delete_endpoint(self.scope(), found.id).await?;
+        Ok(found)
+    }
+
+    /// Gives an endpoint another secret. For `overlap` the one that held so far signs as well.
+    pub async fn rotate_endpoint_secret(
+        &self,
+        given: &str,
+        overlap: Duration,
+    ) -> Result<SecretRotated, Error> {
+        let id = self.endpoint(given).await?.id;
+        let now = self.now();
+        let until = now + overlap;
+        let secret = self
+            .store
+            .rotate_endpoint_secret(self.scope(), id, until, now)
+            .await?;
+        Ok(SecretRotated {
+            secret: Some(secret.reveal()),
+            previous_until: until,
+        })
+    }
+
+    /// Stops telling an endpoint of anything. What is on its way is given up.
+    pub async fn disable_endpoint(&self, given: &str) -> Result<Endpoint, Error> {
+        let id = self.endpoint(given).await?.id;
+        let reason = "disabled by a person";
+        self.store
+            .disable_endpoint(self.scope(), id, reason, self.now())
+            .await?;
+        Ok(self.store.endpoint(self.scope(), id).await?)
+    }
+
+    /// Tells an endpoint again, of what is yet to come.
+    pub async fn enable_endpoint(&self, given: &str) -> Result<Endpoint, Error> {
+        let id = self.endpoint(given).await?.id;
+        self.store
+            .enable_endpoint(self.tenant, id, self.now())
+            .await?;
+        Ok(self.store.endpoint(self.scope(), id).await?)
+    }
+
+    /// Lists what an endpoint was sent or is to be sent, the newest first.
+    pub async fn deliveries(
+        &self,
+        given: &str,
+        after: Option<DeliveryId>,
+        limit: u32,
+    ) -> Result<Page<Delivery>, Error> {
+        let id = self.endpoint(given).await?.id;
+        let found = self
+            .store
+            .deliveries(self.scope(), id, after, limit + 1)
+            .await?;
+        Ok(Page::of(found, limit, |one| one.id.to_string()))
+    }
+
+    /// Reads a delivery with what became of its attempts.
+    pub async fn delivery(&self, given: &str) -> Result<DeliveryView, Error> {
+        let id = delivery_id(given)?;
+        let (delivery, log) = self.store.delivery(self.scope(), id).await?;
+        Ok(DeliveryView { delivery, log })
+    }
+
+    /// Sends an endpoint something that tells nothing, to see whether it arrives.
+    pub async fn test_endpoint(&self, given: &str) -> Result<DeliveryView, Error> {
+        let id = self.endpoint(given).await?.id;
+        let now = self.now();
+        let made = self.store.test_endpoint(self.tenant, id, now).await?;
+        self.delivery(&made.to_string()).await
+    }
+
+    /// Sends what is over once more, under the same id.
+    pub async fn redeliver(&self, given: &str) -> Result<DeliveryView, Error> {
+        let id = delivery_id(given)?;
+        self.store.redeliver(self.scope(), id, self.now()).await?;
+        self.delivery(given).await
+    }
+
+    /// Takes what is asked for of an endpoint, or refuses it.
+    async fn new_endpoint(&self, request: &EndpointRequest) -> Result<NewEndpoint, Error> {
+        let name = naming::name("name", &request.name)?;
+        let target = Target::parse(&request.url, &self.allowance)
+            // There may be a password in it.
+            .map_err(|error| Error::invalid("url", "***", error.to_string()))?;
+        let mut events = request.events.clone();
+        events.sort_unstable();
+        events.dedup();
+        let unchosen = events.iter().find(|kind| !kind.can_be_chosen());
+        if events.is_empty() || unchosen.is_some() {
+            let choosable = NotificationKind::ALL.iter().filter(|it| it.can_be_chosen());
+            let words: Vec<_> = choosable.map(|kind| kind.as_str()).collect();
+            return Err(Error::invalid(
+                "events",
+                unchosen.map_or("", |kind| kind.as_str()),
+                format!("expected one or more of {}", words.join(", ")),
+            ));
+        }
+        let automation = match &request.automation {
+            Some(given) => Some(self.find_automation(given).await?.id),
+            None => None,
+        };
+        let channel = match &request.channel {
+            Some(given) => Some(naming::name("channel", given)?),
+            None => None,
+        };
+        Ok(NewEndpoint {
+            name,
+            url: target.to_string(),
+            events,
+            automation,
+            channel,
+        })
+    }
+}
+
+fn delivery_id(given: &str) -> Result<DeliveryId, Error> {
+    given.parse().map_err(|_| Error::NotFound {
+        what: "delivery",
+        given: given.chars().take(80).collect(),
+        nearest: None,
+    })
+}

@@ -1,0 +1,35 @@
+//! All that happened in a session, in order.
+
+use std::collections::BTreeSet;
+
+use wire::{Replay, Replayed};
+
+use crate::{Error, Service};
+
+impl Service {
+    /// Reads a part of a session's replay: rows of its transcript after a number, up to `limit` of them, and
+    /// each run before the first of its rows.
+    pub async fn replay(&self, given: &str, after: i64, limit: u32) -> Result<Replay, Error> {
+        let session = self.find_session(given).await?.id;
+        let page = self.messages(&session.to_string(), after, limit).await?;
+        let named: BTreeSet<_> = page.items.iter().filter_map(|row| row.run_id).collect();
+        // A run whose first row lies on an earlier page was shown there.
+        let mut begun = BTreeSet::new();
+        for run in named {
+            if self.store.before_run(self.scope(), run).await? >= after {
+                begun.insert(run);
+            }
+        }
+        let mut items = Vec::with_capacity(page.items.len() + begun.len());
+        for message in page.items {
+            if let Some(run) = message.run_id.filter(|run| begun.remove(run)) {
+                items.push(Replayed::Run(Box::new(self.run_by_id(run).await?)));
+            }
+            items.push(Replayed::Message(message));
+        }
+        Ok(Replay {
+            items,
+            next: page.next,
+        })
+    }
+}

@@ -1,0 +1,329 @@
+//! Tenants, tokens and sign-in links: nobody gives more than they have, and a link works once.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use model::{
+    Clock as _, TenantId, Timestamp, TokenId,
+    access::{
+        Permission, Role,
+        secret::{LinkSecret, TokenSecret},
+    },
+};
+use service::{Kind, Service};
+use testkit::clock::SeededEntropy;
+use wire::{SignInLink, TokenRequest};
+
+use crate::world::{World, told};
+
+fn asked(name: &str, role: Role) -> TokenRequest {
+    TokenRequest {
+        name: name.into(),
+        role,
+        scopes: None,
+        expires_at: None,
+    }
+}
+
+/// What a role permits, as whoever has it may hand it on.
+fn permitted(role: Role) -> Vec<Permission> {
+    let all = Permission::ALL.iter().copied();
+    all.filter(|one| role.permits(*one)).collect()
+}
+
+/// The code that stands behind the `#` of a link.
+fn code(link: &SignInLink) -> LinkSecret {
+    let (path, code) = link.path.split_once('#').unwrap();
+    assert_eq!(path, "/sign-in");
+    LinkSecret::parse(code).unwrap()
+}
+
+fn browser(seed: u64) -> TokenSecret {
+    TokenSecret::generate(&SeededEntropy::new(seed))
+}
+
+impl World {
+    async fn use_link(&self, link: &SignInLink, browser: &TokenSecret) -> Option<i64> {
+        let used = self.service.use_sign_in_link(&code(link), browser).await;
+        used.unwrap()
+    }
+
+    /// Whether a secret is worth anything.
+    async fn is_signed_in(&self, secret: &TokenSecret) -> bool {
+        let now = self.clock.now();
+        let found = self.store.token_by_hash(&secret.hash(), now).await;
+        found.unwrap().is_some()
+    }
+}
+
+async fn token_count(service: &Service) -> usize {
+    service.tokens(None, 100).await.unwrap().items.len()
+}
+
+#[tokio::test]
+async fn a_token_gives_no_more_than_whoever_makes_it_has() {
+    use Permission as P;
+    let world = World::new().await;
+    let narrow = [P::SessionsRead, P::SessionsWrite, P::TokensWrite];
+    // Without scopes it is cut to what both have.
+    let cut = world
+        .service
+        .create_token(&asked("cut", Role::Member), &narrow, None)
+        .await
+        .unwrap();
+    let both = BTreeSet::from([P::SessionsRead, P::SessionsWrite]);
+    assert_eq!(cut.token.scopes, Some(both));
+    assert!(cut.token.permits(P::SessionsWrite) && !cut.token.permits(P::RunsRead));
+
+    // What is asked for by name and cannot be given is refused, not cut.
+    for (role, scope) in [
+        (Role::Member, P::RunsRead),
+        (Role::Member, P::TokensWrite),
+        (Role::Viewer, P::SessionsWrite),
+        (Role::Admin, P::TenantsWrite),
+    ] {
+        let mut beyond = asked("beyond", role);
+        beyond.scopes = Some(vec![P::SessionsRead, scope]);
+        let refused = world.service.create_token(&beyond, &narrow, None).await;
+        let refused = refused.unwrap_err();
+        let field = (refused.kind(), refused.field());
+        assert_eq!(field, (Kind::Invalid, Some("scopes")));
+        let told = told(&refused);
+        let (given, accepted) = told.split_once("accepted are").unwrap();
+        assert!(given.contains(scope.as_str()), "{told}");
+        assert!(accepted.contains("sessions:read"), "{told}");
+        assert!(!accepted.contains(scope.as_str()), "{told}");
+    }
+    assert_eq!(token_count(&world.service).await, 1);
+}
+
+#[tokio::test]
+async fn scopes_narrow_a_role_and_a_whole_role_has_none() {
+    let world = World::new().await;
+    let admin = permitted(Role::Admin);
+    for role in [Role::Admin, Role::Member, Role::Viewer] {
+        let made = world
+            .service
+            .create_token(&asked("whole", role), &admin, None)
+            .await
+            .unwrap();
+        assert_eq!(made.token.scopes, None, "{role}");
+    }
+    let mut one = asked("one", Role::Admin);
+    one.scopes = Some(vec![Permission::RunsRead, Permission::RunsRead]);
+    let made = world
+        .service
+        .create_token(&one, &admin, None)
+        .await
+        .unwrap();
+    let allowed: Vec<_> = Permission::ALL
+        .iter()
+        .filter(|permission| made.token.permits(**permission))
+        .collect();
+    assert_eq!(allowed, [&Permission::RunsRead]);
+    // No scope at all is a token that may do nothing.
+    one.scopes = Some(Vec::new());
+    let made = world
+        .service
+        .create_token(&one, &admin, None)
+        .await
+        .unwrap();
+    assert!(!Permission::ALL.iter().any(|it| made.token.permits(*it)));
+}
+
+#[tokio::test]
+async fn what_no_token_can_be_is_refused_by_field() {
+    let world = World::new().await;
+    let now = world.clock_now();
+    let until = |expires_at: Timestamp| TokenRequest {
+        expires_at: Some(expires_at),
+        ..asked("t", Role::Viewer)
+    };
+    for (request, field) in [
+        (asked("", Role::Viewer), "name"),
+        (asked("two\nlines", Role::Viewer), "name"),
+        (asked("t", Role::Runtime), "role"),
+        (asked("t", Role::Run), "role"),
+        (until(now), "expires_at"),
+    ] {
+        let refused = world
+            .service
+            .create_token(&request, Permission::ALL, None)
+            .await
+            .unwrap_err();
+        let told = told(&refused);
+        assert_eq!(refused.field(), Some(field), "{told}");
+        assert!(told.contains("accepted"), "{told}");
+    }
+    assert!(!world.service.has_tokens().await.unwrap());
+    let last = until(now + Duration::from_micros(1));
+    let made = world
+        .service
+        .create_token(&last, Permission::ALL, None)
+        .await;
+    assert!(made.is_ok());
+    assert!(world.service.has_tokens().await.unwrap());
+}
+
+#[tokio::test]
+async fn a_token_shows_its_secret_once_and_is_worth_nothing_once_it_is_revoked() {
+    let world = World::new().await;
+    let id = TokenId::generate(world.clock_now(), &SeededEntropy::new(3));
+    let request = asked("robot", Role::Member);
+    let made = world
+        .service
+        .create_token(&request, Permission::ALL, Some(id))
+        .await
+        .unwrap();
+    let secret = TokenSecret::parse(made.secret.as_deref().unwrap()).unwrap();
+    assert_eq!(made.token.shown, secret.shown());
+    assert!(!format!("{made:?}").contains(secret.reveal()));
+    let again = world
+        .service
+        .create_token(&request, Permission::ALL, Some(id))
+        .await
+        .unwrap();
+    assert_eq!((again.token, again.secret), (made.token, None));
+    assert!(world.is_signed_in(&secret).await);
+    let revoked = world.service.revoke_token(&id.to_string()).await.unwrap();
+    assert_eq!(revoked.revoked_at, Some(world.clock_now()));
+    assert!(!world.is_signed_in(&secret).await);
+    for given in ["robot", "tok_0", ""] {
+        let unknown = world.service.revoke_token(given).await.unwrap_err();
+        assert_eq!(unknown.kind(), Kind::NotFound, "{unknown}");
+    }
+}
+
+#[tokio::test]
+async fn a_tenant_begins_with_an_admin_and_harnesses_and_sees_no_other() {
+    let world = World::new().await;
+    let id = TenantId::generate(world.clock_now(), &SeededEntropy::new(4));
+    let demo = ["matins".to_owned(), "demo-agent".to_owned()];
+    let made = world.service.create_tenant("acme", Some(id), &demo).await;
+    let made = made.unwrap();
+    assert_eq!((&*made.tenant.name, made.tenant.id), ("acme", id));
+    assert_eq!(made.token.token.tenant_id, id);
+    assert_eq!(made.token.token.role, Role::Admin);
+    assert!(made.token.secret.is_some());
+    let theirs = Service::new(
+        world.store.clone(),
+        id,
+        world.clock.clone(),
+        std::sync::Arc::new(SeededEntropy::new(6)),
+        world.agents.clone(),
+    );
+    let harnesses = theirs.harnesses().await.unwrap();
+    assert!(harnesses.iter().any(|it| it.name == service::DEMO_HARNESS));
+    assert!(harnesses.iter().all(|it| it.name != "good"));
+    // Its token answers to nobody else, and is as if it were not there.
+    let given = made.token.token.id.to_string();
+    assert!(theirs.token(&given).await.is_ok());
+    for refused in [
+        world.service.token(&given).await,
+        world.service.revoke_token(&given).await,
+    ] {
+        assert_eq!(refused.unwrap_err().kind(), Kind::NotFound);
+    }
+    let secret = TokenSecret::parse(&made.token.secret.unwrap()).unwrap();
+    assert!(world.is_signed_in(&secret).await);
+
+    let names = async |service: &Service, all| {
+        let found = service.tenants(all).await.unwrap();
+        found.into_iter().map(|it| it.name).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&world.service, true).await, ["acme", "default"]);
+    assert_eq!(names(&theirs, false).await, ["acme"]);
+    let taken = world.service.create_tenant("acme", None, &demo).await;
+    assert_eq!(taken.unwrap_err().kind(), Kind::Refused);
+    let unnamed = world.service.create_tenant(" ", None, &demo).await;
+    assert_eq!(unnamed.unwrap_err().field(), Some("name"));
+}
+
+#[tokio::test]
+async fn a_sign_in_link_is_used_once() {
+    let world = World::new().await;
+    let link = world.service.create_sign_in_link(None).await.unwrap();
+    let (first, second) = (browser(10), browser(11));
+    let seconds = world.use_link(&link, &first).await.unwrap();
+    assert_eq!(seconds, 30 * 24 * 60 * 60);
+    assert_eq!(world.use_link(&link, &second).await, None);
+    assert!(world.is_signed_in(&first).await);
+    assert!(!world.is_signed_in(&second).await);
+    // A code that nobody gave out is worth nothing either.
+    let guessed = LinkSecret::generate(&SeededEntropy::new(12));
+    let used = world.service.use_sign_in_link(&guessed, &second).await;
+    assert_eq!(used.unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_sign_in_link_is_over_after_ten_minutes() {
+    let world = World::new().await;
+    let life = Duration::from_mins(10);
+    let tick = Duration::from_micros(1);
+    let in_time = world.service.create_sign_in_link(None).await.unwrap();
+    assert_eq!(in_time.expires_at, world.clock_now() + life);
+    let late = world.service.create_sign_in_link(None).await.unwrap();
+    world.clock.advance(life.saturating_sub(tick));
+    assert!(world.use_link(&in_time, &browser(10)).await.is_some());
+    world.clock.advance(tick);
+    assert_eq!(world.use_link(&late, &browser(11)).await, None);
+}
+
+#[tokio::test]
+async fn a_browser_is_signed_in_no_longer_than_the_token_of_its_link() {
+    let world = World::new().await;
+    let day = Duration::from_hours(24);
+    let mut request = asked("laptop", Role::Viewer);
+    request.expires_at = Some(world.clock_now() + day);
+    let made = world
+        .service
+        .create_token(&request, Permission::ALL, None)
+        .await
+        .unwrap();
+    let token = made.token.id;
+    let link = async || {
+        let link = world.service.create_sign_in_link(Some(token)).await;
+        link.unwrap()
+    };
+    let (first, second) = (browser(10), browser(11));
+    assert!(world.use_link(&link().await, &first).await.is_some());
+    let now = world.clock_now();
+    let found = world.store.token_by_hash(&first.hash(), now).await;
+    let found = found.unwrap().unwrap();
+    assert_eq!((found.role, found.parent_id), (Role::Viewer, Some(token)));
+    world
+        .clock
+        .advance(day.saturating_sub(Duration::from_mins(1)));
+    assert!(world.is_signed_in(&first).await);
+    let late = link().await;
+    world.clock.advance(Duration::from_mins(1));
+    assert!(!world.is_signed_in(&first).await);
+    // The link would still hold, and what it signs in with does not.
+    assert!(late.expires_at > world.clock_now());
+    assert_eq!(world.use_link(&late, &second).await, None);
+    let none = world.service.create_sign_in_link(Some(token)).await;
+    assert_eq!(none.unwrap_err().kind(), Kind::NotFound);
+}
+
+#[tokio::test]
+async fn a_token_that_is_revoked_takes_its_browsers_and_links_with_it() {
+    let world = World::new().await;
+    let request = asked("laptop", Role::Viewer);
+    let made = world
+        .service
+        .create_token(&request, Permission::ALL, None)
+        .await
+        .unwrap();
+    let token = made.token.id;
+    let link = async || {
+        let link = world.service.create_sign_in_link(Some(token)).await;
+        link.unwrap()
+    };
+    let kept = link().await;
+    let signed_in = browser(10);
+    assert!(world.use_link(&link().await, &signed_in).await.is_some());
+    assert!(world.is_signed_in(&signed_in).await);
+    let given = token.to_string();
+    world.service.revoke_token(&given).await.unwrap();
+    assert!(!world.is_signed_in(&signed_in).await);
+    assert_eq!(world.use_link(&kept, &browser(11)).await, None);
+}

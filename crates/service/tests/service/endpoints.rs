@@ -1,0 +1,311 @@
+//! Endpoints of notifications: where they may be, what they are told, and what is sent once more.
+
+use std::time::Duration;
+
+use model::{EndpointId, limits, notification::NotificationKind};
+use service::{Error, Kind};
+use store::Attempted;
+use wire::{DeliveryState, DeliveryView, EndpointMade, EndpointRequest};
+
+use crate::world::{World, request, told};
+
+const URL: &str = "https://hooks.example.org/matins";
+
+fn asked(name: &str, url: &str) -> EndpointRequest {
+    EndpointRequest {
+        name: name.into(),
+        url: url.into(),
+        events: vec![NotificationKind::RunFailed],
+        automation: None,
+        channel: None,
+    }
+}
+
+impl World {
+    async fn endpoint(&self, name: &str) -> EndpointMade {
+        let made = self.service.create_endpoint(&asked(name, URL), None).await;
+        made.unwrap()
+    }
+
+    /// Sends what is due to an endpoint, as a server does, and has it answered.
+    async fn deliver(&self, endpoint: EndpointId, status: u16) {
+        let now = self.clock_now();
+        let until = now + limits::DELIVERY_LEASE;
+        let claimed = self.store.claim_deliveries(endpoint, 10, until, now).await;
+        let claimed = claimed.unwrap();
+        assert!(!claimed.is_empty(), "nothing is due");
+        for one in &claimed {
+            let attempted = Attempted {
+                answer: Ok((status, "noted".into())),
+                started_at: now,
+                ended_at: now,
+            };
+            self.store.record_delivery(one, &attempted).await.unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_address_that_may_not_be_called_is_refused_and_not_repeated() {
+    let world = World::new().await;
+    for (url, says) in [
+        ("https://127.0.0.1/s3cret", "this machine"),
+        ("https://2130706433/s3cret", "this machine"),
+        ("https://[::1]/s3cret", "not allowed"),
+        ("https://10.1.2.3/s3cret", "private"),
+        ("https://169.254.169.254/s3cret", "link-local"),
+        ("http://hooks.example.org/s3cret", "http:"),
+        ("http://1.1.1.1/s3cret", "http:"),
+        ("https://me:s3cret@example.org/", "a name or a password"),
+        ("ftp://example.org/s3cret", "only https:"),
+        ("s3cret", "it is not an address"),
+        ("", "it is not an address"),
+    ] {
+        let refused = world
+            .service
+            .create_endpoint(&asked("pager", url), None)
+            .await;
+        let refused = refused.unwrap_err();
+        assert_eq!(
+            (refused.kind(), refused.field()),
+            (Kind::Invalid, Some("url"))
+        );
+        let told = told(&refused);
+        assert!(told.contains(says), "{url}: {told}");
+        assert!(!told.contains("s3cret"), "{told}");
+    }
+    assert!(world.service.endpoints().await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn an_endpoint_is_not_moved_to_where_none_could_be_made() {
+    let world = World::new().await;
+    let made = world.endpoint("pager").await.endpoint;
+    let to = asked("pager", "https://192.168.0.1/");
+    let refused = world.service.edit_endpoint(&made, &to).await.unwrap_err();
+    assert_eq!(refused.field(), Some("url"));
+    assert_eq!(world.service.endpoint("pager").await.unwrap(), made);
+}
+
+#[tokio::test]
+async fn what_is_allowed_may_be_private_and_open() {
+    let world = World::new().await;
+    let service = world.service.clone();
+    let service = service.allowing("10.1.0.0/16, hooks.internal".parse().unwrap());
+    for (url, taken) in [
+        ("http://10.1.2.3:8080/x", true),
+        ("https://10.1.2.3/x", true),
+        ("http://hooks.internal/x", true),
+        ("https://10.2.0.1/x", false),
+    ] {
+        let made = service.create_endpoint(&asked(url, url), None).await;
+        assert_eq!(made.is_ok(), taken, "{url}");
+    }
+}
+
+#[tokio::test]
+async fn an_endpoint_is_told_of_what_can_be_chosen_each_once() {
+    use NotificationKind as Told;
+    let world = World::new().await;
+    let mut request = asked("pager", URL);
+    for (events, value) in [
+        (vec![], "\"\""),
+        (vec![Told::EndpointTest], "endpoint.test"),
+        (vec![Told::RunFailed, Told::EndpointTest], "endpoint.test"),
+    ] {
+        request.events = events;
+        let refused = world.service.create_endpoint(&request, None).await;
+        let refused = refused.unwrap_err();
+        assert_eq!(refused.field(), Some("events"));
+        let told = told(&refused);
+        let (given, accepted) = told.split_once("expected one or more of").unwrap();
+        assert!(given.contains(value), "{told}");
+        assert!(accepted.contains("run.failed"), "{told}");
+        assert!(!accepted.contains("endpoint.test"), "{told}");
+    }
+    request.events = vec![Told::RunFailed, Told::MessagePublished, Told::RunFailed];
+    let made = world.service.create_endpoint(&request, None).await.unwrap();
+    let mut events = made.endpoint.events.clone();
+    events.sort_unstable();
+    assert_eq!(events, [Told::MessagePublished, Told::RunFailed]);
+}
+
+#[tokio::test]
+async fn an_endpoint_of_one_automation_names_one_that_is_there() {
+    let world = World::new().await;
+    let view = world.service.create_automation(&request(), None).await;
+    let mut asked = asked("pager", URL);
+    asked.automation = Some("nwes".into());
+    let refused = world.service.create_endpoint(&asked, None).await;
+    let refused = refused.unwrap_err();
+    assert_eq!(refused.kind(), Kind::NotFound);
+    assert!(
+        told(&refused).contains("did you mean \"news\"?"),
+        "{refused}"
+    );
+    asked.automation = Some("news".into());
+    asked.channel = Some("slack".into());
+    let made = world.service.create_endpoint(&asked, None).await.unwrap();
+    let made = made.endpoint;
+    assert_eq!(made.automation_id, Some(view.unwrap().automation.id));
+    assert_eq!(made.channel.as_deref(), Some("slack"));
+    asked.channel = Some("two\nlines".into());
+    let refused = world.service.edit_endpoint(&made, &asked).await;
+    assert_eq!(refused.unwrap_err().field(), Some("channel"));
+}
+
+#[tokio::test]
+async fn a_secret_is_shown_once_and_a_name_is_taken_once() {
+    let world = World::new().await;
+    let id = EndpointId::generate(world.clock_now(), &testkit::clock::SeededEntropy::new(5));
+    let first = world
+        .service
+        .create_endpoint(&asked("pager", URL), Some(id))
+        .await
+        .unwrap();
+    assert!(first.secret.as_ref().unwrap().starts_with("whsec_"));
+    assert!(!format!("{first:?}").contains("whsec_"));
+    let again = world
+        .service
+        .create_endpoint(&asked("pager", URL), Some(id))
+        .await
+        .unwrap();
+    assert_eq!((again.endpoint, again.secret), (first.endpoint, None));
+    let taken = world
+        .service
+        .create_endpoint(&asked("pager", URL), None)
+        .await;
+    let taken = taken.unwrap_err();
+    assert_eq!(taken.kind(), Kind::Refused);
+    assert!(told(&taken).contains("\"pager\""), "{taken}");
+    for given in ["pager", &id.to_string()] {
+        assert_eq!(world.service.endpoint(given).await.unwrap().id, id);
+    }
+    let unknown = world.service.endpoint("pagre").await.unwrap_err();
+    assert!(told(&unknown).contains("did you mean \"pager\"?"));
+}
+
+#[tokio::test]
+async fn an_edit_compares_with_what_was_seen() {
+    let world = World::new().await;
+    let seen = world.endpoint("pager").await.endpoint;
+    // The clock stands still: two changes in one microsecond are two.
+    let mine = asked("mine", "https://mine.example.org/");
+    let mine = world.service.edit_endpoint(&seen, &mine).await.unwrap();
+    assert_eq!((&*mine.name, mine.id), ("mine", seen.id));
+    let theirs = asked("theirs", "https://theirs.example.org/");
+    let lost = world.service.edit_endpoint(&seen, &theirs).await;
+    let lost = lost.unwrap_err();
+    assert!(lost.is_changed(), "{lost}");
+    assert_eq!(lost.kind(), Kind::Refused);
+    assert_eq!(world.service.endpoint("mine").await.unwrap(), mine);
+    let after = world.service.edit_endpoint(&mine, &theirs).await;
+    assert_eq!(after.unwrap().url, "https://theirs.example.org/");
+}
+
+#[tokio::test]
+async fn a_test_is_sent_whatever_an_endpoint_asks_for_and_again_only_when_it_is_over() {
+    let world = World::new().await;
+    let endpoint = world.endpoint("pager").await.endpoint.id;
+    let sent = world.service.test_endpoint("pager").await.unwrap();
+    assert_eq!(sent.delivery.kind, NotificationKind::EndpointTest);
+    let state = |view: &DeliveryView| (view.delivery.state, view.log.len());
+    assert_eq!(state(&sent), (DeliveryState::Pending, 0));
+    let id = sent.delivery.id.to_string();
+    let pending = world.service.redeliver(&id).await.unwrap_err();
+    assert_eq!(pending.kind(), Kind::Refused);
+    assert!(told(&pending).contains("delivery is pending"), "{pending}");
+
+    // One that is tried again later still is.
+    world.deliver(endpoint, 500).await;
+    assert!(world.service.redeliver(&id).await.is_err());
+    world.clock.advance(limits::DELIVERY_BACKOFF_MAX);
+    world.deliver(endpoint, 204).await;
+    let arrived = world.service.delivery(&id).await.unwrap();
+    assert_eq!(state(&arrived), (DeliveryState::Delivered, 2));
+
+    let again = world.service.redeliver(&id).await.unwrap();
+    assert_eq!(state(&again), (DeliveryState::Pending, 2));
+    assert_eq!(again.delivery.id, sent.delivery.id);
+    assert_eq!(again.delivery.body, sent.delivery.body);
+    world.deliver(endpoint, 204).await;
+    let arrived = world.service.delivery(&id).await.unwrap();
+    assert_eq!(state(&arrived), (DeliveryState::Delivered, 3));
+}
+
+#[tokio::test]
+async fn nothing_is_sent_to_an_endpoint_that_is_disabled() {
+    let world = World::new().await;
+    world.endpoint("pager").await;
+    let sent = world.service.test_endpoint("pager").await.unwrap();
+    let disabled = world.service.disable_endpoint("pager").await.unwrap();
+    assert_eq!(disabled.disabled_at, Some(world.clock_now()));
+    assert_eq!(
+        disabled.disabled_reason.as_deref(),
+        Some("disabled by a person")
+    );
+    let id = sent.delivery.id.to_string();
+    let given_up = world.service.delivery(&id).await.unwrap();
+    assert_eq!(given_up.delivery.state, DeliveryState::Failed);
+    let refusals = [
+        world.service.test_endpoint("pager").await,
+        world.service.redeliver(&id).await,
+    ];
+    for refused in refusals {
+        let refused = refused.unwrap_err();
+        assert!(matches!(refused, Error::Refused(_)), "{refused}");
+        assert!(told(&refused).contains("endpoint is disabled"), "{refused}");
+    }
+    let enabled = world.service.enable_endpoint("pager").await.unwrap();
+    assert_eq!((enabled.disabled_at, enabled.disabled_reason), (None, None));
+    let again = world.service.redeliver(&id).await.unwrap();
+    assert_eq!(again.delivery.state, DeliveryState::Pending);
+}
+
+#[tokio::test]
+async fn deliveries_are_listed_page_by_page_and_go_with_their_endpoint() {
+    let world = World::new().await;
+    world.endpoint("pager").await;
+    world.endpoint("other").await;
+    let mut sent = Vec::new();
+    for _ in 0..3 {
+        let one = world.service.test_endpoint("pager").await.unwrap();
+        sent.insert(0, one.delivery.id);
+        world.clock.advance(Duration::from_millis(1));
+    }
+    let first = world.service.deliveries("pager", None, 2).await.unwrap();
+    let ids = |items: &[wire::Delivery]| items.iter().map(|one| one.id).collect::<Vec<_>>();
+    assert_eq!(ids(&first.items), sent[..2]);
+    let after = first.next.unwrap().parse().unwrap();
+    let rest = world.service.deliveries("pager", Some(after), 2).await;
+    let rest = rest.unwrap();
+    assert_eq!((ids(&rest.items), rest.next), (sent[2..].to_vec(), None));
+    let other = world.service.deliveries("other", None, 2).await.unwrap();
+    assert!(other.items.is_empty());
+
+    world.service.delete_endpoint("pager").await.unwrap();
+    for given in [&*sent[0].to_string(), "no-id"] {
+        let gone = world.service.delivery(given).await.unwrap_err();
+        assert_eq!(gone.kind(), Kind::NotFound, "{gone}");
+        let gone = world.service.redeliver(given).await.unwrap_err();
+        assert_eq!(gone.kind(), Kind::NotFound, "{gone}");
+    }
+    assert_eq!(world.service.endpoints().await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn another_secret_leaves_the_one_before_for_a_while() {
+    let world = World::new().await;
+    let made = world.endpoint("pager").await;
+    let overlap = Duration::from_hours(2);
+    let rotated = world
+        .service
+        .rotate_endpoint_secret("pager", overlap)
+        .await
+        .unwrap();
+    let until = world.clock_now() + overlap;
+    assert_eq!(rotated.previous_until, until);
+    assert!(rotated.secret.is_some() && rotated.secret != made.secret);
+    let shown = world.service.endpoint("pager").await.unwrap();
+    assert_eq!(shown.previous_secret_until, Some(until));
+}

@@ -1,0 +1,141 @@
+//! Conversations that are written down.
+
+use futures::TryStreamExt as _;
+use serde_json::Value;
+use service::Kind;
+use wire::ExportFormat;
+
+use crate::world::{World, request, told};
+
+impl World {
+    async fn exported(&self, session: &str, format: ExportFormat, zone: Option<&str>) -> String {
+        let export = self.service.export(session, format, zone).await.unwrap();
+        export.into_stream().try_collect().await.unwrap()
+    }
+
+    /// A session with one turn, at 10:00 in Prague.
+    async fn talked(&self) -> String {
+        let id = self.conversation().await.id.to_string();
+        let run = self.said(&id, "What is new?").await;
+        self.begin(run).await;
+        self.thought(run, "Look first.\n\nThen tell.").await;
+        self.tools(run, &["grep `x`\nfile"]).await;
+        self.answer(run, "Nothing.\u{1b}[31m Really.").await;
+        id
+    }
+}
+
+#[tokio::test]
+async fn markdown_shows_the_clocks_of_a_zone() {
+    let world = World::new().await;
+    let id = world.talked().await;
+    for (zone, begun, heading) in [
+        (
+            None,
+            "09:00:00 +00:00",
+            "## You, 2026-11-21 09:00:00 +00:00",
+        ),
+        (
+            Some("Europe/Prague"),
+            "10:00:00 +01:00",
+            "## Agent, 2026-11-21 10:00:00 +01:00",
+        ),
+        (
+            Some("America/New_York"),
+            "04:00:00 -05:00",
+            "## Agent, 2026-11-21 04:00:00 -05:00",
+        ),
+        (
+            Some("Pacific/Kiritimati"),
+            "23:00:00 +14:00",
+            "Tool at 2026-11-21 23:00:00 +14:00",
+        ),
+    ] {
+        let text = world.exported(&id, ExportFormat::Markdown, zone).await;
+        assert!(
+            text.contains(&format!("- Begun: 2026-11-21 {begun}\n")),
+            "{text}"
+        );
+        assert!(text.contains(heading), "{heading}: {text}");
+    }
+    for format in [ExportFormat::Markdown, ExportFormat::Jsonl] {
+        let nowhere = world.service.export(&id, format, Some("Europe/Prage"));
+        let Err(refused) = nowhere.await else {
+            panic!("it was taken");
+        };
+        assert_eq!(refused.kind(), Kind::Invalid);
+        assert!(told(&refused).contains("did you mean Europe/Prague?"));
+    }
+}
+
+#[tokio::test]
+async fn markdown_is_read_by_people_and_commands_no_terminal() {
+    let world = World::new().await;
+    let id = world.talked().await;
+    let text = world.exported(&id, ExportFormat::Markdown, None).await;
+    assert!(
+        text.starts_with(&format!("# {id}\n\n- Session: `{id}`\n")),
+        "{text}"
+    );
+    assert!(text.contains("- Agent: good\n"), "{text}");
+    let at = "2026-11-21 09:00:00 +00:00";
+    for part in [
+        format!("\n## You, {at}\n\nWhat is new?\n"),
+        format!("\n> *Thought ({at})*\n> Look first.\n>\n> Then tell.\n"),
+        format!("\n- Tool at {at}: `grep 'x' file` (execute, completed)\n"),
+        format!("\n## Agent, {at}\n\nNothing.\u{fffd}[31m Really.\n"),
+    ] {
+        assert!(text.contains(&part), "{part:?} is not in {text}");
+    }
+    assert!(!text.contains('\u{1b}'));
+}
+
+#[tokio::test]
+async fn the_words_of_a_schedule_are_under_the_name_of_its_automation() {
+    let world = World::new().await;
+    world
+        .service
+        .create_automation(&request(), None)
+        .await
+        .unwrap();
+    let run = world.service.fire("news", None).await.unwrap();
+    world.begin(run.id).await;
+    world.answer(run.id, "All quiet.").await;
+    let id = run.session_id.unwrap().to_string();
+    let text = world.exported(&id, ExportFormat::Markdown, None).await;
+    assert!(text.contains("- Automation: news\n"), "{text}");
+    assert!(text.contains("\n## Schedule, news, 2026-11-21 "), "{text}");
+    assert!(!text.contains("## You"), "{text}");
+}
+
+#[tokio::test]
+async fn json_lines_have_the_session_first_and_then_each_row_once() {
+    let world = World::new().await;
+    let id = world.conversation().await.id.to_string();
+    let run = world.said(&id, "Count").await;
+    world.begin(run).await;
+    // More rows than are read at a time.
+    let titles: Vec<String> = (0..120).map(|number| format!("call {number}")).collect();
+    let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
+    world.tools(run, &titles).await;
+    let begun = world.service.export(&id, ExportFormat::Jsonl, None).await;
+    // What comes once it has begun does not belong to it.
+    world.answer(run, "Counted").await;
+    let text: String = begun.unwrap().into_stream().try_collect().await.unwrap();
+    let lines: Vec<Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(lines[0]["format"], "matins.session");
+    assert_eq!(lines[0]["version"], 1);
+    assert_eq!(lines[0]["session"]["id"], id);
+    assert_eq!(lines[0]["session"]["harness"], "good");
+    assert_eq!(lines[1]["content"], "Count");
+    let calls: Vec<_> = lines[2..]
+        .iter()
+        .map(|row| row["content"].as_str().unwrap())
+        .collect();
+    assert_eq!(calls, titles);
+    let later = world.exported(&id, ExportFormat::Jsonl, None).await;
+    assert_eq!(later.lines().count(), lines.len() + 1);
+}

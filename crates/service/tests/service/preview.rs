@@ -1,0 +1,100 @@
+//! When triggers would fire, worked out without making anything.
+
+use service::Kind;
+use wire::{PreviewRequest, TriggerRequest};
+
+use crate::world::{World, at, cron, every, told};
+
+fn asked(triggers: Vec<TriggerRequest>) -> PreviewRequest {
+    PreviewRequest {
+        triggers,
+        zone: Some("Europe/Prague".into()),
+        policies: model::policy::Policies::default(),
+        count: 5,
+    }
+}
+
+#[tokio::test]
+async fn fires_of_several_triggers_are_shown_in_order_with_what_is_quiet() {
+    let world = World::new().await;
+    let mut request = asked(vec![
+        cron("0 9 * * *"),
+        at("2026-11-22T09:30"),
+        TriggerRequest::Cron {
+            expression: "0 12 * * *".into(),
+            zone: Some("America/New_York".into()),
+        },
+        TriggerRequest::Webhook {},
+    ]);
+    request.policies.quiet_hours = serde_json::from_str(r#"["08:00-09:30"]"#).unwrap();
+    let preview = world.service.preview(&request).unwrap();
+    let shown: Vec<_> = preview
+        .next_fires
+        .iter()
+        .map(|fire| (&*fire.shown, fire.quiet))
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            ("Sat 2026-11-21 12:00:00 -05:00 America/New_York", false),
+            ("Sun 2026-11-22 09:00:00 +01:00 Europe/Prague", true),
+            ("Sun 2026-11-22 09:30:00 +01:00 Europe/Prague", false),
+            ("Sun 2026-11-22 12:00:00 -05:00 America/New_York", false),
+            ("Mon 2026-11-23 09:00:00 +01:00 Europe/Prague", true),
+        ]
+    );
+    let left = world.automations().await;
+    assert!(left.automations.is_empty());
+}
+
+#[tokio::test]
+async fn as_many_fires_are_shown_as_are_asked_for_within_bounds() {
+    let world = World::new().await;
+    for (count, shown) in [(0, 1), (1, 1), (7, 7), (100, 100), (101, 100)] {
+        let mut request = asked(vec![every("1h"), every("90m")]);
+        request.count = count;
+        let preview = world.service.preview(&request).unwrap();
+        assert_eq!(preview.next_fires.len(), shown, "{count}");
+        let sorted = preview.next_fires.is_sorted_by_key(|fire| fire.at);
+        assert!(sorted, "{count}");
+    }
+    let once = world.service.preview(&asked(vec![at("2026-11-22T09:30")]));
+    assert_eq!(once.unwrap().next_fires.len(), 1);
+    let on_demand = world
+        .service
+        .preview(&asked(vec![TriggerRequest::Webhook {}]));
+    assert!(on_demand.unwrap().next_fires.is_empty());
+}
+
+#[tokio::test]
+async fn a_preview_refuses_what_an_automation_could_not_have() {
+    let world = World::new().await;
+    let nowhere = PreviewRequest {
+        zone: Some("Europe/Prage".into()),
+        ..asked(vec![cron("0 9 * * *")])
+    };
+    for (request, says) in [
+        (asked(vec![cron("0 0 30 2 *")]), "0 0 30 2 *"),
+        (asked(vec![cron("0 25 * * *")]), "hour"),
+        (asked(vec![at("2026-11-21T10:00")]), "not after the present"),
+        // One that is sound helps no other.
+        (asked(vec![every("1h"), cron("x")]), "\"x\""),
+        (nowhere, "did you mean Europe/Prague?"),
+    ] {
+        let refused = world.service.preview(&request).unwrap_err();
+        assert_eq!(refused.kind(), Kind::Invalid, "{refused}");
+        assert!(told(&refused).contains(says), "{}", told(&refused));
+    }
+}
+
+#[tokio::test]
+async fn without_a_zone_the_clocks_are_those_of_utc() {
+    let world = World::new().await;
+    let mut request = asked(vec![cron("30 9 * * *")]);
+    request.zone = None;
+    let preview = world.service.preview(&request).unwrap();
+    assert_eq!(
+        preview.next_fires[0].shown,
+        "Sat 2026-11-21 09:30:00 +00:00 UTC"
+    );
+}

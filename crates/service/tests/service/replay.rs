@@ -1,0 +1,112 @@
+//! What happened in a session, read page by page.
+
+use std::collections::BTreeMap;
+
+use model::run::RunStatus;
+use service::Kind;
+use wire::Replayed;
+
+use crate::world::World;
+
+/// A session in which two turns were taken, and a third input was called off during the first one.
+async fn played(world: &World) -> String {
+    let id = world.conversation().await.id.to_string();
+    let first = world.said(&id, "one").await;
+    let called_off = world.said(&id, "never").await;
+    world.begin(first).await;
+    world.tools(first, &["ls", "cat"]).await;
+    let given = called_off.to_string();
+    world.service.cancel_run(&given).await.unwrap();
+    world.thought(first, "Nearly done.").await;
+    world.answer(first, "First answer").await;
+    let second = world.said(&id, "two").await;
+    world.begin(second).await;
+    world.answer(second, "Second answer").await;
+    // One that has written nothing yet is not shown.
+    world.said(&id, "three").await;
+    id
+}
+
+/// All of a replay, read in pages of so many rows.
+async fn pages(world: &World, session: &str, limit: u32) -> Vec<Replayed> {
+    let mut all = Vec::new();
+    let mut after = 0;
+    loop {
+        let page = world.service.replay(session, after, limit).await.unwrap();
+        let is_row = |item: &&Replayed| matches!(item, Replayed::Message(_));
+        let rows = page.items.iter().filter(is_row).count();
+        assert!(rows <= limit as usize);
+        all.extend(page.items);
+        match page.next {
+            Some(next) => after = next,
+            None => return all,
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_run_is_shown_before_the_first_of_its_rows_and_never_again() {
+    let world = World::new().await;
+    let id = played(&world).await;
+    let mut shown: BTreeMap<_, (RunStatus, usize)> = BTreeMap::new();
+    let mut last = 0;
+    for item in pages(&world, &id, 500).await {
+        match item {
+            Replayed::Run(run) => {
+                let again = shown.insert(run.id, (run.status, 0));
+                assert_eq!(again, None);
+            }
+            Replayed::Message(row) => {
+                assert!(row.seq > last);
+                last = row.seq;
+                let run = row.run_id.unwrap();
+                shown.get_mut(&run).expect("its run was shown").1 += 1;
+            }
+        }
+    }
+    let shown: Vec<_> = shown.into_values().collect();
+    assert_eq!(
+        shown,
+        [
+            (RunStatus::Succeeded, 5),
+            (RunStatus::Cancelled, 1),
+            (RunStatus::Succeeded, 2),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn pages_of_any_size_are_the_same_replay() {
+    let world = World::new().await;
+    let id = played(&world).await;
+    let whole = pages(&world, &id, 500).await;
+    // Eight rows and three runs: some page ends between any two rows.
+    assert_eq!(whole.len(), 11);
+    for limit in 1..=9 {
+        assert_eq!(pages(&world, &id, limit).await, whole, "{limit}");
+    }
+}
+
+#[tokio::test]
+async fn a_replay_goes_on_where_it_ended() {
+    let world = World::new().await;
+    let id = world.conversation().await.id.to_string();
+    let empty = world.service.replay(&id, 0, 10).await.unwrap();
+    assert_eq!((empty.items, empty.next), (Vec::new(), None));
+    let run = world.said(&id, "one").await;
+    world.begin(run).await;
+    let begun = pages(&world, &id, 10).await;
+    let [Replayed::Run(shown), Replayed::Message(input)] = &begun[..] else {
+        panic!("{begun:?}");
+    };
+    assert_eq!((shown.id, shown.status), (run, RunStatus::Running));
+    world.answer(run, "Done").await;
+    // The rest has no run in it: that was shown before.
+    let rest = world.service.replay(&id, input.seq, 10).await.unwrap();
+    let [Replayed::Message(answer)] = &rest.items[..] else {
+        panic!("{rest:?}");
+    };
+    assert_eq!(&*answer.content, "Done");
+    let unknown = world.service.replay("ses_ffff", 0, 10).await;
+    assert_eq!(unknown.unwrap_err().kind(), Kind::NotFound);
+}

@@ -1,0 +1,87 @@
+//! Turns, taken as a worker takes them, so that there is a transcript to be read.
+
+use std::time::Duration;
+
+use model::{
+    AcpSessionId, InstanceId, MessageId, RunId, WorkerId,
+    outcome::{Outcome, StopReason},
+    turn::{Begin, Entry, EntryKind, Finished, Role, Settled},
+};
+use serde_json::{Value, json};
+use testkit::clock::SeededEntropy;
+
+use crate::world::World;
+
+fn worker() -> WorkerId {
+    WorkerId::from_stored("host-1-aaaaaaaa".into())
+}
+
+impl World {
+    /// Says something in a session; gives the run.
+    pub(crate) async fn said(&self, session: &str, words: &str) -> RunId {
+        self.tick();
+        self.service.say(session, words, None).await.unwrap().id
+    }
+
+    /// Claims a run and begins its turn.
+    pub(crate) async fn begin(&self, run: RunId) {
+        let now = self.tick();
+        let here = InstanceId::from_uuid(uuid::Uuid::from_u128(1));
+        let registered = self.store.register_host(self.tenant, here, "host", now);
+        registered.await.unwrap();
+        let claimed = self.store.claim(&worker(), here, 1, Some(run), now).await;
+        assert_eq!(claimed.unwrap().len(), 1, "{run} cannot be claimed");
+        let begun = self.store.begin(run, &worker(), here, now).await.unwrap();
+        assert!(matches!(begun, Begin::Started(_)), "{begun:?}");
+    }
+
+    /// Writes rows of a run's transcript, each a tool call with a title.
+    pub(crate) async fn tools(&self, run: RunId, titles: &[&str]) {
+        let fact = json!({ "tool_kind": "execute", "status": "completed" });
+        self.record(run, Role::Tool, EntryKind::ToolCall, titles, &fact)
+            .await;
+    }
+
+    /// Writes what the agent thinks.
+    pub(crate) async fn thought(&self, run: RunId, text: &str) {
+        let none = json!({});
+        self.record(run, Role::Assistant, EntryKind::Thought, &[text], &none)
+            .await;
+    }
+
+    async fn record(&self, run: RunId, role: Role, kind: EntryKind, texts: &[&str], facts: &Value) {
+        let now = self.tick();
+        let seed = u64::try_from(now.as_microsecond()).unwrap();
+        let ids = SeededEntropy::new(seed);
+        let entries: Vec<Entry> = texts
+            .iter()
+            .map(|text| Entry {
+                id: MessageId::generate(now, &ids),
+                role,
+                kind,
+                content: (*text).into(),
+                metadata: facts.clone(),
+            })
+            .collect();
+        let recorded = self.store.record(run, &worker(), &entries, now).await;
+        assert_eq!(recorded.unwrap(), Settled::Written);
+    }
+
+    /// Ends a turn with an answer.
+    pub(crate) async fn answer(&self, run: RunId, text: &str) {
+        let finished = Finished {
+            answer: text.into(),
+            acp_session_id: Some(AcpSessionId::new("memory-1")),
+            turn_ended: true,
+            ..Finished::bare(Outcome::Stopped(StopReason::EndTurn))
+        };
+        let now = self.tick();
+        let settled = self.store.finish(run, &worker(), &finished, now).await;
+        assert_eq!(settled.unwrap(), Settled::Written);
+    }
+
+    /// Lets a millisecond pass, so that what comes later sorts later.
+    fn tick(&self) -> model::Timestamp {
+        self.clock.advance(Duration::from_millis(1))
+    }
+}

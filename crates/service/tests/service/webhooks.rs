@@ -1,0 +1,312 @@
+//! Webhooks that come in: refused without a word about what is there, and taken once.
+
+use std::time::Duration;
+
+use model::{
+    Timestamp, TriggerId, limits,
+    schedule::Spec,
+    secret::{Secret, Secrets},
+};
+use service::{RunQuery, Service, WebhookError, receive_webhook};
+use store::{Scope, Store};
+use webhook::{HeaderMap, ID, Refusal, SIGNATURE, TIMESTAMP, sign};
+use wire::{AutomationView, TriggerRequest};
+
+use crate::world::{World, cron, request};
+
+const BODY: &[u8] = br#"{"ref":"main"}"#;
+
+/// The first trigger of an automation for which a test says yes.
+fn trigger(view: &AutomationView, is: impl Fn(&Spec) -> bool) -> TriggerId {
+    let found = view.triggers.iter().find(|one| is(&one.spec));
+    found.unwrap().id
+}
+
+impl World {
+    /// An automation `deploy` with a webhook and a cron trigger: the id of the webhook's.
+    async fn hooked(&self) -> TriggerId {
+        let mut asked = request();
+        asked.name = Some("deploy".into());
+        asked.triggers = vec![TriggerRequest::Webhook {}, cron("0 9 * * *")];
+        let made = self.service.create_automation(&asked, None).await.unwrap();
+        trigger(&made, |spec| *spec == Spec::Webhook {})
+    }
+
+    async fn secret(&self, trigger: TriggerId) -> Secret {
+        let secret = self
+            .service
+            .webhook_secret("deploy", &trigger.to_string())
+            .await;
+        secret.unwrap().parse().unwrap()
+    }
+
+    async fn receive(
+        &self,
+        trigger: &str,
+        headers: &HeaderMap,
+        body: &[u8],
+    ) -> Result<wire::ReceivedWebhook, WebhookError> {
+        receive_webhook(&self.store, trigger, headers, body, self.clock_now()).await
+    }
+}
+
+async fn runs(service: &Service) -> Vec<wire::Run> {
+    let query = RunQuery {
+        limit: 100,
+        ..RunQuery::default()
+    };
+    service.runs(&query).await.unwrap().items
+}
+
+/// The headers of a webhook that was signed at an instant.
+fn signed(secret: &Secret, id: &str, body: &[u8], at: Timestamp) -> HeaderMap {
+    let seconds = at.as_microsecond() / 1_000_000;
+    let mut headers = HeaderMap::new();
+    headers.insert(ID, id.parse().unwrap());
+    headers.insert(TIMESTAMP, seconds.into());
+    let signature = sign(secret, id, seconds, body);
+    headers.insert(SIGNATURE, signature.parse().unwrap());
+    headers
+}
+
+fn other_secret() -> Secret {
+    Secret::generate(&testkit::clock::SeededEntropy::new(99))
+}
+
+/// All that whoever sent a webhook is told of its refusal.
+fn answer(refused: &WebhookError) -> (String, Option<Refusal>) {
+    let told = refused.to_string();
+    match refused {
+        WebhookError::Refused(refusal) => (told, Some(*refusal)),
+        _ => (told, None),
+    }
+}
+
+#[tokio::test]
+async fn a_signed_webhook_becomes_a_run_of_its_automation() {
+    let world = World::new().await;
+    let hook = world.hooked().await;
+    let headers = signed(&world.secret(hook).await, "msg_1", BODY, world.clock_now());
+    let received = world.receive(&hook.to_string(), &headers, BODY).await;
+    let received = received.unwrap();
+    assert!(!received.already_received);
+    let made = runs(&world.service).await;
+    assert_eq!(made.len(), 1);
+    let made = &made[0];
+    assert_eq!((made.id, made.trigger_id), (received.run_id, Some(hook)));
+}
+
+#[tokio::test]
+async fn an_unknown_trigger_and_a_wrong_signature_are_answered_alike() {
+    let world = World::new().await;
+    let hook = world.hooked().await;
+    let now = world.clock_now();
+    let (right, wrong) = (world.secret(hook).await, other_secret());
+    let view = world.service.automation("deploy").await.unwrap();
+    let timed = trigger(&view, |spec| matches!(spec, Spec::Cron { .. }));
+    let nowhere = [
+        TriggerId::from_uuid(uuid(7)).to_string(),
+        // What fires by time or on demand has no secret.
+        timed.to_string(),
+        trigger(&view, |spec| *spec == Spec::Manual {}).to_string(),
+        "no-id".into(),
+        String::new(),
+        "x".repeat(10_000),
+    ];
+    let without = |name| {
+        let mut headers = signed(&wrong, "msg_1", BODY, now);
+        headers.remove(name);
+        headers
+    };
+    let late = limits::WEBHOOK_TOLERANCE + Duration::from_secs(1);
+    let table = [
+        (signed(&wrong, "msg_1", BODY, now), Refusal::Signature),
+        (signed(&right, "msg_1", b"other", now), Refusal::Signature),
+        (signed(&wrong, "a.b", BODY, now), Refusal::Id),
+        (
+            signed(&wrong, "msg_1", BODY, now.saturating_sub(late)),
+            Refusal::TooOld,
+        ),
+        (signed(&wrong, "msg_1", BODY, now + late), Refusal::TooNew),
+        (without(ID), Refusal::Missing(ID)),
+        (without(TIMESTAMP), Refusal::Missing(TIMESTAMP)),
+        (without(SIGNATURE), Refusal::Missing(SIGNATURE)),
+        (HeaderMap::new(), Refusal::Missing(ID)),
+    ];
+    for (headers, refusal) in &table {
+        let known = world.receive(&hook.to_string(), headers, BODY).await;
+        let known = answer(&known.unwrap_err());
+        assert_eq!(known.1, Some(*refusal));
+        for given in &nowhere {
+            let unknown = world.receive(given, headers, BODY).await.unwrap_err();
+            assert_eq!(answer(&unknown), known, "{given:.40} {headers:?}");
+        }
+    }
+    assert!(runs(&world.service).await.is_empty());
+}
+
+#[tokio::test]
+async fn nobody_can_sign_for_a_trigger_that_is_not_there() {
+    struct Zeros;
+    impl model::Entropy for Zeros {
+        fn fill(&self, bytes: &mut [u8]) {
+            bytes.fill(0);
+        }
+    }
+    let world = World::new().await;
+    let nobodys = Secret::generate(&Zeros);
+    let headers = signed(&nobodys, "msg_1", BODY, world.clock_now());
+    for given in [TriggerId::from_uuid(uuid(0)), TriggerId::from_uuid(uuid(7))] {
+        let refused = world.receive(&given.to_string(), &headers, BODY).await;
+        assert_eq!(answer(&refused.unwrap_err()).1, Some(Refusal::Signature));
+    }
+}
+
+#[tokio::test]
+async fn a_trigger_that_was_removed_is_as_one_that_never_was() {
+    let world = World::new().await;
+    let hook = world.hooked().await;
+    let secret = world.secret(hook).await;
+    let given = hook.to_string();
+    let removed = world.service.remove_trigger("deploy", &given).await;
+    assert_eq!(removed.unwrap().triggers.len(), 2);
+    let headers = signed(&secret, "msg_1", BODY, world.clock_now());
+    let refused = world.receive(&given, &headers, BODY).await.unwrap_err();
+    assert_eq!(answer(&refused).1, Some(Refusal::Signature));
+    assert!(runs(&world.service).await.is_empty());
+}
+
+#[tokio::test]
+async fn the_trigger_that_every_automation_has_is_not_removed() {
+    let world = World::new().await;
+    world.hooked().await;
+    let view = world.service.automation("deploy").await.unwrap();
+    let manual = trigger(&view, |spec| *spec == Spec::Manual {}).to_string();
+    let refused = world.service.remove_trigger("deploy", &manual).await;
+    assert_eq!(refused.unwrap_err().field(), Some("trigger"));
+    let after = world.service.automation("deploy").await.unwrap();
+    assert_eq!(after.triggers, view.triggers);
+}
+
+#[tokio::test]
+async fn of_two_webhooks_the_one_that_is_named_is_removed() {
+    for which in [0, 1] {
+        let world = World::new().await;
+        let mut asked = request();
+        asked.triggers = vec![TriggerRequest::Webhook {}, TriggerRequest::Webhook {}];
+        let made = world.service.create_automation(&asked, None).await.unwrap();
+        let is_hook = |one: &&wire::Trigger| one.spec == Spec::Webhook {};
+        let ids = |view: &AutomationView| -> Vec<_> {
+            let hooks = view.triggers.iter().filter(is_hook);
+            hooks.map(|one| one.id).collect()
+        };
+        let hooks = ids(&made);
+        let given = hooks[which].to_string();
+        let left = world.service.remove_trigger("news", &given).await.unwrap();
+        assert_eq!(ids(&left), [hooks[1 - which]], "{which}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_too_long_or_no_text_is_refused_and_can_be_sent_anew() {
+    let world = World::new().await;
+    let hook = world.hooked().await.to_string();
+    let secret = world.secret(hook.parse().unwrap()).await;
+    let long = vec![b'x'; limits::WEBHOOK_PAYLOAD_BYTES + 1];
+    let headers = signed(&secret, "msg_1", &long, world.clock_now());
+    let refused = world.receive(&hook, &headers, &long).await.unwrap_err();
+    assert!(matches!(refused, WebhookError::TooLong), "{refused}");
+    assert!(refused.to_string().contains("65536 bytes"), "{refused}");
+
+    let odd = b"\xff\xfe";
+    let headers = signed(&secret, "msg_1", odd, world.clock_now());
+    let refused = world.receive(&hook, &headers, odd).await.unwrap_err();
+    assert!(matches!(refused, WebhookError::NotText), "{refused}");
+    // Who does not know the secret is not told even that.
+    let headers = signed(&other_secret(), "msg_1", odd, world.clock_now());
+    let refused = world.receive(&hook, &headers, odd).await.unwrap_err();
+    assert_eq!(answer(&refused).1, Some(Refusal::Signature));
+    assert!(runs(&world.service).await.is_empty());
+
+    // What was refused has not used its id up; the longest body there may be is taken.
+    let longest = &long[1..];
+    let headers = signed(&secret, "msg_1", longest, world.clock_now());
+    let taken = world.receive(&hook, &headers, longest).await.unwrap();
+    assert!(!taken.already_received);
+}
+
+#[tokio::test]
+async fn a_replay_changes_nothing_after_a_restart_either() {
+    let world = World::new().await;
+    let hook = world.hooked().await;
+    let given = hook.to_string();
+    let secret = world.secret(hook).await;
+    let headers = signed(&secret, "msg_1", BODY, world.clock_now());
+    let first = world.receive(&given, &headers, BODY).await.unwrap();
+    world.clock.advance(Duration::from_mins(4));
+    let store: Store = world.restarted().await;
+    let service = world.service_over(&store);
+    let now = world.clock_now();
+    let again = receive_webhook(&store, &given, &headers, BODY, now).await;
+    let again = again.unwrap();
+    assert_eq!((again.run_id, again.already_received), (first.run_id, true));
+    // The sender's next attempt has the same id and another instant.
+    let headers = signed(&secret, "msg_1", BODY, now);
+    let again = receive_webhook(&store, &given, &headers, BODY, now).await;
+    assert!(again.unwrap().already_received);
+    assert_eq!(runs(&service).await.len(), 1);
+    let headers = signed(&secret, "msg_2", BODY, now);
+    let next = receive_webhook(&store, &given, &headers, BODY, now).await;
+    assert!(!next.unwrap().already_received);
+    assert_eq!(runs(&service).await.len(), 2);
+}
+
+#[tokio::test]
+async fn a_secret_that_was_replaced_holds_until_its_time_is_over() {
+    let world = World::new().await;
+    let hook = world.hooked().await;
+    let given = hook.to_string();
+    let before = world.secret(hook).await;
+    let overlap = Duration::from_hours(1);
+    let rotated = world
+        .service
+        .rotate_webhook_secret("deploy", &given, overlap)
+        .await
+        .unwrap();
+    assert_eq!(rotated.previous_until, world.clock_now() + overlap);
+    let current: Secret = rotated.secret.unwrap().parse().unwrap();
+    assert_eq!(current.reveal(), world.secret(hook).await.reveal());
+    assert_ne!(current.reveal(), before.reveal());
+    let world = &world;
+    let sent = async |secret: &Secret, id: &str| {
+        let headers = signed(secret, id, BODY, world.clock_now());
+        world.receive(&given, &headers, BODY).await.is_ok()
+    };
+    assert!(sent(&before, "msg_1").await && sent(&current, "msg_2").await);
+    world.clock.advance(overlap);
+    assert!(!sent(&before, "msg_3").await && sent(&current, "msg_4").await);
+    // The store agrees with what was tried.
+    let found = world.store.webhook_trigger(Scope::System, hook).await;
+    let secrets: Secrets = found.unwrap().unwrap().secrets;
+    assert_eq!(secrets.valid(world.clock_now()).len(), 1);
+}
+
+#[tokio::test]
+async fn what_fires_by_time_has_no_secret() {
+    let world = World::new().await;
+    world.hooked().await;
+    let view = world.service.automation("deploy").await.unwrap();
+    let timed = trigger(&view, |spec| matches!(spec, Spec::Cron { .. })).to_string();
+    let asked = world.service.webhook_secret("deploy", &timed).await;
+    assert!(asked.unwrap_err().to_string().contains("webhook trigger"));
+    let overlap = Duration::ZERO;
+    let asked = world
+        .service
+        .rotate_webhook_secret("deploy", &timed, overlap)
+        .await;
+    assert!(asked.unwrap_err().to_string().contains("webhook trigger"));
+}
+
+fn uuid(number: u128) -> uuid::Uuid {
+    uuid::Uuid::from_u128(number)
+}

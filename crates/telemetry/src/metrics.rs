@@ -1,0 +1,408 @@
+//! What is counted and timed.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use model::run::{Origin, RunStatus};
+use prometheus_client::{
+    collector::Collector,
+    encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric, text},
+    metrics::{
+        counter::Counter, family::Family, gauge::ConstGauge, gauge::Gauge, histogram::Histogram,
+        info::Info,
+    },
+    registry::{Registry, Unit},
+};
+
+/// From a millisecond to half a minute: lags and waits of the machinery.
+const QUICK: [f64; 14] = [
+    0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
+];
+/// From a tenth of a second to two hours: turns.
+const LONG: [f64; 13] = [
+    0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 7200.0,
+];
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Ended {
+    outcome: &'static str,
+    origin: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Outcome {
+    outcome: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Request {
+    method: &'static str,
+    route: String,
+    status: u16,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Failed {
+    of: &'static str,
+}
+
+/// The methods that routes know. Clients may make up others, and each would be a time series.
+const METHODS: [&str; 7] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
+
+/// What one process counts and times. Cheap to clone.
+#[derive(Clone)]
+pub struct Metrics {
+    counted: Arc<Counted>,
+}
+
+struct Counted {
+    registry: Registry,
+    fire_lag: Histogram,
+    fired: Counter,
+    missed: Counter,
+    claim: Histogram,
+    queue_wait: Histogram,
+    turn: Family<Outcome, Histogram>,
+    ended: Family<Ended, Counter>,
+    stalls: Counter,
+    sweep_faults: Counter,
+    loop_errors: Family<Failed, Counter>,
+    requests: Family<Request, Histogram>,
+    traces: Gauge,
+}
+
+/// A live trace that is read, for as long as this is kept.
+#[derive(Debug)]
+pub struct OpenTrace(Gauge);
+
+impl Drop for OpenTrace {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}
+
+/// How many runs are not over, as the database has it at the time of the question.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Queue {
+    /// Those that a worker may claim.
+    pub queued: u64,
+    /// Those that wait for a seat, a session or the end of a backoff.
+    pub deferred: u64,
+    /// Those that a worker has claimed and not begun.
+    pub delivered: u64,
+    /// Those whose turn is under way.
+    pub running: u64,
+    /// How long the oldest queued one has waited.
+    pub oldest_queued: Duration,
+}
+
+impl Metrics {
+    /// Makes the figures of a process of a version of the program, all at nothing.
+    pub fn new(version: &'static str) -> Self {
+        let mut registry = Registry::with_prefix("matins");
+        let build = Info::new(vec![("version", version)]);
+        registry.register("build", "The program", build);
+        let quick = || Histogram::new(QUICK);
+        let fire_lag = quick();
+        registry.register_with_unit(
+            "fire_lag",
+            "From the instant at which a trigger was due to its committed runs",
+            Unit::Seconds,
+            fire_lag.clone(),
+        );
+        let fired = Counter::default();
+        registry.register(
+            "occurrences",
+            "Occurrences that became runs or skips",
+            fired.clone(),
+        );
+        let missed = Counter::default();
+        registry.register(
+            "missed",
+            "Instants that were over and not made up for",
+            missed.clone(),
+        );
+        let claim = quick();
+        registry.register_with_unit(
+            "claim_latency",
+            "How long claims that found anything took",
+            Unit::Seconds,
+            claim.clone(),
+        );
+        let queue_wait = quick();
+        registry.register_with_unit(
+            "queue_wait",
+            "From a person's words, or the instant of an occurrence, to the claim of the first attempt",
+            Unit::Seconds,
+            queue_wait.clone(),
+        );
+        let turn = Family::new_with_constructor(long as fn() -> Histogram);
+        registry.register_with_unit(
+            "turn",
+            "How long turns took, by their outcome",
+            Unit::Seconds,
+            turn.clone(),
+        );
+        let ended = Family::default();
+        registry.register(
+            "runs_ended",
+            "Runs that this process brought to an end",
+            ended.clone(),
+        );
+        let stalls = Counter::default();
+        registry.register(
+            "stalls",
+            "Runs that were given up because their worker was lost",
+            stalls.clone(),
+        );
+        let sweep_faults = Counter::default();
+        registry.register(
+            "sweep_faults",
+            "Inputs that had been left behind and that the sweep found",
+            sweep_faults.clone(),
+        );
+        let loop_errors = Family::default();
+        registry.register(
+            "loop_errors",
+            "Looks of the loops that failed, by the loop",
+            loop_errors.clone(),
+        );
+        let requests = Family::new_with_constructor(quick_histogram as fn() -> Histogram);
+        registry.register_with_unit(
+            "http_request",
+            "How long requests took to be answered; streams count until they begin",
+            Unit::Seconds,
+            requests.clone(),
+        );
+        let traces = Gauge::default();
+        registry.register("traces_open", "Live traces that are read", traces.clone());
+        Self {
+            counted: Arc::new(Counted {
+                registry,
+                fire_lag,
+                fired,
+                missed,
+                claim,
+                queue_wait,
+                turn,
+                ended,
+                stalls,
+                sweep_faults,
+                loop_errors,
+                requests,
+                traces,
+            }),
+        }
+    }
+
+    /// A look of the scheduler fired triggers, the first of which was due this long ago.
+    pub fn fired(&self, occurrences: u32, missed: u64, lag: Duration) {
+        if occurrences > 0 {
+            self.counted.fire_lag.observe(lag.as_secs_f64());
+        }
+        self.counted.fired.inc_by(occurrences.into());
+        self.counted.missed.inc_by(missed);
+    }
+
+    /// A claim found runs, and took this long.
+    pub fn claimed(&self, took: Duration) {
+        self.counted.claim.observe(took.as_secs_f64());
+    }
+
+    /// The first attempt at an input was claimed this long after the input had come.
+    pub fn waited(&self, wait: Duration) {
+        self.counted.queue_wait.observe(wait.as_secs_f64());
+    }
+
+    /// The turn of a run ended.
+    pub fn ended(&self, status: RunStatus, origin: Origin, took: Duration) {
+        let outcome = status.as_str();
+        let turn = self.counted.turn.get_or_create(&Outcome { outcome });
+        turn.observe(took.as_secs_f64());
+        let origin = origin.as_str();
+        self.counted
+            .ended
+            .get_or_create(&Ended { outcome, origin })
+            .inc();
+    }
+
+    /// Runs were given up because their worker was lost.
+    pub fn stalled(&self, runs: usize) {
+        self.counted.stalls.inc_by(runs as u64);
+    }
+
+    /// The sweep found inputs that had been left behind.
+    pub fn left_behind(&self, inputs: u32) {
+        self.counted.sweep_faults.inc_by(inputs.into());
+    }
+
+    /// A look of a loop failed.
+    pub fn failed(&self, of: &'static str) {
+        self.counted.loop_errors.get_or_create(&Failed { of }).inc();
+    }
+
+    /// A request was answered. `route` is its pattern, never its path.
+    pub fn answered(&self, method: &str, route: &str, status: u16, took: Duration) {
+        let known = METHODS.into_iter().find(|known| *known == method);
+        let request = Request {
+            method: known.unwrap_or("other"),
+            route: route.to_owned(),
+            status,
+        };
+        let requests = self.counted.requests.get_or_create(&request);
+        requests.observe(took.as_secs_f64());
+    }
+
+    /// A live trace begins to be read. It counts until what this gives is dropped.
+    #[must_use]
+    pub fn trace(&self) -> OpenTrace {
+        let traces = self.counted.traces.clone();
+        traces.inc();
+        OpenTrace(traces)
+    }
+
+    /// Writes everything in the format that Prometheus reads (`OpenMetrics` 1.0). Without a queue, because the
+    /// database cannot be asked, its figures are left out: a zero would be a lie.
+    pub fn encode(&self, queue: Option<Queue>) -> Result<String, fmt::Error> {
+        let mut out = String::new();
+        if let Some(queue) = queue {
+            let mut asked = Registry::with_prefix("matins");
+            asked.register_collector(Box::new(queue));
+            text::encode_registry(&mut out, &asked)?;
+        }
+        text::encode_registry(&mut out, &self.counted.registry)?;
+        text::encode_eof(&mut out)?;
+        Ok(out)
+    }
+}
+
+impl Collector for Queue {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let runs = "Runs that are not over, by their status";
+        let gauge = ConstGauge::new(0_i64);
+        let mut family = encoder.encode_descriptor("runs", runs, None, gauge.metric_type())?;
+        for (status, count) in [
+            ("queued", self.queued),
+            ("deferred", self.deferred),
+            ("delivered", self.delivered),
+            ("running", self.running),
+        ] {
+            let count = i64::try_from(count).unwrap_or(i64::MAX);
+            let labels = [("status", status)];
+            ConstGauge::new(count).encode(family.encode_family(&labels)?)?;
+        }
+        let oldest = ConstGauge::new(self.oldest_queued.as_secs_f64());
+        let told = "How long the oldest queued run has waited";
+        let one = encoder.encode_descriptor(
+            "oldest_queued",
+            told,
+            Some(&Unit::Seconds),
+            oldest.metric_type(),
+        )?;
+        oldest.encode(one)
+    }
+}
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Metrics")
+    }
+}
+
+fn long() -> Histogram {
+    Histogram::new(LONG)
+}
+
+fn quick_histogram() -> Histogram {
+    Histogram::new(QUICK)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_counted_is_written_as_prometheus_reads_it() {
+        let metrics = Metrics::new("1.2.3");
+        metrics.fired(2, 1, Duration::from_millis(3));
+        metrics.claimed(Duration::from_millis(2));
+        metrics.waited(Duration::from_millis(7));
+        metrics.ended(
+            RunStatus::Failed,
+            Origin::Occurrence,
+            Duration::from_secs(2),
+        );
+        metrics.stalled(1);
+        metrics.left_behind(1);
+        metrics.failed("scheduler");
+        metrics.answered("GET", "/api/v1/runs/{run}", 404, Duration::from_millis(1));
+        let queue = Queue {
+            queued: 4,
+            oldest_queued: Duration::from_millis(1500),
+            ..Queue::default()
+        };
+        let text = metrics.encode(Some(queue)).unwrap();
+        for line in [
+            "matins_build_info{version=\"1.2.3\"} 1",
+            "matins_runs{status=\"queued\"} 4",
+            "matins_runs{status=\"running\"} 0",
+            "matins_oldest_queued_seconds 1.5",
+            "matins_fire_lag_seconds_bucket{le=\"0.005\"} 1",
+            "matins_occurrences_total 2",
+            "matins_missed_total 1",
+            "matins_claim_latency_seconds_count 1",
+            "matins_queue_wait_seconds_bucket{le=\"0.005\"} 0",
+            "matins_turn_seconds_bucket{le=\"1.0\",outcome=\"failed\"} 0",
+            "matins_runs_ended_total{outcome=\"failed\",origin=\"occurrence\"} 1",
+            "matins_stalls_total 1",
+            "matins_sweep_faults_total 1",
+            "matins_loop_errors_total{of=\"scheduler\"} 1",
+            "matins_http_request_seconds_count{method=\"GET\",route=\"/api/v1/runs/{run}\",status=\"404\"} 1",
+            "# EOF",
+        ] {
+            assert!(
+                text.lines().any(|written| written == line),
+                "{line}\n{text}"
+            );
+        }
+        assert_eq!(text.matches("# EOF").count(), 1);
+    }
+
+    #[test]
+    fn a_look_that_fired_nothing_has_no_lag() {
+        let metrics = Metrics::new("0");
+        metrics.fired(0, 3, Duration::from_secs(9));
+        let text = metrics.encode(None).unwrap();
+        assert!(text.contains("matins_fire_lag_seconds_count 0"), "{text}");
+        assert!(text.contains("matins_missed_total 3"), "{text}");
+    }
+
+    #[test]
+    fn what_cannot_be_asked_is_left_out_and_the_rest_told() {
+        let metrics = Metrics::new("0");
+        metrics.failed("scheduler");
+        let text = metrics.encode(None).unwrap();
+        assert!(!text.contains("matins_runs{"), "{text}");
+        assert!(!text.contains("matins_oldest_queued"), "{text}");
+        assert!(text.contains("matins_loop_errors_total"), "{text}");
+        assert!(text.ends_with("# EOF\n"), "{text}");
+    }
+
+    #[test]
+    fn methods_that_clients_make_up_are_one() {
+        let metrics = Metrics::new("0");
+        for method in ["GET", "BREW", "WHEN"] {
+            metrics.answered(method, "/", 405, Duration::from_millis(1));
+        }
+        let text = metrics.encode(None).unwrap();
+        for (method, count) in [("GET", 1), ("other", 2)] {
+            let line = format!(
+                "matins_http_request_seconds_count{{method=\"{method}\",route=\"/\",status=\"405\"}} {count}"
+            );
+            assert!(
+                text.lines().any(|written| written == line),
+                "{line}\n{text}"
+            );
+        }
+        assert!(!text.contains("BREW"), "{text}");
+    }
+}

@@ -1,0 +1,234 @@
+//! Spans on their way to a collector (OTLP over HTTP).
+
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
+
+use opentelemetry::{KeyValue, trace::TracerProvider as _};
+use opentelemetry_otlp::{
+    ExporterBuildError, SpanExporter, WithExportConfig as _, WithHttpConfig as _,
+};
+use opentelemetry_sdk::{
+    Resource,
+    error::OTelSdkResult,
+    trace::{SdkTracerProvider, SpanData, SpanExporter as Exporter},
+};
+use reqwest::{blocking::Client, redirect};
+use tracing::{Level, Metadata, Subscriber};
+use tracing_subscriber::{Layer, filter::filter_fn, registry::LookupSpan};
+
+/// How long one delivery to the collector may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long the last delivery may hold up the end of the process.
+const LAST_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Whose spans are sent. Those of libraries are not, least of all those of the delivery itself.
+const OURS: [&str; 6] = ["api", "daemon", "matins", "service", "store", "turn"];
+
+/// Why spans cannot be sent.
+#[derive(Debug, thiserror::Error)]
+#[error("send traces to {endpoint}")]
+pub struct SpansError {
+    endpoint: String,
+    source: Source,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum Source {
+    #[error("make a client of HTTP")]
+    Client(#[from] reqwest::Error),
+    #[error(transparent)]
+    Exporter(#[from] ExporterBuildError),
+}
+
+/// Sends spans in batches, from a thread of its own, until it is ended.
+#[derive(Debug)]
+pub struct Spans(SdkTracerProvider);
+
+impl Spans {
+    /// Begins to send spans of `service` to a collector, such as `http://127.0.0.1:4318`. Must be called outside
+    /// of an async runtime: the thread that sends waits for its answers.
+    pub fn to(endpoint: &str, service: &str, version: &'static str) -> Result<Self, SpansError> {
+        let exporter = exporter(endpoint).map_err(|source| SpansError {
+            endpoint: endpoint.to_owned(),
+            source,
+        })?;
+        // Empty before that: what else the SDK finds out by itself, it reads from the environment.
+        let resource = Resource::builder_empty()
+            .with_attribute(KeyValue::new("service.name", service.to_owned()))
+            .with_attribute(KeyValue::new("service.version", version))
+            .build();
+        Ok(Self(
+            SdkTracerProvider::builder()
+                .with_batch_exporter(Telling {
+                    exporter,
+                    endpoint: endpoint.to_owned(),
+                    fails: AtomicBool::new(false),
+                })
+                .with_resource(resource)
+                .build(),
+        ))
+    }
+
+    /// What takes spans from `tracing`. Events stay out, because errors may repeat what agents or databases
+    /// wrote.
+    pub fn layer<S>(&self) -> impl Layer<S> + use<S>
+    where
+        S: Subscriber + for<'span> LookupSpan<'span>,
+    {
+        tracing_opentelemetry::layer()
+            .with_tracer(self.0.tracer("matins"))
+            .with_location(false)
+            .with_threads(false)
+            .with_filter(filter_fn(is_sent))
+    }
+
+    /// Sends what is left. A collector that does not answer holds nobody up for long.
+    pub fn end(self) {
+        if let Err(error) = self.0.shutdown_with_timeout(LAST_PATIENCE) {
+            tracing::debug!(%error, "the last spans were not sent");
+        }
+    }
+}
+
+fn is_sent(metadata: &Metadata<'_>) -> bool {
+    let ours = metadata.target().split("::").next();
+    metadata.is_span()
+        && *metadata.level() <= Level::INFO
+        && ours.is_some_and(|ours| OURS.contains(&ours))
+}
+
+fn exporter(endpoint: &str) -> Result<SpanExporter, Source> {
+    // There may be one already, which does as well.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let client = Client::builder()
+        .no_proxy()
+        .redirect(redirect::Policy::none())
+        .timeout(PATIENCE)
+        .build()?;
+    let url = format!("{}/v1/traces", endpoint.trim_end_matches('/'));
+    let exporter = SpanExporter::builder()
+        .with_http()
+        .with_http_client(client)
+        .with_endpoint(url)
+        .with_timeout(PATIENCE);
+    Ok(exporter.build()?)
+}
+
+/// Tells when spans cannot be sent any more, and when they can again: once each, not for every batch.
+#[derive(Debug)]
+struct Telling {
+    exporter: SpanExporter,
+    endpoint: String,
+    fails: AtomicBool,
+}
+
+impl Exporter for Telling {
+    async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
+        let sent = self.exporter.export(batch).await;
+        let failed = self.fails.swap(sent.is_err(), Ordering::Relaxed);
+        match &sent {
+            Err(error) if !failed => {
+                tracing::warn!(%error, "failed to send traces to {}, will try again", self.endpoint);
+            }
+            Ok(()) if failed => tracing::info!("traces are sent to {} again", self.endpoint),
+            _ => {}
+        }
+        sent
+    }
+
+    fn shutdown_with_timeout(&self, timeout: Duration) -> OTelSdkResult {
+        self.exporter.shutdown_with_timeout(timeout)
+    }
+
+    fn force_flush(&self) -> OTelSdkResult {
+        self.exporter.force_flush()
+    }
+
+    fn set_resource(&mut self, resource: &Resource) {
+        self.exporter.set_resource(resource);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        io::{self, Read as _, Write as _},
+        net::TcpListener,
+        pin::pin,
+        sync::{Arc, Mutex},
+        task::{Context, Poll, Waker},
+        thread,
+    };
+
+    use super::*;
+
+    /// Keeps what is logged.
+    #[derive(Clone, Default)]
+    struct Log(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Log {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// Sends nothing at all, which is a delivery all the same.
+    fn deliver(telling: &Telling) -> OTelSdkResult {
+        let sent = pin!(telling.export(Vec::new()));
+        // The client that waits does so within one look.
+        match sent.poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(sent) => sent,
+            Poll::Pending => panic!("it waits for somebody to wake it"),
+        }
+    }
+
+    #[test]
+    fn a_collector_that_goes_and_comes_is_told_of_once_each() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        drop(listener);
+        let endpoint = format!("http://{address}");
+        let telling = Telling {
+            exporter: exporter(&endpoint).unwrap(),
+            endpoint: endpoint.clone(),
+            fails: AtomicBool::new(false),
+        };
+        let log = Log::default();
+        let kept = log.clone();
+        let logs = tracing_subscriber::fmt()
+            .with_writer(move || kept.clone())
+            .with_ansi(false)
+            .finish();
+        tracing::subscriber::with_default(logs, || {
+            for _ in 0..3 {
+                assert!(deliver(&telling).is_err());
+            }
+            let listener = TcpListener::bind(address).unwrap();
+            let answering = thread::spawn(move || {
+                for _ in 0..2 {
+                    let (mut stream, _) = listener.accept().unwrap();
+                    let _ = stream.read(&mut [0; 4096]).unwrap();
+                    let answer =
+                        b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+                    stream.write_all(answer).unwrap();
+                }
+            });
+            for _ in 0..2 {
+                deliver(&telling).unwrap();
+            }
+            answering.join().unwrap();
+        });
+        let told = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+        assert_eq!(told.lines().count(), 2, "{told}");
+        let failed = format!("failed to send traces to {endpoint}, will try again");
+        assert_eq!(told.matches(&failed).count(), 1, "{told}");
+        let again = format!("traces are sent to {endpoint} again");
+        assert_eq!(told.matches(&again).count(), 1, "{told}");
+    }
+}

@@ -1,0 +1,123 @@
+//! Spans arrive at a collector, and a collector that is not well holds nobody up.
+
+#![expect(clippy::unwrap_used, reason = "tests and their helpers")]
+
+use std::{
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    net::TcpListener,
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use telemetry::Spans;
+use tracing_subscriber::layer::SubscriberExt as _;
+
+/// What nothing here may take, on a busy machine either. Longer than the last delivery may hold up an end, and
+/// shorter than a delivery may take.
+const SOON: Duration = Duration::from_secs(4);
+
+/// One request, as it came.
+struct Request {
+    head: Vec<String>,
+    body: Vec<u8>,
+}
+
+impl Request {
+    fn says(&self, text: &str) -> bool {
+        let text = text.as_bytes();
+        self.body.windows(text.len()).any(|part| part == text)
+    }
+}
+
+/// A collector that takes one delivery.
+fn collector() -> (String, JoinHandle<Request>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = format!("http://{}", listener.local_addr().unwrap());
+    let taking = thread::spawn(move || {
+        let (stream, _) = listener.accept().unwrap();
+        let mut reader = BufReader::new(&stream);
+        let mut head = Vec::new();
+        loop {
+            let mut line = String::new();
+            reader.read_line(&mut line).unwrap();
+            match line.trim_end() {
+                "" => break,
+                line => head.push(line.to_ascii_lowercase()),
+            }
+        }
+        let length = head
+            .iter()
+            .find_map(|line| line.strip_prefix("content-length: "));
+        let mut body = vec![0; length.unwrap().parse().unwrap()];
+        reader.read_exact(&mut body).unwrap();
+        let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+        (&stream).write_all(answer).unwrap();
+        Request { head, body }
+    });
+    (endpoint, taking)
+}
+
+fn turns(spans: &Spans, count: u32) {
+    let subscriber = tracing_subscriber::registry().with(spans.layer());
+    tracing::subscriber::with_default(subscriber, || {
+        for _ in 0..count {
+            let turn = tracing::info_span!(target: "daemon::turns", "turn", run = "run_1");
+            let _entered = turn.entered();
+            tracing::error!(target: "daemon::turns", "words of an agent");
+            tracing::info_span!(target: "hyper::proto", "not ours").in_scope(|| {});
+            tracing::debug_span!(target: "daemon::turns", "too small").in_scope(|| {});
+        }
+    });
+}
+
+#[test]
+fn a_span_arrives_with_its_fields_and_nothing_else_does() {
+    let (endpoint, taking) = collector();
+    // A slash at the end is not doubled.
+    let spans = Spans::to(&format!("{endpoint}/"), "matins", "1.2.3").unwrap();
+    turns(&spans, 1);
+    spans.end();
+    let request = taking.join().unwrap();
+    assert_eq!(request.head[0], "post /v1/traces http/1.1");
+    let kind = "content-type: application/x-protobuf".to_owned();
+    assert!(request.head.contains(&kind), "{:?}", request.head);
+    for told in ["turn", "run", "run_1", "service.name", "matins", "1.2.3"] {
+        assert!(request.says(told), "{told}");
+    }
+    for kept in ["words of an agent", "not ours", "too small"] {
+        assert!(!request.says(kept), "{kept}");
+    }
+}
+
+#[test]
+fn a_collector_that_is_not_there_holds_nobody_up() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = format!("http://{}", listener.local_addr().unwrap());
+    drop(listener);
+    let began = Instant::now();
+    let spans = Spans::to(&endpoint, "matins", "0").unwrap();
+    turns(&spans, 10_000);
+    spans.end();
+    assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
+}
+
+#[test]
+fn a_collector_that_never_answers_holds_nobody_up() {
+    // The system takes connections for a listener that nobody asks.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = format!("http://{}", listener.local_addr().unwrap());
+    let began = Instant::now();
+    let spans = Spans::to(&endpoint, "matins", "0").unwrap();
+    turns(&spans, 10_000);
+    spans.end();
+    assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
+    // It was tried, so that there was something to be held up by.
+    listener.set_nonblocking(true).unwrap();
+    listener.accept().unwrap();
+}
+
+#[test]
+fn an_endpoint_that_is_none_is_refused_by_name() {
+    let error = Spans::to("http://[", "matins", "0").unwrap_err();
+    assert_eq!(error.to_string(), "send traces to http://[");
+}

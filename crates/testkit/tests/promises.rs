@@ -1,0 +1,412 @@
+//! The page `docs/promises.md` is whole: each promise has its number and names tests that there are.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+};
+
+const PAGE: &str = include_str!("../../../docs/promises.md");
+
+/// What the section is called whose promises nothing shows so far.
+const NOT_YET: &str = "Not yet";
+
+/// A section of the page.
+struct Section<'a> {
+    /// The heading as it is written.
+    heading: &'a str,
+    /// The number before its name; absent for what is not shown yet.
+    number: Option<usize>,
+    /// How many promises the heading states.
+    stated: Option<usize>,
+    rows: Vec<Row<'a>>,
+}
+
+/// A promise, as a row of a table.
+struct Row<'a> {
+    number: &'a str,
+    promise: &'a str,
+    /// The tests that show it, or what is missing.
+    last: &'a str,
+}
+
+fn section(heading: &str) -> Section<'_> {
+    let (name, stated) = heading.rsplit_once(": ").unwrap_or((heading, ""));
+    let number = name
+        .split_once(". ")
+        .and_then(|(number, _)| number.parse().ok());
+    Section {
+        heading,
+        number,
+        stated: stated
+            .strip_suffix(" promises")
+            .and_then(|count| count.parse().ok()),
+        rows: Vec::new(),
+    }
+}
+
+/// The page, taken apart.
+fn sections(page: &str) -> Vec<Section<'_>> {
+    let mut sections: Vec<Section<'_>> = Vec::new();
+    for line in page.lines() {
+        if let Some(heading) = line.strip_prefix("## ") {
+            sections.push(section(heading));
+        }
+        let (Some(section), Some(cells)) = (sections.last_mut(), line.strip_prefix("| ")) else {
+            continue;
+        };
+        let cells = cells.strip_suffix(" |").unwrap_or(cells);
+        let mut cells = cells.splitn(3, " | ").map(str::trim);
+        let mut next = || cells.next().unwrap_or_default();
+        let row = Row {
+            number: next(),
+            promise: next(),
+            last: next(),
+        };
+        if row
+            .number
+            .starts_with(|letter: char| letter.is_ascii_digit())
+        {
+            section.rows.push(row);
+        }
+    }
+    sections
+}
+
+/// What a cell names between backticks.
+fn named(cell: &str) -> impl Iterator<Item = &str> {
+    cell.split('`').skip(1).step_by(2)
+}
+
+/// Everything that is wrong with a page, where there are only these tests.
+fn faults(page: &str, tests: &BTreeSet<String>) -> Vec<String> {
+    let mut faults = Vec::new();
+    let mut numbers: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    let mut said = BTreeSet::new();
+    let sections = sections(page);
+    for section in &sections {
+        let heading = section.heading;
+        let not_yet = heading.starts_with(NOT_YET);
+        if section.stated.is_none() || (section.number.is_none() && !not_yet) {
+            faults.push(format!("{heading}: it has no number, or states no count"));
+        }
+        for row in &section.rows {
+            let number = row.number;
+            let parts = number.split_once('.');
+            let parts = parts.and_then(|(of, own)| Some((of.parse().ok()?, own.parse().ok()?)));
+            match parts {
+                Some((of, own)) if not_yet || section.number == Some(of) => {
+                    numbers.entry(of).or_default().push(own);
+                }
+                _ => faults.push(format!("{number}: it is no number of {heading}")),
+            }
+            if row.promise.is_empty() || !said.insert(row.promise) {
+                faults.push(format!(
+                    "{number}: it says nothing, or what another one says"
+                ));
+            }
+            let shown = named(row.last).count();
+            if row.last.is_empty() || (!not_yet && shown == 0) {
+                faults.push(format!("{number}: nothing shows it"));
+            }
+            let unknown = named(row.last).filter(|test| !not_yet && !tests.contains(*test));
+            faults.extend(unknown.map(|test| format!("{number}: there is no test {test}")));
+        }
+    }
+    for section in &sections {
+        let (heading, stated) = (section.heading, section.stated);
+        let count = match section.number {
+            None => section.rows.len(),
+            Some(number) => {
+                // What is not shown yet keeps its number, so that each section is whole with it.
+                let mut own = numbers.remove(&number).unwrap_or_default();
+                own.sort_unstable();
+                if own.iter().copied().ne(1..=own.len()) {
+                    faults.push(format!(
+                        "{heading}: a number is missing, or there twice: {own:?}"
+                    ));
+                }
+                own.len()
+            }
+        };
+        if stated.is_some_and(|stated| stated != count) {
+            faults.push(format!("{heading}: there are {count}"));
+        }
+    }
+    let strangers = numbers.keys();
+    faults.extend(strangers.map(|number| format!("{NOT_YET}: there is no section {number}")));
+    faults
+}
+
+/// Every test of the crates, as `crate::file::name`.
+fn tests() -> BTreeSet<String> {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let mut tests = BTreeSet::new();
+    for one in fs::read_dir(crates).unwrap() {
+        let folder = one.unwrap().path();
+        let name = folder.file_name().unwrap().to_str().unwrap();
+        for file in rust_files(&folder) {
+            let text = fs::read_to_string(&file).unwrap();
+            let own = module(&file);
+            for test in marked(&text) {
+                tests.insert(format!("{name}::{own}::{test}"));
+            }
+            for (of, test) in listed(&text) {
+                let module = of.as_deref().unwrap_or(&own);
+                if of
+                    .as_ref()
+                    .is_none_or(|of| defines(&beside(&file, of), &test))
+                {
+                    tests.insert(format!("{name}::{module}::{test}"));
+                }
+            }
+        }
+    }
+    tests
+}
+
+/// The sources and the tests below a crate's folder.
+fn rust_files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.join("src"), folder.join("tests")];
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = fs::read_dir(folder) else {
+            continue;
+        };
+        for entry in entries {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|kind| kind == "rs") {
+                found.push(path);
+            }
+        }
+    }
+    found
+}
+
+/// What a file is called: its own name, or that of its folder where it is the folder's first.
+fn module(file: &Path) -> String {
+    let own = file.file_stem().unwrap().to_str().unwrap();
+    let folder = file.parent().and_then(Path::file_name);
+    match own {
+        "main" | "mod" => folder.unwrap().to_str().unwrap().to_owned(),
+        _ => own.to_owned(),
+    }
+}
+
+/// The text of a module that lies beside a file; empty where there is none.
+fn beside(file: &Path, module: &str) -> String {
+    fs::read_to_string(file.with_file_name(format!("{module}.rs"))).unwrap_or_default()
+}
+
+fn defines(text: &str, name: &str) -> bool {
+    text.contains(&format!(" fn {name}("))
+}
+
+/// The name of the function that begins on a line.
+fn function(line: &str) -> Option<&str> {
+    let mut line = line.trim_start();
+    for before in ["pub ", "pub(crate) ", "async "] {
+        line = line.strip_prefix(before).unwrap_or(line);
+    }
+    let (name, _) = line.strip_prefix("fn ")?.split_once(['(', '<'])?;
+    name.chars().all(is_of_name).then_some(name)
+}
+
+fn is_of_name(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || letter == '_'
+}
+
+/// Whether an attribute makes a test of what follows: `#[test]`, `#[tokio::test(...)]`, `#[rstest]`.
+fn makes_test(attribute: &str) -> bool {
+    let path = attribute.trim_start_matches("#[");
+    let end = path.find(|letter| !is_of_name(letter) && letter != ':');
+    let last = path[..end.unwrap_or(path.len())].rsplit("::").next();
+    matches!(last, Some("test" | "rstest"))
+}
+
+/// The functions of a text that are marked as tests, and not to be left out.
+fn marked(text: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let (mut test, mut left_out, mut open) = (false, false, false);
+    for line in text.lines() {
+        let line = line.trim();
+        if open || line.starts_with("#[") {
+            test |= !open && makes_test(line);
+            left_out |= !open && line.starts_with("#[ignore");
+            open = !line.ends_with(']');
+            continue;
+        }
+        if line.starts_with("//") {
+            continue;
+        }
+        if let (Some(name), true, false) = (function(line), test, left_out) {
+            found.push(name);
+        }
+        (test, left_out) = (false, false);
+    }
+    found
+}
+
+/// The tests that a text's own macros make, each with the module that has it, where that is named.
+fn listed(text: &str) -> Vec<(Option<String>, String)> {
+    let mut found = Vec::new();
+    let mut rest = text;
+    let mut macros = Vec::new();
+    let mut calls = String::new();
+    while let Some((before, after)) = rest.split_once("macro_rules! ") {
+        calls.push_str(before);
+        let (name, body) = after.split_once(' ').unwrap();
+        let length = enclosed(body);
+        if ["#[test]", "::test]", "::test("]
+            .iter()
+            .any(|test| body[..length].contains(test))
+        {
+            macros.push(format!("\n{name}!"));
+        }
+        rest = &body[length..];
+    }
+    calls.push_str(rest);
+    for made in macros {
+        for (at, _) in calls.match_indices(&made) {
+            let body = calls[at + made.len()..].trim_start();
+            found.extend(entries(&body[..enclosed(body)]));
+        }
+    }
+    found
+}
+
+/// How long the text is that begins with a bracket, up to its end.
+fn enclosed(text: &str) -> usize {
+    let mut depth = 0;
+    for (at, letter) in text.char_indices() {
+        match letter {
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return at + letter.len_utf8();
+        }
+    }
+    text.len()
+}
+
+/// The names that are listed, as in `{ module: [name, name] }` and `{ name: What, name: What }`.
+fn entries(list: &str) -> Vec<(Option<String>, String)> {
+    let words = words(list);
+    let word = |at: usize| words.get(at).copied().unwrap_or_default();
+    let mut found = Vec::new();
+    let mut module = None;
+    for (at, name) in words.iter().enumerate() {
+        if *name == "]" {
+            module = None;
+        }
+        if !name.starts_with(|letter: char| letter.is_ascii_lowercase()) {
+            continue;
+        }
+        let first = at > 0 && matches!(word(at - 1), "{" | "(" | "[" | "," | "]" | "}");
+        match (word(at + 1), word(at + 2)) {
+            (":", "[") => module = Some((*name).to_owned()),
+            ("{", _) => {}
+            _ if first => found.push((module.clone(), (*name).to_owned())),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// Names and single marks.
+fn words(text: &str) -> Vec<&str> {
+    let mut words = Vec::new();
+    let mut rest = text.trim_start();
+    while let Some(first) = rest.chars().next() {
+        let end = rest
+            .find(|letter| !is_of_name(letter))
+            .unwrap_or(rest.len());
+        let (word, after) = rest.split_at(end.max(first.len_utf8()));
+        words.push(word);
+        rest = after.trim_start();
+    }
+    words
+}
+
+#[test]
+fn each_promise_is_shown_by_tests_that_there_are() {
+    let tests = tests();
+    assert!(tests.len() > 500, "only {} tests were found", tests.len());
+    assert!(sections(PAGE).len() > 6, "sections are missing");
+    let faults = faults(PAGE, &tests);
+    assert!(faults.is_empty(), "{faults:#?}");
+}
+
+#[test]
+fn each_kind_of_fault_is_found() {
+    let tests = BTreeSet::from(["store::say::a".to_owned()]);
+    let page = |replaced: &str, by: &str| {
+        let whole = "## 1. Seats: 3 promises\n| number | promise | shown by |\n| --- | --- | --- |\n\
+            | 1.1 | One. | `store::say::a` |\n| 1.3 | Three. | `store::say::a` |\n\
+            ## Not yet: 1 promises\n| 1.2 | Two. | it is not made |\n";
+        assert!(whole.contains(replaced), "{replaced}");
+        faults(&whole.replace(replaced, by), &tests)
+    };
+    assert_eq!(page("One", "One"), [""; 0]);
+    for (replaced, by, says) in [
+        ("Seats: 3 promises", "Seats", "states no count"),
+        ("Seats: 3", "Seats: 4", "there are 3"),
+        ("yet: 1", "yet: 2", "there are 1"),
+        ("1. Seats", "Seats", "it has no number"),
+        ("| 1.3", "| 1.4", "a number is missing"),
+        ("| 1.3", "| 1.1", "a number is missing"),
+        ("| 1.3", "| 2.3", "no number of 1. Seats"),
+        ("| 1.2", "| 2.1", "no section 2"),
+        ("Three.", "One.", "what another one says"),
+        ("Two.", "", "it says nothing"),
+        ("it is not made", "", "nothing shows it"),
+        (
+            "`store::say::a` |\n## ",
+            "nothing |\n## ",
+            "nothing shows it",
+        ),
+        ("say::a` |\n## ", "say::b` |\n## ", "no test store::say::b"),
+    ] {
+        let faults = page(replaced, by);
+        assert!(
+            faults.iter().any(|fault| fault.contains(says)),
+            "{by}: {faults:?}"
+        );
+    }
+}
+
+#[test]
+fn tests_are_found_by_their_attributes() {
+    let text = "#[test]\nfn a() {}\n\n#[tokio::test(flavor = \"x\")]\n// Why.\nasync fn b() {}\n\
+        #[rstest]\n#[case(\n  1\n)]\npub(crate) fn c(#[case] x: u8) {}\nfn d() {}\n\
+        #[test]\n#[ignore = \"slow\"]\nfn e() {}\n#[cfg(test)]\nfn f() {}\n";
+    assert_eq!(marked(text), ["a", "b", "c"]);
+}
+
+#[test]
+fn tests_are_found_in_the_lists_of_macros() {
+    let definition =
+        "macro_rules! NAME {\n ($a:ident) => { #[tokio::test]\n async fn $a() {} };\n}\n";
+    let own = |name: &str, call: &str| {
+        let text = format!("{}\n{name}!{call}\n", definition.replace("NAME", name));
+        let found = listed(&text).into_iter();
+        let found = found.map(|(of, name)| format!("{}:{name}", of.unwrap_or_default()));
+        found.collect::<Vec<_>>()
+    };
+    let nested = " {\n both {\n say: [a, b,]\n due: [c]\n }\n sqlite { due: [d] }\n}";
+    assert_eq!(
+        own("behaviours", nested),
+        ["say:a", "say:b", "due:c", "due:d"]
+    );
+    assert_eq!(own("parts", "(a 0,\n b 1\n);"), [":a", ":b"]);
+    let found = " {\n a: Thing as \"I1\" | \"I2\",\n b: Other as \"I3\",\n}";
+    assert_eq!(own("is_found", found), [":a", ":b"]);
+    let other = "macro_rules! values {\n ($a:ident) => { $a };\n}\nvalues! { a: 1 }\n";
+    assert_eq!(listed(other), []);
+}

@@ -1,0 +1,178 @@
+//! Which addresses are of the public internet, so that anybody may have a request sent to them.
+//!
+//! The lists are those of IANA's registries of special-purpose addresses
+//! (<https://www.iana.org/assignments/iana-ipv4-special-registry>, and -ipv6-), with multicast, and with
+//! the addresses at which clouds answer their own machines that lie outside of those.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Blocks of IPv4 that are not public: address, bits, what it is.
+const NOT_PUBLIC_V4: [(Ipv4Addr, u32, &str); 18] = [
+    (Ipv4Addr::UNSPECIFIED, 8, "this network"),
+    (Ipv4Addr::new(10, 0, 0, 0), 8, "private"),
+    (Ipv4Addr::new(100, 64, 0, 0), 10, "shared by a carrier"),
+    (Ipv4Addr::new(127, 0, 0, 0), 8, "this machine"),
+    (Ipv4Addr::new(168, 63, 129, 16), 32, "a cloud's own"),
+    (Ipv4Addr::new(169, 254, 0, 0), 16, "link-local"),
+    (Ipv4Addr::new(172, 16, 0, 0), 12, "private"),
+    (Ipv4Addr::new(192, 0, 0, 0), 24, "kept for protocols"),
+    (Ipv4Addr::new(192, 0, 2, 0), 24, "for examples"),
+    (Ipv4Addr::new(192, 31, 196, 0), 24, "kept for protocols"),
+    (Ipv4Addr::new(192, 52, 193, 0), 24, "kept for protocols"),
+    (Ipv4Addr::new(192, 88, 99, 0), 24, "a relay of 6to4"),
+    (Ipv4Addr::new(192, 168, 0, 0), 16, "private"),
+    (Ipv4Addr::new(198, 18, 0, 0), 15, "for measurements"),
+    (Ipv4Addr::new(198, 51, 100, 0), 24, "for examples"),
+    (Ipv4Addr::new(203, 0, 113, 0), 24, "for examples"),
+    (Ipv4Addr::new(224, 0, 0, 0), 4, "multicast"),
+    (Ipv4Addr::new(240, 0, 0, 0), 4, "reserved"),
+];
+
+/// What all public addresses of IPv6 begin with.
+const PUBLIC_V6: (Ipv6Addr, u32) = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
+
+/// Blocks within it that are not public.
+const NOT_PUBLIC_V6: [(Ipv6Addr, u32, &str); 4] = [
+    // Among them Teredo, which has addresses of IPv4 inside.
+    (
+        Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0),
+        23,
+        "kept for protocols",
+    ),
+    (
+        Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0),
+        32,
+        "for examples",
+    ),
+    (
+        Ipv6Addr::new(0x2002, 0, 0, 0, 0, 0, 0, 0),
+        16,
+        "one of 6to4",
+    ),
+    (
+        Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0),
+        20,
+        "for examples",
+    ),
+];
+
+/// Where an address of IPv4 stands at the end: NAT64 (RFC 6052), through which a network without IPv4
+/// reaches what has nothing else.
+const NAT64: (Ipv6Addr, u32) = (Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0), 96);
+
+/// What an address is that is not public; `None` for one that is.
+pub(crate) fn not_public(address: IpAddr) -> Option<&'static str> {
+    match address.to_canonical() {
+        IpAddr::V4(address) => not_public_v4(address),
+        IpAddr::V6(address) => not_public_v6(address),
+    }
+}
+
+fn not_public_v4(address: Ipv4Addr) -> Option<&'static str> {
+    let within = |(block, bits, _): &&(Ipv4Addr, u32, _)| {
+        (block.to_bits() ^ address.to_bits()) >> (32 - bits) == 0
+    };
+    NOT_PUBLIC_V4.iter().find(within).map(|(_, _, what)| *what)
+}
+
+fn not_public_v6(address: Ipv6Addr) -> Option<&'static str> {
+    if within_v6(address, NAT64) {
+        let [.., a, b, c, d] = address.octets();
+        return not_public_v4(Ipv4Addr::new(a, b, c, d));
+    }
+    if !within_v6(address, PUBLIC_V6) {
+        return Some("no public one");
+    }
+    let found = NOT_PUBLIC_V6
+        .iter()
+        .find(|(block, bits, _)| within_v6(address, (*block, *bits)));
+    found.map(|(_, _, what)| *what)
+}
+
+fn within_v6(address: Ipv6Addr, (block, bits): (Ipv6Addr, u32)) -> bool {
+    (block.to_bits() ^ address.to_bits()) >> (128 - bits) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_public_is_told_by_its_address() {
+        for address in [
+            "0.0.0.0",
+            "0.1.2.3",
+            "10.0.0.1",
+            "100.64.0.1",
+            "100.100.100.200",
+            "100.127.255.255",
+            "127.0.0.1",
+            "127.255.255.254",
+            "168.63.129.16",
+            "169.254.169.254",
+            "172.16.0.1",
+            "172.31.255.255",
+            "192.0.0.192",
+            "192.0.2.1",
+            "192.88.99.1",
+            "192.168.1.1",
+            "198.19.0.1",
+            "198.51.100.7",
+            "203.0.113.7",
+            "224.0.0.1",
+            "239.255.255.255",
+            "240.0.0.1",
+            "255.255.255.255",
+            "::",
+            "::1",
+            "::127.0.0.1",
+            "::ffff:127.0.0.1",
+            "::ffff:169.254.169.254",
+            "::ffff:0:127.0.0.1",
+            "64:ff9b::7f00:1",
+            "64:ff9b::a9fe:a9fe",
+            "64:ff9b:1::1",
+            "100::1",
+            "2001::1",
+            "2001:db8::1",
+            "2002:7f00:1::",
+            "2002:808:808::1",
+            "3fff::1",
+            "5f00::1",
+            "fc00::1",
+            "fd00:ec2::254",
+            "fe80::1",
+            "fec0::1",
+            "ff02::1",
+        ] {
+            assert!(not_public(address.parse().unwrap()).is_some(), "{address}");
+        }
+    }
+
+    #[test]
+    fn what_is_public_passes() {
+        for address in [
+            "1.1.1.1",
+            "9.255.255.255",
+            "11.0.0.0",
+            "100.63.255.255",
+            "100.128.0.0",
+            "128.0.0.1",
+            "169.253.0.1",
+            "172.15.255.255",
+            "172.32.0.0",
+            "192.0.1.1",
+            "198.17.255.255",
+            "198.20.0.0",
+            "223.255.255.255",
+            "::ffff:1.1.1.1",
+            "64:ff9b::101:101",
+            "2001:200::1",
+            "2606:4700:4700::1111",
+            "2a00:1450::1",
+        ] {
+            let refused = not_public(address.parse().unwrap());
+            assert_eq!(refused, None, "{address}");
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! Addresses of endpoints, as people write them.
+
+use std::{fmt, net::IpAddr};
+
+use model::{allowance::Allowance, limits};
+use url::{Host, Url};
+
+use crate::address::not_public;
+
+/// An address to which something may be sent, as far as it can be told before its name is resolved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    url: Url,
+}
+
+/// Why nothing is sent to an address. It never repeats the address: there may be a password in it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidUrl {
+    /// It is no address.
+    #[error("it is not an address such as https://example.org/hook: {0}")]
+    Unreadable(String),
+    /// It is too long.
+    #[error("it is longer than {} bytes", limits::URL_BYTES)]
+    TooLong,
+    /// It is of another kind.
+    #[error("it begins with {0}:, and only https: is taken")]
+    Scheme(String),
+    /// Its way is open, and it is not allowed.
+    #[error("it begins with http:, which is taken only for hosts and networks that are allowed")]
+    NotEncrypted,
+    /// A name or a password stands in it, which would be shown wherever the address is.
+    #[error("it has a name or a password before the host; signatures tell who sends")]
+    UserInfo,
+    /// What it names is not of the public internet.
+    #[error("{address} is {what}, and not allowed")]
+    NotPublic {
+        /// The address.
+        address: IpAddr,
+        /// What it is.
+        what: &'static str,
+    },
+}
+
+impl Target {
+    /// Reads an address. A host that is written as a number of any kind counts as the address that it
+    /// stands for.
+    pub fn parse(text: &str, allowance: &Allowance) -> Result<Self, InvalidUrl> {
+        if text.len() > limits::URL_BYTES {
+            return Err(InvalidUrl::TooLong);
+        }
+        let mut url =
+            Url::parse(text).map_err(|error| InvalidUrl::Unreadable(error.to_string()))?;
+        let open = match url.scheme() {
+            "https" => false,
+            "http" => true,
+            other => return Err(InvalidUrl::Scheme(other.chars().take(20).collect())),
+        };
+        if !url.username().is_empty() || url.password().is_some() || has_userinfo(text) {
+            return Err(InvalidUrl::UserInfo);
+        }
+        url.set_fragment(None);
+        let address = match url.host() {
+            None => return Err(InvalidUrl::Unreadable("it has no host".into())),
+            Some(Host::Ipv4(address)) => IpAddr::from(address),
+            Some(Host::Ipv6(address)) => IpAddr::from(address),
+            Some(Host::Domain(host)) => {
+                // Where a network is allowed, the host may lie in it: that is seen as it is resolved.
+                if open && !allowance.has_host(host) && !allowance.has_networks() {
+                    return Err(InvalidUrl::NotEncrypted);
+                }
+                return Ok(Self { url });
+            }
+        };
+        if !allowance.has_address(address) {
+            if let Some(what) = not_public(address) {
+                return Err(InvalidUrl::NotPublic { address, what });
+            }
+            if open {
+                return Err(InvalidUrl::NotEncrypted);
+            }
+        }
+        Ok(Self { url })
+    }
+
+    /// The address as it is called.
+    pub fn as_str(&self) -> &str {
+        self.url.as_str()
+    }
+
+    /// Whether its way is open to whoever carries it.
+    pub(crate) fn is_open(&self) -> bool {
+        self.url.scheme() == "http"
+    }
+
+    pub(crate) fn url(&self) -> Url {
+        self.url.clone()
+    }
+}
+
+/// Whether there is a part for a name, even an empty one: `https://@host`.
+fn has_userinfo(text: &str) -> bool {
+    let after = text.split_once(':').map_or("", |(_, rest)| rest);
+    let authority = after.trim_start_matches(['/', '\\']);
+    let end = authority
+        .find(['/', '\\', '?', '#'])
+        .unwrap_or(authority.len());
+    authority[..end].contains('@')
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str, allowed: &str) -> Result<Target, InvalidUrl> {
+        Target::parse(text, &allowed.parse().unwrap())
+    }
+
+    #[test]
+    fn every_way_to_write_a_private_address_is_refused() {
+        for host in [
+            "127.0.0.1",
+            "127.1",
+            "2130706433",
+            "0x7f000001",
+            "0x7f.1",
+            "0177.0.0.1",
+            "017700000001",
+            "127.0.0.1.",
+            "127。0。0。1",
+            "①②⑦.0.0.1",
+            "%31%32%37.0.0.1",
+            "0",
+            "0x0",
+            "10.1.2.3",
+            "169.254.169.254",
+            "2852039166",
+            "0xA9FEA9FE",
+            "[::1]",
+            "[::]",
+            "[0:0:0:0:0:0:0:1]",
+            "[::ffff:127.0.0.1]",
+            "[::ffff:7f00:1]",
+            "[::ffff:a9fe:a9fe]",
+            "[64:ff9b::7f00:1]",
+            "[2002:7f00:1::]",
+            "[fd00:ec2::254]",
+            "[fe80::1]",
+        ] {
+            let refused = parsed(&format!("https://{host}:8443/hook"), "");
+            assert!(
+                matches!(refused, Err(InvalidUrl::NotPublic { .. })),
+                "{host}: {refused:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn names_and_passwords_are_refused() {
+        for text in [
+            "https://me:s3cret@example.org/",
+            "https://me@example.org/",
+            "https://:s3cret@example.org/",
+            "https://@example.org/",
+            "https:\\\\@example.org/",
+            "https://example.org@127.0.0.1/",
+        ] {
+            assert_eq!(
+                parsed(text, "127.0.0.0/8"),
+                Err(InvalidUrl::UserInfo),
+                "{text}"
+            );
+        }
+        // A backslash ends the host, and so it does for what is called.
+        let refused = parsed("https://127.0.0.1\\@example.org/", "");
+        assert!(matches!(refused, Err(InvalidUrl::NotPublic { .. })));
+        assert!(parsed("https://example.org/a@b?c@d#e@f", "").is_ok());
+    }
+
+    #[test]
+    fn only_https_is_taken_where_nothing_else_is_allowed() {
+        for text in [
+            "ftp://example.org",
+            "file:///etc/passwd",
+            "unix:/run/x",
+            "gopher://x",
+        ] {
+            assert!(
+                matches!(parsed(text, ""), Err(InvalidUrl::Scheme(_))),
+                "{text}"
+            );
+        }
+        for text in [
+            "",
+            "example.org",
+            "//example.org",
+            "https://",
+            "https://exa mple.org",
+        ] {
+            let refused = parsed(text, "");
+            assert!(matches!(refused, Err(InvalidUrl::Unreadable(_))), "{text}");
+        }
+        assert_eq!(
+            parsed("http://example.org", ""),
+            Err(InvalidUrl::NotEncrypted)
+        );
+        assert_eq!(parsed("http://1.1.1.1", ""), Err(InvalidUrl::NotEncrypted));
+        assert_eq!(
+            parsed("http://1.1.1.1", "10.0.0.0/8"),
+            Err(InvalidUrl::NotEncrypted)
+        );
+        let long = format!("https://example.org/{}", "x".repeat(limits::URL_BYTES));
+        assert_eq!(parsed(&long, ""), Err(InvalidUrl::TooLong));
+    }
+
+    #[test]
+    fn what_is_allowed_passes_with_and_without_tls() {
+        for (text, allowed) in [
+            ("http://127.0.0.1:9/x", "127.0.0.0/8"),
+            ("http://2130706433/", "127.0.0.1"),
+            ("http://[::1]/", "::1"),
+            ("https://10.1.2.3/", "10.0.0.0/8"),
+            ("http://hooks.internal/", "hooks.internal"),
+            ("http://hooks.internal./", "hooks.internal"),
+        ] {
+            assert!(parsed(text, allowed).is_ok(), "{text}");
+        }
+        let target = parsed("https://EXAMPLE.org/x#part", "").unwrap();
+        assert_eq!(target.to_string(), "https://example.org/x");
+    }
+}

@@ -1,0 +1,209 @@
+//! Signatures against published ones, and against whoever tampers with them.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// The vector of the libraries of Standard Webhooks.
+const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+const PUBLISHED_ID: &str = "msg_p5jXN8AQM9LWM0D4loKWxJek";
+const PUBLISHED_AT: i64 = 1_614_265_330;
+const PUBLISHED_BODY: &[u8] = br#"{"test": 2432232314}"#;
+const PUBLISHED_SIGNATURE: &str = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=";
+
+fn secret() -> Secret {
+    SECRET.parse().unwrap()
+}
+
+fn other() -> Secret {
+    "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD".parse().unwrap()
+}
+
+fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_microsecond(seconds * 1_000_000).unwrap()
+}
+
+fn checked(
+    secrets: &[&Secret],
+    (id, timestamp, signature): (&str, &str, &str),
+    body: &[u8],
+    now: Timestamp,
+) -> Result<Verified, Refusal> {
+    let parts = Parts {
+        id: id.as_bytes(),
+        timestamp: timestamp.as_bytes(),
+        signature: signature.as_bytes(),
+    };
+    check(secrets, parts, body, now)
+}
+
+fn published(signature: &str) -> Result<Verified, Refusal> {
+    let seconds = PUBLISHED_AT.to_string();
+    let parts = (PUBLISHED_ID, seconds.as_str(), signature);
+    checked(&[&secret()], parts, PUBLISHED_BODY, at(PUBLISHED_AT))
+}
+
+#[test]
+fn the_published_vector_is_signed_and_checked() {
+    let signed = sign(&secret(), PUBLISHED_ID, PUBLISHED_AT, PUBLISHED_BODY);
+    assert_eq!(signed, PUBLISHED_SIGNATURE);
+    let verified = published(PUBLISHED_SIGNATURE).unwrap();
+    assert_eq!(verified.id, PUBLISHED_ID);
+    assert_eq!(verified.timestamp, PUBLISHED_AT);
+}
+
+#[test]
+fn one_right_signature_among_others_is_enough() {
+    let wrong = sign(&other(), PUBLISHED_ID, PUBLISHED_AT, PUBLISHED_BODY);
+    for signatures in [
+        format!("{wrong} {PUBLISHED_SIGNATURE}"),
+        format!("{PUBLISHED_SIGNATURE} {wrong}"),
+        format!("v1a,hnO3f9T8Ytu9 v2,x {PUBLISHED_SIGNATURE}"),
+        format!("v1,nonsense {PUBLISHED_SIGNATURE}"),
+        format!(" {PUBLISHED_SIGNATURE} "),
+    ] {
+        assert!(published(&signatures).is_ok(), "{signatures}");
+    }
+}
+
+#[test]
+fn what_is_no_right_signature_is_refused_for_what_it_is() {
+    let wrong = sign(&other(), PUBLISHED_ID, PUBLISHED_AT, PUBLISHED_BODY);
+    let many = [PUBLISHED_SIGNATURE; SIGNATURES + 1].join(" ");
+    let bare = PUBLISHED_SIGNATURE.strip_prefix(VERSION).unwrap();
+    for (signatures, refusal) in [
+        ("", Refusal::NoSignature),
+        (bare, Refusal::NoSignature),
+        ("v1a,K5oZfzN95Z9UVu1E", Refusal::NoSignature),
+        ("V1,K5oZfzN95Z9UVu1E", Refusal::NoSignature),
+        ("v1,", Refusal::Signature),
+        ("v1,AAAA", Refusal::Signature),
+        (&wrong, Refusal::Signature),
+        (&PUBLISHED_SIGNATURE[..46], Refusal::Signature),
+        (&many, Refusal::TooManySignatures),
+    ] {
+        assert_eq!(published(signatures), Err(refusal), "{signatures}");
+    }
+}
+
+#[test]
+fn while_a_secret_changes_either_of_both_is_right() {
+    let (old, new) = (secret(), other());
+    let seconds = PUBLISHED_AT.to_string();
+    let signed = |secret| sign(secret, "m", PUBLISHED_AT, b"x");
+    let is_right = |secrets: &[&Secret], signature: &str| {
+        checked(secrets, ("m", &seconds, signature), b"x", at(PUBLISHED_AT)).is_ok()
+    };
+    for (secrets, by_old, by_new) in [
+        (&[&old][..], true, false),
+        (&[&new, &old], true, true),
+        (&[&new], false, true),
+        (&[], false, false),
+    ] {
+        assert_eq!(is_right(secrets, &signed(&old)), by_old);
+        assert_eq!(is_right(secrets, &signed(&new)), by_new);
+    }
+    let both = sign_with_all(&[&new, &old], "m", PUBLISHED_AT, b"x");
+    assert!(is_right(&[&old], &both) && is_right(&[&new], &both));
+}
+
+#[test]
+fn an_instant_counts_for_five_minutes_either_way() {
+    let of = |timestamp: &str, now: i64| {
+        let seconds = timestamp.parse().unwrap_or(0);
+        let signature = sign(&secret(), "m", seconds, b"");
+        checked(&[&secret()], ("m", timestamp, &signature), b"", at(now)).map(|it| it.timestamp)
+    };
+    let now = PUBLISHED_AT;
+    for (distance, expected) in [
+        (-301, Err(Refusal::TooOld)),
+        (-300, Ok(now - 300)),
+        (300, Ok(now + 300)),
+        (301, Err(Refusal::TooNew)),
+    ] {
+        assert_eq!(
+            of(&(now + distance).to_string(), now),
+            expected,
+            "{distance}"
+        );
+    }
+    // The fraction of a second that the header cannot say.
+    let late = Timestamp::from_microsecond((now + 300) * 1_000_000 + 999_999).unwrap();
+    let signature = sign(&secret(), "m", now, b"");
+    let parts = ("m", now.to_string());
+    assert!(checked(&[&secret()], (parts.0, &parts.1, &signature), b"", late).is_ok());
+    for text in [
+        "",
+        "now",
+        "-1614265330",
+        "+1614265330",
+        " 1614265330",
+        "1614265330.0",
+        "0x6037c0f2",
+        "9999999999999",
+    ] {
+        assert_eq!(of(text, now), Err(Refusal::Timestamp), "{text:?}");
+    }
+}
+
+#[test]
+fn a_dot_cannot_move_between_id_instant_and_body() {
+    // Both would be signed as `m.1614265330.1614265330.x`.
+    let signature = sign(&secret(), "m", PUBLISHED_AT, b"1614265330.x");
+    let seconds = PUBLISHED_AT.to_string();
+    let moved = ("m.1614265330", seconds.as_str(), signature.as_str());
+    let refused = checked(&[&secret()], moved, b"x", at(PUBLISHED_AT));
+    assert_eq!(refused, Err(Refusal::Id));
+    let long = "x".repeat(limits::WEBHOOK_ID_BYTES + 1);
+    for id in ["", "a b", "a\nb", "é", &long] {
+        let signature = sign(&secret(), id, PUBLISHED_AT, b"x");
+        let parts = (id, seconds.as_str(), signature.as_str());
+        let refused = checked(&[&secret()], parts, b"x", at(PUBLISHED_AT));
+        assert_eq!(refused, Err(Refusal::Id), "{id:?}");
+    }
+}
+
+#[test]
+fn a_refusal_tells_nothing_of_what_is_right() {
+    let wrong = sign(&other(), PUBLISHED_ID, PUBLISHED_AT, PUBLISHED_BODY);
+    let text = published(&wrong).unwrap_err().to_string();
+    assert!(!text.contains(&PUBLISHED_SIGNATURE[3..20]), "{text}");
+    assert!(!text.contains(PUBLISHED_ID), "{text}");
+}
+
+proptest! {
+    #[test]
+    fn no_bit_of_what_is_signed_can_be_flipped(
+        body in prop::collection::vec(any::<u8>(), 1..200),
+        bit in any::<prop::sample::Index>(),
+    ) {
+        let signature = sign(&secret(), "msg_1", PUBLISHED_AT, &body);
+        let seconds = PUBLISHED_AT.to_string();
+        let now = at(PUBLISHED_AT);
+        let parts = ("msg_1", seconds.as_str(), signature.as_str());
+        prop_assert!(checked(&[&secret()], parts, &body, now).is_ok());
+
+        let mut other_body = body.clone();
+        let at = bit.index(body.len() * 8);
+        other_body[at / 8] ^= 1 << (at % 8);
+        prop_assert_eq!(checked(&[&secret()], parts, &other_body, now), Err(Refusal::Signature));
+
+        let mut mac = STANDARD.decode(&signature[3..]).unwrap();
+        let at = bit.index(mac.len() * 8);
+        mac[at / 8] ^= 1 << (at % 8);
+        let flipped = format!("v1,{}", STANDARD.encode(mac));
+        let parts = ("msg_1", seconds.as_str(), flipped.as_str());
+        prop_assert_eq!(checked(&[&secret()], parts, &body, now), Err(Refusal::Signature));
+    }
+
+    #[test]
+    fn nothing_that_comes_is_more_than_refused(
+        id in prop::collection::vec(any::<u8>(), 0..300),
+        timestamp in prop::collection::vec(any::<u8>(), 0..20),
+        signature in prop::collection::vec(any::<u8>(), 0..300),
+        body in prop::collection::vec(any::<u8>(), 0..100),
+    ) {
+        let parts = Parts { id: &id, timestamp: &timestamp, signature: &signature };
+        prop_assert!(check(&[&secret()], parts, &body, at(PUBLISHED_AT)).is_err());
+    }
+}

@@ -1,0 +1,135 @@
+//! A receiver on this machine that answers as it is told.
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+use model::{Timestamp, secret::Secret};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpListener,
+    sync::mpsc,
+};
+use webhook::Sender;
+
+/// Longer than any test that goes well.
+pub(crate) const LIMIT: Duration = Duration::from_secs(20);
+
+/// A request as it came.
+#[derive(Debug)]
+pub(crate) struct Request {
+    pub(crate) line: String,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Vec<u8>,
+}
+
+pub(crate) struct Receiver {
+    pub(crate) at: SocketAddr,
+    pub(crate) requests: mpsc::UnboundedReceiver<Request>,
+    serving: tokio::task::JoinHandle<()>,
+}
+
+impl Drop for Receiver {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+impl Receiver {
+    /// Answers each request with the same bytes, and then closes the connection; nothing: it never does.
+    pub(crate) async fn new(answer: impl Into<Option<String>>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let at = listener.local_addr().unwrap();
+        let (sender, requests) = mpsc::unbounded_channel();
+        let answer = Arc::new(answer.into());
+        let serving = tokio::spawn(async move {
+            let mut open = Vec::new();
+            loop {
+                let (mut connection, _) = listener.accept().await.unwrap();
+                let Some(request) = read(&mut connection).await else {
+                    continue;
+                };
+                sender.send(request).ok();
+                match &*answer {
+                    Some(answer) => {
+                        // The sender need not read to the end.
+                        connection.write_all(answer.as_bytes()).await.ok();
+                        connection.shutdown().await.ok();
+                    }
+                    None => open.push(connection),
+                }
+            }
+        });
+        Self {
+            at,
+            requests,
+            serving,
+        }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}/hook", self.at)
+    }
+
+    /// Whether nothing came. Whatever was sent has come by the time its sender had its answer.
+    pub(crate) fn is_untouched(&mut self) -> bool {
+        self.requests.try_recv().is_err()
+    }
+}
+
+async fn read(connection: &mut tokio::net::TcpStream) -> Option<Request> {
+    let mut bytes = Vec::new();
+    let end = loop {
+        if let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
+            break end;
+        }
+        // What does not begin like a request, a handshake of TLS, is not waited for.
+        let came = connection.read_buf(&mut bytes).await.ok()?;
+        if came == 0 || !bytes.starts_with(b"POST") {
+            return None;
+        }
+    };
+    let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
+    let mut lines = head.lines();
+    let line = lines.next()?.to_owned();
+    let mut headers = HeaderMap::new();
+    for line in lines {
+        let (name, value) = line.split_once(": ").unwrap();
+        headers.append(
+            HeaderName::from_bytes(name.as_bytes()).unwrap(),
+            HeaderValue::from_str(value).unwrap(),
+        );
+    }
+    let length: usize = headers["content-length"].to_str().unwrap().parse().unwrap();
+    let mut body = bytes.split_off(end + 4);
+    while body.len() < length {
+        connection.read_buf(&mut body).await.ok()?;
+    }
+    Some(Request {
+        line,
+        headers,
+        body,
+    })
+}
+
+pub(crate) fn ok(body: &str) -> String {
+    let length = body.len();
+    format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}")
+}
+
+pub(crate) fn secret() -> Secret {
+    "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".parse().unwrap()
+}
+
+pub(crate) fn now() -> Timestamp {
+    "2026-11-22T08:00:00.5Z".parse().unwrap()
+}
+
+pub(crate) fn sender(allowed: &str) -> Sender {
+    Sender::new(allowed.parse().unwrap(), LIMIT).unwrap()
+}
+
+pub(crate) async fn send(sender: &Sender, url: &str) -> Result<webhook::Answer, webhook::NotSent> {
+    sender
+        .send(url, &[&secret()], "dlv_1", r#"{"a":1}"#, now())
+        .await
+}

@@ -1,0 +1,161 @@
+//! Nothing reaches an address that may not be reached, however it is written or resolved.
+
+use std::{
+    io,
+    net::{IpAddr, SocketAddr},
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use webhook::{Lookup, NotSent, Sender};
+
+use crate::receiver::{LIMIT, Receiver, ok, send, sender};
+
+/// Answers each question with the next of its answers, and then with the last one again.
+struct Answers {
+    answers: Vec<Vec<IpAddr>>,
+    asked: AtomicUsize,
+}
+
+impl Lookup for Answers {
+    fn lookup(&self, _: &str) -> Pin<Box<dyn Future<Output = io::Result<Vec<SocketAddr>>> + Send>> {
+        let at = self.asked.fetch_add(1, Ordering::SeqCst);
+        let answer = self.answers.get(at).or(self.answers.last());
+        let found = answer.cloned().unwrap_or_default();
+        Box::pin(async move { Ok(found.into_iter().map(|at| (at, 0).into()).collect()) })
+    }
+}
+
+fn resolving(allowed: &str, answers: &[&[&str]]) -> (Sender, Arc<Answers>) {
+    let parse = |answer: &&[&str]| answer.iter().map(|at| at.parse().unwrap()).collect();
+    let lookup = Arc::new(Answers {
+        answers: answers.iter().map(parse).collect(),
+        asked: AtomicUsize::new(0),
+    });
+    let asked: Arc<dyn Lookup> = lookup.clone();
+    let sender = Sender::with_lookup(allowed.parse().unwrap(), LIMIT, &asked);
+    (sender.unwrap(), lookup)
+}
+
+#[tokio::test]
+async fn no_way_to_write_this_machine_reaches_it() {
+    let mut receiver = Receiver::new(ok("secret")).await;
+    let port = receiver.at.port();
+    // What the system makes of names is the system's; none of them may be reached.
+    let sender = sender("");
+    for host in [
+        "127.0.0.1",
+        "127.1",
+        "2130706433",
+        "0x7f000001",
+        "0177.0.0.1",
+        "127.0.0.1.",
+        "0",
+        "0.0.0.0",
+        "[::1]",
+        "[::]",
+        "[::ffff:127.0.0.1]",
+        "[::ffff:7f00:1]",
+        "[::127.0.0.1]",
+        "[64:ff9b::127.0.0.1]",
+        "localhost",
+        "localhost.",
+        "LOCALHOST",
+        "ip6-localhost",
+    ] {
+        for scheme in ["http", "https"] {
+            let sent = send(&sender, &format!("{scheme}://{host}:{port}/hook")).await;
+            let refused = matches!(
+                sent,
+                Err(NotSent::Url(_) | NotSent::NotAllowed | NotSent::NotResolved)
+            );
+            assert!(refused, "{scheme} {host}: {sent:?}");
+        }
+    }
+    assert!(receiver.is_untouched());
+}
+
+#[tokio::test]
+async fn a_name_that_stands_for_a_private_address_is_not_reached() {
+    let mut receiver = Receiver::new(ok("secret")).await;
+    let url = format!("https://innocent.example:{}/hook", receiver.at.port());
+    for address in [
+        "127.0.0.1",
+        "::1",
+        "::ffff:127.0.0.1",
+        "0.0.0.0",
+        "10.0.0.1",
+        "169.254.169.254",
+        "100.64.0.1",
+        "224.0.0.1",
+        "64:ff9b::7f00:1",
+        "2002:7f00:1::",
+        "fd00:ec2::254",
+    ] {
+        let (sender, _) = resolving("", &[&[address]]);
+        assert_eq!(
+            send(&sender, &url).await,
+            Err(NotSent::NotAllowed),
+            "{address}"
+        );
+    }
+    assert!(receiver.is_untouched());
+}
+
+#[tokio::test]
+async fn a_name_is_resolved_once_and_what_was_looked_at_is_what_is_used() {
+    let mut receiver = Receiver::new(ok("secret")).await;
+    let url = format!("http://rebinding.example:{}/hook", receiver.at.port());
+    // The first answer may be reached and leads nowhere. The second would lead here, and nobody asks.
+    let (sender, lookup) = resolving("127.0.0.2", &[&["127.0.0.2"], &["127.0.0.1"]]);
+    let sent = send(&sender, &url).await;
+    assert!(matches!(sent, Err(NotSent::NotConnected(_))), "{sent:?}");
+    assert_eq!(lookup.asked.load(Ordering::SeqCst), 1);
+    // Now it leads here, where it may not.
+    assert_eq!(send(&sender, &url).await, Err(NotSent::NotAllowed));
+    assert!(receiver.is_untouched());
+}
+
+#[tokio::test]
+async fn of_several_addresses_only_those_are_tried_that_may_be_reached() {
+    let mut receiver = Receiver::new(ok("")).await;
+    let url = format!("http://mixed.example:{}/hook", receiver.at.port());
+    let (sender, _) = resolving("127.0.0.2", &[&["127.0.0.1", "127.0.0.2"]]);
+    let sent = send(&sender, &url).await;
+    assert!(matches!(sent, Err(NotSent::NotConnected(_))), "{sent:?}");
+    assert!(receiver.is_untouched());
+    // The same with both allowed, to show that it would have been reached.
+    let (sender, _) = resolving("127.0.0.0/8", &[&["127.0.0.1", "127.0.0.2"]]);
+    assert!(send(&sender, &url).await.unwrap().is_success());
+}
+
+#[tokio::test]
+async fn without_tls_only_what_is_allowed_is_reached() {
+    let (sender, _) = resolving("10.0.0.0/8", &[&["1.1.1.1"]]);
+    let open = send(&sender, "http://public.example/hook").await;
+    assert_eq!(open, Err(NotSent::NotAllowed));
+    let (sender, _) = resolving("hooks.internal", &[&["127.0.0.1"]]);
+    let receiver = Receiver::new(ok("")).await;
+    let url = |host: &str| format!("http://{host}:{}/hook", receiver.at.port());
+    for host in ["hooks.internal", "Hooks.Internal."] {
+        assert!(
+            send(&sender, &url(host)).await.unwrap().is_success(),
+            "{host}"
+        );
+    }
+    let other = send(&sender, &url("other.internal")).await;
+    assert!(matches!(other, Err(NotSent::Url(_))), "{other:?}");
+}
+
+#[tokio::test]
+async fn no_proxy_of_the_environment_carries_anything() {
+    // Settings of the environment are read when a client is made, if at all; this crate may set none,
+    // so it is shown by what is reached: the name is resolved here, not by a proxy.
+    let (sender, lookup) = resolving("", &[&["127.0.0.1"]]);
+    let sent = send(&sender, "https://innocent.example/hook").await;
+    assert_eq!(sent, Err(NotSent::NotAllowed));
+    assert_eq!(lookup.asked.load(Ordering::SeqCst), 1);
+}

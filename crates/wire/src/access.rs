@@ -1,0 +1,96 @@
+//! Who may do what: tenants, tokens, and how a browser signs in.
+
+use std::fmt;
+
+use model::{
+    Timestamp, TokenId,
+    access::{Permission, Role, Token},
+    entity::Tenant,
+};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// Who a request comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Whoami {
+    /// The tenant.
+    pub tenant: Tenant,
+    /// The role.
+    pub role: Role,
+    /// What it may do.
+    pub permissions: Vec<Permission>,
+    /// The token; absent at the private socket, where whoever may open it is an admin.
+    pub token: Option<TokenId>,
+}
+
+/// A tenant to be made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TenantRequest {
+    /// Its name.
+    #[schema(min_length = 1)]
+    pub name: String,
+}
+
+/// A tenant that was made, with the token of its first admin.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TenantCreated {
+    /// The tenant.
+    pub tenant: Tenant,
+    /// The token of its admin.
+    pub token: TokenCreated,
+}
+
+/// A token to be made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TokenRequest {
+    /// What lists call it.
+    #[schema(min_length = 1)]
+    pub name: String,
+    /// Its role: `admin`, `member` or `viewer`.
+    pub role: Role,
+    /// What it may do, at the most what its role permits; absent: all of that.
+    #[serde(default)]
+    pub scopes: Option<Vec<Permission>>,
+    /// When it ends by itself; absent: never.
+    #[serde(default)]
+    pub expires_at: Option<Timestamp>,
+}
+
+/// A token that was made. Its secret is shown this one time.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TokenCreated {
+    /// The token.
+    #[serde(flatten)]
+    pub token: Token,
+    /// What comes after `Authorization: Bearer`; absent where the same request was made before.
+    pub secret: Option<String>,
+}
+
+/// A way for a browser to sign in, once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SignInLink {
+    /// The path with the code, to be put behind the server's address. The code stands behind `#`, which
+    /// browsers send to no server and write to no log.
+    pub path: String,
+    /// Until when it can be used.
+    pub expires_at: Timestamp,
+}
+
+/// The code of a sign-in link.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SignInCode {
+    /// The code.
+    #[schema(min_length = 1)]
+    pub code: String,
+}
+
+impl fmt::Debug for TokenCreated {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TokenCreated")
+            .field("token", &self.token)
+            .finish_non_exhaustive()
+    }
+}

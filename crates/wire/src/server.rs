@@ -1,0 +1,30 @@
+//! What serves, and where agents live.
+
+use model::{InstanceId, Timestamp};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// Whom one talks to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ServerInfo {
+    /// The version of the program.
+    pub version: String,
+    /// Whether it takes turns and fires triggers by itself.
+    pub serves: bool,
+    /// The present, by its clock.
+    pub now: Timestamp,
+}
+
+/// A place where agents run and keep their own files.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Instance {
+    /// Its id.
+    pub id: InstanceId,
+    /// Its name.
+    pub name: String,
+    /// When a command or a server last used it.
+    pub last_seen_at: Option<Timestamp>,
+    /// How many queued runs wait for it, because their memory lies there.
+    #[schema(minimum = 0)]
+    pub waiting: i64,
+}

@@ -1,0 +1,111 @@
+//! Where an automation's turns are to go, as people write it.
+
+use std::{borrow::Cow, fmt, str::FromStr};
+
+use model::policy::SessionMode;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Where an automation's turns are to go: `fresh`, `continuous`, or `bound:` and a session.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum SessionTarget {
+    /// A new session for each run.
+    #[default]
+    Fresh,
+    /// The automation's own session.
+    Continuous,
+    /// An existing session, by its key, its id or the beginning of that.
+    Bound(String),
+}
+
+/// A text that names no target.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "take the session {given:?}: accepted are fresh, continuous, or bound: and the key or the id of a session"
+)]
+pub struct InvalidTarget {
+    given: String,
+}
+
+impl SessionTarget {
+    /// The session mode that it means.
+    pub const fn mode(&self) -> SessionMode {
+        match self {
+            Self::Fresh => SessionMode::Fresh,
+            Self::Continuous => SessionMode::Continuous,
+            Self::Bound(_) => SessionMode::Bound,
+        }
+    }
+}
+
+impl FromStr for SessionTarget {
+    type Err = InvalidTarget;
+
+    fn from_str(text: &str) -> Result<Self, InvalidTarget> {
+        match (text, text.strip_prefix("bound:")) {
+            ("fresh", _) => Ok(Self::Fresh),
+            ("continuous", _) => Ok(Self::Continuous),
+            (_, Some(session)) if !session.is_empty() => Ok(Self::Bound(session.to_owned())),
+            _ => Err(InvalidTarget {
+                given: text.chars().take(80).collect(),
+            }),
+        }
+    }
+}
+
+impl fmt::Display for SessionTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bound(session) => write!(f, "bound:{session}"),
+            target => f.write_str(target.mode().as_str()),
+        }
+    }
+}
+
+impl Serialize for SessionTarget {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for SessionTarget {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Cow::<'de, str>::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+impl utoipa::PartialSchema for SessionTarget {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+        utoipa::openapi::ObjectBuilder::new()
+            .schema_type(utoipa::openapi::schema::Type::String)
+            .description(Some(
+                "`fresh`, `continuous`, or `bound:` and the key or the id of a session.",
+            ))
+            .pattern(Some("^(fresh|continuous|bound:.+)$"))
+            .into()
+    }
+}
+
+impl utoipa::ToSchema for SessionTarget {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_are_read_as_they_are_written() {
+        for text in ["fresh", "continuous", "bound:web:7", "bound:ses_0199"] {
+            assert_eq!(text.parse::<SessionTarget>().unwrap().to_string(), text);
+        }
+        for text in ["", "bound", "bound:", "Fresh", "new"] {
+            let error = text.parse::<SessionTarget>().unwrap_err().to_string();
+            assert!(error.contains("fresh, continuous, or bound:"), "{error}");
+        }
+    }
+    #[test]
+    fn an_automation_is_fresh_unless_it_says_otherwise() {
+        let asked = serde_json::json!({ "prompt": "Look." });
+        let asked: crate::AutomationRequest = serde_json::from_value(asked).unwrap();
+        assert_eq!(asked.session, SessionTarget::Fresh);
+    }
+}
