@@ -1,0 +1,181 @@
+//! Who asks.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::{Mutex, PoisonError},
+};
+
+use axum::extract::FromRequestParts;
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts};
+use model::{
+    TenantId, Timestamp, TokenId,
+    access::{Permission, Role, Token, secret::TokenSecret},
+    limits,
+};
+use service::Service;
+use wire::ProblemKind;
+
+use crate::{Api, Peer, cookie, extract::is_safe, gate, problem::Failure};
+
+/// How many tokens' last uses are remembered before the oldest are forgotten; forgetting costs one write.
+const REMEMBERED_USES: usize = 10_000;
+
+/// Whoever sent a request, known and let in. What they may do is asked for by [`Caller::may`].
+pub(crate) struct Caller {
+    pub(crate) api: Api,
+    pub(crate) tenant: TenantId,
+    pub(crate) token: Option<Token>,
+}
+
+impl Caller {
+    /// The rules for the caller's tenant, if the caller has a permission.
+    pub(crate) fn may(&self, permission: Permission) -> Result<Service, Failure> {
+        let permitted = match &self.token {
+            None => true,
+            Some(token) => token.permits(permission),
+        };
+        if permitted {
+            return Ok(self.api.service(self.tenant));
+        }
+        Err(Failure::forbidden(format!(
+            "failed to do that: the token may not {permission}; it is that of {}",
+            match self.role() {
+                Role::Admin => "an admin with fewer scopes",
+                Role::Member => "a member",
+                Role::Viewer => "a viewer",
+                Role::Runtime => "a runtime",
+                Role::Run => "a run",
+            }
+        )))
+    }
+
+    /// The caller's role. Whoever may open the private socket is an admin.
+    pub(crate) fn role(&self) -> Role {
+        self.token.as_ref().map_or(Role::Admin, |token| token.role)
+    }
+
+    /// What the caller may do.
+    pub(crate) fn permissions(&self) -> Vec<Permission> {
+        let all = Permission::ALL.iter().copied();
+        all.filter(|permission| {
+            let token = self.token.as_ref();
+            token.is_none_or(|token| token.permits(*permission))
+        })
+        .collect()
+    }
+
+    /// Whether the caller belongs to the tenant of the install itself, whose admins may make others.
+    pub(crate) fn is_of_the_install(&self) -> bool {
+        self.tenant == self.api.shared.tenant
+    }
+
+    /// The present.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.api.shared.clock.now()
+    }
+
+    /// Makes whoever takes turns look.
+    pub(crate) fn wake(&self) {
+        (self.api.shared.wake)();
+    }
+}
+
+impl FromRequestParts<Api> for Caller {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, Failure> {
+        let private = parts.extensions.get::<Peer>() == Some(&Peer::Private);
+        let shown = match bearer(&parts.headers)? {
+            Some(secret) => secret,
+            None if private => {
+                return Ok(Self {
+                    api: api.clone(),
+                    tenant: api.shared.tenant,
+                    token: None,
+                });
+            }
+            None => by_cookie(&parts.method, &parts.headers)?,
+        };
+        let now = api.shared.clock.now();
+        let found = api.shared.store.token_by_hash(&shown.hash(), now).await?;
+        let token = found.ok_or_else(|| {
+            unauthenticated("the token is none, or it has expired or was taken back")
+        })?;
+        api.shared.uses.note(api, token.id, now);
+        Ok(Self {
+            api: api.clone(),
+            tenant: token.tenant_id,
+            token: Some(token),
+        })
+    }
+}
+
+fn bearer(headers: &HeaderMap) -> Result<Option<TokenSecret>, Failure> {
+    let mut given = headers.get_all(header::AUTHORIZATION).iter();
+    let (first, second) = (given.next(), given.next());
+    let Some(first) = first else { return Ok(None) };
+    let accepted = "accepted is one header `Authorization: Bearer mat_...`";
+    if second.is_some() {
+        return Err(unauthenticated(accepted));
+    }
+    let text = first.to_str().map_err(|_| unauthenticated(accepted))?;
+    let (scheme, secret) = text
+        .split_once(' ')
+        .ok_or_else(|| unauthenticated(accepted))?;
+    if !scheme.eq_ignore_ascii_case("bearer") {
+        return Err(unauthenticated(accepted));
+    }
+    let secret = TokenSecret::parse(secret.trim());
+    secret
+        .map(Some)
+        .map_err(|error| unauthenticated(&error.to_string()))
+}
+
+fn by_cookie(method: &Method, headers: &HeaderMap) -> Result<TokenSecret, Failure> {
+    let shown = cookie::of(headers)
+        .ok_or_else(|| unauthenticated("neither a token nor a cookie came with the request"))?;
+    if !is_safe(method) {
+        gate::sent_by_our_page(headers)?;
+    }
+    TokenSecret::parse(shown).map_err(|_| unauthenticated("the cookie is worth nothing"))
+}
+
+pub(crate) fn unauthenticated(why: &str) -> Failure {
+    Failure::new(
+        ProblemKind::Unauthenticated,
+        StatusCode::UNAUTHORIZED,
+        format!("failed to know who asks: {why}"),
+    )
+    .header(
+        header::WWW_AUTHENTICATE,
+        HeaderValue::from_static("Bearer realm=\"matins\""),
+    )
+    .hint("`matins token create` makes a token, `matins sign-in` a link for a browser")
+}
+
+/// When tokens were last noted to be used, so that not every request writes.
+#[derive(Default)]
+pub(crate) struct Uses(Mutex<HashMap<TokenId, Timestamp>>);
+
+impl Uses {
+    /// Notes a use, unless one was noted a moment ago. The request does not wait for it.
+    fn note(&self, api: &Api, token: TokenId, now: Timestamp) {
+        {
+            let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let before = now.saturating_sub(limits::TOKEN_USE_NOTED);
+            if noted.get(&token).is_some_and(|at| *at > before) {
+                return;
+            }
+            if noted.len() >= REMEMBERED_USES {
+                noted.retain(|_, at| *at > before);
+            }
+            noted.insert(token, now);
+        }
+        let store = api.shared.store.clone();
+        tokio::spawn(async move {
+            if let Err(error) = store.note_token_use(&BTreeSet::from([token]), now).await {
+                tracing::warn!(%error, "failed to note that a token was used");
+            }
+        });
+    }
+}

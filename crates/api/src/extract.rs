@@ -1,0 +1,212 @@
+//! Reading requests: bodies, queries and paths, with errors that name the field, the value and what is
+//! accepted.
+
+use axum::{
+    body::Bytes,
+    extract::{FromRequest, FromRequestParts, RawPathParams, Request},
+};
+use http::{HeaderMap, Method, StatusCode, header, request::Parts};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use wire::ProblemKind;
+
+use crate::problem::Failure;
+
+/// The longest body that is read, in bytes: the longest words, escaped, with something around them.
+const BODY_BYTES: usize = 4 << 20;
+
+/// A body of JSON, as it came and as it is understood.
+pub(crate) struct Json<T> {
+    pub(crate) value: T,
+    pub(crate) bytes: Bytes,
+}
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
+        require_json(request.headers())?;
+        let bytes = body(request).await?;
+        let value = read(&bytes)?;
+        Ok(Self { value, bytes })
+    }
+}
+
+/// A body of JSON that may be left out.
+pub(crate) struct OptionalJson<T>(pub(crate) T);
+
+impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for OptionalJson<T> {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
+        let json = require_json(request.headers());
+        let bytes = body(request).await?;
+        if bytes.is_empty() {
+            return Ok(Self(T::default()));
+        }
+        json?;
+        read(&bytes).map(Self)
+    }
+}
+
+/// Reads a whole body, up to a limit.
+pub(crate) async fn body(request: Request) -> Result<Bytes, Failure> {
+    let limited = http_body_util::Limited::new(request.into_body(), BODY_BYTES);
+    match http_body_util::BodyExt::collect(limited).await {
+        Ok(body) => Ok(body.to_bytes()),
+        Err(error) if error.is::<http_body_util::LengthLimitError>() => Err(Failure::new(
+            ProblemKind::Invalid,
+            StatusCode::PAYLOAD_TOO_LARGE,
+            format!("failed to take the body: accepted are up to {BODY_BYTES} bytes"),
+        )),
+        Err(error) => Err(Failure::malformed(format!(
+            "failed to read the body: {error}"
+        ))),
+    }
+}
+
+fn require_json(headers: &HeaderMap) -> Result<(), Failure> {
+    let given = headers
+        .get(header::CONTENT_TYPE)
+        .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+    let kind = given.as_deref().and_then(|given| given.split(';').next());
+    if kind.is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json")) {
+        return Ok(());
+    }
+    let given = given.unwrap_or_else(|| "none".to_owned());
+    let given: String = given.chars().take(80).collect();
+    Err(Failure::new(
+        ProblemKind::Invalid,
+        StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        format!("failed to take the content type {given:?}: accepted is application/json"),
+    )
+    .field("Content-Type"))
+}
+
+fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Failure> {
+    let value: Value = serde_json::from_slice(bytes)
+        .map_err(|error| Failure::malformed(format!("failed to read the body as JSON: {error}")))?;
+    if let Some(path) = zero_in(&value) {
+        let detail = format!("failed to take {path}: no text may hold the character U+0000");
+        return Err(Failure::malformed(detail).field(path));
+    }
+    of_value(value)
+}
+
+/// Understands JSON. An error names the field by its path.
+pub(crate) fn of_value<T: DeserializeOwned>(value: Value) -> Result<T, Failure> {
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let path = error.path().to_string();
+        let problem = error.into_inner();
+        if path == "." {
+            return Failure::malformed(format!("failed to take the body: {problem}"));
+        }
+        Failure::malformed(format!("failed to take {path}: {problem}")).field(path)
+    })
+}
+
+/// Where a text with a character is that no database keeps.
+fn zero_in(value: &Value) -> Option<String> {
+    let holds = |text: &str| text.contains('\0');
+    match value {
+        Value::String(text) if holds(text) => Some("the body".to_owned()),
+        Value::Array(items) => items.iter().find_map(zero_in),
+        Value::Object(fields) => fields.iter().find_map(|(name, value)| {
+            if holds(name) {
+                return Some("the body".to_owned());
+            }
+            zero_in(value).map(|_| name.clone())
+        }),
+        _ => None,
+    }
+}
+
+/// What stands behind the question mark. What is unknown is refused.
+pub(crate) struct Query<T>(pub(crate) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
+        let query = parts.uri.query().unwrap_or_default();
+        if query.contains('\0') || query.contains("%00") {
+            let detail = "failed to take the query: no text may hold the character U+0000";
+            return Err(Failure::malformed(detail));
+        }
+        let read =
+            serde_urlencoded::Deserializer::new(url::form_urlencoded::parse(query.as_bytes()));
+        serde_path_to_error::deserialize(read)
+            .map(Self)
+            .map_err(|error| {
+                let path = error.path().to_string();
+                let problem = error.into_inner();
+                if path == "." {
+                    return Failure::malformed(format!("failed to take the query: {problem}"));
+                }
+                Failure::malformed(format!("failed to take {path}: {problem}")).field(path)
+            })
+    }
+}
+
+/// The parts of a path that are given, in order, decoded.
+pub(crate) struct Path<const COUNT: usize>(pub(crate) [String; COUNT]);
+
+impl<const COUNT: usize, S: Send + Sync> FromRequestParts<S> for Path<COUNT> {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
+        let gone = || {
+            let path: String = parts.uri.path().chars().take(80).collect();
+            Failure::not_found("what the path names", &path)
+        };
+        let given = RawPathParams::from_request_parts(&mut parts.clone(), state)
+            .await
+            .map_err(|_| gone())?;
+        let given: Vec<_> = given.iter().map(|(_, part)| part.to_owned()).collect();
+        if given.iter().any(|part| part.contains('\0')) {
+            return Err(gone());
+        }
+        given.try_into().map(Self).map_err(|_| gone())
+    }
+}
+
+/// Whether a method changes nothing.
+pub(crate) fn is_safe(method: &Method) -> bool {
+    matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Asked {
+        #[expect(dead_code, reason = "only whether it can be read is of interest")]
+        limits: Vec<u8>,
+    }
+
+    fn refused(body: &str) -> String {
+        let Err(failure) = read::<Asked>(body.as_bytes()) else {
+            panic!("{body} was taken");
+        };
+        format!("{failure:?}")
+    }
+
+    #[test]
+    fn what_cannot_be_taken_is_named() {
+        for (body, named) in [
+            ("{", "as JSON"),
+            ("[]", "the body"),
+            (r#"{"limits":[1,"two"]}"#, "limits[1]"),
+            (r#"{"limits":[],"more":1}"#, "more"),
+            (r#"{"limits":[],"text":"\u0000"}"#, "U+0000"),
+            (r#"{"\u0000":1}"#, "U+0000"),
+        ] {
+            let failure = refused(body);
+            assert!(failure.contains(named), "{body}: {failure}");
+        }
+    }
+}

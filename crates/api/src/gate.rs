@@ -1,0 +1,244 @@
+//! What every request passes before any route: the name by which the server is reached, and the page that
+//! sends the request.
+//!
+//! A browser lets any page send requests to a server on the same machine. What such a page cannot choose is
+//! what the browser says of it: the `Host` that was resolved (DNS rebinding), the `Origin`, and
+//! `Sec-Fetch-Site` (Fetch Metadata). So nothing is answered, not even an error of a route, before these fit.
+
+use std::sync::Arc;
+
+use axum::{
+    extract::{Request, State},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+
+use crate::{Api, Peer, problem::Failure};
+
+/// Names by which a server on this machine is always reached.
+const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
+
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+const SEC_FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
+
+/// What each answer says to browsers: run nothing from elsewhere, show this in no frame, guess no type, tell
+/// nobody where a link was followed.
+const ANSWERS: [(HeaderName, &str); 5] = [
+    (
+        header::CONTENT_SECURITY_POLICY,
+        "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'; object-src 'none'",
+    ),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::X_FRAME_OPTIONS, "DENY"),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (
+        HeaderName::from_static("cross-origin-resource-policy"),
+        "same-origin",
+    ),
+];
+
+/// The names by which a server may be reached.
+#[derive(Debug, Clone)]
+pub(crate) struct Hosts {
+    names: Arc<[String]>,
+}
+
+impl Default for Hosts {
+    fn default() -> Self {
+        Self::beside_loopback(&[])
+    }
+}
+
+impl Hosts {
+    /// The names of loopback and those that are given, without their ports.
+    pub(crate) fn beside_loopback(names: &[String]) -> Self {
+        let given = names.iter().map(|name| name.to_ascii_lowercase());
+        let loopback = LOOPBACK.iter().map(|name| (*name).to_owned());
+        Self {
+            names: loopback.chain(given).collect(),
+        }
+    }
+
+    /// Whether a `Host` header names one of them, with whatever port.
+    fn allow(&self, host: &str) -> bool {
+        let host = host.to_ascii_lowercase();
+        let port = |rest: &str| match rest.strip_prefix(':') {
+            Some(port) => port.parse::<u16>().is_ok(),
+            None => rest.is_empty(),
+        };
+        let mut names = self.names.iter();
+        names.any(|name| host.strip_prefix(name.as_str()).is_some_and(port))
+    }
+}
+
+/// Lets a request pass, or refuses it.
+pub(crate) async fn pass(State(api): State<Api>, request: Request, next: Next) -> Response {
+    let private = request.extensions().get::<Peer>() == Some(&Peer::Private);
+    let passed = if private {
+        // No browser can open the socket.
+        Ok(())
+    } else {
+        check(&request, &api.shared.hosts)
+    };
+    let mut response = match passed {
+        Ok(()) => next.run(request).await,
+        Err(failure) => failure.into_response(),
+    };
+    let headers = response.headers_mut();
+    for (name, value) in ANSWERS {
+        headers
+            .entry(name)
+            .or_insert(HeaderValue::from_static(value));
+    }
+    headers
+        .entry(header::CACHE_CONTROL)
+        .or_insert(HeaderValue::from_static("no-store"));
+    response
+}
+
+fn check(request: &Request, hosts: &Hosts) -> Result<(), Failure> {
+    let headers = request.headers();
+    let host = only(headers, &header::HOST)?.unwrap_or_default();
+    if !hosts.allow(host) {
+        return Err(Failure::forbidden(format!(
+            "failed to take the host {:?}: this server is not reached by that name",
+            shortened(host)
+        ))
+        .field("Host")
+        .hint("the setting server.hosts names those by which it is"));
+    }
+    if let Some(origin) = only(headers, &header::ORIGIN)? {
+        let same = ["http://", "https://"].iter().any(|scheme| {
+            origin
+                .strip_prefix(scheme)
+                .is_some_and(|rest| rest.eq_ignore_ascii_case(host))
+        });
+        if !same {
+            return Err(Failure::forbidden(format!(
+                "failed to take the origin {:?}: only pages of this server may ask it",
+                shortened(origin)
+            ))
+            .field("Origin"));
+        }
+    }
+    let site = only(headers, &SEC_FETCH_SITE)?;
+    let foreign = matches!(site, Some("cross-site" | "same-site"));
+    // Following a link is not asking: no cookie comes with it, and the page cannot read the answer.
+    let navigates =
+        request.method() == Method::GET && only(headers, &SEC_FETCH_MODE)? == Some("navigate");
+    if foreign && !navigates {
+        return Err(Failure::forbidden(
+            "failed to take the request: a page of another site sent it",
+        )
+        .field("Sec-Fetch-Site"));
+    }
+    Ok(())
+}
+
+/// Refuses what a page may have made a browser send: something that changes anything, signed in by a cookie,
+/// without a word of the browser that a page of this server sent it.
+pub(crate) fn sent_by_our_page(headers: &HeaderMap) -> Result<(), Failure> {
+    let origin = headers.contains_key(header::ORIGIN);
+    let site = headers.get(SEC_FETCH_SITE);
+    let same_origin = site.is_some_and(|site| site == "same-origin");
+    // An origin that is there has been compared with the host before.
+    if origin || same_origin {
+        return Ok(());
+    }
+    Err(Failure::forbidden(
+        "failed to take the request: with a cookie, Origin or Sec-Fetch-Site must say that a page of this \
+         server sent it",
+    )
+    .field("Origin")
+    .hint("programs send a token: Authorization: Bearer mat_..."))
+}
+
+/// The value of a header that may be there once.
+fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, Failure> {
+    let mut values = headers.get_all(name).iter();
+    let (first, second) = (values.next(), values.next());
+    let malformed = || {
+        let name = name.as_str();
+        Failure::malformed(format!(
+            "failed to take the header {name}: accepted is one, in ASCII"
+        ))
+        .field(name)
+    };
+    if second.is_some() {
+        return Err(malformed());
+    }
+    let text = first.map(|value| value.to_str().map_err(|_| malformed()));
+    text.transpose()
+}
+
+fn shortened(text: &str) -> String {
+    text.chars().take(80).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::Body;
+
+    use super::*;
+
+    fn asked(headers: &[(&str, &str)]) -> Result<(), Failure> {
+        let mut request = http::Request::builder().method("POST").uri("/api/v1/runs");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let hosts = Hosts::beside_loopback(&["matins.example".to_owned()]);
+        check(&request.body(Body::empty()).unwrap(), &hosts)
+    }
+
+    #[test]
+    fn only_the_names_of_the_server_reach_it() {
+        for host in [
+            "localhost",
+            "LOCALHOST:7347",
+            "127.0.0.1:7347",
+            "[::1]:7347",
+            "matins.example",
+        ] {
+            asked(&[("host", host)]).unwrap();
+        }
+        for host in [
+            "",
+            "evil.example",
+            "localhost.evil.example",
+            "127.0.0.1.nip.io",
+            "evil@localhost",
+            "localhost:port",
+            "::1",
+            "0.0.0.0",
+        ] {
+            asked(&[("host", host)]).unwrap_err();
+        }
+        asked(&[("host", "localhost"), ("host", "localhost")]).unwrap_err();
+        asked(&[]).unwrap_err();
+    }
+
+    #[test]
+    fn only_pages_of_the_server_ask_it() {
+        let host = ("host", "localhost:7347");
+        asked(&[host, ("origin", "http://localhost:7347")]).unwrap();
+        for origin in [
+            "null",
+            "http://localhost",
+            "http://localhost:8080",
+            "http://127.0.0.1:7347",
+            "https://evil.example",
+            "",
+        ] {
+            asked(&[host, ("origin", origin)]).unwrap_err();
+        }
+        asked(&[host, ("sec-fetch-site", "same-origin")]).unwrap();
+        asked(&[host, ("sec-fetch-site", "none")]).unwrap();
+        for site in ["cross-site", "same-site"] {
+            asked(&[host, ("sec-fetch-site", site)]).unwrap_err();
+            let navigates = ("sec-fetch-mode", "navigate");
+            // A form that another page sends is no link that is followed.
+            asked(&[host, ("sec-fetch-site", site), navigates]).unwrap_err();
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! Who may do what: tenants, tokens, and how a browser signs in.
+
+mod sign_in;
+mod tenants;
+mod tokens;
+
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use crate::Api;
+
+pub(crate) use sign_in::SignIns;
+
+pub(super) fn routes() -> OpenApiRouter<Api> {
+    OpenApiRouter::new()
+        .routes(routes!(tokens::list_tokens, tokens::create_token))
+        .routes(routes!(tokens::show_token, tokens::revoke_token))
+        .routes(routes!(tenants::list_tenants, tenants::create_tenant))
+        .routes(routes!(tenants::show_tenant))
+        .routes(routes!(sign_in::create_sign_in_link))
+        .routes(routes!(sign_in::sign_in, sign_in::sign_out))
+}

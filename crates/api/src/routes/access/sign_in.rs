@@ -1,0 +1,147 @@
+//! How a browser signs in: by a link that works once
+
+use std::{net::IpAddr, num::NonZeroU32, time::Duration};
+
+use axum::{
+    Json as Answer,
+    extract::{FromRequestParts, State},
+    response::{IntoResponse, Response},
+};
+use governor::{DefaultKeyedRateLimiter, Quota};
+use http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts};
+use model::access::secret::{LinkSecret, TokenSecret};
+use wire::{ProblemKind, SignInCode, SignInLink};
+
+use crate::{
+    Api, Peer,
+    caller::{Caller, unauthenticated},
+    cookie,
+    extract::Json,
+    gate,
+    problem::Failure,
+};
+
+/// How many attempts to sign in an address has, and how fast they come back.
+const ATTEMPTS: NonZeroU32 = NonZeroU32::new(10).expect("it is not zero");
+const EACH: Duration = Duration::from_secs(6);
+/// How many addresses are remembered before those are forgotten that have all their attempts again.
+const REMEMBERED: usize = 10_000;
+
+/// Counts attempts to sign in, by the addresses from which they come.
+pub(crate) struct SignIns(DefaultKeyedRateLimiter<IpAddr>);
+
+impl Default for SignIns {
+    fn default() -> Self {
+        let quota = Quota::with_period(EACH).unwrap_or(Quota::per_minute(ATTEMPTS));
+        Self(DefaultKeyedRateLimiter::keyed(quota.allow_burst(ATTEMPTS)))
+    }
+}
+
+impl SignIns {
+    /// Counts an attempt, and refuses one too many.
+    fn attempt(&self, from: IpAddr) -> Result<(), Failure> {
+        if self.0.len() > REMEMBERED {
+            self.0.retain_recent();
+        }
+        self.0.check_key(&from).map_err(|_| {
+            Failure::new(
+                ProblemKind::TooMany,
+                StatusCode::TOO_MANY_REQUESTS,
+                "failed to sign in: too many attempts came from this address",
+            )
+            .header(header::RETRY_AFTER, HeaderValue::from(EACH.as_secs()))
+        })
+    }
+}
+
+/// Create a sign-in link
+///
+/// A browser that opens it signs in as whoever made it, once, within ten minutes.
+#[utoipa::path(
+    post,
+    path = "/sign-in-links",
+    tag = "access",
+    responses((status = CREATED, description = "The link", body = SignInLink)),
+    security(("token" = []), ("browser" = []))
+)]
+pub(super) async fn create_sign_in_link(
+    caller: Caller,
+) -> Result<(StatusCode, Answer<SignInLink>), Failure> {
+    let service = caller.api.service(caller.tenant);
+    let token = caller.token.as_ref().map(|token| token.id);
+    let link = service.create_sign_in_link(token).await?;
+    Ok((StatusCode::CREATED, Answer(link)))
+}
+
+/// Sign a browser in
+///
+/// The code of a link is worth a cookie, once. Scripts cannot read the cookie, and no other site's page makes it be
+/// sent.
+#[utoipa::path(
+    post,
+    path = "/sign-in",
+    tag = "access",
+    request_body = SignInCode,
+    responses((status = NO_CONTENT, description = "The cookie is set")),
+    security(())
+)]
+pub(super) async fn sign_in(
+    State(api): State<Api>,
+    From(from): From,
+    headers: HeaderMap,
+    request: Json<SignInCode>,
+) -> Result<Response, Failure> {
+    if let Some(from) = from {
+        api.shared.sign_ins.attempt(from)?;
+        gate::sent_by_our_page(&headers)?;
+    }
+    let worthless = || unauthenticated("the link has expired, or was used before");
+    let code = LinkSecret::parse(&request.value.code).map_err(|_| worthless())?;
+    let secret = TokenSecret::generate(&*api.shared.entropy);
+    let service = api.service(api.shared.tenant);
+    let signed_in = service.use_sign_in_link(&code, &secret).await?;
+    let seconds = signed_in.ok_or_else(worthless)?;
+    let cookie = cookie::keep(&secret, seconds, api.shared.by_tls);
+    Ok(with_cookie(cookie))
+}
+
+/// Sign a browser out
+///
+/// Its cookie is worth nothing from then on.
+#[utoipa::path(
+    delete,
+    path = "/sign-in",
+    tag = "access",
+    responses((status = NO_CONTENT, description = "The cookie is gone")),
+    security(("browser" = []))
+)]
+pub(super) async fn sign_out(caller: Caller, headers: HeaderMap) -> Result<Response, Failure> {
+    let by_cookie = cookie::of(&headers).is_some();
+    if let Some(token) = caller.token.as_ref().filter(|_| by_cookie) {
+        let service = caller.api.service(caller.tenant);
+        service.revoke_token(&token.id.to_string()).await?;
+    }
+    Ok(with_cookie(cookie::forget(caller.api.shared.by_tls)))
+}
+
+fn with_cookie(cookie: Option<HeaderValue>) -> Response {
+    let mut response = StatusCode::NO_CONTENT.into_response();
+    if let Some(cookie) = cookie {
+        response.headers_mut().insert(header::SET_COOKIE, cookie);
+    }
+    response
+}
+
+/// The address from which a request comes; none for the private socket.
+pub(super) struct From(Option<IpAddr>);
+
+impl<S: Send + Sync> FromRequestParts<S> for From {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
+        Ok(Self(match parts.extensions.get::<Peer>() {
+            Some(Peer::Network(address)) => Some(address.ip()),
+            Some(Peer::Private) | None => None,
+        }))
+    }
+}

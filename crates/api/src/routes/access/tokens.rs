@@ -1,0 +1,112 @@
+//! Tokens
+
+use axum::{Json as Answer, response::Response};
+use http::StatusCode;
+use model::{TokenId, access::Permission};
+use serde::Deserialize;
+use utoipa::IntoParams;
+use wire::{Page, Token, TokenCreated, TokenRequest};
+
+use super::super::lists;
+use crate::{
+    caller::Caller,
+    extract::{Json, Path, Query},
+    once::Once,
+    problem::Failure,
+};
+
+/// Which page is shown.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Part {
+    /// What `next` of the page before said.
+    after: Option<String>,
+    /// How many at the most.
+    #[param(minimum = 1, maximum = 500)]
+    limit: Option<u32>,
+}
+
+/// List tokens
+///
+/// The newest first, those included that are over, and those of browsers that have signed in.
+#[utoipa::path(
+    get,
+    path = "/tokens",
+    tag = "access",
+    params(Part),
+    responses((status = OK, description = "A page of tokens, without their secrets", body = Page<Token>)),
+    security(("token" = ["tokens:read"]), ("browser" = []))
+)]
+pub(super) async fn list_tokens(
+    caller: Caller,
+    Query(part): Query<Part>,
+) -> Result<Answer<Page<Token>>, Failure> {
+    let service = caller.may(Permission::TokensRead)?;
+    let after = lists::after(part.after.as_deref())?;
+    let limit = lists::limit(part.limit)?;
+    Ok(Answer(service.tokens(after, limit).await?))
+}
+
+/// Show a token
+#[utoipa::path(
+    get,
+    path = "/tokens/{token}",
+    tag = "access",
+    params(("token" = String, Path, description = "Its id")),
+    responses((status = OK, description = "The token, without its secret", body = Token)),
+    security(("token" = ["tokens:read"]), ("browser" = []))
+)]
+pub(super) async fn show_token(
+    caller: Caller,
+    Path([token]): Path<1>,
+) -> Result<Answer<Token>, Failure> {
+    let service = caller.may(Permission::TokensRead)?;
+    Ok(Answer(service.token(&token).await?))
+}
+
+/// Create a token
+///
+/// Its secret is shown this one time. It gives no more than the token that makes it.
+#[utoipa::path(
+    post,
+    path = "/tokens",
+    tag = "access",
+    params(Once),
+    request_body = TokenRequest,
+    responses((status = CREATED, description = "The token with its secret", body = TokenCreated)),
+    security(("token" = ["tokens:write"]), ("browser" = []))
+)]
+pub(super) async fn create_token(
+    caller: Caller,
+    once: Once,
+    request: Json<TokenRequest>,
+) -> Result<Response, Failure> {
+    let service = caller.may(Permission::TokensWrite)?;
+    let made = once.create(&caller, &request, async |id| {
+        let id = id.map(TokenId::from_uuid);
+        let permitted = caller.permissions();
+        let token = service.create_token(&request.value, &permitted, id).await?;
+        Ok((StatusCode::CREATED, token))
+    });
+    made.await
+}
+
+/// Revoke a token
+///
+/// It is worth nothing from then on, and neither are those of the browsers that it signed in.
+#[utoipa::path(
+    delete,
+    path = "/tokens/{token}",
+    tag = "access",
+    params(("token" = String, Path, description = "Its id")),
+    responses((status = OK, description = "The token", body = Token)),
+    security(("token" = ["tokens:write"]), ("browser" = []))
+)]
+pub(super) async fn revoke_token(
+    caller: Caller,
+    Path([token]): Path<1>,
+) -> Result<Answer<Token>, Failure> {
+    let service = caller.may(Permission::TokensWrite)?;
+    Ok(Answer(service.revoke_token(&token).await?))
+}

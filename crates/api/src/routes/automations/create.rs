@@ -1,0 +1,35 @@
+//! `POST /automations`
+
+use axum::response::Response;
+use http::StatusCode;
+use model::{AutomationId, access::Permission};
+use wire::{AutomationRequest, AutomationView};
+
+use crate::{caller::Caller, extract::Json, once::Once, problem::Failure};
+
+/// Create an automation
+///
+/// It is enabled at once. The answer tells the next fires, with zone and offset.
+#[utoipa::path(
+    post,
+    path = "/automations",
+    tag = "automations",
+    params(Once),
+    request_body = AutomationRequest,
+    responses((status = CREATED, description = "The automation", body = AutomationView)),
+    security(("token" = ["automations:write"]), ("browser" = []))
+)]
+pub(super) async fn create_automation(
+    caller: Caller,
+    once: Once,
+    request: Json<AutomationRequest>,
+) -> Result<Response, Failure> {
+    let service = caller.may(Permission::AutomationsWrite)?;
+    let made = once.create(&caller, &request, async |id| {
+        let id = id.map(AutomationId::from_uuid);
+        let view = service.create_automation(&request.value, id).await?;
+        caller.wake();
+        Ok((StatusCode::CREATED, view))
+    });
+    made.await
+}

@@ -1,0 +1,171 @@
+//! `PUT` and `PATCH /automations/{automation}`
+
+use axum::{Json as Answer, response::IntoResponse};
+use model::access::Permission;
+use serde::Deserialize;
+use serde_json::Value;
+use service::Service;
+use utoipa::IntoParams;
+use wire::{AutomationRequest, AutomationView};
+
+use super::NAMED;
+use crate::{
+    caller::Caller,
+    etag::{self, IfMatch},
+    extract::{self, Json, Path, Query},
+    problem::Failure,
+};
+
+/// How an edit is done.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct How {
+    /// Whether it lets go of its current session, so that what that one keeps may change.
+    #[serde(default)]
+    reset: bool,
+}
+
+/// Replace an automation
+///
+/// It becomes what is asked for, all of it or nothing. Triggers that stay keep their cadence.
+#[utoipa::path(
+    put,
+    path = "/automations/{automation}",
+    tag = "automations",
+    params(
+        ("automation" = String, Path, description = NAMED),
+        ("If-Match" = Option<String>, Header, description = "The ETag of what was seen"),
+        How
+    ),
+    request_body = AutomationRequest,
+    responses((
+        status = OK,
+        description = "The automation",
+        body = AutomationView,
+        headers(("ETag" = String, description = "What of it can be edited"))
+    )),
+    security(("token" = ["automations:write"]), ("browser" = []))
+)]
+pub(super) async fn replace_automation(
+    caller: Caller,
+    Path([automation]): Path<1>,
+    seen: IfMatch,
+    Query(how): Query<How>,
+    request: Json<AutomationRequest>,
+) -> Result<impl IntoResponse, Failure> {
+    let service = caller.may(Permission::AutomationsWrite)?;
+    let view = service.automation(&automation).await?;
+    seen.check("the automation", &view.request())?;
+    edit(&caller, &service, &view, &request.value, how.reset).await
+}
+
+/// Change an automation
+///
+/// A merge patch (RFC 7396): what is named changes, null puts back the default, and the rest stays. `triggers` are
+/// replaced as a whole.
+#[utoipa::path(
+    patch,
+    path = "/automations/{automation}",
+    tag = "automations",
+    params(
+        ("automation" = String, Path, description = NAMED),
+        ("If-Match" = Option<String>, Header, description = "The ETag of what was seen"),
+        How
+    ),
+    request_body(content = Object, description = "Some fields of what creates one"),
+    responses((
+        status = OK,
+        description = "The automation",
+        body = AutomationView,
+        headers(("ETag" = String, description = "What of it can be edited"))
+    )),
+    security(("token" = ["automations:write"]), ("browser" = []))
+)]
+pub(super) async fn edit_automation(
+    caller: Caller,
+    Path([automation]): Path<1>,
+    seen: IfMatch,
+    Query(how): Query<How>,
+    patch: Json<Value>,
+) -> Result<impl IntoResponse, Failure> {
+    let service = caller.may(Permission::AutomationsWrite)?;
+    let view = service.automation(&automation).await?;
+    let before = view.request();
+    seen.check("the automation", &before)?;
+    if !patch.value.is_object() {
+        return Err(Failure::malformed(
+            "failed to take the body: accepted is an object with the fields that change",
+        ));
+    }
+    let mut merged = serde_json::to_value(&before).unwrap_or_default();
+    merge(&mut merged, patch.value);
+    let request: AutomationRequest = extract::of_value(merged)?;
+    edit(&caller, &service, &view, &request, how.reset).await
+}
+
+async fn edit(
+    caller: &Caller,
+    service: &Service,
+    seen: &AutomationView,
+    request: &AutomationRequest,
+    reset: bool,
+) -> Result<impl IntoResponse + use<>, Failure> {
+    let edited = service.edit_automation(seen, request, reset).await?;
+    caller.wake();
+    Ok((etag::header(&edited.request()), Answer(edited)))
+}
+
+/// Merges a patch into a document (RFC 7396, section 2).
+fn merge(target: &mut Value, patch: Value) {
+    let Value::Object(patch) = patch else {
+        *target = patch;
+        return;
+    };
+    if !target.is_object() {
+        *target = Value::Object(serde_json::Map::new());
+    }
+    let Value::Object(target) = target else {
+        return;
+    };
+    for (name, value) in patch {
+        if value.is_null() {
+            target.remove(&name);
+        } else {
+            merge(target.entry(name).or_insert(Value::Null), value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_patch_merges_as_the_examples_of_its_rfc_do() {
+        // RFC 7396, appendix A.
+        for (mut target, patch, result) in [
+            (json!({"a":"b"}), json!({"a":"c"}), json!({"a":"c"})),
+            (json!({"a":"b"}), json!({"b":"c"}), json!({"a":"b","b":"c"})),
+            (json!({"a":"b"}), json!({"a":null}), json!({})),
+            (json!({"a":["b"]}), json!({"a":"c"}), json!({"a":"c"})),
+            (
+                json!({"a":{"b":"c"}}),
+                json!({"a":{"b":"d","c":null}}),
+                json!({"a":{"b":"d"}}),
+            ),
+            (json!({"a":"foo"}), json!(null), json!(null)),
+            (json!([1, 2]), json!({"a":"b","c":null}), json!({"a":"b"})),
+            (
+                json!({}),
+                json!({"a":{"bb":{"ccc":null}}}),
+                json!({"a":{"bb":{}}}),
+            ),
+        ] {
+            merge(&mut target, patch);
+            assert_eq!(target, result);
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! `GET /automations`
+
+use axum::Json;
+use model::{access::Permission, automation::AutomationState};
+use serde::Deserialize;
+use service::AutomationQuery;
+use utoipa::IntoParams;
+use wire::AutomationList;
+
+use super::super::lists;
+use crate::{caller::Caller, extract::Query, problem::Failure};
+
+/// Which automations a list shows.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Filter {
+    /// Whether they are enabled or paused.
+    state: Option<AutomationState>,
+    /// A text in their names.
+    text: Option<String>,
+    /// What `next` of the page before said.
+    after: Option<String>,
+    /// How many at the most.
+    #[param(minimum = 1, maximum = 500)]
+    limit: Option<u32>,
+}
+
+/// List automations
+///
+/// The newest first, each with its triggers and its next fires. One that cannot be read hides no other.
+#[utoipa::path(
+    get,
+    path = "/automations",
+    tag = "automations",
+    params(Filter),
+    responses((status = OK, description = "A page of automations", body = AutomationList)),
+    security(("token" = ["automations:read"]), ("browser" = []))
+)]
+pub(super) async fn list_automations(
+    caller: Caller,
+    Query(filter): Query<Filter>,
+) -> Result<Json<AutomationList>, Failure> {
+    let service = caller.may(Permission::AutomationsRead)?;
+    let query = AutomationQuery {
+        state: filter.state,
+        text: filter.text,
+        after: lists::after(filter.after.as_deref())?,
+        limit: lists::limit(filter.limit)?,
+    };
+    Ok(Json(service.automations(&query).await?))
+}

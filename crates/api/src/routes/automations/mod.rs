@@ -1,0 +1,39 @@
+//! Automations and their triggers.
+
+mod create;
+mod delete;
+mod edit;
+mod fire;
+mod history;
+mod list;
+mod moves;
+mod preview;
+mod show;
+mod triggers;
+
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use crate::Api;
+
+pub(super) fn routes() -> OpenApiRouter<Api> {
+    OpenApiRouter::new()
+        .routes(routes!(list::list_automations, create::create_automation))
+        .routes(routes!(preview::preview_fires))
+        .routes(routes!(
+            show::show_automation,
+            edit::replace_automation,
+            edit::edit_automation,
+            delete::delete_automation
+        ))
+        .routes(routes!(fire::fire_automation))
+        .routes(routes!(moves::pause_automation))
+        .routes(routes!(moves::resume_automation))
+        .routes(routes!(moves::reset_automation))
+        .routes(routes!(history::list_sessions_of_automation))
+        .routes(routes!(history::list_occurrences))
+        .routes(routes!(triggers::list_triggers, triggers::add_trigger))
+        .routes(routes!(triggers::show_trigger, triggers::remove_trigger))
+}
+
+/// What a path parameter that names an automation takes.
+const NAMED: &str = "Its name, its id or the beginning of that";

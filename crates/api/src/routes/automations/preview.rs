@@ -1,0 +1,26 @@
+//! `POST /automations/preview`
+
+use axum::Json as Answer;
+use model::access::Permission;
+use wire::{Preview, PreviewRequest};
+
+use crate::{caller::Caller, extract::Json, problem::Failure};
+
+/// Preview fires
+///
+/// When triggers would fire from now on, with zone and offset, without making anything.
+#[utoipa::path(
+    post,
+    path = "/automations/preview",
+    tag = "automations",
+    request_body = PreviewRequest,
+    responses((status = OK, description = "The next fires", body = Preview)),
+    security(("token" = ["automations:read"]), ("browser" = []))
+)]
+pub(super) async fn preview_fires(
+    caller: Caller,
+    request: Json<PreviewRequest>,
+) -> Result<Answer<Preview>, Failure> {
+    let service = caller.may(Permission::AutomationsRead)?;
+    Ok(Answer(service.preview(&request.value)?))
+}

@@ -1,0 +1,33 @@
+//! `GET /automations/{automation}`
+
+use axum::{Json, response::IntoResponse};
+use model::access::Permission;
+use wire::AutomationView;
+
+use super::NAMED;
+use crate::{caller::Caller, etag, extract::Path, problem::Failure};
+
+/// Show an automation
+///
+/// With its triggers, its next fires, all its policies and its newest runs.
+#[utoipa::path(
+    get,
+    path = "/automations/{automation}",
+    tag = "automations",
+    params(("automation" = String, Path, description = NAMED)),
+    responses((
+        status = OK,
+        description = "The automation",
+        body = AutomationView,
+        headers(("ETag" = String, description = "What of it can be edited"))
+    )),
+    security(("token" = ["automations:read"]), ("browser" = []))
+)]
+pub(super) async fn show_automation(
+    caller: Caller,
+    Path([automation]): Path<1>,
+) -> Result<impl IntoResponse, Failure> {
+    let service = caller.may(Permission::AutomationsRead)?;
+    let view = service.automation(&automation).await?;
+    Ok((etag::header(&view.request()), Json(view)))
+}

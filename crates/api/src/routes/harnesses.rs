@@ -1,0 +1,145 @@
+//! Harnesses
+
+use std::collections::BTreeMap;
+
+use axum::{Json as Answer, response::IntoResponse};
+use model::access::Permission;
+use utoipa_axum::{router::OpenApiRouter, routes};
+use wire::{CheckRequest, Checked, Harness, HarnessConfig, HarnessView, Page};
+
+use crate::{
+    Api,
+    caller::Caller,
+    etag::{self, IfMatch},
+    extract::{Json, OptionalJson, Path},
+    problem::Failure,
+};
+
+/// What a path parameter that names a harness takes.
+const NAMED: &str = "Its name or its id";
+/// What is shown in place of the value of a variable to those who may not change harnesses.
+const HIDDEN: &str = "(hidden)";
+
+pub(super) fn routes() -> OpenApiRouter<Api> {
+    OpenApiRouter::new()
+        .routes(routes!(list_harnesses))
+        .routes(routes!(show_harness, put_harness))
+        .routes(routes!(check_harness))
+}
+
+/// List harnesses
+///
+/// By name, each with what the machine of the server has of its agent.
+#[utoipa::path(
+    get,
+    path = "/harnesses",
+    tag = "harnesses",
+    responses((status = OK, description = "All harnesses on one page", body = Page<HarnessView>)),
+    security(("token" = ["harnesses:read"]), ("browser" = []))
+)]
+async fn list_harnesses(caller: Caller) -> Result<Answer<Page<HarnessView>>, Failure> {
+    let service = caller.may(Permission::HarnessesRead)?;
+    let environment = &caller.api.shared.environment;
+    let views = service.harnesses().await?.into_iter().map(|harness| {
+        let presence = service::presence(&harness.config, environment);
+        HarnessView {
+            harness: shown(&caller, harness),
+            presence,
+        }
+    });
+    Ok(Answer(Page::whole(views.collect())))
+}
+
+/// Show a harness
+#[utoipa::path(
+    get,
+    path = "/harnesses/{harness}",
+    tag = "harnesses",
+    params(("harness" = String, Path, description = NAMED)),
+    responses((
+        status = OK,
+        description = "The harness",
+        body = Harness,
+        headers(("ETag" = String, description = "What of it can be edited"))
+    )),
+    security(("token" = ["harnesses:read"]), ("browser" = []))
+)]
+async fn show_harness(
+    caller: Caller,
+    Path([harness]): Path<1>,
+) -> Result<impl IntoResponse, Failure> {
+    let service = caller.may(Permission::HarnessesRead)?;
+    let found = service.harness(&harness).await?;
+    Ok((etag::header(&found.config), Answer(shown(&caller, found))))
+}
+
+/// Add or replace a harness
+///
+/// Any command line that speaks the Agent Client Protocol. What its agent offers is unknown until it is started.
+#[utoipa::path(
+    put,
+    path = "/harnesses/{harness}",
+    tag = "harnesses",
+    params(
+        ("harness" = String, Path, description = "Its name"),
+        ("If-Match" = Option<String>, Header, description = "The ETag of what was seen")
+    ),
+    request_body = HarnessConfig,
+    responses((
+        status = OK,
+        description = "The harness",
+        body = Harness,
+        headers(("ETag" = String, description = "What of it can be edited"))
+    )),
+    security(("token" = ["harnesses:write"]), ("browser" = []))
+)]
+async fn put_harness(
+    caller: Caller,
+    Path([name]): Path<1>,
+    seen: IfMatch,
+    config: Json<HarnessConfig>,
+) -> Result<impl IntoResponse, Failure> {
+    let service = caller.may(Permission::HarnessesWrite)?;
+    match service.harness(&name).await {
+        Ok(before) => seen.check("the harness", &before.config)?,
+        Err(error) if error.kind() == service::Kind::NotFound => {
+            seen.check("the harness", &None::<HarnessConfig>)?;
+        }
+        Err(error) => return Err(error.into()),
+    }
+    let put = service.add_harness(&name, &config.value).await?;
+    Ok((etag::header(&put.config), Answer(put)))
+}
+
+/// Check a harness
+///
+/// Its agent is started, tells what it is and offers, and is ended again. This takes as long as the agent does.
+#[utoipa::path(
+    post,
+    path = "/harnesses/{harness}/check",
+    tag = "harnesses",
+    params(("harness" = String, Path, description = NAMED)),
+    request_body(content = Option<CheckRequest>, description = "How far the look goes"),
+    responses((status = OK, description = "What was found", body = Checked)),
+    security(("token" = ["harnesses:write"]), ("browser" = []))
+)]
+async fn check_harness(
+    caller: Caller,
+    Path([harness]): Path<1>,
+    OptionalJson(request): OptionalJson<CheckRequest>,
+) -> Result<Answer<Checked>, Failure> {
+    let service = caller.may(Permission::HarnessesWrite)?;
+    Ok(Answer(
+        service.check_harness(&harness, request.depth).await?,
+    ))
+}
+
+/// A harness as the caller may see it: values of variables may be secrets.
+fn shown(caller: &Caller, mut harness: Harness) -> Harness {
+    if caller.may(Permission::HarnessesWrite).is_err() {
+        let names = std::mem::take(&mut harness.config.env).into_keys();
+        let hidden = names.map(|name| (name, HIDDEN.to_owned()));
+        harness.config.env = hidden.collect::<BTreeMap<_, _>>();
+    }
+    harness
+}

@@ -1,0 +1,50 @@
+//! Instances
+
+use axum::Json;
+use model::access::Permission;
+use utoipa_axum::{router::OpenApiRouter, routes};
+use wire::{Instance, Page};
+
+use crate::{Api, caller::Caller, extract::Path, problem::Failure};
+
+pub(super) fn routes() -> OpenApiRouter<Api> {
+    OpenApiRouter::new()
+        .routes(routes!(list_instances))
+        .routes(routes!(show_instance))
+}
+
+/// List instances
+///
+/// The places where agents run and keep their own files, by name.
+#[utoipa::path(
+    get,
+    path = "/instances",
+    tag = "instances",
+    responses((status = OK, description = "All instances on one page", body = Page<Instance>)),
+    security(("token" = ["instances:read"]), ("browser" = []))
+)]
+async fn list_instances(caller: Caller) -> Result<Json<Page<Instance>>, Failure> {
+    let service = caller.may(Permission::InstancesRead)?;
+    Ok(Json(Page::whole(service.instances().await?)))
+}
+
+/// Show an instance
+#[utoipa::path(
+    get,
+    path = "/instances/{instance}",
+    tag = "instances",
+    params(("instance" = String, Path, description = "Its id or its name")),
+    responses((status = OK, description = "The instance", body = Instance)),
+    security(("token" = ["instances:read"]), ("browser" = []))
+)]
+async fn show_instance(
+    caller: Caller,
+    Path([instance]): Path<1>,
+) -> Result<Json<Instance>, Failure> {
+    let service = caller.may(Permission::InstancesRead)?;
+    let mut all = service.instances().await?.into_iter();
+    let found = all.find(|one| one.name == instance || one.id.to_string() == instance);
+    found
+        .map(Json)
+        .ok_or_else(|| Failure::not_found("instance", &instance))
+}

@@ -1,0 +1,331 @@
+//! Endpoints of notifications, and what became of what they were sent
+
+use std::time::Duration;
+
+use axum::{Json as Answer, response::Response};
+use http::StatusCode;
+use model::{EndpointId, access::Permission};
+use serde::Deserialize;
+use utoipa::IntoParams;
+use utoipa_axum::{router::OpenApiRouter, routes};
+use wire::{
+    Delivery, DeliveryView, Endpoint, EndpointMade, EndpointRequest, MOST_OVERLAP_SECONDS, Page,
+    Rotation, SecretRotated,
+};
+
+use super::lists;
+use crate::{
+    Api,
+    caller::Caller,
+    etag::{self, IfMatch},
+    extract::{Json, OptionalJson, Path, Query},
+    once::Once,
+    problem::Failure,
+};
+
+/// What a path parameter that names an endpoint takes.
+const NAMED: &str = "Its name or its id";
+
+pub(super) fn routes() -> OpenApiRouter<Api> {
+    OpenApiRouter::new()
+        .routes(routes!(list_endpoints, create_endpoint))
+        .routes(routes!(show_endpoint, replace_endpoint, delete_endpoint))
+        .routes(routes!(rotate_endpoint_secret))
+        .routes(routes!(enable_endpoint))
+        .routes(routes!(disable_endpoint))
+        .routes(routes!(test_endpoint))
+        .routes(routes!(list_deliveries))
+        .routes(routes!(show_delivery))
+        .routes(routes!(redeliver))
+}
+
+/// List endpoints
+///
+/// Where notifications go, by name.
+#[utoipa::path(
+    get,
+    path = "/endpoints",
+    tag = "notifications",
+    responses((status = OK, description = "All endpoints on one page", body = Page<Endpoint>)),
+    security(("token" = ["notifications:read"]), ("browser" = []))
+)]
+async fn list_endpoints(caller: Caller) -> Result<Answer<Page<Endpoint>>, Failure> {
+    let service = caller.may(Permission::NotificationsRead)?;
+    Ok(Answer(Page::whole(service.endpoints().await?)))
+}
+
+/// Create an endpoint
+///
+/// It is told of what is yet to come, by requests that are signed (Standard Webhooks) with the secret of the answer,
+/// which is shown this one time. What does not arrive is tried again, with pauses that double.
+#[utoipa::path(
+    post,
+    path = "/endpoints",
+    tag = "notifications",
+    params(Once),
+    request_body = EndpointRequest,
+    responses((status = CREATED, description = "The endpoint with its secret", body = EndpointMade)),
+    security(("token" = ["notifications:write"]), ("browser" = []))
+)]
+async fn create_endpoint(
+    caller: Caller,
+    once: Once,
+    request: Json<EndpointRequest>,
+) -> Result<Response, Failure> {
+    let service = caller.may(Permission::NotificationsWrite)?;
+    let made = once.create(&caller, &request, async |id| {
+        let id = id.map(EndpointId::from_uuid);
+        let made = service.create_endpoint(&request.value, id).await?;
+        Ok((StatusCode::CREATED, made))
+    });
+    made.await
+}
+
+/// Show an endpoint
+#[utoipa::path(
+    get,
+    path = "/endpoints/{endpoint}",
+    tag = "notifications",
+    params(("endpoint" = String, Path, description = NAMED)),
+    responses((
+        status = OK,
+        description = "The endpoint",
+        body = Endpoint,
+        headers(("ETag" = String, description = "What of it can be edited"))
+    )),
+    security(("token" = ["notifications:read"]), ("browser" = []))
+)]
+async fn show_endpoint(
+    caller: Caller,
+    Path([endpoint]): Path<1>,
+) -> Result<impl axum::response::IntoResponse, Failure> {
+    let service = caller.may(Permission::NotificationsRead)?;
+    let found = service.endpoint(&endpoint).await?;
+    Ok((etag::header(&editable(&found)), Answer(found)))
+}
+
+/// Replace an endpoint
+///
+/// What is on its way to it goes where it is then.
+#[utoipa::path(
+    put,
+    path = "/endpoints/{endpoint}",
+    tag = "notifications",
+    params(
+        ("endpoint" = String, Path, description = NAMED),
+        ("If-Match" = Option<String>, Header, description = "The ETag of what was seen")
+    ),
+    request_body = EndpointRequest,
+    responses((
+        status = OK,
+        description = "The endpoint",
+        body = Endpoint,
+        headers(("ETag" = String, description = "What of it can be edited"))
+    )),
+    security(("token" = ["notifications:write"]), ("browser" = []))
+)]
+async fn replace_endpoint(
+    caller: Caller,
+    Path([endpoint]): Path<1>,
+    seen: IfMatch,
+    request: Json<EndpointRequest>,
+) -> Result<impl axum::response::IntoResponse, Failure> {
+    let service = caller.may(Permission::NotificationsWrite)?;
+    let before = service.endpoint(&endpoint).await?;
+    seen.check("the endpoint", &editable(&before))?;
+    let edited = service.edit_endpoint(&before, &request.value).await?;
+    Ok((etag::header(&editable(&edited)), Answer(edited)))
+}
+
+/// What of an endpoint can be edited, as it is.
+fn editable(endpoint: &Endpoint) -> EndpointRequest {
+    EndpointRequest {
+        name: endpoint.name.clone(),
+        url: endpoint.url.clone(),
+        events: endpoint.events.clone(),
+        automation: endpoint.automation_id.map(|id| id.to_string()),
+        channel: endpoint.channel.clone(),
+    }
+}
+
+/// Delete an endpoint
+///
+/// With all its deliveries.
+#[utoipa::path(
+    delete,
+    path = "/endpoints/{endpoint}",
+    tag = "notifications",
+    params(("endpoint" = String, Path, description = NAMED)),
+    responses((status = OK, description = "The endpoint as it was", body = Endpoint)),
+    security(("token" = ["notifications:write"]), ("browser" = []))
+)]
+async fn delete_endpoint(
+    caller: Caller,
+    Path([endpoint]): Path<1>,
+) -> Result<Answer<Endpoint>, Failure> {
+    let service = caller.may(Permission::NotificationsWrite)?;
+    Ok(Answer(service.delete_endpoint(&endpoint).await?))
+}
+
+/// Rotate the secret of an endpoint
+///
+/// For a while the secret that held so far signs as well.
+#[utoipa::path(
+    post,
+    path = "/endpoints/{endpoint}/rotate-secret",
+    tag = "notifications",
+    params(("endpoint" = String, Path, description = NAMED)),
+    request_body(content = Option<Rotation>, description = "For how long"),
+    responses((status = OK, description = "The new secret", body = SecretRotated)),
+    security(("token" = ["notifications:write"]), ("browser" = []))
+)]
+async fn rotate_endpoint_secret(
+    caller: Caller,
+    Path([endpoint]): Path<1>,
+    OptionalJson(rotation): OptionalJson<Rotation>,
+) -> Result<Answer<SecretRotated>, Failure> {
+    let service = caller.may(Permission::NotificationsWrite)?;
+    let overlap = overlap(rotation)?;
+    Ok(Answer(
+        service.rotate_endpoint_secret(&endpoint, overlap).await?,
+    ))
+}
+
+/// How long two secrets are to hold beside each other.
+pub(super) fn overlap(rotation: Rotation) -> Result<Duration, Failure> {
+    let seconds = rotation.overlap_seconds;
+    if seconds > MOST_OVERLAP_SECONDS {
+        let detail = format!(
+            "failed to take overlap_seconds {seconds}: accepted are 0 to {MOST_OVERLAP_SECONDS}"
+        );
+        return Err(Failure::malformed(detail).field("overlap_seconds"));
+    }
+    Ok(Duration::from_secs(seconds.into()))
+}
+
+macro_rules! moves {
+    ($($(#[doc = $doc:literal])* $name:ident = $path:literal;)*) => {$(
+        $(#[doc = $doc])*
+        #[utoipa::path(
+            post,
+            path = $path,
+            tag = "notifications",
+            params(("endpoint" = String, Path, description = NAMED)),
+            responses((status = OK, description = "The endpoint", body = Endpoint)),
+            security(("token" = ["notifications:write"]), ("browser" = []))
+        )]
+        async fn $name(
+            caller: Caller,
+            Path([endpoint]): Path<1>,
+        ) -> Result<Answer<Endpoint>, Failure> {
+            let service = caller.may(Permission::NotificationsWrite)?;
+            Ok(Answer(service.$name(&endpoint).await?))
+        }
+    )*};
+}
+
+moves! {
+    /// Enable an endpoint
+    ///
+    /// It is told again, of what is yet to come.
+    enable_endpoint = "/endpoints/{endpoint}/enable";
+    /// Disable an endpoint
+    ///
+    /// It is told of nothing more, and what is on its way is given up.
+    disable_endpoint = "/endpoints/{endpoint}/disable";
+}
+
+/// Test an endpoint
+///
+/// It is sent something that tells nothing; the delivery shows whether it arrives.
+#[utoipa::path(
+    post,
+    path = "/endpoints/{endpoint}/test",
+    tag = "notifications",
+    params(("endpoint" = String, Path, description = NAMED)),
+    responses((status = ACCEPTED, description = "The delivery", body = DeliveryView)),
+    security(("token" = ["notifications:write"]), ("browser" = []))
+)]
+async fn test_endpoint(
+    caller: Caller,
+    Path([endpoint]): Path<1>,
+) -> Result<(StatusCode, Answer<DeliveryView>), Failure> {
+    let service = caller.may(Permission::NotificationsWrite)?;
+    let view = service.test_endpoint(&endpoint).await?;
+    caller.wake();
+    Ok((StatusCode::ACCEPTED, Answer(view)))
+}
+
+/// Which page is shown.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct Part {
+    /// What `next` of the page before said.
+    after: Option<String>,
+    /// How many at the most.
+    #[param(minimum = 1, maximum = 500)]
+    limit: Option<u32>,
+}
+
+/// List deliveries
+///
+/// What an endpoint was sent or is to be sent, the newest first.
+#[utoipa::path(
+    get,
+    path = "/endpoints/{endpoint}/deliveries",
+    tag = "notifications",
+    params(("endpoint" = String, Path, description = NAMED), Part),
+    responses((status = OK, description = "A page of deliveries", body = Page<Delivery>)),
+    security(("token" = ["notifications:read"]), ("browser" = []))
+)]
+async fn list_deliveries(
+    caller: Caller,
+    Path([endpoint]): Path<1>,
+    Query(part): Query<Part>,
+) -> Result<Answer<Page<Delivery>>, Failure> {
+    let service = caller.may(Permission::NotificationsRead)?;
+    let after = lists::after(part.after.as_deref())?;
+    let limit = lists::limit(part.limit)?;
+    Ok(Answer(service.deliveries(&endpoint, after, limit).await?))
+}
+
+/// Show a delivery
+///
+/// With the log of its attempts.
+#[utoipa::path(
+    get,
+    path = "/deliveries/{delivery}",
+    tag = "notifications",
+    params(("delivery" = String, Path, description = "Its id")),
+    responses((status = OK, description = "The delivery", body = DeliveryView)),
+    security(("token" = ["notifications:read"]), ("browser" = []))
+)]
+async fn show_delivery(
+    caller: Caller,
+    Path([delivery]): Path<1>,
+) -> Result<Answer<DeliveryView>, Failure> {
+    let service = caller.may(Permission::NotificationsRead)?;
+    Ok(Answer(service.delivery(&delivery).await?))
+}
+
+/// Deliver again
+///
+/// What is over is sent once more, under the same id.
+#[utoipa::path(
+    post,
+    path = "/deliveries/{delivery}/redeliver",
+    tag = "notifications",
+    params(("delivery" = String, Path, description = "Its id")),
+    responses((status = ACCEPTED, description = "The delivery", body = DeliveryView)),
+    security(("token" = ["notifications:write"]), ("browser" = []))
+)]
+async fn redeliver(
+    caller: Caller,
+    Path([delivery]): Path<1>,
+) -> Result<(StatusCode, Answer<DeliveryView>), Failure> {
+    let service = caller.may(Permission::NotificationsWrite)?;
+    let view = service.redeliver(&delivery).await?;
+    caller.wake();
+    Ok((StatusCode::ACCEPTED, Answer(view)))
+}

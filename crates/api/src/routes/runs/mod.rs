@@ -1,0 +1,22 @@
+//! Runs.
+
+mod list;
+mod moves;
+mod show;
+
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use crate::Api;
+
+pub(super) fn routes() -> OpenApiRouter<Api> {
+    OpenApiRouter::new()
+        .routes(routes!(list::list_runs))
+        .routes(routes!(show::show_run))
+        .routes(routes!(show::show_record))
+        .routes(routes!(show::show_live_text))
+        .routes(routes!(moves::retry_run))
+        .routes(routes!(moves::cancel_run))
+}
+
+/// What a path parameter that names a run takes.
+const NAMED: &str = "Its id or the beginning of that";

@@ -1,0 +1,55 @@
+//! Trying runs again and calling them off
+
+use axum::{Json, response::Response};
+use http::StatusCode;
+use model::{RunId, access::Permission};
+use wire::{Run, RunCancelled};
+
+use super::NAMED;
+use crate::{caller::Caller, extract::Path, once::Once, problem::Failure};
+
+/// Try a run again
+///
+/// One that failed, was called off or was given up gets another attempt at its input.
+#[utoipa::path(
+    post,
+    path = "/runs/{run}/retry",
+    tag = "runs",
+    params(("run" = String, Path, description = NAMED), Once),
+    responses((status = ACCEPTED, description = "The new attempt", body = Run)),
+    security(("token" = ["runs:write"]), ("browser" = []))
+)]
+pub(super) async fn retry_run(
+    caller: Caller,
+    Path([run]): Path<1>,
+    once: Once,
+) -> Result<Response, Failure> {
+    let service = caller.may(Permission::RunsWrite)?;
+    let tried = once.create_of(&caller, &[], async |id| {
+        let again = service.retry_run(&run, id.map(RunId::from_uuid)).await?;
+        caller.wake();
+        Ok((StatusCode::ACCEPTED, again))
+    });
+    tried.await
+}
+
+/// Call a run off
+///
+/// At once where it waits, else as soon as its agent has stopped.
+#[utoipa::path(
+    post,
+    path = "/runs/{run}/cancel",
+    tag = "runs",
+    params(("run" = String, Path, description = NAMED)),
+    responses((status = OK, description = "Where it is by now", body = RunCancelled)),
+    security(("token" = ["runs:write"]), ("browser" = []))
+)]
+pub(super) async fn cancel_run(
+    caller: Caller,
+    Path([run]): Path<1>,
+) -> Result<Json<RunCancelled>, Failure> {
+    let service = caller.may(Permission::RunsWrite)?;
+    let cancelled = service.cancel_run(&run).await?;
+    caller.wake();
+    Ok(Json(cancelled))
+}

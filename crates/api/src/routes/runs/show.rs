@@ -1,0 +1,84 @@
+//! `GET /runs/{run}`, its record and its text
+
+use axum::Json;
+use model::access::Permission;
+use serde::Deserialize;
+use utoipa::IntoParams;
+use wire::{LiveText, RunRecordView, RunView};
+
+use super::NAMED;
+use crate::{
+    caller::Caller,
+    extract::{Path, Query},
+    problem::Failure,
+};
+
+/// Show a run
+///
+/// With all attempts at the same input, and what it waits for.
+#[utoipa::path(
+    get,
+    path = "/runs/{run}",
+    tag = "runs",
+    params(("run" = String, Path, description = NAMED)),
+    responses((status = OK, description = "The run", body = RunView)),
+    security(("token" = ["runs:read"]), ("browser" = []))
+)]
+pub(super) async fn show_run(
+    caller: Caller,
+    Path([run]): Path<1>,
+) -> Result<Json<RunView>, Failure> {
+    let service = caller.may(Permission::RunsRead)?;
+    Ok(Json(service.run(&run).await?))
+}
+
+/// Show the internal record of a run
+///
+/// The prompt that was really sent, and what really went wrong. Retention trims it, and no transcript has it.
+#[utoipa::path(
+    get,
+    path = "/runs/{run}/record",
+    tag = "runs",
+    params(("run" = String, Path, description = NAMED)),
+    responses((status = OK, description = "The record", body = RunRecordView)),
+    security(("token" = ["records:read"]), ("browser" = []))
+)]
+pub(super) async fn show_record(
+    caller: Caller,
+    Path([run]): Path<1>,
+) -> Result<Json<RunRecordView>, Failure> {
+    let service = caller.may(Permission::RecordsRead)?;
+    let record = service.run_record(&run).await?;
+    Ok(Json(RunRecordView { record }))
+}
+
+/// From where on text is read.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct From {
+    /// The position, in bytes.
+    #[serde(default)]
+    #[param(minimum = 0)]
+    from: u32,
+}
+
+/// Read the text that a run is writing
+///
+/// Nothing once its turn has ended: the transcript has it then. The trace of the session sends the same by itself.
+#[utoipa::path(
+    get,
+    path = "/runs/{run}/text",
+    tag = "runs",
+    params(("run" = String, Path, description = NAMED), From),
+    responses((status = OK, description = "The text so far", body = LiveText)),
+    security(("token" = ["sessions:read"]), ("browser" = []))
+)]
+pub(super) async fn show_live_text(
+    caller: Caller,
+    Path([run]): Path<1>,
+    Query(from): Query<From>,
+) -> Result<Json<LiveText>, Failure> {
+    let service = caller.may(Permission::SessionsRead)?;
+    Ok(Json(service.live_text(&run, from.from.into()).await?))
+}

@@ -1,0 +1,47 @@
+//! The server itself: what it is, who asks, and the document of its routes
+
+use axum::Json;
+use utoipa_axum::{router::OpenApiRouter, routes};
+use wire::{ServerInfo, Whoami};
+
+use crate::{Api, caller::Caller, problem::Failure};
+
+pub(super) fn routes() -> OpenApiRouter<Api> {
+    OpenApiRouter::new()
+        .routes(routes!(show_server))
+        .routes(routes!(show_caller))
+}
+
+/// Show the server
+#[utoipa::path(
+    get,
+    path = "/server",
+    tag = "server",
+    responses((status = OK, description = "What answers", body = ServerInfo)),
+    security(("token" = []), ("browser" = []))
+)]
+async fn show_server(caller: Caller) -> Json<ServerInfo> {
+    Json(ServerInfo {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        serves: caller.api.shared.serves,
+        now: caller.now(),
+    })
+}
+
+/// Show who asks
+#[utoipa::path(
+    get,
+    path = "/whoami",
+    tag = "access",
+    responses((status = OK, description = "Whose token or cookie came", body = Whoami)),
+    security(("token" = []), ("browser" = []))
+)]
+async fn show_caller(caller: Caller) -> Result<Json<Whoami>, Failure> {
+    let service = caller.api.service(caller.tenant);
+    Ok(Json(Whoami {
+        tenant: service.own_tenant().await?,
+        role: caller.role(),
+        permissions: caller.permissions(),
+        token: caller.token.as_ref().map(|token| token.id),
+    }))
+}

@@ -1,0 +1,34 @@
+//! `POST /sessions`
+
+use axum::response::Response;
+use http::StatusCode;
+use model::{SessionId, access::Permission};
+use wire::{Session, SessionRequest};
+
+use crate::{caller::Caller, extract::Json, once::Once, problem::Failure};
+
+/// Begin a session
+///
+/// Its agent is started with its first turn, which the first words or a bound automation make.
+#[utoipa::path(
+    post,
+    path = "/sessions",
+    tag = "sessions",
+    params(Once),
+    request_body = SessionRequest,
+    responses((status = CREATED, description = "The session", body = Session)),
+    security(("token" = ["sessions:write"]), ("browser" = []))
+)]
+pub(super) async fn create_session(
+    caller: Caller,
+    once: Once,
+    request: Json<SessionRequest>,
+) -> Result<Response, Failure> {
+    let service = caller.may(Permission::SessionsWrite)?;
+    let made = once.create(&caller, &request, async |id| {
+        let id = id.map(SessionId::from_uuid);
+        let session = service.create_session(&request.value, id).await?;
+        Ok((StatusCode::CREATED, session))
+    });
+    made.await
+}

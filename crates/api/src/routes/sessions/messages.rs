@@ -1,0 +1,74 @@
+//! `GET /sessions/{session}/messages`
+
+use axum::Json;
+use model::{RunId, access::Permission};
+use serde::Deserialize;
+use utoipa::IntoParams;
+use wire::Messages;
+
+use super::super::lists;
+use crate::{
+    caller::Caller,
+    extract::{Path, Query},
+    problem::Failure,
+};
+
+/// Which rows of a transcript are shown.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Part {
+    /// Those after this number.
+    #[param(minimum = 0)]
+    after: Option<i64>,
+    /// Those from the beginning of what belongs to this run on.
+    #[param(value_type = Option<String>)]
+    from_run: Option<RunId>,
+    /// The last ones, this many, in place of a page.
+    #[param(minimum = 0, maximum = 500)]
+    last: Option<u32>,
+    /// How many at the most.
+    #[param(minimum = 1, maximum = 500)]
+    limit: Option<u32>,
+}
+
+/// List the messages of a session
+///
+/// Its transcript, in order: what people and automations asked, and what the agent answered and did.
+#[utoipa::path(
+    get,
+    path = "/sessions/{session}/messages",
+    tag = "sessions",
+    params(
+        ("session" = String, Path, description = "Its id, the beginning of that, or its key"),
+        Part
+    ),
+    responses((status = OK, description = "Some rows of the transcript", body = Messages)),
+    security(("token" = ["sessions:read"]), ("browser" = []))
+)]
+pub(super) async fn list_messages(
+    caller: Caller,
+    Path([session]): Path<1>,
+    Query(part): Query<Part>,
+) -> Result<Json<Messages>, Failure> {
+    let service = caller.may(Permission::SessionsRead)?;
+    let limit = lists::limit(part.limit)?;
+    if let Some(last) = part.last {
+        let last = if last == 0 {
+            0
+        } else {
+            lists::limit(Some(last))?
+        };
+        return Ok(Json(service.last_messages(&session, last).await?));
+    }
+    let after = match (part.after, part.from_run) {
+        (Some(after), _) if after < 0 => {
+            let detail = format!("failed to take after {after}: accepted is 0 and more");
+            return Err(Failure::malformed(detail).field("after"));
+        }
+        (Some(after), _) => after,
+        (None, Some(run)) => service.before_run(run).await?,
+        (None, None) => 0,
+    };
+    Ok(Json(service.messages(&session, after, limit).await?))
+}

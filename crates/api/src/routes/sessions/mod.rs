@@ -1,0 +1,37 @@
+//! Sessions.
+
+mod create;
+mod delete;
+mod edit;
+mod export;
+mod list;
+mod messages;
+mod moves;
+mod replay;
+mod say;
+mod show;
+
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use crate::Api;
+
+pub(super) fn routes() -> OpenApiRouter<Api> {
+    OpenApiRouter::new()
+        .routes(routes!(list::list_sessions, create::create_session))
+        .routes(routes!(
+            show::show_session,
+            edit::edit_session,
+            delete::delete_session
+        ))
+        .routes(routes!(show::list_seats))
+        .routes(routes!(show::show_seat))
+        .routes(routes!(messages::list_messages, say::say))
+        .routes(routes!(replay::replay_session))
+        .routes(routes!(export::export_session))
+        .routes(routes!(moves::cancel_session))
+        .routes(routes!(moves::enable_session))
+        .routes(routes!(moves::pause_session))
+        .routes(routes!(moves::resume_session))
+        .routes(routes!(moves::complete_session))
+        .routes(routes!(moves::archive_session))
+}

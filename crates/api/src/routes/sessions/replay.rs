@@ -1,0 +1,53 @@
+//! `GET /sessions/{session}/replay`
+
+use axum::Json;
+use model::access::Permission;
+use serde::Deserialize;
+use utoipa::IntoParams;
+use wire::Replay;
+
+use super::super::lists;
+use crate::{
+    caller::Caller,
+    extract::{Path, Query},
+    problem::Failure,
+};
+
+/// Which part of a replay is shown.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Part {
+    /// What `next` of the part before said.
+    #[param(minimum = 0)]
+    after: Option<i64>,
+    /// How many rows of the transcript at the most.
+    #[param(minimum = 1, maximum = 500)]
+    limit: Option<u32>,
+}
+
+/// Replay a session
+///
+/// All that happened in it, in order: rows of its transcript, and each run before the first of its own. It reads
+/// what stays as long as the session, so that it is whole when the log of events has been trimmed.
+#[utoipa::path(
+    get,
+    path = "/sessions/{session}/replay",
+    tag = "sessions",
+    params(
+        ("session" = String, Path, description = "Its id, the beginning of that, or its key"),
+        Part
+    ),
+    responses((status = OK, description = "A part of what happened", body = Replay)),
+    security(("token" = ["sessions:read"]), ("browser" = []))
+)]
+pub(super) async fn replay_session(
+    caller: Caller,
+    Path([session]): Path<1>,
+    Query(part): Query<Part>,
+) -> Result<Json<Replay>, Failure> {
+    let service = caller.may(Permission::SessionsRead)?;
+    let limit = lists::limit(part.limit)?;
+    let after = part.after.unwrap_or(0).max(0);
+    Ok(Json(service.replay(&session, after, limit).await?))
+}

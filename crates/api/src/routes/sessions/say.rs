@@ -1,0 +1,45 @@
+//! `POST /sessions/{session}/messages`
+
+use axum::response::Response;
+use http::StatusCode;
+use model::{InputId, access::Permission};
+use wire::{Run, Words};
+
+use crate::{
+    caller::Caller,
+    extract::{Json, Path},
+    once::Once,
+    problem::Failure,
+};
+
+/// Say something
+///
+/// The words become a run on the session's entry seat; while that one is busy, they wait for their turn. The trace
+/// of the session shows what becomes of them.
+#[utoipa::path(
+    post,
+    path = "/sessions/{session}/messages",
+    tag = "sessions",
+    params(
+        ("session" = String, Path, description = "Its id, the beginning of that, or its key"),
+        Once
+    ),
+    request_body = Words,
+    responses((status = ACCEPTED, description = "The run that the words became", body = Run)),
+    security(("token" = ["sessions:write"]), ("browser" = []))
+)]
+pub(super) async fn say(
+    caller: Caller,
+    Path([session]): Path<1>,
+    once: Once,
+    request: Json<Words>,
+) -> Result<Response, Failure> {
+    let service = caller.may(Permission::SessionsWrite)?;
+    let said = once.create(&caller, &request, async |input| {
+        let input = input.map(InputId::from_uuid);
+        let run = service.say(&session, &request.value.words, input).await?;
+        caller.wake();
+        Ok((StatusCode::ACCEPTED, run))
+    });
+    said.await
+}

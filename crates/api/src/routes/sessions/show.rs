@@ -1,0 +1,83 @@
+//! `GET /sessions/{session}` and its seats
+
+use axum::{Json, response::IntoResponse};
+use model::{SeatId, access::Permission};
+use wire::{Page, Seat, SessionEdit, SessionView};
+
+use crate::{caller::Caller, etag, extract::Path, problem::Failure};
+
+/// Show a session
+///
+/// With its seats, the automations that are bound to it, and its runs that are not over.
+#[utoipa::path(
+    get,
+    path = "/sessions/{session}",
+    tag = "sessions",
+    params(("session" = String, Path, description = "Its id, the beginning of that, or its key")),
+    responses((
+        status = OK,
+        description = "The session",
+        body = SessionView,
+        headers(("ETag" = String, description = "What of it can be edited"))
+    )),
+    security(("token" = ["sessions:read"]), ("browser" = []))
+)]
+pub(super) async fn show_session(
+    caller: Caller,
+    Path([session]): Path<1>,
+) -> Result<impl IntoResponse, Failure> {
+    let service = caller.may(Permission::SessionsRead)?;
+    let view = service.session(&session).await?;
+    Ok((etag::header(&editable(&view)), Json(view)))
+}
+
+/// What of a session can be edited, as it is.
+pub(super) fn editable(view: &SessionView) -> SessionEdit {
+    SessionEdit {
+        title: view.session.title.clone(),
+    }
+}
+
+/// List the seats of a session
+#[utoipa::path(
+    get,
+    path = "/sessions/{session}/seats",
+    tag = "sessions",
+    params(("session" = String, Path, description = "Its id, the beginning of that, or its key")),
+    responses((status = OK, description = "Its seats, all on one page", body = Page<Seat>)),
+    security(("token" = ["sessions:read"]), ("browser" = []))
+)]
+pub(super) async fn list_seats(
+    caller: Caller,
+    Path([session]): Path<1>,
+) -> Result<Json<Page<Seat>>, Failure> {
+    let service = caller.may(Permission::SessionsRead)?;
+    let view = service.session(&session).await?;
+    Ok(Json(Page::whole(view.seats)))
+}
+
+/// Show a seat of a session
+#[utoipa::path(
+    get,
+    path = "/sessions/{session}/seats/{seat}",
+    tag = "sessions",
+    params(
+        ("session" = String, Path, description = "Its id, the beginning of that, or its key"),
+        ("seat" = String, Path, description = "The seat's id")
+    ),
+    responses((status = OK, description = "The seat", body = Seat)),
+    security(("token" = ["sessions:read"]), ("browser" = []))
+)]
+pub(super) async fn show_seat(
+    caller: Caller,
+    Path([session, seat]): Path<2>,
+) -> Result<Json<Seat>, Failure> {
+    let service = caller.may(Permission::SessionsRead)?;
+    let view = service.session(&session).await?;
+    let id = seat.parse::<SeatId>().ok();
+    let mut seats = view.seats.into_iter();
+    let found = seats.find(|found| Some(found.id) == id);
+    found
+        .map(Json)
+        .ok_or_else(|| Failure::not_found("seat", &seat))
+}

@@ -1,0 +1,179 @@
+//! The live traces of sessions, of automations, and of all that a tenant may see
+
+use std::{convert::Infallible, time::Duration};
+
+use axum::{body::Body, extract::FromRequestParts, response::Response};
+use futures::StreamExt as _;
+use http::{HeaderMap, HeaderName, HeaderValue, header, request::Parts};
+use model::access::Permission;
+use serde::Deserialize;
+use tokio::time::sleep;
+use utoipa::IntoParams;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use crate::{
+    Api,
+    caller::Caller,
+    extract::{Path, Query},
+    problem::Failure,
+    trace::{InvalidCursor, Trace, feed_cursor, session_cursor},
+};
+
+/// After how long a trace ends, so that whoever reads it comes again and shows a token that is still worth
+/// something. Clients go on where they were.
+const LIFE: Duration = Duration::from_mins(15);
+
+pub(super) fn routes() -> OpenApiRouter<Api> {
+    OpenApiRouter::new()
+        .routes(routes!(trace_session))
+        .routes(routes!(trace_automation))
+        .routes(routes!(trace_tenant))
+}
+
+/// From where on a trace is read.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct Since {
+    /// The id of the last event that was seen, for clients that cannot send `Last-Event-ID`, which wins.
+    after: Option<String>,
+}
+
+/// The id that a client saw last, as it says when it connects again.
+struct LastSeen(Option<String>);
+
+impl<S: Send + Sync> FromRequestParts<S> for LastSeen {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
+        let name = HeaderName::from_static("last-event-id");
+        let given = parts.headers.get(&name).map(|value| {
+            let text = value.to_str().map(str::to_owned);
+            text.map_err(|_| {
+                Failure::malformed("failed to take Last-Event-ID: accepted is the id of an event")
+                    .field("Last-Event-ID")
+            })
+        });
+        given.transpose().map(Self)
+    }
+}
+
+/// Trace a session
+///
+/// What happens in it, as Server-Sent Events: `run`, `message`, `task`, `approval` and `session` with the number of
+/// the event as their id, and `delta` for text that is being written, without one. After a break a client goes on
+/// with `Last-Event-ID`: nothing is lost and nothing comes twice. Where retention has removed what comes next, there
+/// is one `resync` with a snapshot in place of it. Without either parameter it begins with the oldest event that is
+/// kept. A trace ends after a quarter of an hour, and is to be taken up again.
+#[utoipa::path(
+    get,
+    path = "/sessions/{session}/trace",
+    tag = "traces",
+    params(
+        ("session" = String, Path, description = "Its id, the beginning of that, or its key"),
+        ("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that was seen"),
+        Since
+    ),
+    responses((status = OK, description = "The stream", content_type = "text/event-stream", body = String)),
+    security(("token" = ["sessions:read"]), ("browser" = []))
+)]
+async fn trace_session(
+    caller: Caller,
+    Path([session]): Path<1>,
+    LastSeen(last): LastSeen,
+    Query(since): Query<Since>,
+) -> Result<Response, Failure> {
+    let service = caller.may(Permission::SessionsRead)?;
+    let after = session_cursor(last.as_deref(), since.after.as_deref())?;
+    let session = service.session_id(&session).await?;
+    let scope = store::Scope::Tenant(caller.tenant);
+    let traces = &caller.api.shared.traces;
+    let trace = traces.session(scope, session, after).await?;
+    Ok(stream(&caller, trace))
+}
+
+/// Trace an automation
+///
+/// What happens in its sessions, to its runs in other sessions, and to itself: what was skipped and missed, and when
+/// it was paused and why. As the trace of a session, but an id is a place in the order of commits. Without either
+/// parameter it begins with what is yet to come.
+#[utoipa::path(
+    get,
+    path = "/automations/{automation}/trace",
+    tag = "traces",
+    params(
+        ("automation" = String, Path, description = "Its name, its id or the beginning of that"),
+        ("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that was seen"),
+        Since
+    ),
+    responses((status = OK, description = "The stream", content_type = "text/event-stream", body = String)),
+    security(("token" = ["automations:read"]), ("browser" = []))
+)]
+async fn trace_automation(
+    caller: Caller,
+    Path([automation]): Path<1>,
+    LastSeen(last): LastSeen,
+    Query(since): Query<Since>,
+) -> Result<Response, Failure> {
+    let service = caller.may(Permission::AutomationsRead)?;
+    caller.may(Permission::SessionsRead)?;
+    let after = feed_cursor(last.as_deref(), since.after.as_deref())?;
+    let automation = service.automation_id(&automation).await?;
+    let traces = &caller.api.shared.traces;
+    let trace = traces.automation(caller.tenant, automation, after).await?;
+    Ok(stream(&caller, trace))
+}
+
+/// Trace everything
+///
+/// All that happens in sessions and to automations of the tenant, in the order of commits. Without either parameter
+/// it begins with what is yet to come.
+#[utoipa::path(
+    get,
+    path = "/trace",
+    tag = "traces",
+    params(
+        ("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that was seen"),
+        Since
+    ),
+    responses((status = OK, description = "The stream", content_type = "text/event-stream", body = String)),
+    security(("token" = ["sessions:read"]), ("browser" = []))
+)]
+async fn trace_tenant(
+    caller: Caller,
+    LastSeen(last): LastSeen,
+    Query(since): Query<Since>,
+) -> Result<Response, Failure> {
+    caller.may(Permission::SessionsRead)?;
+    caller.may(Permission::AutomationsRead)?;
+    let after = feed_cursor(last.as_deref(), since.after.as_deref())?;
+    let traces = &caller.api.shared.traces;
+    let trace = traces.tenant(caller.tenant, after).await?;
+    Ok(stream(&caller, trace))
+}
+
+fn stream(caller: &Caller, trace: Trace) -> Response {
+    let now = caller.now();
+    let expires = caller.token.as_ref().and_then(|token| token.expires_at);
+    let life = expires.map_or(LIFE, |expires| LIFE.min(expires.since(now)));
+    let frames = trace.take_until(Box::pin(sleep(life)));
+    let open = caller.api.shared.metrics.trace();
+    let frames = frames.map(move |frame| {
+        let _counts = &open;
+        Ok::<_, Infallible>(frame)
+    });
+    let mut response = Response::new(Body::from_stream(frames));
+    let headers: &mut HeaderMap = response.headers_mut();
+    let kind = HeaderValue::from_static("text/event-stream");
+    headers.insert(header::CONTENT_TYPE, kind);
+    // Proxies must not collect events.
+    let name = HeaderName::from_static("x-accel-buffering");
+    headers.insert(name, HeaderValue::from_static("no"));
+    response
+}
+
+impl From<InvalidCursor> for Failure {
+    fn from(error: InvalidCursor) -> Self {
+        Self::malformed(format!("failed to take {error}")).field(error.field)
+    }
+}

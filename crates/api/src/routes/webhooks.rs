@@ -1,0 +1,127 @@
+//! Webhooks that fire triggers, and their secrets
+
+use axum::{
+    Json as Answer,
+    extract::{Request, State},
+};
+use http::StatusCode;
+use model::access::Permission;
+use service::WebhookError;
+use utoipa_axum::{router::OpenApiRouter, routes};
+use wire::{ProblemKind, ReceivedWebhook, Rotation, SecretRotated, WebhookSecret};
+
+use super::notifications::overlap;
+use crate::{
+    Api,
+    caller::Caller,
+    extract::{self, OptionalJson, Path},
+    problem::Failure,
+};
+
+pub(super) fn routes() -> OpenApiRouter<Api> {
+    OpenApiRouter::new()
+        .routes(routes!(receive_webhook))
+        .routes(routes!(show_webhook_secret))
+        .routes(routes!(rotate_webhook_secret))
+}
+
+/// Receive a webhook
+///
+/// Fires a trigger of the kind `webhook`. Who may is who signs the request with the trigger's secret, as Standard
+/// Webhooks says: `webhook-id`, `webhook-timestamp` within five minutes, `webhook-signature`. A replay changes
+/// nothing, and is answered with what the first one did. The body is given to the agent as data that nobody vouches
+/// for.
+#[utoipa::path(
+    post,
+    path = "/webhooks/{trigger}",
+    tag = "triggers",
+    params(
+        ("trigger" = String, Path, description = "The trigger's id"),
+        ("webhook-id" = String, Header, description = "The id of the message, the same for each replay"),
+        ("webhook-timestamp" = String, Header, description = "Seconds since 1970"),
+        ("webhook-signature" = String, Header, description = "`v1,` and the signature, one or more")
+    ),
+    request_body(content = String, content_type = "application/octet-stream", description = "Anything in UTF-8, up to 64 KiB"),
+    responses((status = ACCEPTED, description = "The run", body = ReceivedWebhook)),
+    security(())
+)]
+async fn receive_webhook(
+    State(api): State<Api>,
+    Path([trigger]): Path<1>,
+    request: Request,
+) -> Result<(StatusCode, Answer<ReceivedWebhook>), Failure> {
+    let headers = request.headers().clone();
+    let body = extract::body(request).await?;
+    let now = api.shared.clock.now();
+    let store = &api.shared.store;
+    let received = service::receive_webhook(store, &trigger, &headers, &body, now).await;
+    let received = received.map_err(|error| match error {
+        WebhookError::Refused(refusal) => Failure::new(
+            ProblemKind::Unauthenticated,
+            StatusCode::UNAUTHORIZED,
+            format!("failed to {refusal}"),
+        ),
+        WebhookError::TooLong => Failure::new(
+            ProblemKind::Invalid,
+            StatusCode::PAYLOAD_TOO_LARGE,
+            format!("failed to {error}"),
+        ),
+        WebhookError::NotText => Failure::malformed(format!("failed to {error}")),
+        WebhookError::Store(error) => error.into(),
+    })?;
+    (api.shared.wake)();
+    Ok((StatusCode::ACCEPTED, Answer(received)))
+}
+
+/// Show the secret of a webhook trigger
+///
+/// For whoever is to sign what fires it.
+#[utoipa::path(
+    get,
+    path = "/automations/{automation}/triggers/{trigger}/secret",
+    tag = "triggers",
+    params(
+        ("automation" = String, Path, description = "Its name, its id or the beginning of that"),
+        ("trigger" = String, Path, description = "The trigger's id or the beginning of that")
+    ),
+    responses((status = OK, description = "The secret", body = WebhookSecret)),
+    security(("token" = ["automations:write"]), ("browser" = []))
+)]
+async fn show_webhook_secret(
+    caller: Caller,
+    Path([automation, trigger]): Path<2>,
+) -> Result<Answer<WebhookSecret>, Failure> {
+    let service = caller.may(Permission::AutomationsWrite)?;
+    let secret = service.webhook_secret(&automation, &trigger).await?;
+    let id = service.trigger(&automation, &trigger).await?.id;
+    Ok(Answer(WebhookSecret {
+        secret,
+        path: format!("/api/v1/webhooks/{id}"),
+    }))
+}
+
+/// Rotate the secret of a webhook trigger
+///
+/// For a while the secret that held so far holds as well.
+#[utoipa::path(
+    post,
+    path = "/automations/{automation}/triggers/{trigger}/rotate-secret",
+    tag = "triggers",
+    params(
+        ("automation" = String, Path, description = "Its name, its id or the beginning of that"),
+        ("trigger" = String, Path, description = "The trigger's id or the beginning of that")
+    ),
+    request_body(content = Option<Rotation>, description = "For how long"),
+    responses((status = OK, description = "The new secret", body = SecretRotated)),
+    security(("token" = ["automations:write"]), ("browser" = []))
+)]
+async fn rotate_webhook_secret(
+    caller: Caller,
+    Path([automation, trigger]): Path<2>,
+    OptionalJson(rotation): OptionalJson<Rotation>,
+) -> Result<Answer<SecretRotated>, Failure> {
+    let service = caller.may(Permission::AutomationsWrite)?;
+    let overlap = overlap(rotation)?;
+    let rotated = service.rotate_webhook_secret(&automation, &trigger, overlap);
+    Ok(Answer(rotated.await?))
+}

@@ -1,0 +1,96 @@
+//! Where a reader says that it has read to.
+
+use model::feed::FeedCursor;
+
+/// The header in which a browser that connects again says what it saw last.
+const HEADER: &str = "Last-Event-ID";
+/// The parameter for those who cannot set a header.
+const PARAMETER: &str = "after";
+
+/// Why a place cannot be read on from.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{field} is {given:?}: expected {expected}")]
+pub struct InvalidCursor {
+    /// `Last-Event-ID` or `after`.
+    pub field: &'static str,
+    /// What was given, its beginning.
+    pub given: String,
+    /// What is accepted.
+    pub expected: &'static str,
+}
+
+/// Reads the place in a session's log: the header wins over the parameter, and an empty one is none.
+pub fn session_cursor(
+    header: Option<&str>,
+    parameter: Option<&str>,
+) -> Result<Option<i64>, InvalidCursor> {
+    let expected = "the number of an event of this session, 0 for its beginning";
+    chosen(header, parameter, expected, |text| {
+        let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+        digits.then(|| text.parse().ok()).flatten()
+    })
+}
+
+/// Reads the place in the feed of a tenant or of an automation, as [`session_cursor`] does.
+pub fn feed_cursor(
+    header: Option<&str>,
+    parameter: Option<&str>,
+) -> Result<Option<FeedCursor>, InvalidCursor> {
+    let expected = "the id of an event of this feed, like \
+                    812.0197f3c2a9d07cc1a1b2c3d4e5f60718.14";
+    chosen(header, parameter, expected, |text| text.parse().ok())
+}
+
+fn chosen<T>(
+    header: Option<&str>,
+    parameter: Option<&str>,
+    expected: &'static str,
+    parse: impl Fn(&str) -> Option<T>,
+) -> Result<Option<T>, InvalidCursor> {
+    let given = |text: Option<&'_ str>| text.filter(|text| !text.is_empty()).map(str::to_owned);
+    let (field, text) = match (given(header), given(parameter)) {
+        (Some(text), _) => (HEADER, text),
+        (None, Some(text)) => (PARAMETER, text),
+        (None, None) => return Ok(None),
+    };
+    match parse(&text) {
+        Some(place) => Ok(Some(place)),
+        None => Err(InvalidCursor {
+            field,
+            given: text.chars().take(80).collect(),
+            expected,
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_header_wins_and_nothing_is_no_place() {
+        assert_eq!(session_cursor(Some("7"), Some("3")), Ok(Some(7)));
+        assert_eq!(session_cursor(None, Some("3")), Ok(Some(3)));
+        assert_eq!(session_cursor(Some(""), Some("0")), Ok(Some(0)));
+        assert_eq!(session_cursor(None, Some("")), Ok(None));
+        assert_eq!(session_cursor(None, None), Ok(None));
+        let place = FeedCursor::before(9);
+        let read = feed_cursor(Some(&place.to_string()), Some("garbage"));
+        assert_eq!(read, Ok(Some(place)));
+    }
+
+    #[test]
+    fn garbage_names_field_value_and_what_is_accepted() {
+        for text in ["x", "-1", "+1", "1.5", " 1", "99999999999999999999"] {
+            let refused = session_cursor(Some(text), Some("1")).unwrap_err();
+            let says = refused.to_string();
+            assert!(says.starts_with(&format!("Last-Event-ID is {text:?}: expected the number")));
+            let refused = feed_cursor(None, Some(text)).unwrap_err();
+            assert!(
+                refused
+                    .to_string()
+                    .starts_with(&format!("after is {text:?}: "))
+            );
+        }
+    }
+}

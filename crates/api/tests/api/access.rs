@@ -1,0 +1,304 @@
+//! Who may do what.
+
+use std::net::SocketAddr;
+
+use api::Peer;
+use axum::body::Body;
+use http::Request;
+use model::access::{Permission, Role};
+use serde_json::{Value, json};
+
+use crate::world::{Answer, World};
+
+pub(crate) async fn a_token_gives_what_its_role_gives_and_no_more(world: &World) {
+    let session = world.session().await;
+    let member = world.token(Role::Member, None).await;
+    let viewer = world.token(Role::Viewer, None).await;
+    let words = json!({ "words": "Hello" });
+    let say = format!("/sessions/{session}/messages");
+    for (token, method, path, body, status) in [
+        (&viewer, "GET", say.as_str(), None, 200),
+        (&viewer, "POST", say.as_str(), Some(&words), 403),
+        (&member, "POST", say.as_str(), Some(&words), 202),
+        (&member, "GET", "/tokens", None, 403),
+        (&world.admin, "GET", "/tokens", None, 200),
+    ] {
+        let answer = world.ask_as(token, method, path, body, &[]).await;
+        assert_eq!(answer.status, status, "{method} {path}: {}", answer.text);
+    }
+    let who = world
+        .ask_as(&viewer, "GET", "/whoami", None, &[])
+        .await
+        .expect(200);
+    assert_eq!(who["role"], "viewer");
+    assert_eq!(who["tenant"]["name"], "default");
+    assert_eq!(who["permissions"].as_array().unwrap().len(), 5);
+    // Internal records are for admins.
+    let run = world.get("/runs").await.expect(200)["items"][0]["id"].clone();
+    let record = format!("/runs/{}/record", run.as_str().unwrap());
+    world
+        .ask_as(&member, "GET", &record, None, &[])
+        .await
+        .problem(403);
+    world.get(&record).await.expect(200);
+}
+
+pub(crate) async fn nobody_makes_a_token_that_gives_more_than_their_own(world: &World) {
+    let scopes = [Permission::TokensWrite, Permission::RunsRead];
+    let narrow = world.token(Role::Admin, Some(&scopes)).await;
+    let ask = async |body: Value| {
+        world
+            .ask_as(&narrow, "POST", "/tokens", Some(&body), &[])
+            .await
+    };
+    let wide = json!({ "name": "t", "role": "admin", "scopes": ["tenants:write"] });
+    let refused = ask(wide).await.problem(422);
+    assert!(
+        refused.contains("tenants:write") && refused.contains("runs:read"),
+        "{refused}"
+    );
+    let made = ask(json!({ "name": "t", "role": "admin" }))
+        .await
+        .expect(201);
+    assert_eq!(made["scopes"], json!(["runs:read", "tokens:write"]));
+    for role in ["runtime", "run"] {
+        let refused = ask(json!({ "name": "t", "role": role })).await;
+        assert!(refused.problem(422).contains("admin, member and viewer"));
+    }
+    let over = json!({ "name": "t", "role": "viewer", "expires_at": "2026-01-01T00:00:00Z" });
+    assert!(ask(over).await.problem(422).contains("2026-01-01"));
+}
+
+pub(crate) async fn a_revoked_token_is_worth_nothing(world: &World) {
+    let member = world.token(Role::Member, None).await;
+    let who = world
+        .ask_as(&member, "GET", "/whoami", None, &[])
+        .await
+        .expect(200);
+    let path = format!("/tokens/{}", who["token"].as_str().unwrap());
+    let revoked = world.delete(&path).await.expect(200);
+    assert!(revoked["revoked_at"].is_string());
+    world
+        .ask_as(&member, "GET", "/whoami", None, &[])
+        .await
+        .problem(401);
+    // One that expires ends by itself.
+    let soon = json!({ "name": "t", "role": "viewer", "expires_at": "2026-11-21T09:00:10Z" });
+    let soon = world.post("/tokens", soon).await.expect(201);
+    let soon = soon["secret"].as_str().unwrap();
+    world
+        .ask_as(soon, "GET", "/whoami", None, &[])
+        .await
+        .expect(200);
+    world.clock.advance(std::time::Duration::from_secs(10));
+    world
+        .ask_as(soon, "GET", "/whoami", None, &[])
+        .await
+        .problem(401);
+}
+
+impl World {
+    async fn sign_in(&self, code: &str, headers: &[(&str, &str)]) -> Answer {
+        let mut request = Request::builder()
+            .method("POST")
+            .uri("/api/v1/sign-in")
+            .header("host", "localhost:7347")
+            .header("content-type", "application/json");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let body = json!({ "code": code }).to_string();
+        self.send(request.body(Body::from(body)).unwrap()).await
+    }
+
+    async fn code(&self) -> String {
+        let link = self.post("/sign-in-links", json!({})).await.expect(201);
+        let path = link["path"].as_str().unwrap();
+        path.strip_prefix("/sign-in#").unwrap().to_owned()
+    }
+
+    async fn with_cookie(
+        &self,
+        cookie: &str,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+    ) -> Answer {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(format!("/api/v1{path}"))
+            .header("host", "localhost:7347")
+            .header("cookie", format!("theme=dark; {cookie}"));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        self.send(request.body(Body::empty()).unwrap()).await
+    }
+}
+
+const OURS: [(&str, &str); 1] = [("origin", "http://localhost:7347")];
+
+pub(crate) async fn a_link_signs_a_browser_in_once(world: &World) {
+    let code = world.code().await;
+    let signed_in = world.sign_in(&code, &OURS).await;
+    signed_in.expect(204);
+    let cookie = signed_in.header("set-cookie").to_owned();
+    for part in [
+        "matins=mat_",
+        "HttpOnly",
+        "SameSite=Strict",
+        "Path=/",
+        "Max-Age=",
+    ] {
+        assert!(cookie.contains(part), "{cookie}");
+    }
+    let cookie = cookie.split(';').next().unwrap().to_owned();
+    let who = world
+        .with_cookie(&cookie, "GET", "/whoami", &[])
+        .await
+        .expect(200);
+    assert_eq!(who["role"], "admin");
+    let again = world.sign_in(&code, &OURS).await;
+    assert!(again.problem(401).contains("used before"));
+    world.sign_in("mal_nonsense", &OURS).await.problem(401);
+    let late = world.code().await;
+    world.clock.advance(std::time::Duration::from_secs(601));
+    world.sign_in(&late, &OURS).await.problem(401);
+    // Signing out ends the cookie, not the token that made the link.
+    world
+        .with_cookie(&cookie, "DELETE", "/sign-in", &OURS)
+        .await
+        .expect(204);
+    world
+        .with_cookie(&cookie, "GET", "/whoami", &[])
+        .await
+        .problem(401);
+    world.get("/whoami").await.expect(200);
+    // At the private socket a link is made without any token.
+    let request = Request::builder()
+        .method("POST")
+        .uri("/api/v1/sign-in-links");
+    let request = request
+        .header("host", "localhost")
+        .body(Body::empty())
+        .unwrap();
+    let link = world.send_from(Peer::Private, request).await.expect(201);
+    let code = link["path"]
+        .as_str()
+        .unwrap()
+        .strip_prefix("/sign-in#")
+        .unwrap();
+    world.sign_in(code, &OURS).await.expect(204);
+}
+
+pub(crate) async fn a_browser_changes_things_from_our_pages_alone(world: &World) {
+    let code = world.code().await;
+    world.sign_in(&code, &[]).await.problem(403);
+    let signed_in = world.sign_in(&code, &OURS).await;
+    let cookie = signed_in
+        .header("set-cookie")
+        .split(';')
+        .next()
+        .unwrap()
+        .to_owned();
+    let session = world.session().await;
+    let pause = format!("/sessions/{session}/pause");
+    for headers in [
+        &[][..],
+        &[("origin", "http://evil.example")],
+        &[("origin", "null")],
+        &[("sec-fetch-site", "cross-site")],
+        &[("sec-fetch-site", "same-site")],
+    ] {
+        world
+            .with_cookie(&cookie, "POST", &pause, headers)
+            .await
+            .problem(403);
+    }
+    let form = [
+        ("origin", "http://localhost:7347"),
+        ("content-type", "application/x-www-form-urlencoded"),
+    ];
+    let words = format!("/sessions/{session}/messages");
+    world
+        .with_cookie(&cookie, "POST", &words, &form)
+        .await
+        .problem(415);
+    world
+        .with_cookie(&cookie, "POST", &pause, &OURS)
+        .await
+        .expect(200);
+    let ours = [("sec-fetch-site", "same-origin")];
+    let resume = format!("/sessions/{session}/resume");
+    world
+        .with_cookie(&cookie, "POST", &resume, &ours)
+        .await
+        .expect(200);
+}
+
+pub(crate) async fn too_many_attempts_to_sign_in_are_refused(world: &World) {
+    let mut refused = 0;
+    for _ in 0..20 {
+        let answer = world.sign_in("mal_guess", &OURS).await;
+        if answer.status == 429 {
+            assert!(answer.headers.contains_key("retry-after"));
+            refused += 1;
+        }
+    }
+    assert!((9..=10).contains(&refused), "{refused}");
+    // Another address has its own.
+    let other: SocketAddr = "127.0.0.2:50000".parse().unwrap();
+    let request = Request::builder()
+        .method("POST")
+        .uri("/api/v1/sign-in")
+        .header("host", "localhost:7347")
+        .header("origin", "http://localhost:7347")
+        .header("content-type", "application/json")
+        .body(Body::from(r#"{"code":"mal_guess"}"#))
+        .unwrap();
+    world
+        .send_from(Peer::Network(other), request)
+        .await
+        .problem(401);
+}
+
+pub(crate) async fn only_admins_of_the_install_make_tenants(world: &World) {
+    let other = world.other_tenant("other").await;
+    let body = json!({ "name": "third" });
+    let refused = world
+        .ask_as(&other, "POST", "/tenants", Some(&body), &[])
+        .await;
+    refused.problem(403);
+    let own = world
+        .ask_as(&other, "GET", "/tenants", None, &[])
+        .await
+        .expect(200);
+    assert_eq!(own["items"].as_array().unwrap().len(), 1);
+    assert_eq!(own["items"][0]["name"], "other");
+    let all = world.get("/tenants").await.expect(200);
+    assert_eq!(all["items"].as_array().unwrap().len(), 2);
+    let again = world.post("/tenants", json!({ "name": "other" })).await;
+    assert!(again.problem(409).contains("other"));
+    // A new tenant has its own harnesses, and nobody else's.
+    let harnesses = world
+        .ask_as(&other, "GET", "/harnesses", None, &[])
+        .await
+        .expect(200);
+    let items = harnesses["items"].as_array().unwrap();
+    assert!(
+        items.iter().any(|one| one["name"] == "claude"),
+        "{harnesses}"
+    );
+}
+
+pub(crate) async fn values_of_variables_are_for_those_who_may_change_them(world: &World) {
+    let config = json!({ "command": ["good-agent"], "env": { "API_KEY": "hunter2" } });
+    let put = world.ask_as(&world.admin, "PUT", "/harnesses/keyed", Some(&config), &[]);
+    put.await.expect(200);
+    assert!(world.get("/harnesses/keyed").await.text.contains("hunter2"));
+    let member = world.token(Role::Member, None).await;
+    for path in ["/harnesses", "/harnesses/keyed"] {
+        let seen = world.ask_as(&member, "GET", path, None, &[]).await;
+        assert!(seen.text.contains("API_KEY") && !seen.text.contains("hunter2"));
+    }
+}

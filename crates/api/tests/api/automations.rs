@@ -1,0 +1,284 @@
+//! Automations and their triggers.
+
+use axum::body::Body;
+use http::Request;
+use model::Clock as _;
+use serde_json::{Value, json};
+
+use crate::world::{Answer, World};
+
+pub(crate) async fn an_automation_is_made_shown_and_changed(world: &World) {
+    let asked = json!({
+        "prompt": "Look at the new issues.",
+        "harness": "good",
+        "triggers": [{ "kind": "cron", "expression": "30 8 * * 1-5", "zone": "Europe/Prague" }],
+        "policies": { "jitter_seconds": 60 },
+    });
+    let made = world.post("/automations", asked).await.expect(201);
+    assert_eq!(made["name"], "look-at-the-new-issues");
+    assert_eq!(made["harness"], "good");
+    // Each policy has a default that can be read.
+    assert_eq!(made["policies"]["jitter_seconds"], 60);
+    assert_eq!(made["policies"]["queue_limit"], 100);
+    assert_eq!(made["policies"]["catch_up"], "latest");
+    let fires = made["next_fires"].as_array().unwrap();
+    assert_eq!(fires.len(), 5);
+    assert_eq!(fires[0]["at"], "2026-11-23T07:30:00Z");
+    assert!(
+        fires[0]["shown"].as_str().unwrap().contains("+01:00"),
+        "{fires:?}"
+    );
+    let path = format!("/automations/{}", made["id"].as_str().unwrap());
+    let paused = world
+        .post(&format!("{path}/pause"), json!({}))
+        .await
+        .expect(200);
+    assert_eq!(
+        (&paused["state"], &paused["next_fires"]),
+        (&json!("paused"), &json!([]))
+    );
+    let resumed = world
+        .post(&format!("{path}/resume"), json!({}))
+        .await
+        .expect(200);
+    assert_eq!(resumed["state"], "enabled");
+    let replaced = json!({ "name": "issues", "prompt": "Look.", "harness": "good" });
+    let replaced = world
+        .ask_as(&world.admin, "PUT", &path, Some(&replaced), &[])
+        .await
+        .expect(200);
+    assert_eq!(replaced["name"], "issues");
+    assert_eq!(replaced["policies"]["jitter_seconds"], 0);
+    let list = world
+        .get("/automations?text=ISSU&state=enabled")
+        .await
+        .expect(200);
+    assert_eq!(list["automations"][0]["name"], "issues");
+    let deleted = world.delete(&path).await.expect(200);
+    assert_eq!(deleted["name"], "issues");
+    world.get(&path).await.problem(404);
+}
+
+pub(crate) async fn an_edit_names_what_it_has_seen(world: &World) {
+    world.automation("daily").await;
+    let seen = world.get("/automations/daily").await;
+    let tag = seen.header("etag").to_owned();
+    let change = async |prompt: &str, tag: &str| {
+        let body = json!({ "prompt": prompt });
+        let headers = [("if-match", tag)];
+        world
+            .ask_as(
+                &world.admin,
+                "PATCH",
+                "/automations/daily",
+                Some(&body),
+                &headers,
+            )
+            .await
+    };
+    let changed = change("One.", &tag).await;
+    assert_eq!(changed.expect(200)["prompt"], "One.");
+    change("Other.", &tag).await.problem(412);
+    let now = world.get("/automations/daily").await;
+    assert_eq!(now.json()["prompt"], "One.");
+    assert_eq!(now.header("etag"), changed.header("etag"));
+    // What fires does not change what can be edited.
+    world
+        .post("/automations/daily/fire", json!({}))
+        .await
+        .expect(202);
+    let fired = world.get("/automations/daily").await;
+    assert_eq!(fired.header("etag"), changed.header("etag"));
+}
+
+pub(crate) async fn a_patch_changes_what_it_names(world: &World) {
+    let asked = json!({
+        "name": "daily", "prompt": "Look.", "harness": "good",
+        "triggers": [{ "kind": "every", "period": "2h" }],
+        "policies": { "overlap": "skip", "queue_limit": 7 },
+    });
+    let made = world.post("/automations", asked).await.expect(201);
+    let patch = async |body: Value| {
+        world
+            .ask_as(
+                &world.admin,
+                "PATCH",
+                "/automations/daily",
+                Some(&body),
+                &[],
+            )
+            .await
+    };
+    let patched = patch(json!({ "policies": { "overlap": null } }))
+        .await
+        .expect(200);
+    assert_eq!(patched["policies"]["overlap"], Value::Null);
+    assert_eq!(patched["policies"]["queue_limit"], 7);
+    assert_eq!(
+        patched["triggers"], made["triggers"],
+        "they keep their cadence"
+    );
+    assert!(
+        patch(json!({ "promt": "x" }))
+            .await
+            .problem(400)
+            .contains("promt")
+    );
+    assert!(patch(json!([])).await.problem(400).contains("object"));
+    let told = patch(json!({ "policies": { "queue_limit": "many" } })).await;
+    assert!(
+        told.problem(400).contains("policies.queue_limit"),
+        "{}",
+        told.text
+    );
+    let told = patch(json!({ "prompt": " " })).await;
+    assert!(told.problem(422).contains("prompt"));
+}
+
+pub(crate) async fn triggers_come_and_go(world: &World) {
+    world.automation("daily").await;
+    let path = "/automations/daily/triggers";
+    let cron = json!({ "kind": "cron", "expression": "0 9 * * *" });
+    world.post(path, cron.clone()).await.expect(201);
+    // The same one is there already.
+    world.post(path, cron).await.expect(201);
+    let list = world.get(path).await.expect(200);
+    let items = list["items"].as_array().unwrap();
+    assert_eq!(items.len(), 2, "the manual one and this: {list}");
+    let trigger = items
+        .iter()
+        .find(|one| one["spec"]["kind"] == "cron")
+        .unwrap();
+    let one = format!("{path}/{}", trigger["id"].as_str().unwrap());
+    assert_eq!(&world.get(&one).await.expect(200), trigger);
+    world.delete(&one).await.expect(200);
+    world.get(&one).await.problem(404);
+    let manual = items
+        .iter()
+        .find(|one| one["spec"]["kind"] == "manual")
+        .unwrap();
+    let manual = format!("{path}/{}", manual["id"].as_str().unwrap());
+    world.delete(&manual).await.problem(422);
+    for (wrong, named) in [
+        (json!({ "kind": "cron", "expression": "0 0 30 2 *" }), "30"),
+        (
+            json!({ "kind": "cron", "expression": "0 9 * * *", "zone": "Mars" }),
+            "Mars",
+        ),
+        (
+            json!({ "kind": "at", "at": "2020-01-01T00:00:00Z" }),
+            "2020",
+        ),
+    ] {
+        assert!(
+            world.post(path, wrong).await.problem(422).contains(named),
+            "{named}"
+        );
+    }
+}
+
+pub(crate) async fn fires_are_previewed_with_zone_and_offset(world: &World) {
+    let asked = json!({
+        "triggers": [{ "kind": "cron", "expression": "30 2 * * *" }],
+        "zone": "Europe/Prague",
+        "policies": { "quiet_hours": ["02:00-03:00"] },
+        "count": 3,
+    });
+    let preview = world.post("/automations/preview", asked).await.expect(200);
+    let fires = preview["next_fires"].as_array().unwrap();
+    assert_eq!(fires.len(), 3);
+    assert_eq!(fires[0]["at"], "2026-11-22T01:30:00Z");
+    assert_eq!(fires[0]["quiet"], true);
+    let list = world.get("/automations").await.expect(200);
+    assert_eq!(list["automations"], json!([]), "nothing was made");
+}
+
+pub(crate) async fn occurrences_are_listed_once_each(world: &World) {
+    world.automation("daily").await;
+    let first = world
+        .post("/automations/daily/fire", json!({}))
+        .await
+        .expect(202);
+    let run = format!("/runs/{}", first["id"].as_str().unwrap());
+    let called = world
+        .post(&format!("{run}/cancel"), json!({}))
+        .await
+        .expect(200);
+    assert_eq!(called["status"], "cancelled");
+    let again = world
+        .post(&format!("{run}/retry"), json!({}))
+        .await
+        .expect(202);
+    assert_eq!(again["attempt"], 2);
+    let shown = world.get(&run).await.expect(200);
+    assert_eq!(shown["attempts"].as_array().unwrap().len(), 2);
+    let runs = world.get("/runs?automation=daily").await.expect(200);
+    assert_eq!(runs["items"].as_array().unwrap().len(), 2);
+    let occurrences = world
+        .get("/automations/daily/occurrences")
+        .await
+        .expect(200);
+    let items = occurrences["items"].as_array().unwrap();
+    assert_eq!(items.len(), 1);
+    assert_eq!(items[0]["id"], first["id"]);
+    let record = world.get(&format!("{run}/record")).await.expect(200);
+    assert!(record.as_object().unwrap().contains_key("record"));
+}
+
+pub(crate) async fn a_webhook_fires_once_and_a_replay_changes_nothing(world: &World) {
+    world.automation("daily").await;
+    let hook = json!({ "kind": "webhook" });
+    let path = "/automations/daily/triggers";
+    let view = world.post(path, hook).await.expect(201);
+    let triggers = view["triggers"].as_array().unwrap();
+    let trigger = triggers.iter().find(|one| one["spec"]["kind"] == "webhook");
+    let trigger = trigger.unwrap()["id"].as_str().unwrap();
+    let told = world
+        .get(&format!("{path}/{trigger}/secret"))
+        .await
+        .expect(200);
+    let secret: model::secret::Secret = told["secret"].as_str().unwrap().parse().unwrap();
+    let send = async |to: &str, id: &str, body: &str, secret: &model::secret::Secret| -> Answer {
+        let seconds = world.clock.now().as_microsecond() / 1_000_000;
+        let signature = webhook::sign(secret, id, seconds, body.as_bytes());
+        let request = Request::builder()
+            .method("POST")
+            .uri(to)
+            .header("host", "localhost:7347")
+            .header("content-type", "application/json")
+            .header("webhook-id", id)
+            .header("webhook-timestamp", seconds.to_string())
+            .header("webhook-signature", signature);
+        world
+            .send(request.body(Body::from(body.to_owned())).unwrap())
+            .await
+    };
+    let to = told["path"].as_str().unwrap().to_owned();
+    let received = send(&to, "msg_1", r#"{"a":1}"#, &secret).await.expect(202);
+    assert_eq!(received["already_received"], false);
+    let again = send(&to, "msg_1", r#"{"a":1}"#, &secret).await.expect(202);
+    assert_eq!(again["already_received"], true);
+    assert_eq!(again["run_id"], received["run_id"]);
+    let run = format!("/runs/{}", received["run_id"].as_str().unwrap());
+    let run = world.get(&run).await.expect(200);
+    assert_eq!(run["trigger_id"], trigger);
+
+    // For a while both secrets hold; one that is nobody's never does.
+    let rotate = format!("{path}/{trigger}/rotate-secret");
+    let rotated = world
+        .post(&rotate, json!({ "overlap_seconds": 60 }))
+        .await
+        .expect(200);
+    let new = rotated["secret"].as_str().unwrap().parse().unwrap();
+    send(&to, "msg_2", "{}", &secret).await.expect(202);
+    send(&to, "msg_3", "{}", &new).await.expect(202);
+    world.clock.advance(std::time::Duration::from_secs(61));
+    let refused = send(&to, "msg_4", "{}", &secret).await.problem(401);
+    let nobodys = format!("/api/v1/webhooks/trg_{}", "0197".repeat(8));
+    assert_eq!(
+        send(&nobodys, "msg_5", "{}", &secret).await.problem(401),
+        refused
+    );
+    let runs = world.get("/runs?automation=daily").await.expect(200);
+    assert_eq!(runs["items"].as_array().unwrap().len(), 3);
+}

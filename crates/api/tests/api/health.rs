@@ -1,0 +1,325 @@
+//! Whether the server lives and is ready, and its figures.
+
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use api::{Api, ApiBuilder, Peer};
+use axum::{Router, body::Body};
+use http::{HeaderMap, Request, StatusCode};
+use http_body_util::BodyExt as _;
+use model::{
+    access::{Permission, Role},
+    harness::HarnessConfig,
+};
+use serde_json::{Value, json};
+use service::{Probe, ProbeError, Probing};
+use telemetry::Metrics;
+use testkit::clock::SeededEntropy;
+use tokio::sync::Notify;
+use tower::ServiceExt as _;
+use tracing::instrument::WithSubscriber as _;
+use wire::Depth;
+
+use crate::world::World;
+
+/// What is asked for is to be from a name that is ours.
+const OURS: (&str, &str) = ("host", "localhost:7347");
+
+/// No agent is started here.
+struct NoAgents;
+
+impl Probe for NoAgents {
+    fn probe<'a>(&'a self, _: &'a HarnessConfig, _: Depth) -> Probing<'a> {
+        Box::pin(async { Err(ProbeError("no such program".into())) })
+    }
+}
+
+/// The routes over a world's database, put together in another way.
+fn routes(world: &World, change: impl FnOnce(ApiBuilder) -> ApiBuilder) -> Router {
+    let api = Api::over(
+        world.store.clone(),
+        world.tenant,
+        world.clock.clone(),
+        Arc::new(SeededEntropy::new(12)),
+        Arc::new(NoAgents),
+    );
+    api::router(change(api).build())
+}
+
+struct Answer {
+    status: StatusCode,
+    headers: HeaderMap,
+    text: String,
+}
+
+impl Answer {
+    #[track_caller]
+    fn problem(&self, status: u16) -> String {
+        assert_eq!(self.status.as_u16(), status, "{}", self.text);
+        assert_eq!(self.headers["content-type"], "application/problem+json");
+        let problem: Value = serde_json::from_str(&self.text).unwrap();
+        problem["detail"].as_str().unwrap().to_owned()
+    }
+
+    #[track_caller]
+    fn ok(self) -> String {
+        assert_eq!(self.status.as_u16(), 200, "{}", self.text);
+        self.text
+    }
+}
+
+fn network() -> Peer {
+    let from: SocketAddr = "127.0.0.1:50000".parse().unwrap();
+    Peer::Network(from)
+}
+
+async fn ask(
+    routes: &Router,
+    peer: Peer,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+) -> Answer {
+    let mut request = Request::builder().method(method).uri(path).extension(peer);
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    let request = request.body(Body::empty()).unwrap();
+    let (parts, body) = routes.clone().oneshot(request).await.unwrap().into_parts();
+    let body = body.collect().await.unwrap().to_bytes();
+    Answer {
+        status: parts.status,
+        headers: parts.headers,
+        text: String::from_utf8(body.to_vec()).unwrap(),
+    }
+}
+
+async fn get(routes: &Router, path: &str) -> Answer {
+    ask(routes, network(), "GET", path, &[OURS]).await
+}
+
+async fn get_as(routes: &Router, token: &str, path: &str) -> Answer {
+    let token = format!("Bearer {token}");
+    let headers = [OURS, ("authorization", token.as_str())];
+    ask(routes, network(), "GET", path, &headers).await
+}
+
+async fn figures(routes: &Router) -> String {
+    let answer = ask(routes, Peer::Private, "GET", "/metrics", &[]).await;
+    answer.ok()
+}
+
+pub(crate) async fn a_foreign_host_is_told_nothing_of_health(world: &World) {
+    let routes = routes(world, |api| api);
+    for path in ["/healthz", "/readyz", "/metrics"] {
+        for host in ["evil.example", "rebound.evil.example:7347"] {
+            let answer = ask(&routes, network(), "GET", path, &[("host", host)]).await;
+            assert!(answer.problem(403).contains("host"), "{path}");
+        }
+    }
+}
+
+pub(crate) async fn a_server_without_its_database_lives_and_is_not_ready(world: &World) {
+    let routes = routes(world, |api| api);
+    assert_eq!(get(&routes, "/healthz").await.ok(), "ok");
+    assert_eq!(get(&routes, "/readyz").await.ok(), "ok");
+    world.store.database().clone().close().await;
+    assert_eq!(get(&routes, "/healthz").await.ok(), "ok");
+    let problem = get(&routes, "/readyz").await.problem(503);
+    assert_eq!(problem, "failed to be ready: the database is away");
+    // Of what went wrong in the process the figures tell all the same, and of the queue nothing untrue.
+    let text = figures(&routes).await;
+    assert!(text.contains("matins_build_info"), "{text}");
+    assert!(!text.contains("matins_runs{"), "{text}");
+}
+
+pub(crate) async fn a_server_whose_loops_died_lives_and_is_not_ready(world: &World) {
+    let live = Arc::new(AtomicBool::new(true));
+    let asked = Arc::clone(&live);
+    let routes = routes(world, |api| {
+        api.ready(Arc::new(move || asked.load(Ordering::Relaxed)))
+    });
+    assert_eq!(get(&routes, "/readyz").await.ok(), "ok");
+    live.store(false, Ordering::Relaxed);
+    let problem = get(&routes, "/readyz").await.problem(503);
+    assert_eq!(problem, "failed to be ready: a loop has ended");
+    assert_eq!(get(&routes, "/healthz").await.ok(), "ok");
+}
+
+pub(crate) async fn figures_are_for_those_of_the_install_who_may_see_instances(world: &World) {
+    let routes = routes(world, |api| api);
+    get(&routes, "/metrics").await.problem(401);
+    let foreign = world.other_tenant("acme").await;
+    let refused = get_as(&routes, &foreign, "/metrics").await.problem(403);
+    assert!(refused.contains("the tenant of the install"), "{refused}");
+    let unscoped = world
+        .token(Role::Viewer, Some(&[Permission::SessionsRead]))
+        .await;
+    let refused = get_as(&routes, &unscoped, "/metrics").await.problem(403);
+    assert!(refused.contains("instances:read"), "{refused}");
+
+    let scoped = world
+        .token(Role::Viewer, Some(&[Permission::InstancesRead]))
+        .await;
+    for token in [&scoped, &world.admin] {
+        let shown = get_as(&routes, token, "/metrics").await;
+        let kind = shown.headers["content-type"].to_str().unwrap().to_owned();
+        assert_eq!(
+            kind,
+            "application/openmetrics-text; version=1.0.0; charset=utf-8"
+        );
+        assert!(shown.ok().ends_with("# EOF\n"));
+    }
+    let private = ask(&routes, Peer::Private, "GET", "/metrics", &[]).await;
+    assert!(private.ok().ends_with("# EOF\n"));
+}
+
+pub(crate) async fn figures_count_what_waits_of_all_tenants(world: &World) {
+    let routes = routes(world, |api| api);
+    let foreign = world.other_tenant("acme").await;
+    for token in [&foreign, &world.admin] {
+        let asked = json!({ "harness": "good" });
+        let made = world
+            .ask_as(token, "POST", "/sessions", Some(&asked), &[])
+            .await;
+        let session = made.expect(201)["id"].as_str().unwrap().to_owned();
+        let said = json!({ "words": "Good morning" });
+        let path = format!("/sessions/{session}/messages");
+        // The second one waits for the first.
+        for _ in 0..2 {
+            let said = world.ask_as(token, "POST", &path, Some(&said), &[]).await;
+            said.expect(202);
+        }
+    }
+    world.clock.advance(std::time::Duration::from_secs(90));
+    let text = figures(&routes).await;
+    for line in [
+        "matins_runs{status=\"queued\"} 2",
+        "matins_runs{status=\"deferred\"} 2",
+        "matins_runs{status=\"running\"} 0",
+        "matins_oldest_queued_seconds 90.0",
+    ] {
+        assert!(text.lines().any(|it| it == line), "{line}\n{text}");
+    }
+}
+
+pub(crate) async fn requests_are_counted_by_their_route_and_no_label_holds_an_id(world: &World) {
+    let metrics = Metrics::new("1.2.3");
+    let counting = metrics.clone();
+    let routes = routes(world, |api| api.metrics(counting));
+    let session = world.session().await;
+    let shown = get_as(
+        &routes,
+        &world.admin,
+        &format!("/api/v1/sessions/{session}"),
+    )
+    .await;
+    shown.ok();
+    let unknown = get_as(&routes, &world.admin, "/api/v1/sessions/ses_unknown").await;
+    unknown.problem(404);
+    let token = format!("Bearer {}", world.admin);
+    let signed_in = [OURS, ("authorization", token.as_str())];
+    let path = format!("/api/v1/sessions/{session}?secret=of-a-query");
+    ask(&routes, network(), "BREW", &path, &signed_in)
+        .await
+        .problem(405);
+    let path = format!("/nothing/{session}");
+    get(&routes, &path).await.problem(404);
+    // Whoever is refused at the gate is counted as well.
+    let foreign = [("host", "evil.example")];
+    let path = format!("/api/v1/sessions/{session}");
+    ask(&routes, network(), "GET", &path, &foreign)
+        .await
+        .problem(403);
+
+    let text = metrics.encode(None).unwrap();
+    let route = "/api/v1/sessions/{session}";
+    for (method, route, status) in [
+        ("GET", route, 200),
+        ("GET", route, 404),
+        ("GET", route, 403),
+        ("other", route, 405),
+        ("GET", "none", 404),
+    ] {
+        let line = format!(
+            "matins_http_request_seconds_count{{method=\"{method}\",route=\"{route}\",status=\"{status}\"}} 1"
+        );
+        assert!(text.lines().any(|it| it == line), "{line}\n{text}");
+    }
+    let id = session.split_once('_').unwrap().1;
+    for kept in [id, "ses_", "unknown", "secret", "nothing", "BREW", "evil"] {
+        assert!(!text.contains(kept), "{kept}\n{text}");
+    }
+}
+
+pub(crate) async fn a_trace_counts_for_as_long_as_it_is_read(world: &World) {
+    let routes = routes(world, |api| api);
+    let session = world.session().await;
+    let request = Request::builder()
+        .uri(format!("/api/v1/sessions/{session}/trace"))
+        .extension(Peer::Private)
+        .body(Body::empty())
+        .unwrap();
+    let counted = async |count: u32| {
+        let text = figures(&routes).await;
+        let line = format!("matins_traces_open {count}");
+        assert!(text.lines().any(|it| it == line), "{line}\n{text}");
+    };
+    counted(0).await;
+    let trace = routes.clone().oneshot(request).await.unwrap();
+    assert_eq!(trace.status(), StatusCode::OK);
+    counted(1).await;
+    drop(trace);
+    counted(0).await;
+}
+
+/// Keeps what spans are made of and what is recorded of them later.
+#[derive(Clone, Default)]
+struct Spans(Arc<Mutex<Vec<u8>>>, Arc<Notify>);
+
+impl Spans {
+    fn told(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
+
+impl std::io::Write for Spans {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let written = self.0.lock().unwrap().write(bytes);
+        self.1.notify_one();
+        written
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+pub(crate) async fn a_request_is_a_span_of_its_method_route_and_status(world: &World) {
+    let routes = routes(world, |api| api);
+    let session = world.session().await;
+    let spans = Spans::default();
+    let kept = spans.clone();
+    let subscriber = tracing_subscriber::fmt()
+        .with_max_level(tracing::Level::INFO)
+        .with_span_events(tracing_subscriber::fmt::format::FmtSpan::CLOSE)
+        .with_writer(move || kept.clone())
+        .with_ansi(false)
+        .finish();
+    let path = format!("/api/v1/sessions/{session}?secret=of-a-query");
+    let asked = get_as(&routes, &world.admin, &path);
+    asked.with_subscriber(subscriber).await.ok();
+    let span = "request{method=GET route=\"/api/v1/sessions/{session}\" status=200}";
+    // The thread of SQLite may hold the span a moment longer than the request.
+    while !spans.told().contains(span) {
+        spans.1.notified().await;
+    }
+    let told = spans.told();
+    for kept in [session.as_str(), "secret", "mat_", "localhost"] {
+        assert!(!told.contains(kept), "{kept}\n{told}");
+    }
+}

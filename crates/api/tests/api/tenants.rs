@@ -1,0 +1,272 @@
+//! Every operation of the document, with a foreign token, with too few permissions, and with none.
+
+use std::collections::BTreeSet;
+
+use axum::body::Body;
+use http::Request;
+use model::access::{Permission, Role};
+use serde_json::{Value, json};
+
+use crate::world::{Answer, World};
+
+/// One operation of the document.
+struct Operation {
+    id: String,
+    method: String,
+    path: String,
+    permission: Option<Permission>,
+    public: bool,
+}
+
+fn operations() -> Vec<Operation> {
+    let document = serde_json::to_value(api::document()).unwrap();
+    let mut operations = Vec::new();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            let Some(id) = operation["operationId"].as_str() else {
+                continue;
+            };
+            let ways = operation["security"].as_array().unwrap();
+            let named = ways.iter().find_map(|way| way["token"][0].as_str());
+            operations.push(Operation {
+                id: id.to_owned(),
+                method: method.to_uppercase(),
+                path: path.strip_prefix("/api/v1").unwrap().to_owned(),
+                permission: named.map(|word| word.parse().unwrap()),
+                public: ways.iter().any(|way| way.as_object().unwrap().is_empty()),
+            });
+        }
+    }
+    operations
+}
+
+/// A body that an operation takes. An operation that is new and takes one needs a line here.
+fn body(id: &str) -> Option<Value> {
+    Some(match id {
+        "create_session" => json!({ "harness": "good" }),
+        "edit_session" => json!({ "title": "Mine now" }),
+        "say" => json!({ "words": "Hello" }),
+        "create_automation" | "replace_automation" => {
+            json!({ "prompt": "Look.", "harness": "good", "name": "mine" })
+        }
+        "edit_automation" => json!({ "prompt": "Mine now" }),
+        "preview_fires" => json!({ "triggers": [{ "kind": "cron", "expression": "0 9 * * *" }] }),
+        "add_trigger" => json!({ "kind": "cron", "expression": "0 9 * * *" }),
+        "put_harness" => json!({ "command": ["good-agent"] }),
+        "create_token" => json!({ "name": "mine", "role": "viewer" }),
+        "create_tenant" => json!({ "name": "mine" }),
+        "create_endpoint" | "replace_endpoint" => {
+            json!({ "name": "mine", "url": "https://example.com/", "events": ["run.failed"] })
+        }
+        "sign_in" => json!({ "code": "mal_x" }),
+        _ => return None,
+    })
+}
+
+/// Something of the own tenant for each parameter of a path.
+struct Things {
+    by_parameter: Vec<(&'static str, String)>,
+}
+
+impl Things {
+    async fn make(world: &World) -> Self {
+        let session = world.session().await;
+        let seats = world.get(&format!("/sessions/{session}/seats")).await;
+        let said = json!({ "words": "Good morning" });
+        let run = world
+            .post(&format!("/sessions/{session}/messages"), said)
+            .await
+            .expect(202);
+        let automation = world.automation("private").await;
+        let hook = json!({ "kind": "webhook" });
+        let id = automation["id"].as_str().unwrap();
+        let triggers = world
+            .post(&format!("/automations/{id}/triggers"), hook)
+            .await
+            .expect(201);
+        let triggers = triggers["triggers"].as_array().unwrap().clone();
+        let webhook = triggers.iter().find(|one| one["spec"]["kind"] == "webhook");
+        let token = world.get("/tokens").await.expect(200)["items"][0]["id"].clone();
+        let endpoint = json!({
+            "name": "private", "url": "https://example.com/", "events": ["run.failed"],
+        });
+        let endpoint = world.post("/endpoints", endpoint).await.expect(201);
+        let tested = format!("/endpoints/{}/test", endpoint["id"].as_str().unwrap());
+        let delivery = world.post(&tested, json!({})).await.expect(202);
+        let harness = world.get("/harnesses/good").await.expect(200);
+        let here = model::InstanceId::from_uuid(uuid::Uuid::from_u128(9));
+        let now = model::Clock::now(&*world.clock);
+        let registered = world
+            .store
+            .register_host(world.tenant, here, "private", now);
+        registered.await.unwrap();
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        Self {
+            by_parameter: vec![
+                ("session", session),
+                ("seat", text(&seats.expect(200)["items"][0]["id"])),
+                ("automation", text(&automation["id"])),
+                ("trigger", text(&webhook.unwrap()["id"])),
+                ("run", text(&run["id"])),
+                ("harness", text(&harness["id"])),
+                ("instance", here.to_string()),
+                ("token", text(&token)),
+                ("tenant", world.tenant.to_string()),
+                ("endpoint", text(&endpoint["id"])),
+                ("delivery", text(&delivery["id"])),
+            ],
+        }
+    }
+
+    /// The path with these things in it. Fails for a parameter of which nothing was made.
+    fn in_path(&self, path: &str) -> String {
+        let mut filled = path.to_owned();
+        for (name, value) in &self.by_parameter {
+            filled = filled.replace(&format!("{{{name}}}"), value);
+        }
+        assert!(!filled.contains('{'), "nothing was made for {filled}");
+        filled
+    }
+
+    /// The path with ids of things that are nobody's.
+    fn nobodys(path: &str) -> String {
+        let mut filled = path.to_owned();
+        for (name, prefix) in [
+            ("session", "ses"),
+            ("seat", "seat"),
+            ("automation", "aut"),
+            ("trigger", "trg"),
+            ("run", "run"),
+            ("harness", "har"),
+            ("instance", "ins"),
+            ("token", "tok"),
+            ("tenant", "ten"),
+            ("endpoint", "end"),
+            ("delivery", "dlv"),
+        ] {
+            let id = format!("{prefix}_{}", "0197".repeat(8));
+            filled = filled.replace(&format!("{{{name}}}"), &id);
+        }
+        filled
+    }
+}
+
+async fn ask(world: &World, token: &str, operation: &Operation, path: &str) -> Answer {
+    let body = body(&operation.id);
+    let ask = world.ask_as(token, &operation.method, path, body.as_ref(), &[]);
+    ask.await
+}
+
+/// Status and body, without what was asked for.
+fn told(answer: &Answer, path: &str) -> (u16, String) {
+    let mut text = answer.text.clone();
+    for part in path.split('/').filter(|part| part.contains('_')) {
+        text = text.replace(part, "...");
+    }
+    (answer.status.as_u16(), text)
+}
+
+pub(crate) async fn what_is_another_tenants_answers_as_if_it_were_not_there(world: &World) {
+    let things = Things::make(world).await;
+    let foreign = world.other_tenant("other").await;
+    let mut walked = 0;
+    for operation in operations() {
+        // A harness that is put has a name of one's own, whatever that looks like.
+        let own = operation.public || operation.id == "put_harness";
+        if !operation.path.contains('{') || own {
+            continue;
+        }
+        let path = things.in_path(&operation.path);
+        let nobodys = Things::nobodys(&operation.path);
+        let theirs = ask(world, &foreign, &operation, &path).await;
+        let absent = ask(world, &foreign, &operation, &nobodys).await;
+        assert_eq!(theirs.status, 404, "{}: {}", operation.id, theirs.text);
+        let (theirs, absent) = (told(&theirs, &path), told(&absent, &nobodys));
+        assert_eq!(theirs, absent, "{}", operation.id);
+        walked += 1;
+    }
+    assert!(walked > 40, "{walked}");
+    // And nothing of it has changed.
+    let own = [
+        ("session", "/sessions/"),
+        ("automation", "/automations/"),
+        ("run", "/runs/"),
+    ];
+    for (name, path) in own {
+        let path = things.in_path(&format!("{path}{{{name}}}"));
+        let own = world.get(&path).await.expect(200);
+        assert_ne!(own["title"], "Mine now");
+        assert_ne!(own["prompt"], "Mine now");
+    }
+    // Nor do lists tell of it, nor filters that name it.
+    for list in [
+        "/sessions",
+        "/automations",
+        "/runs",
+        "/endpoints",
+        "/instances",
+    ] {
+        let path = list.to_owned();
+        let list = world.ask_as(&foreign, "GET", &path, None, &[]).await;
+        let list = list.expect(200);
+        let items = list.get("items").or(list.get("automations")).unwrap();
+        assert_eq!(items, &json!([]), "{path}");
+    }
+    for filter in ["session", "automation"] {
+        let path = things.in_path(&format!("/runs?{filter}={{{filter}}}"));
+        let list = world.ask_as(&foreign, "GET", &path, None, &[]).await;
+        list.problem(404);
+    }
+}
+
+pub(crate) async fn every_operation_asks_for_the_permission_that_its_document_names(world: &World) {
+    let things = Things::make(world).await;
+    let mut named = BTreeSet::new();
+    for operation in operations() {
+        let Some(permission) = operation.permission else {
+            continue;
+        };
+        named.insert(permission);
+        let all = Permission::ALL.iter().copied();
+        let others: Vec<_> = all.filter(|other| *other != permission).collect();
+        let token = world.token(Role::Admin, Some(&others)).await;
+        let path = things.in_path(&operation.path);
+        let refused = ask(world, &token, &operation, &path).await;
+        let told = refused.problem(403);
+        assert!(
+            told.contains(permission.as_str()),
+            "{}: {told}",
+            operation.id
+        );
+    }
+    assert_eq!(named.len(), Permission::ALL.len(), "{named:?}");
+}
+
+pub(crate) async fn nothing_is_answered_to_nobody(world: &World) {
+    let things = Things::make(world).await;
+    for operation in operations() {
+        if operation.public {
+            continue;
+        }
+        let path = things.in_path(&operation.path);
+        for authorization in [
+            None,
+            Some("Bearer mat_x"),
+            Some("Basic YTpi"),
+            Some("Bearer"),
+        ] {
+            let mut request = Request::builder()
+                .method(operation.method.as_str())
+                .uri(format!("/api/v1{path}"))
+                .header("host", "localhost")
+                .header("content-type", "application/json");
+            if let Some(authorization) = authorization {
+                request = request.header("authorization", authorization);
+            }
+            let body = body(&operation.id).map_or_else(Body::empty, |it| it.to_string().into());
+            let answer = world.send(request.body(body).unwrap()).await;
+            answer.problem(401);
+            assert!(answer.header("www-authenticate").starts_with("Bearer"));
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! An API over a database of its own, with two tenants, a clock that stands still and agents that are told what
+//! to offer.
+
+use std::{net::SocketAddr, sync::Arc};
+
+use api::{Api, Peer};
+use axum::{
+    Router,
+    body::{Body, Bytes},
+};
+use http::{HeaderMap, Request, StatusCode, header};
+use http_body_util::BodyExt as _;
+use model::{
+    AcpSessionId, Clock as _, TenantId,
+    access::{Permission, Role},
+    harness::{HarnessConfig, Offers},
+    outcome::{Outcome, StopReason},
+    turn::{Finished, Settled},
+};
+use serde_json::{Value, json};
+use service::{Probe, ProbeError, Probing, Service};
+use store::{Store, database::Dialect};
+use tempfile::TempDir;
+use testkit::{
+    clock::{FakeClock, SeededEntropy},
+    databases::TestDatabase,
+};
+use tower::ServiceExt as _;
+use wire::{Depth, Probed, TokenRequest};
+
+/// 10:00 in Prague, on a Saturday.
+pub(crate) const NOW: &str = "2026-11-21T09:00:00Z";
+
+/// Agents whose programs begin with `good` resume; those of other programs cannot be started.
+struct Agents;
+
+impl Probe for Agents {
+    fn probe<'a>(&'a self, config: &'a HarnessConfig, _: Depth) -> Probing<'a> {
+        let good = config
+            .command
+            .first()
+            .is_some_and(|it| it.starts_with("good"));
+        Box::pin(async move {
+            if !good {
+                return Err(ProbeError("no such program".into()));
+            }
+            Ok(Probed {
+                offers: Offers {
+                    resume: true,
+                    ..Offers::default()
+                },
+                ..Probed::default()
+            })
+        })
+    }
+}
+
+pub(crate) struct World {
+    pub(crate) store: Store,
+    pub(crate) clock: Arc<FakeClock>,
+    pub(crate) tenant: TenantId,
+    /// The secret of a token of an admin of the install's own tenant.
+    pub(crate) admin: String,
+    router: Router,
+    _folder: TempDir,
+    // Dropped last.
+    _database: TestDatabase,
+}
+
+/// What was answered.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) text: String,
+}
+
+impl Answer {
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|_| panic!("no JSON: {}", self.text))
+    }
+
+    /// The body, if the status is the one that is expected.
+    #[track_caller]
+    pub(crate) fn expect(&self, status: u16) -> Value {
+        assert_eq!(self.status.as_u16(), status, "{}", self.text);
+        if self.text.is_empty() {
+            Value::Null
+        } else {
+            self.json()
+        }
+    }
+
+    /// The detail of a problem of a status.
+    #[track_caller]
+    pub(crate) fn problem(&self, status: u16) -> String {
+        let problem = self.expect(status);
+        let kind = self.headers.get(header::CONTENT_TYPE).unwrap();
+        assert_eq!(kind, "application/problem+json");
+        assert_eq!(problem["status"], status);
+        problem["detail"].as_str().unwrap().to_owned()
+    }
+
+    #[track_caller]
+    pub(crate) fn header(&self, name: &str) -> &str {
+        self.headers.get(name).unwrap().to_str().unwrap()
+    }
+}
+
+impl World {
+    pub(crate) async fn new(dialect: Dialect) -> Self {
+        let database = match dialect {
+            Dialect::Sqlite => TestDatabase::sqlite().unwrap(),
+            Dialect::Postgres => TestDatabase::postgres(async |url: &str| {
+                store::open(&url.parse()?).await?.close().await;
+                Ok(())
+            })
+            .await
+            .unwrap(),
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let entropy = Arc::new(SeededEntropy::new(11));
+        let open = store::open(&database.url().parse().unwrap()).await.unwrap();
+        let store = Store::new(open, entropy.clone(), folder.path().join("sessions"));
+        let clock = Arc::new(FakeClock::at(NOW));
+        let tenant = store.ensure_tenant("default", clock.now()).await.unwrap();
+        let api = Api::over(
+            store.clone(),
+            tenant,
+            clock.clone(),
+            entropy.clone(),
+            Arc::new(Agents),
+        )
+        .build();
+        let service = Service::new(
+            store.clone(),
+            tenant,
+            clock.clone(),
+            entropy,
+            Arc::new(Agents),
+        );
+        let config = HarnessConfig::new(vec!["good-agent".into()]);
+        service.add_harness("good", &config).await.unwrap();
+        let admin = service.first_token().await.unwrap().secret.unwrap();
+        Self {
+            store,
+            clock,
+            tenant,
+            admin,
+            router: api::router(api),
+            _folder: folder,
+            _database: database,
+        }
+    }
+
+    /// Sends a request as it is, from a client on this machine.
+    pub(crate) async fn send(&self, request: Request<Body>) -> Answer {
+        let from: SocketAddr = "127.0.0.1:50000".parse().unwrap();
+        self.send_from(Peer::Network(from), request).await
+    }
+
+    pub(crate) async fn send_from(&self, peer: Peer, mut request: Request<Body>) -> Answer {
+        request.extensions_mut().insert(peer);
+        let response = self.router.clone().oneshot(request).await.unwrap();
+        let (parts, body) = response.into_parts();
+        let streams = parts
+            .headers
+            .get(header::CONTENT_TYPE)
+            .is_some_and(|kind| kind == "text/event-stream");
+        let body = if streams {
+            // It goes on.
+            Bytes::new()
+        } else {
+            body.collect().await.unwrap().to_bytes()
+        };
+        Answer {
+            status: parts.status,
+            headers: parts.headers,
+            text: String::from_utf8(body.to_vec()).unwrap(),
+        }
+    }
+
+    /// Asks with a token.
+    pub(crate) async fn ask_as(
+        &self,
+        token: &str,
+        method: &str,
+        path: &str,
+        body: Option<&Value>,
+        headers: &[(&str, &str)],
+    ) -> Answer {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(format!("/api/v1{path}"))
+            .header("host", "localhost:7347")
+            .header("authorization", format!("Bearer {token}"));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let body = match body {
+            None => Body::empty(),
+            Some(body) => {
+                request = request.header("content-type", "application/json");
+                Body::from(body.to_string())
+            }
+        };
+        self.send(request.body(body).unwrap()).await
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Answer {
+        self.ask_as(&self.admin, "GET", path, None, &[]).await
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: Value) -> Answer {
+        self.ask_as(&self.admin, "POST", path, Some(&body), &[])
+            .await
+    }
+
+    pub(crate) async fn delete(&self, path: &str) -> Answer {
+        self.ask_as(&self.admin, "DELETE", path, None, &[]).await
+    }
+
+    /// Makes a token of the own tenant, and gives its secret.
+    pub(crate) async fn token(&self, role: Role, scopes: Option<&[Permission]>) -> String {
+        let request = TokenRequest {
+            name: "one more".into(),
+            role,
+            scopes: scopes.map(<[Permission]>::to_vec),
+            expires_at: None,
+        };
+        let made = self.post("/tokens", json!(request)).await.expect(201);
+        made["secret"].as_str().unwrap().to_owned()
+    }
+
+    /// Makes another tenant with the harness `good`, and gives the secret of its admin's token.
+    pub(crate) async fn other_tenant(&self, name: &str) -> String {
+        let made = self.post("/tenants", json!({ "name": name })).await;
+        let token = made.expect(201)["token"]["secret"].clone();
+        let token = token.as_str().unwrap().to_owned();
+        let config = json!({ "command": ["good-agent"] });
+        self.ask_as(&token, "PUT", "/harnesses/good", Some(&config), &[])
+            .await
+            .expect(200);
+        token
+    }
+
+    /// Begins a session of people, and gives its id.
+    pub(crate) async fn session(&self) -> String {
+        let made = self.post("/sessions", json!({ "harness": "good" })).await;
+        made.expect(201)["id"].as_str().unwrap().to_owned()
+    }
+
+    /// Makes an automation that fires on demand.
+    pub(crate) async fn automation(&self, name: &str) -> Value {
+        let asked = json!({ "name": name, "prompt": "Look.", "harness": "good" });
+        self.post("/automations", asked).await.expect(201)
+    }
+}
+
+impl World {
+    /// Takes the turns of a session's inputs, one after the other; each is answered "Done.".
+    pub(crate) async fn take_turns(&self, session: &str) {
+        let worker = model::WorkerId::from_stored("host-1-aaaaaaaa".into());
+        let here = model::InstanceId::from_uuid(uuid::Uuid::from_u128(1));
+        let registered = self
+            .store
+            .register_host(self.tenant, here, "here", self.clock.now());
+        registered.await.unwrap();
+        let open = |view: &Value| !view["open_runs"].as_array().unwrap().is_empty();
+        while open(&self.get(&format!("/sessions/{session}")).await.expect(200)) {
+            let now = self.clock.now();
+            let claimed = self.store.claim(&worker, here, 1, None, now).await.unwrap();
+            let run = claimed[0].run;
+            self.store.begin(run, &worker, here, now).await.unwrap();
+            let finished = Finished {
+                answer: "Done.".into(),
+                acp_session_id: Some(AcpSessionId::new("memory")),
+                turn_ended: true,
+                ..Finished::bare(Outcome::Stopped(StopReason::EndTurn))
+            };
+            let finished = self.store.finish(run, &worker, &finished, now);
+            assert_eq!(finished.await.unwrap(), Settled::Written);
+        }
+    }
+}

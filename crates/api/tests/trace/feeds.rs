@@ -1,0 +1,110 @@
+//! Traces of a tenant and of an automation.
+
+use api::trace::feed_cursor;
+use model::feed::FeedCursor;
+use serde_json::json;
+
+use crate::stage::{Client, Stage, ids};
+
+pub(crate) async fn a_tenants_trace_has_all_that_happens_once(stage: &Stage) {
+    let before = stage.session().await;
+    let hub = stage.hub();
+    let other = stage.replica().await;
+    let mut clients = Vec::new();
+    for hub in [&hub, &stage.hub_over(&other)] {
+        let all = hub.tenant(stage.tenant, Some(FeedCursor::START)).await;
+        clients.push(Client::new(all.unwrap()));
+    }
+    let two = stage.session().await;
+    let run = stage.say(before, "hello").await;
+    stage.say(two, "hello").await;
+    let automation = stage.automation().await;
+    stage.start(run).await;
+    stage.succeed(run, "Hi.").await;
+    let mut seen = Vec::new();
+    for client in &mut clients {
+        let mut frames = Vec::new();
+        while frames.len() < 9 {
+            frames.push(client.next().await);
+        }
+        seen.push(frames);
+    }
+    assert_eq!(seen[0], seen[1]);
+    let frames = &seen[0];
+    for session in [before, two] {
+        let of_session = frames
+            .iter()
+            .filter(|one| one.data["session_id"] == json!(session));
+        let numbers: Vec<_> = of_session.map(|one| one.data["seq"].to_string()).collect();
+        assert_eq!(numbers, stage.numbers(session).await);
+    }
+    let own = frames.iter().find(|one| one.event == "automation").unwrap();
+    assert_eq!(own.data["automation_id"], json!(automation));
+    assert_eq!(own.data["body"]["change"], "created");
+    let says = |frame: &&crate::stage::Frame| frame.data["message"]["content"] == "Hi.";
+    assert_eq!(frames.iter().filter(says).count(), 1);
+    // Whoever connects again anywhere goes on where it was.
+    let all = ids(frames);
+    for (at, id) in all.iter().enumerate().take(8) {
+        let after = feed_cursor(Some(id), None).unwrap();
+        let trace = hub.tenant(stage.tenant, after).await.unwrap();
+        let rest = Client::new(trace).until(&all[8]).await;
+        assert_eq!(ids(&rest), all[at + 1..]);
+    }
+}
+
+pub(crate) async fn an_automations_trace_has_what_belongs_to_it(stage: &Stage) {
+    let automation = stage.automation().await;
+    let other = stage.session().await;
+    let hub = stage.hub();
+    let start = Some(FeedCursor::START);
+    let trace = hub.automation(stage.tenant, automation, start).await;
+    let mut client = Client::new(trace.unwrap());
+    let created = client.next().await;
+    assert_eq!(created.event, "automation");
+    stage.say(other, "nothing of it").await;
+    let fired = stage.store.fire(stage.tenant, automation, stage.now());
+    let run = fired.await.unwrap().run_id;
+    assert_eq!(client.next().await.event, "session");
+    let frame = client.next().await;
+    assert_eq!(
+        (frame.event.as_str(), &frame.data["ref_id"]),
+        ("run", &json!(run))
+    );
+    assert_eq!(frame.data["automation_id"], json!(automation));
+    let scope = stage.scope();
+    let paused = stage
+        .store
+        .pause_automation(scope, automation, "lunch", stage.now());
+    paused.await.unwrap();
+    let frame = client.next().await;
+    assert_eq!(
+        frame.data["body"],
+        json!({ "change": "paused", "reason": "lunch" })
+    );
+}
+
+pub(crate) async fn whoever_comes_to_a_feed_too_late_is_told_once(stage: &Stage) {
+    let session = stage.session().await;
+    let hub = stage.hub();
+    let trace = hub.tenant(stage.tenant, Some(FeedCursor::START)).await;
+    let mut early = Client::new(trace.unwrap());
+    early.next().await;
+    stage.trim_all().await;
+    for after in [FeedCursor::START, FeedCursor::before(i64::MAX)] {
+        let trace = hub.tenant(stage.tenant, Some(after)).await.unwrap();
+        let mut client = Client::new(trace);
+        let frame = client.next().await;
+        assert_eq!(frame.event, "resync");
+        assert_eq!(frame.data["cursor"], frame.id.clone().unwrap());
+        let run = stage.say(session, "hello").await;
+        for client in [&mut client, &mut early] {
+            let frame = client.next().await;
+            assert_eq!(frame.data["ref_id"], json!(run));
+        }
+        // From the place that it was given it goes on.
+        let after = feed_cursor(None, frame.id.as_deref()).unwrap();
+        let trace = hub.tenant(stage.tenant, after).await.unwrap();
+        assert_eq!(Client::new(trace).next().await.data["ref_id"], json!(run));
+    }
+}

@@ -1,0 +1,95 @@
+//! Readers that come late, from elsewhere, or slowly.
+
+use std::time::Duration;
+
+use api::trace::{Hub, Settings};
+use futures::StreamExt as _;
+use serde_json::json;
+
+use crate::stage::{Client, Stage, ids};
+
+pub(crate) async fn whoever_comes_after_retention_gets_one_snapshot(stage: &Stage) {
+    let session = stage.session().await;
+    let over = stage.say(session, "hello").await;
+    stage.start(over).await;
+    stage.succeed(over, "Hi.").await;
+    let last = stage.numbers(session).await.pop().unwrap();
+    stage.trim_all().await;
+    let open = stage.say(session, "and now?").await;
+    let hub = stage.hub();
+    let trace = hub.session(stage.scope(), session, Some(2)).await.unwrap();
+    let mut client = Client::new(trace);
+    let frame = client.next().await;
+    assert_eq!(frame.event, "resync");
+    let now: i64 = last.parse::<i64>().unwrap() + 1;
+    assert_eq!(frame.id, Some(now.to_string()));
+    assert_eq!(frame.data["last_seq"], now);
+    assert_eq!(frame.data["session"]["id"], json!(session));
+    assert_eq!(frame.data["runs"].as_array().unwrap().len(), 1);
+    assert_eq!(frame.data["runs"][0]["id"], json!(open));
+    // Once, and then what comes.
+    stage.say(session, "more").await;
+    assert_eq!(client.next().await.id, Some((now + 1).to_string()));
+    // Whoever has read all that is gone has missed nothing.
+    let after = last.parse().ok();
+    let trace = hub.session(stage.scope(), session, after).await.unwrap();
+    assert_eq!(Client::new(trace).next().await.event, "run");
+    // Nor has whoever asks for what is there.
+    let trace = hub.session(stage.scope(), session, None).await.unwrap();
+    assert_eq!(Client::new(trace).next().await.id, Some(now.to_string()));
+}
+
+pub(crate) async fn a_number_of_the_future_gets_one_snapshot(stage: &Stage) {
+    let session = stage.session().await;
+    let hub = stage.hub();
+    for after in [2, 1_000, i64::MAX] {
+        let trace = hub.session(stage.scope(), session, Some(after)).await;
+        let mut client = Client::new(trace.unwrap());
+        let frame = client.next().await;
+        let last = stage.numbers(session).await.pop();
+        assert_eq!((frame.event.as_str(), &frame.id), ("resync", &last));
+        stage.say(session, "hello").await;
+        let next = last.unwrap().parse::<i64>().unwrap() + 1;
+        assert_eq!(client.next().await.id, Some(next.to_string()));
+    }
+}
+
+pub(crate) async fn a_slow_reader_misses_nothing_and_holds_up_nobody(stage: &Stage) {
+    let session = stage.session().await;
+    let hub = stage.hub();
+    let trace = hub.session(stage.scope(), session, None).await.unwrap();
+    let mut slow = Client::new(trace);
+    slow.until("1").await;
+    let trace = hub.session(stage.scope(), session, None).await.unwrap();
+    let mut quick = Client::new(trace);
+    // More than is kept of the newest: it reads the rest in the table.
+    for number in 2..=150 {
+        stage.say(session, "hello").await;
+        if number % 50 == 0 {
+            quick.until(&number.to_string()).await;
+        }
+    }
+    let log = stage.numbers(session).await;
+    assert_eq!(ids(&slow.until("150").await), log[1..]);
+}
+
+pub(crate) async fn a_reader_that_was_away_for_too_long_is_dropped(stage: &Stage) {
+    let session = stage.session().await;
+    let settings = Settings {
+        heartbeat: Duration::from_hours(1),
+        patience: Duration::from_millis(20),
+    };
+    let hub = Hub::new(stage.store.clone(), settings, stage.stop.clone());
+    let mut trace = hub.session(stage.scope(), session, None).await.unwrap();
+    assert!(trace.next().await.is_some());
+    let away = tokio::time::Instant::now();
+    while away.elapsed() <= Duration::from_millis(40) {
+        stage.say(session, "hello").await;
+    }
+    assert_eq!(trace.next().await, None);
+    // It comes again, and nothing is lost.
+    let trace = stage.hub().session(stage.scope(), session, None).await;
+    let log = stage.numbers(session).await;
+    let read = Client::new(trace.unwrap()).until(log.last().unwrap()).await;
+    assert_eq!(ids(&read), log);
+}

@@ -1,0 +1,50 @@
+//! Tenants, tokens, and how a browser signs in.
+
+use wire::{
+    Page, SignInLink, Tenant, TenantCreated, TenantRequest, Token, TokenCreated, TokenRequest,
+};
+
+use super::Part;
+use crate::{Client, Error};
+
+impl Client {
+    /// Lists tokens, the newest first, without their secrets.
+    pub async fn tokens(&self, part: &Part) -> Result<Page<Token>, Error> {
+        self.get(&["tokens"]).part(part).fetch().await
+    }
+
+    /// Shows a token, by its id, without its secret.
+    pub async fn token(&self, token: &str) -> Result<Token, Error> {
+        self.get(&["tokens", token]).fetch().await
+    }
+
+    /// Makes a token. Its secret is told this one time; not where an answer was lost on its way.
+    pub async fn create_token(&self, request: &TokenRequest) -> Result<TokenCreated, Error> {
+        self.post(&["tokens"]).json(request).once().fetch().await
+    }
+
+    /// Takes a token back, by its id.
+    pub async fn revoke_token(&self, token: &str) -> Result<Token, Error> {
+        self.delete(&["tokens", token]).fetch().await
+    }
+
+    /// Lists tenants.
+    pub async fn tenants(&self) -> Result<Page<Tenant>, Error> {
+        self.get(&["tenants"]).fetch().await
+    }
+
+    /// Shows a tenant, by its id or its name.
+    pub async fn tenant(&self, tenant: &str) -> Result<Tenant, Error> {
+        self.get(&["tenants", tenant]).fetch().await
+    }
+
+    /// Makes a tenant with the token of its first admin.
+    pub async fn create_tenant(&self, request: &TenantRequest) -> Result<TenantCreated, Error> {
+        self.post(&["tenants"]).json(request).once().fetch().await
+    }
+
+    /// Makes a link by which a browser signs in, once.
+    pub async fn create_sign_in_link(&self) -> Result<SignInLink, Error> {
+        self.post(&["sign-in-links"]).fetch().await
+    }
+}

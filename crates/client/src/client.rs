@@ -1,0 +1,155 @@
+//! The client, over whatever carries its requests.
+
+use std::{convert::Infallible, fmt, sync::Arc};
+
+use bytes::Bytes;
+use http::{HeaderValue, Request, Response};
+use http_body_util::{BodyExt, Full};
+use model::Entropy;
+use reqwest::Url;
+use tower::Service;
+
+use crate::{BoxError, Error, SocketAddress, transport::Transport};
+
+/// Asks one server. Cheap to clone.
+#[derive(Clone)]
+pub struct Client {
+    pub(crate) transport: Transport,
+    /// The address of the API, without a slash at its end.
+    pub(crate) base: Arc<str>,
+    /// What errors call the server.
+    pub(crate) server: Arc<str>,
+    pub(crate) authorization: Option<HeaderValue>,
+    pub(crate) entropy: Arc<dyn Entropy>,
+}
+
+/// What stands for the server's address where there is none.
+const NOWHERE: &str = "http://localhost/api/v1";
+
+impl Client {
+    /// A client of the server at an address such as `https://matins.example.org`, with a token.
+    pub fn at(address: &str, token: &str, entropy: Arc<dyn Entropy>) -> Result<Self, Error> {
+        let url = address_of(address)?;
+        let server = url.as_str().trim_end_matches('/').to_owned();
+        let mut authorization =
+            HeaderValue::try_from(format!("Bearer {token}")).map_err(|_| Error::Invalid {
+                what: "the token".to_owned(),
+                reason: "accepted are letters, digits and _, such as mat_...".to_owned(),
+            })?;
+        authorization.set_sensitive(true);
+        Ok(Self {
+            transport: Transport::network(&url)?,
+            base: format!("{server}/api/v1").into(),
+            server: server.into(),
+            authorization: Some(authorization),
+            entropy,
+        })
+    }
+
+    /// A client of whoever listens at a private socket, where it needs no token.
+    pub fn at_socket(address: SocketAddress, entropy: Arc<dyn Entropy>) -> Result<Self, Error> {
+        let server = format!("the server at {}", address.path().display());
+        Ok(Self {
+            transport: Transport::socket(address)?,
+            base: NOWHERE.into(),
+            server: server.into(),
+            authorization: None,
+            entropy,
+        })
+    }
+
+    /// A client of routes that are in this process. Whoever gives them says who asks.
+    pub fn within<S, B>(routes: S, entropy: Arc<dyn Entropy>) -> Self
+    where
+        S: Service<Request<Full<Bytes>>, Response = Response<B>, Error = Infallible>
+            + Clone
+            + Send
+            + Sync
+            + 'static,
+        S::Future: Send,
+        B: BodyExt<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        Self {
+            transport: Transport::within(routes),
+            base: NOWHERE.into(),
+            server: "the routes of this process".into(),
+            authorization: None,
+            entropy,
+        }
+    }
+
+    /// What errors call the server: its address, where it has one.
+    pub fn server_name(&self) -> &str {
+        &self.server
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Client");
+        shown.field("server", &self.server).finish_non_exhaustive()
+    }
+}
+
+/// Reads the address of a server.
+fn address_of(given: &str) -> Result<Url, Error> {
+    let refused = |reason: &str| Error::Invalid {
+        what: format!("the address {given:?}"),
+        reason: reason.to_owned(),
+    };
+    let accepted = "accepted is one such as http://127.0.0.1:7347 or https://matins.example.org";
+    let url = Url::parse(given.trim()).map_err(|_| refused(accepted))?;
+    let plain = url.query().is_none() && url.fragment().is_none() && url.has_host();
+    if !plain || !matches!(url.scheme(), "http" | "https") {
+        return Err(refused(accepted));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(Error::Invalid {
+            what: "the address".to_owned(),
+            reason: "it holds a name or a password; a token is all that is needed".to_owned(),
+        });
+    }
+    Ok(url)
+}
+
+#[cfg(test)]
+mod tests {
+    use testkit::clock::SeededEntropy;
+
+    use super::*;
+
+    #[test]
+    fn addresses_are_those_of_servers() {
+        let at = |address| Client::at(address, "mat_x", Arc::new(SeededEntropy::new(1)));
+        for address in [
+            "http://127.0.0.1:7347",
+            "http://127.0.0.1:7347/",
+            "http://[::1]:1",
+            "http://host/matins/",
+        ] {
+            let client = at(address).unwrap();
+            assert!(!client.server_name().ends_with('/'), "{client:?}");
+        }
+        for address in [
+            "",
+            "localhost:7347",
+            "127.0.0.1:7347",
+            "ftp://host",
+            "unix:/run/matins.sock",
+            "http://host/?a=b",
+            "http://host/#a",
+        ] {
+            let error = at(address).unwrap_err().to_string();
+            assert!(error.contains("accepted is one such as"), "{error}");
+        }
+        let error = at("http://me:secret@host").unwrap_err().to_string();
+        assert!(!error.contains("secret"), "{error}");
+    }
+
+    #[test]
+    fn nothing_shows_a_token() {
+        let client = Client::at("http://h", "mat_secret", Arc::new(SeededEntropy::new(1)));
+        assert!(!format!("{client:?}").contains("mat_secret"));
+    }
+}

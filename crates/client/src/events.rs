@@ -1,0 +1,232 @@
+//! The event stream format: events as they come, split anywhere (WHATWG HTML, section 9.2.6).
+
+use std::time::Duration;
+
+/// The longest event that is taken, in bytes: the longest message, escaped, with much around it.
+const EVENT_BYTES: usize = 64 << 20;
+/// What may stand at the beginning of a stream.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// An event of a stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerEvent {
+    /// What kind of event it is; `message` where the stream does not say.
+    pub event: String,
+    /// Its lines of data, with line feeds in between.
+    pub data: String,
+    /// Where the stream was after it: the newest id that was told, with this event or before. Empty where
+    /// there was none.
+    pub last_event_id: String,
+}
+
+/// An event that has no end in sight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("an event is longer than {EVENT_BYTES} bytes")]
+pub struct TooLong;
+
+/// Reads a stream of events, however its bytes are split.
+#[derive(Debug, Default)]
+pub struct EventParser {
+    line: Vec<u8>,
+    /// Whether the last byte was a carriage return, whose line feed is still to come, perhaps.
+    after_return: bool,
+    begun: bool,
+    event: String,
+    data: String,
+    has_data: bool,
+    /// The id that the next event will have told.
+    id: String,
+    last_event_id: String,
+    retry: Option<Duration>,
+}
+
+impl EventParser {
+    /// A parser of a new stream that goes on behind an id.
+    pub fn after(last_event_id: impl Into<String>) -> Self {
+        let id = last_event_id.into();
+        Self {
+            last_event_id: id.clone(),
+            id,
+            ..Self::default()
+        }
+    }
+
+    /// A parser of the stream that is asked for when this one has broken off.
+    pub(crate) fn of_next_stream(&self) -> Self {
+        Self {
+            retry: self.retry,
+            ..Self::after(self.last_event_id.clone())
+        }
+    }
+
+    /// Where the stream is: the newest id of an event that was whole. Empty where there was none.
+    pub fn last_event_id(&self) -> &str {
+        &self.last_event_id
+    }
+
+    /// How long the server wants to be left alone before the stream is asked for again.
+    pub fn retry(&self) -> Option<Duration> {
+        self.retry
+    }
+
+    /// Reads some bytes and gives the events that are whole with them.
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<Vec<ServerEvent>, TooLong> {
+        let mut events = Vec::new();
+        for &byte in bytes {
+            let follows_return = std::mem::replace(&mut self.after_return, byte == b'\r');
+            match byte {
+                b'\n' if follows_return => {}
+                b'\n' | b'\r' => events.extend(self.end_line()),
+                _ if self.line.len() + self.data.len() >= EVENT_BYTES => return Err(TooLong),
+                _ => self.line.push(byte),
+            }
+        }
+        Ok(events)
+    }
+
+    fn end_line(&mut self) -> Option<ServerEvent> {
+        let bytes = std::mem::take(&mut self.line);
+        let first = !std::mem::replace(&mut self.begun, true);
+        let bytes = match bytes.strip_prefix(BYTE_ORDER_MARK) {
+            Some(rest) if first => rest,
+            _ => &bytes,
+        };
+        if bytes.is_empty() {
+            return self.dispatch();
+        }
+        let line = String::from_utf8_lossy(bytes);
+        let (field, value) = line.split_once(':').unwrap_or((&line, ""));
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        match field {
+            "event" => value.clone_into(&mut self.event),
+            "data" => {
+                if self.has_data {
+                    self.data.push('\n');
+                }
+                self.data.push_str(value);
+                self.has_data = true;
+            }
+            "id" if !value.contains('\0') => value.clone_into(&mut self.id),
+            "retry" if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) => {
+                self.retry = value.parse().ok().map(Duration::from_millis);
+            }
+            // A comment is a field without a name.
+            _ => {}
+        }
+        None
+    }
+
+    fn dispatch(&mut self) -> Option<ServerEvent> {
+        self.id.clone_into(&mut self.last_event_id);
+        let event = std::mem::take(&mut self.event);
+        let data = std::mem::take(&mut self.data);
+        let has_data = std::mem::take(&mut self.has_data);
+        has_data.then(|| ServerEvent {
+            event: if event.is_empty() {
+                "message".to_owned()
+            } else {
+                event
+            },
+            data,
+            last_event_id: self.last_event_id.clone(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(stream: &[u8]) -> Vec<ServerEvent> {
+        EventParser::default().feed(stream).unwrap()
+    }
+
+    fn event(event: &str, data: &str, id: &str) -> ServerEvent {
+        ServerEvent {
+            event: event.into(),
+            data: data.into(),
+            last_event_id: id.into(),
+        }
+    }
+
+    #[test]
+    fn the_examples_of_the_standard_are_read_as_it_says() {
+        assert_eq!(
+            read(b"data: YHOO\ndata: +2\ndata: 10\n\n"),
+            [event("message", "YHOO\n+2\n10", "")]
+        );
+        assert_eq!(
+            read(b": test stream\n\ndata: first event\nid: 1\n\ndata:second event\nid\n\ndata:  third event\n\n"),
+            [
+                event("message", "first event", "1"),
+                event("message", "second event", ""),
+                event("message", " third event", ""),
+            ]
+        );
+        // The last block is discarded: no empty line follows it.
+        assert_eq!(
+            read(b"data\n\ndata\ndata\n\ndata:"),
+            [event("message", "", ""), event("message", "\n", "")]
+        );
+        assert_eq!(
+            read(b"data:test\n\ndata: test\n\n"),
+            [event("message", "test", ""), event("message", "test", "")]
+        );
+    }
+
+    #[test]
+    fn every_way_of_splitting_gives_the_same_events() {
+        let stream =
+            "\u{feff}retry: 2000\r\n: hi\r\rid: 7\revent: run\rdata: {\"a\":\"žluť 🐎\"}\r\n\r\n\
+                      event: delta\ndata: x\n\nid: 8\n\nunknown: y\ndata: z\n\n"
+                .as_bytes();
+        let whole = read(stream);
+        assert_eq!(
+            whole,
+            [
+                event("run", "{\"a\":\"žluť 🐎\"}", "7"),
+                event("delta", "x", "7"),
+                event("message", "z", "8"),
+            ]
+        );
+        for first in 0..=stream.len() {
+            for second in first..=stream.len() {
+                let mut parser = EventParser::default();
+                let parts = [&stream[..first], &stream[first..second], &stream[second..]];
+                let read: Vec<_> = parts
+                    .iter()
+                    .flat_map(|part| parser.feed(part).unwrap())
+                    .collect();
+                assert_eq!(read, whole, "split at {first} and {second}");
+                assert_eq!(parser.last_event_id(), "8");
+                assert_eq!(parser.retry(), Some(Duration::from_secs(2)));
+            }
+        }
+    }
+
+    #[test]
+    fn only_a_whole_event_moves_the_stream_on() {
+        let mut parser = EventParser::after("3");
+        assert_eq!(parser.feed(b"id: 4\ndata: cut").unwrap(), []);
+        assert_eq!(parser.last_event_id(), "3");
+        let mut parser = EventParser::after(parser.last_event_id());
+        let read = parser.feed(b"data: without an id\n\n").unwrap();
+        assert_eq!(read, [event("message", "without an id", "3")]);
+    }
+
+    #[test]
+    fn what_is_no_id_and_no_time_changes_nothing() {
+        let mut parser = EventParser::after("3");
+        parser.feed(b"id: a\0b\nretry: 1s\nretry:\n\n").unwrap();
+        assert_eq!(parser.last_event_id(), "3");
+        assert_eq!(parser.retry(), None);
+    }
+
+    #[test]
+    fn an_event_without_an_end_is_not_read_for_ever() {
+        let mut parser = EventParser::default();
+        let part = vec![b'x'; 1 << 20];
+        let fed = (0..=EVENT_BYTES >> 20).map(|_| parser.feed(&part));
+        assert_eq!(fed.last(), Some(Err(TooLong)));
+    }
+}

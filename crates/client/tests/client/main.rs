@@ -1,0 +1,8 @@
+//! The client against small servers.
+
+#![expect(clippy::unwrap_used, reason = "tests and their helpers")]
+
+mod broken;
+mod requests;
+mod servers;
+mod traces;

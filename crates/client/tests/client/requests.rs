@@ -1,0 +1,251 @@
+//! What is asked, and what is made of answers, whatever carries them.
+
+use axum::Json;
+use client::{
+    AutomationFilter, Client, Error, MessagePart, Part, RunFilter, SessionFilter, SessionMove,
+    SocketAddress,
+};
+use http::{StatusCode, header};
+use model::session::SessionType;
+use serde_json::json;
+use tokio::net::{TcpListener, UnixListener};
+use wire::{ProblemKind, TokenRequest};
+
+use crate::servers::{Echo, client_at, entropy};
+
+fn server() -> Echo {
+    Echo::answering(|| {
+        Json(json!({ "version": "1.2.3", "serves": true, "now": "2026-05-04T09:00:00Z" }))
+    })
+}
+
+fn problem(status: StatusCode, kind: &'static str) -> Echo {
+    Echo::answering(move || {
+        let body = json!({
+            "type": "/api/v1/docs#problem", "kind": kind, "title": "A title",
+            "status": status.as_u16(), "detail": "failed to do it: it may not be", "hint": "ask",
+        });
+        let kind = [(header::CONTENT_TYPE, "application/problem+json")];
+        (status, kind, body.to_string())
+    })
+}
+
+#[tokio::test]
+async fn a_network_a_socket_and_this_process_carry_the_same() {
+    let echo = server();
+    let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = tcp.local_addr().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let deep = folder.path().join("d".repeat(150));
+    std::fs::create_dir(&deep).unwrap();
+    let socket = SocketAddress::of(&deep.join("matins.sock")).unwrap();
+    let unix = UnixListener::bind(socket.path()).unwrap();
+    let by_tcp = tokio::spawn(axum::serve(tcp, echo.routes()).into_future());
+    let by_unix = tokio::spawn(axum::serve(unix, echo.routes()).into_future());
+    let clients = [
+        client_at(address),
+        Client::at_socket(socket, entropy()).unwrap(),
+        echo.client(),
+    ];
+    for client in &clients {
+        let server = client.server().await.unwrap();
+        assert_eq!(server.version, "1.2.3", "{client:?}");
+    }
+    let asked = echo.asked();
+    assert!(asked.iter().all(|asked| asked.target == "/api/v1/server"));
+    let tokens: Vec<_> = asked
+        .iter()
+        .map(|asked| asked.header("authorization"))
+        .collect();
+    assert_eq!(tokens, [Some("Bearer mat_secret"), None, None]);
+    by_tcp.abort();
+    by_unix.abort();
+}
+
+#[tokio::test]
+async fn a_server_below_a_path_is_asked_there() {
+    let echo = server();
+    let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/below/", tcp.local_addr().unwrap());
+    let serving = tokio::spawn(axum::serve(tcp, echo.routes()).into_future());
+    let client = Client::at(&url, "mat_secret", entropy()).unwrap();
+    client.server().await.unwrap();
+    assert_eq!(echo.only().target, "/below/api/v1/server");
+    serving.abort();
+}
+
+#[tokio::test]
+async fn lists_ask_for_what_is_wanted_and_for_nothing_else() {
+    let echo =
+        Echo::answering(|| Json(json!({ "items": [], "automations": [], "unreadable": [] })));
+    let client = echo.client();
+    client.sessions(&SessionFilter::default()).await.unwrap();
+    let filter = SessionFilter {
+        types: vec![SessionType::Regular, SessionType::ScheduleCron],
+        text: Some("a & b".into()),
+        by_change: true,
+        part: Part::first(7),
+        ..SessionFilter::default()
+    };
+    client.sessions(&filter).await.unwrap();
+    let filter = RunFilter {
+        session: Some("web:7".into()),
+        status: Some(model::run::RunStatus::Failed),
+        ..RunFilter::default()
+    };
+    client.runs(&filter).await.unwrap();
+    let filter = AutomationFilter {
+        part: Part {
+            after: Some("ž".into()),
+            limit: None,
+        },
+        ..AutomationFilter::default()
+    };
+    client.automations(&filter).await.unwrap();
+    let last = MessagePart::Last(0);
+    client.messages("web:7", last, None).await.unwrap();
+    let targets: Vec<_> = echo.asked().into_iter().map(|asked| asked.target).collect();
+    assert_eq!(
+        targets,
+        [
+            "/api/v1/sessions",
+            "/api/v1/sessions?type=regular%2Cschedule_cron&text=a%20%26%20b&order=changed&limit=7",
+            "/api/v1/runs?session=web%3A7&status=failed",
+            "/api/v1/automations?after=%C5%BE",
+            "/api/v1/sessions/web%3A7/messages?last=0",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn each_thing_that_is_created_has_a_key_of_its_own() {
+    let echo = problem(StatusCode::CONFLICT, "refused");
+    let client = echo.client();
+    let request = TokenRequest {
+        name: "ci".into(),
+        role: model::access::Role::Viewer,
+        scopes: None,
+        expires_at: None,
+    };
+    client.create_token(&request).await.unwrap_err();
+    client.create_token(&request).await.unwrap_err();
+    client.fire_automation("a").await.unwrap_err();
+    client.say("s", "Hello").await.unwrap_err();
+    client
+        .move_session("s", SessionMove::Pause, Some("lunch"))
+        .await
+        .unwrap_err();
+    let asked = echo.asked();
+    let keys: Vec<_> = asked
+        .iter()
+        .map(|asked| asked.header("idempotency-key"))
+        .collect();
+    assert!(keys[..4].iter().all(|key| key.unwrap().len() == 32));
+    assert_eq!(keys[4], None, "a move makes nothing");
+    let different: std::collections::BTreeSet<_> = keys.iter().collect();
+    assert_eq!(different.len(), 5);
+    assert_eq!(asked[3].body, json!({ "words": "Hello" }));
+    assert_eq!(asked[4].body, json!({ "reason": "lunch" }));
+    assert_eq!(asked[4].target, "/api/v1/sessions/s/pause");
+}
+
+#[tokio::test]
+async fn a_problem_is_told_with_its_kind_and_its_hint() {
+    for (status, word, kind) in [
+        (401, "unauthenticated", ProblemKind::Unauthenticated),
+        (403, "forbidden", ProblemKind::Forbidden),
+        (404, "not-found", ProblemKind::NotFound),
+        (409, "refused", ProblemKind::Refused),
+        (412, "changed", ProblemKind::Changed),
+        (503, "unavailable", ProblemKind::Unavailable),
+    ] {
+        let echo = problem(StatusCode::from_u16(status).unwrap(), word);
+        let error = echo.client().whoami().await.unwrap_err();
+        assert_eq!(error.kind(), Some(kind));
+        assert_eq!(error.hint(), Some("ask"));
+        assert_eq!(error.to_string(), "do it: it may not be");
+        assert_eq!(echo.asked().len(), 1, "an answer is an answer");
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_answer_of_this_api_is_said_to_be_none() {
+    let moved = [(header::LOCATION, "http://127.0.0.1:9/elsewhere")];
+    for (echo, status) in [
+        (Echo::answering(|| "<html>"), 200),
+        (Echo::answering(|| Json(json!({ "version": 1 }))), 200),
+        (Echo::answering(|| (StatusCode::NOT_FOUND, "nothing")), 404),
+        (Echo::answering(|| (StatusCode::BAD_GATEWAY, "<h1>")), 502),
+        (
+            Echo::answering(move || (StatusCode::FOUND, moved.clone())),
+            302,
+        ),
+    ] {
+        let error = echo.client().server().await.unwrap_err();
+        let Error::Malformed { status: given, .. } = error else {
+            panic!("{error:?}");
+        };
+        assert_eq!(given, status);
+    }
+}
+
+#[tokio::test]
+async fn a_redirect_takes_no_token_elsewhere() {
+    let elsewhere = server();
+    let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let location = format!("http://{}/api/v1/server", tcp.local_addr().unwrap());
+    let serving = tokio::spawn(axum::serve(tcp, elsewhere.routes()).into_future());
+    let echo = Echo::answering(move || {
+        let location = [(header::LOCATION, location.clone())];
+        (StatusCode::TEMPORARY_REDIRECT, location)
+    });
+    let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = tcp.local_addr().unwrap();
+    let redirecting = tokio::spawn(axum::serve(tcp, echo.routes()).into_future());
+    client_at(address).server().await.unwrap_err();
+    assert_eq!(echo.asked().len(), 1);
+    assert!(elsewhere.asked().is_empty());
+    serving.abort();
+    redirecting.abort();
+}
+
+#[tokio::test]
+async fn a_session_that_automations_block_is_an_answer_and_no_error() {
+    let echo = Echo::answering(|| {
+        let body = json!({ "deleted": false, "blocked_by_automations": true, "automations": [] });
+        (StatusCode::CONFLICT, Json(body))
+    });
+    let answer = echo.client().delete_session("s", false).await.unwrap();
+    assert!(!answer.deleted && answer.blocked_by_automations);
+    let refused = problem(StatusCode::CONFLICT, "refused");
+    let error = refused.client().delete_session("s", true).await;
+    assert_eq!(error.unwrap_err().kind(), Some(ProblemKind::Refused));
+    let target = "/api/v1/sessions/s?with_automations=true";
+    assert_eq!(refused.only().target, target);
+}
+
+#[tokio::test]
+async fn an_edit_says_what_it_has_seen() {
+    let echo = problem(StatusCode::PRECONDITION_FAILED, "changed");
+    let client = echo.client();
+    let patch = json!({ "name": "b" });
+    let tag = Some("\"0a\"");
+    let edited = client.edit_automation("a", &patch, true, tag).await;
+    assert_eq!(edited.unwrap_err().kind(), Some(ProblemKind::Changed));
+    let asked = echo.only();
+    assert_eq!(asked.method, http::Method::PATCH);
+    assert_eq!(asked.target, "/api/v1/automations/a?reset=true");
+    assert_eq!(asked.header("if-match"), tag);
+    assert_eq!(asked.header("content-type"), Some("application/json"));
+    assert_eq!(asked.body, patch);
+}
+
+#[tokio::test]
+async fn a_name_that_leads_elsewhere_names_nothing() {
+    let echo = server();
+    for name in ["", ".", ".."] {
+        let error = echo.client().session(name).await.unwrap_err();
+        assert_eq!(error.kind(), Some(ProblemKind::NotFound), "{error}");
+    }
+    assert!(echo.asked().is_empty());
+}

@@ -1,0 +1,99 @@
+//! Traces that break and go on.
+
+use client::{Error, ServerEvent, Trace, TraceNews, TraceOf};
+use serde_json::json;
+use tokio::net::TcpListener;
+use wire::ProblemKind;
+
+use crate::servers::{answering, client_at, json};
+
+fn stream(events: &str) -> Vec<u8> {
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
+    format!("{head}{events}").into_bytes()
+}
+
+fn not_found() -> Vec<u8> {
+    let body = json!({
+        "type": "", "kind": "not-found", "title": "", "status": 404,
+        "detail": "failed to find session \"s\": there is none",
+    })
+    .to_string();
+    let length = body.len();
+    format!(
+        "HTTP/1.1 404 Not Found\r\ncontent-type: application/problem+json\r\n\
+         content-length: {length}\r\n\r\n{body}"
+    )
+    .into_bytes()
+}
+
+async fn event(trace: &mut Trace) -> ServerEvent {
+    match trace.next().await.unwrap() {
+        TraceNews::Event(event) => event,
+        TraceNews::Broken { why, .. } => panic!("{why:?}"),
+    }
+}
+
+async fn broken(trace: &mut Trace) {
+    let news = trace.next().await.unwrap();
+    assert!(matches!(news, TraceNews::Broken { .. }), "{news:?}");
+}
+
+/// The lines of a request that say where a trace goes on.
+fn begins(request: &str) -> (String, Option<String>) {
+    let mut lines = request.lines();
+    let target = lines.next().unwrap().split(' ').nth(1).unwrap().to_owned();
+    let id = lines.find_map(|line| line.strip_prefix("last-event-id: "));
+    (target, id.map(str::to_owned))
+}
+
+#[tokio::test]
+async fn a_trace_goes_on_behind_the_last_whole_event_and_ends_where_it_is_refused() {
+    let (address, asked) = answering(vec![
+        stream(
+            "retry: 1\n\nid: 6\nevent: run\ndata: {}\n\nevent: delta\ndata: a\n\nid: 7\ndata: cut",
+        ),
+        Vec::new(),
+        stream("id: 7\nevent: message\ndata: whole\n\n"),
+        not_found(),
+    ])
+    .await;
+    let of = TraceOf::Session("web:s".into());
+    let mut trace = client_at(address).trace(of, Some("5".into()));
+    assert_eq!(event(&mut trace).await.event, "run");
+    assert_eq!(event(&mut trace).await.last_event_id, "6");
+    // That a stream ends is nothing to tell; that nobody answers is.
+    broken(&mut trace).await;
+    assert_eq!(event(&mut trace).await.data, "whole");
+    let error = trace.next().await.unwrap_err();
+    assert_eq!(error.kind(), Some(ProblemKind::NotFound));
+    let asked: Vec<_> = asked.await.unwrap().iter().map(|it| begins(it)).collect();
+    let path = "/api/v1/sessions/web%3as/trace";
+    let six = Some("6".to_owned());
+    assert_eq!(
+        asked,
+        [
+            (format!("{path}?after=5"), None),
+            (path.to_owned(), six.clone()),
+            (path.to_owned(), six),
+            (path.to_owned(), Some("7".to_owned())),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_trace_of_a_server_that_was_never_there_is_an_error() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let mut trace = client_at(address).trace(TraceOf::All, None);
+    let error = trace.next().await.unwrap_err();
+    assert!(matches!(error, Error::Unreachable { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn what_is_no_stream_is_not_read_as_one() {
+    let (address, _asked) = answering(vec![json(&json!({}))]).await;
+    let of = TraceOf::Automation("a".into());
+    let error = client_at(address).trace(of, None).next().await;
+    assert!(matches!(error, Err(Error::Malformed { .. })), "{error:?}");
+}
