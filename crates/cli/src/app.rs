@@ -1,128 +1,143 @@
-//! What every command works with: the data folder, the store, the service.
+//! What every command works with: a client of the API, and whom it asks.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{path::Path, sync::Arc};
 
-use agent::GuardProgram;
-use config::Config;
-use daemon::Settings;
-use model::{Clock, Entropy, InstanceId};
-use service::Service;
-use store::{Location, Store};
+use client::Client;
+use config::{Config, Origin};
+use model::Entropy;
 
 use crate::{
-    configuration,
-    data_folder::DataFolder,
-    engine, environment,
+    environment,
     failure::{Exit, Failure},
+    local::{self, Local},
+    login::{self, Login},
     output::{LocalTime, Output},
-    poke::{self, Poked},
-    probe::AgentProbe,
-    system::{OsEntropy, SystemClock, hostname},
+    socket::{self, Asked},
+    system::OsEntropy,
 };
-
-/// The one tenant of a single-user install.
-const TENANT: &str = "default";
-/// How many digits of an instance's id stand in its name.
-const NAME_DIGITS: usize = 8;
 
 /// What every command works with.
 pub(crate) struct App {
-    pub(crate) service: Service,
-    pub(crate) store: Store,
-    pub(crate) folder: DataFolder,
-    pub(crate) instance: InstanceId,
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) entropy: Arc<dyn Entropy>,
-    pub(crate) guard: GuardProgram,
-    pub(crate) settings: Settings,
+    pub(crate) client: Client,
+    pub(crate) whom: Whom,
+    pub(crate) config: Config,
     pub(crate) output: Output,
     pub(crate) time: LocalTime,
 }
 
-impl App {
-    /// Opens the data folder and the database, and makes what is not there.
-    pub(crate) async fn open(config: &Config, output: Output) -> Result<Self, Failure> {
-        let path = configuration::data_folder(config).ok_or_else(|| {
-            let message = "find a data folder: HOME is not set";
-            Failure::message(Exit::Environment, message).with_hint("name one with --data")
-        })?;
-        let folder = DataFolder::open(&path)?;
-        let named = configuration::location(config)
-            .map_err(|problem| Failure::new(Exit::Usage, problem))?;
-        let location = named.unwrap_or_else(|| Location::SqliteFile(folder.database()));
-        Self::open_at(folder, &location, config, output).await
-    }
+/// Whom a command asks.
+pub(crate) enum Whom {
+    /// A server elsewhere.
+    Elsewhere,
+    /// Whoever serves the data folder.
+    Server,
+    /// The routes of this process, because nobody serves the data folder.
+    Nobody(Box<Local>),
+}
 
-    /// Opens a data folder with a database that is named.
-    pub(crate) async fn open_at(
-        folder: DataFolder,
-        location: &Location,
-        config: &Config,
-        output: Output,
-    ) -> Result<Self, Failure> {
-        let settings = configuration::settings(config);
-        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        let entropy: Arc<dyn Entropy> = Arc::new(OsEntropy);
-        let program = this_program()?;
-        let guard = guard_program();
-        let instance = folder.instance(&*clock, &*entropy)?;
-        let database = store::open(location).await?;
-        let store = Store::new(database, Arc::clone(&entropy), folder.sessions());
-        let now = clock.now();
-        let tenant = store.ensure_tenant(TENANT, now).await?;
-        let digits = instance.uuid().simple().to_string();
-        let name = format!("{}-{}", hostname(), &digits[digits.len() - NAME_DIGITS..]);
-        store.register_host(tenant, instance, &name, now).await?;
-        let probe = AgentProbe {
-            guard: guard.clone(),
-            environment: environment::for_agents(),
-            cwd: folder.path().to_owned(),
-            entropy: Arc::clone(&entropy),
+impl App {
+    /// Finds out whom to ask: the server that is named or that somebody has signed in to, else whoever serves
+    /// the data folder, else nobody but this process, which then opens the folder and the database.
+    pub(crate) async fn find(config: &Config, output: Output) -> Result<Self, Failure> {
+        let (client, whom) = match elsewhere(config)? {
+            Some(Login { server, token }) => {
+                let client = Client::at(&server, &token, entropy())?;
+                (client, Whom::Elsewhere)
+            }
+            None => here(config).await?,
         };
-        let service = Service::new(
-            store.clone(),
-            tenant,
-            Arc::clone(&clock),
-            Arc::clone(&entropy),
-            Arc::new(probe),
-        );
-        let demo_agent = [
-            program.into_os_string(),
-            "demo-agent".into(),
-            "--home".into(),
-        ]
-        .into_iter()
-        .chain([folder.demo_agent().into_os_string()])
-        .map(|part| part.to_string_lossy().into_owned())
-        .collect::<Vec<_>>();
-        service.add_known_harnesses(&demo_agent).await?;
         Ok(Self {
-            service,
-            store,
-            folder,
-            instance,
-            clock,
-            entropy,
-            guard,
-            settings,
+            client,
+            whom,
+            config: config.clone(),
             output,
             time: LocalTime::system(),
         })
     }
 
-    /// Tells whoever serves the folder that something changed.
-    pub(crate) async fn poke(&self) -> Poked {
-        poke::poke(self.folder.path()).await
+    /// A command that works with what is on this machine, by routes that it has.
+    pub(crate) fn over(local: Local, client: Client, config: &Config, output: Output) -> Self {
+        Self {
+            client,
+            whom: Whom::Nobody(Box::new(local)),
+            config: config.clone(),
+            output,
+            time: LocalTime::system(),
+        }
+    }
+
+    /// Whether paths that are given are those of this machine.
+    pub(crate) const fn is_here(&self) -> bool {
+        !matches!(self.whom, Whom::Elsewhere)
+    }
+
+    /// Whether somebody else takes the turns that are asked for.
+    pub(crate) const fn is_served(&self) -> bool {
+        !matches!(self.whom, Whom::Nobody(_))
+    }
+
+    /// Lets go of what is open.
+    pub(crate) async fn close(self) {
+        if let Whom::Nobody(local) = self.whom {
+            local.close().await;
+        }
     }
 }
 
-/// What guards are started by: this program, whatever lies at its path by then.
-pub(crate) fn guard_program() -> GuardProgram {
-    GuardProgram::this_program([engine::GUARD.into()])
+/// The randomness of requests.
+pub(crate) fn entropy() -> Arc<dyn Entropy> {
+    Arc::new(OsEntropy)
 }
 
-/// The path of this program, which the demonstration agent is started by.
-fn this_program() -> Result<PathBuf, Failure> {
-    std::env::current_exe()
-        .map_err(|source| Failure::environment("find the path of this program", source))
+/// The server elsewhere that is to be asked. A folder or a database that the command line names is asked in
+/// place of one that somebody has signed in to.
+fn elsewhere(config: &Config) -> Result<Option<Login>, Failure> {
+    let by_flag = |origin: &Origin| matches!(origin, Origin::Flag(_));
+    let names_folder = by_flag(&config.data.origin) || by_flag(&config.database.origin);
+    if names_folder && !by_flag(&config.server.origin) {
+        return Ok(None);
+    }
+    let path = login::path();
+    let Some(server) = config.server.value.clone() else {
+        return path.map_or(Ok(None), |path| login::read(&path));
+    };
+    if let Some(token) = environment::token() {
+        return Ok(Some(Login { server, token }));
+    }
+    let stored = path.map_or(Ok(None), |path| login::read(&path))?;
+    match stored {
+        Some(login) if login.is_of(&server) => Ok(Some(login)),
+        _ => {
+            let message = format!("ask {server}: there is no token for it");
+            Err(
+                Failure::message(Exit::NotAllowed, message).with_hint(format!(
+                    "`matins login {server}` stores one; {} holds one for a single command",
+                    config::TOKEN
+                )),
+            )
+        }
+    }
+}
+
+/// Whoever serves the data folder, else this process.
+async fn here(config: &Config) -> Result<(Client, Whom), Failure> {
+    let folder = local::data_folder(config)?;
+    // A folder that is not there has no socket.
+    match socket::ask(&absolute(&folder), entropy()).await {
+        Asked::Serves(client) => return Ok((client, Whom::Server)),
+        // It may be frozen; the database holds its promises all the same.
+        Asked::Silent => {
+            tracing::warn!(
+                "whoever serves the folder gives no answer; this process does without it"
+            );
+        }
+        Asked::Nobody => {}
+    }
+    let local = Local::open(config).await?;
+    let client = local.client_of(local.routes());
+    Ok((client, Whom::Nobody(Box::new(local))))
+}
+
+fn absolute(path: &Path) -> std::path::PathBuf {
+    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }

@@ -5,7 +5,10 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::{
-    commands::{automation, completions, config, demo, doctor, harness, man, run, serve, session},
+    commands::{
+        automation, completions, config, demo, doctor, harness, login, man, run, serve, session,
+        sign_in, tenant, token, trace,
+    },
     configuration::Flags,
     demo_agent,
     failure::EXIT_CODES,
@@ -24,8 +27,11 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Demo(demo::Args),
+    Serve(serve::Args),
     #[command(flatten)]
-    OnStore(OnStore),
+    Asking(Asking),
+    Login(login::Args),
+    Logout(login::LogoutArgs),
     Config(config::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
@@ -34,14 +40,17 @@ pub(crate) enum Command {
     DemoAgent(demo_agent::Args),
 }
 
-/// Commands that work with an open data folder and its database.
+/// Commands that ask the API, wherever it is.
 #[derive(Debug, Subcommand)]
-pub(crate) enum OnStore {
-    Serve(serve::Args),
+pub(crate) enum Asking {
     Harness(harness::Args),
     Automation(automation::Args),
     Session(session::Args),
     Run(run::Args),
+    Trace(trace::Args),
+    Token(token::Args),
+    Tenant(tenant::Args),
+    SignIn(sign_in::Args),
 }
 
 /// Options that every command takes.

@@ -281,6 +281,7 @@ pub(crate) fn settings(config: &Config) -> Settings {
         stop_deadline: config.stop_deadline.value,
         retain_records: config.retain_records.value,
         retain_events: config.retain_events.value,
+        webhook_allow: config.webhook_allow.value.clone(),
     }
 }
 

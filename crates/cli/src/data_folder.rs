@@ -1,8 +1,10 @@
 //! The data folder: what one instance of Matins keeps on a disk.
 //!
 //! `matins.db`, `instance.id` (who this instance is), `sessions/` (folders of sessions that were given
-//! none), `demo-agent/`, `workers/` (a locked file for each process that takes turns), `serve.lock` (held by whoever serves the folder) and `matins.sock` (where
-//! that one is poked).
+//! none), `demo-agent/`, `workers/` (a locked file for each process that takes turns), `serve.lock` (held by
+//! whoever serves the folder), `matins.sock` (where that one serves the API to the folder's owner, and
+//! `matins-<pid>.sock` a process that takes one turn), `server.url` (where it serves it to others) and `token`
+//! (the first token of an admin).
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions, TryLockError},
@@ -13,6 +15,7 @@ use std::{
 
 use anyhow::anyhow;
 use model::{Clock, Entropy, InstanceId};
+use tempfile::NamedTempFile;
 
 use crate::failure::{Exit, Failure};
 
@@ -21,6 +24,9 @@ pub(crate) const DATABASE: &str = "matins.db";
 
 /// The name of the file that whoever serves the folder holds; its content is the process id.
 pub(crate) const SERVE_LOCK: &str = "serve.lock";
+
+/// The name of the file that says where whoever serves the folder serves the API.
+const ADDRESS: &str = "server.url";
 
 /// A data folder that is there.
 #[derive(Debug, Clone)]
@@ -71,6 +77,34 @@ impl DataFolder {
     /// Where the demonstration agent keeps its sessions.
     pub(crate) fn demo_agent(&self) -> PathBuf {
         self.path.join("demo-agent")
+    }
+
+    /// Where the first token of an admin is written.
+    pub(crate) fn token(&self) -> PathBuf {
+        self.path.join("token")
+    }
+
+    /// Notes the address at which the folder is served, or that there is none.
+    pub(crate) fn note_address(&self, address: Option<&str>) -> Result<(), Failure> {
+        let path = self.path.join(ADDRESS);
+        let failed =
+            |source| Failure::environment(format!("write the file {}", path.display()), source);
+        let Some(address) = address else {
+            return match fs::remove_file(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(error)),
+                _ => Ok(()),
+            };
+        };
+        let mut file = NamedTempFile::new_in(&self.path).map_err(failed)?;
+        writeln!(file, "{address}").map_err(failed)?;
+        file.persist(&path).map_err(|error| failed(error.error))?;
+        Ok(())
+    }
+
+    /// The address at which the folder is served, where whoever serves it has noted one.
+    pub(crate) fn address(&self) -> Option<String> {
+        let noted = fs::read_to_string(self.path.join(ADDRESS)).ok()?;
+        Some(noted.trim().to_owned()).filter(|address| !address.is_empty())
     }
 
     /// Who this instance is: made once, whoever comes first, and the same ever after.
@@ -154,8 +188,8 @@ pub(crate) struct ServeLock {
     _file: File,
 }
 
-/// Makes a file with this content unless it is there, whole or not at all.
-fn write_once(path: &Path, content: &str) -> io::Result<()> {
+/// Makes a file for its owner alone with this content unless it is there, whole or not at all.
+pub(crate) fn write_once(path: &Path, content: &str) -> io::Result<()> {
     let draft = path.with_extension(format!("id.{}", std::process::id()));
     let mut file = OpenOptions::new()
         .write(true)

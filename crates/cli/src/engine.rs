@@ -1,20 +1,28 @@
 //! Everything that takes turns: the loops of a server, and single turns without one.
 
-use std::{pin::pin, sync::Arc, time::Duration};
+use std::{
+    net::SocketAddr,
+    pin::pin,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use agent::Grace;
+use api::{Listener, Served};
+use axum::Router;
+use client::Client;
 use daemon::{Daemon, Host, SignOfLife, Waker};
 use model::{RunId, WorkerId, entity::Run, run::RunStatus};
-use service::Waiting;
-use tokio::time::sleep;
+use tokio::{net::TcpListener, time::sleep};
 use tokio_util::sync::CancellationToken;
+use wire::{RunView, Waiting};
 
 use crate::{
-    app::App,
     data_folder::ServeLock,
     environment,
     failure::{Exit, Failure},
-    poke::PokeServer,
+    local::Local,
+    socket::PrivateSocket,
     system::hostname,
 };
 
@@ -24,59 +32,105 @@ pub(crate) const GUARD: &str = "guard";
 const LOOK: Duration = Duration::from_millis(250);
 
 /// What turns need.
-fn host(app: &App) -> Result<Host, Failure> {
-    let settings = app.settings.clone();
-    let worker = WorkerId::generate(&hostname(), std::process::id(), &*app.entropy);
-    let workers = app.folder.workers();
+fn host(local: &Local) -> Result<Host, Failure> {
+    let settings = local.settings.clone();
+    let worker = WorkerId::generate(&hostname(), std::process::id(), &*local.entropy);
+    let workers = local.folder.workers();
     let sign_of_life = SignOfLife::give(&workers, &worker).map_err(|source| {
         Failure::environment(format!("use the folder {}", workers.display()), source)
     })?;
     Ok(Host {
-        store: app.store.clone(),
-        clock: app.clock.clone(),
-        entropy: app.entropy.clone(),
-        instance: app.instance,
+        store: local.store.clone(),
+        clock: local.clock.clone(),
+        entropy: local.entropy.clone(),
+        instance: local.instance,
         worker,
         sign_of_life: Arc::new(sign_of_life),
         agents: turn::Agents {
-            guard: app.guard.clone(),
+            guard: local.guard.clone(),
             environment: environment::for_agents(),
-            clock: app.clock.clone(),
-            entropy: app.entropy.clone(),
+            clock: local.clock.clone(),
+            entropy: local.entropy.clone(),
             heartbeat: settings.heartbeat,
             lease: settings.lease(),
             grace: Grace::default(),
         },
         settings,
+        metrics: telemetry::Metrics::new(env!("CARGO_PKG_VERSION")),
     })
 }
 
-/// The loops of this process, with the socket at which they are poked. One for each data folder.
+/// How a server is reached beside its private socket.
+#[derive(Debug, Default)]
+pub(crate) struct Reach {
+    /// Where it listens, if anywhere.
+    pub(crate) listener: Option<TcpListener>,
+    /// Names beside those of loopback by which it is reached.
+    pub(crate) hosts: Vec<String>,
+    /// Whether it is reached through a proxy that does TLS.
+    pub(crate) by_tls: bool,
+}
+
+/// The loops of this process, and the API over what they do. One for each data folder.
 pub(crate) struct Server {
     daemon: Daemon,
-    pokes: PokeServer,
-    lock: ServeLock,
+    routes: Router,
+    socket: PrivateSocket,
+    network: Option<Served>,
+    /// What ends streams and stops the listeners.
+    closing: CancellationToken,
+    _lock: ServeLock,
 }
 
 impl Server {
-    /// Takes the data folder and starts.
-    pub(crate) fn start(app: &App) -> Result<Self, Failure> {
-        let lock = app.folder.lock()?;
-        let host = host(app)?;
+    /// Starts to serve a data folder whose lock is held.
+    pub(crate) fn start(local: &Local, reach: Reach, lock: ServeLock) -> Result<Self, Failure> {
+        let host = host(local)?;
         let waker = Waker::default();
-        let poked = waker.clone();
+        let woken = waker.clone();
+        let closing = CancellationToken::new();
+        // The loops start when everything else stands.
+        let loops: Arc<OnceLock<CancellationToken>> = Arc::default();
+        let live = Arc::clone(&loops);
+        let api = local
+            .api()
+            .serving(Arc::new(move || woken.wake()))
+            .ready(Arc::new(move || {
+                live.get().is_some_and(|ended| !ended.is_cancelled())
+            }))
+            .metrics(host.metrics.clone())
+            .stopped_by(closing.clone())
+            .reached_by(&reach.hosts, reach.by_tls);
+        let routes = api::router(api.build());
+        let folder = local.folder.path();
         // Before any turn is claimed: without the socket there is no serving.
-        let pokes =
-            PokeServer::start(app.folder.path(), move || poked.wake()).map_err(|source| {
-                let what = format!("listen in {}", app.folder.path().display());
-                Failure::environment(what, source)
-            })?;
+        let socket = PrivateSocket::of_server(folder, routes.clone(), closing.clone());
+        let socket = socket.map_err(|source| {
+            Failure::environment(format!("listen in {}", folder.display()), source)
+        })?;
+        let network = reach
+            .listener
+            .map(|it| api::serve(Listener::Tcp(it), routes.clone(), closing.clone()));
         let daemon = Daemon::start_with(host, waker);
+        loops.get_or_init(|| daemon.ended());
         Ok(Self {
             daemon,
-            pokes,
-            lock,
+            routes,
+            socket,
+            network,
+            closing,
+            _lock: lock,
         })
+    }
+
+    /// A client that asks it without leaving the process.
+    pub(crate) fn client(&self, local: &Local) -> Client {
+        local.client_of(self.routes.clone())
+    }
+
+    /// The address at which it is reached, if there is one.
+    pub(crate) fn address(&self) -> Option<SocketAddr> {
+        self.network.as_ref().and_then(Served::address)
     }
 
     /// Cancelled when a loop has died: nothing is fired or taken any more.
@@ -91,31 +145,57 @@ impl Server {
 
     /// Stops: turns that run may end until the deadline, and are then handed back.
     pub(crate) async fn stop(self) -> daemon::Stopped {
-        // From here on nobody is told that somebody serves.
-        drop(self.pokes);
-        let stopped = self.daemon.stop().await;
-        drop(self.lock);
+        // From here on nobody is told that somebody serves, and no stream holds the stop up.
+        self.closing.cancel();
+        let closed = async {
+            self.socket.stop().await;
+            if let Some(network) = self.network {
+                network.stop().await;
+            }
+        };
+        let (stopped, ()) = tokio::join!(self.daemon.stop(), closed);
         stopped
     }
 }
 
 /// Takes the turn of a run in this process, and before it those of the runs that it waits for and that
-/// nobody else takes. Gives the last attempt at it, over or, when `stop` came first, as it stands.
+/// nobody else takes. Gives the last attempt at it, over or, when `stop` came first, as it stands. The API is
+/// served at a socket of the process meanwhile, for the agents that it runs.
 pub(crate) async fn take_turn(
-    app: &App,
+    local: &Local,
+    client: &Client,
     run: RunId,
     stop: CancellationToken,
 ) -> Result<Run, Failure> {
-    let host = host(app)?;
-    let mut taken = pin!(daemon::take_one(&host, run, stop.clone()));
+    let host = host(local)?;
+    let folder = local.folder.path();
+    let closing = CancellationToken::new();
+    let routes = api::router(local.api().stopped_by(closing.clone()).build());
+    let socket = PrivateSocket::of_process(folder, routes, closing.clone());
+    let socket = socket.map_err(|source| {
+        Failure::environment(format!("listen in {}", folder.display()), source)
+    })?;
+    let taken = Box::pin(take_with(&host, client, run, stop)).await;
+    closing.cancel();
+    socket.stop().await;
+    taken
+}
+
+async fn take_with(
+    host: &Host,
+    client: &Client,
+    run: RunId,
+    stop: CancellationToken,
+) -> Result<Run, Failure> {
+    let mut taken = pin!(daemon::take_one(host, run, stop.clone()));
     loop {
         let before = tokio::select! {
             biased;
             ended = &mut taken => return ended.map_err(failed),
-            before = what_stands_before(app, run) => before?,
+            before = what_stands_before(client, run) => before?,
         };
         // Both go on: the one that waits may be called off, or taken by somebody else, meanwhile.
-        let mut other = pin!(daemon::take_one(&host, before, stop.clone()));
+        let mut other = pin!(daemon::take_one(host, before, stop.clone()));
         tokio::select! {
             ended = &mut taken => {
                 // A turn that was begun is brought to its end.
@@ -130,19 +210,27 @@ pub(crate) async fn take_turn(
 }
 
 /// Waits until the newest attempt at a run's input waits for another run that waits for a worker.
-async fn what_stands_before(app: &App, run: RunId) -> Result<RunId, Failure> {
+async fn what_stands_before(client: &Client, run: RunId) -> Result<RunId, Failure> {
     loop {
-        let run = app.service.run_by_id(run).await?;
-        let run = app.service.latest_attempt(&run).await?;
+        let newest = newest_attempt(client, run).await?;
         if let Some(Waiting::Run {
             run,
             status: RunStatus::Queued,
             ..
-        }) = app.service.waits_for(&run).await?
+        }) = newest.waiting
         {
             return Ok(run);
         }
         sleep(LOOK).await;
+    }
+}
+
+/// The newest attempt at the input of a run: the run itself, unless it was tried again.
+pub(crate) async fn newest_attempt(client: &Client, run: RunId) -> Result<RunView, client::Error> {
+    let view = client.run(&run.to_string()).await?;
+    match view.attempts.last() {
+        Some(newest) if newest.id != view.run.id => client.run(&newest.id.to_string()).await,
+        _ => Ok(view),
     }
 }
 

@@ -13,8 +13,18 @@ pub(crate) fn default_data_folder() -> Option<PathBuf> {
 /// Where the configuration file is unless somebody says so: `$XDG_CONFIG_HOME/matins/config.toml`, else
 /// `~/.config/matins/config.toml`.
 pub(crate) fn default_config_file() -> Option<PathBuf> {
+    config_folder().map(|folder| folder.join("config.toml"))
+}
+
+/// Where what people say once is kept: `$XDG_CONFIG_HOME/matins`, else `~/.config/matins`.
+pub(crate) fn config_folder() -> Option<PathBuf> {
     let base = absolute("XDG_CONFIG_HOME").or_else(|| home().map(|home| home.join(".config")))?;
-    Some(base.join("matins/config.toml"))
+    Some(base.join("matins"))
+}
+
+/// The token for a server elsewhere, where the environment holds one.
+pub(crate) fn token() -> Option<String> {
+    variable(config::TOKEN)?.into_string().ok()
 }
 
 /// The configuration file, where the environment names one.

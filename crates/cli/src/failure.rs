@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use serde_json::json;
+use wire::ProblemKind;
 
 use crate::output::{Output, OutputError};
 
@@ -17,6 +18,7 @@ Exit codes:
     5  the turn did not succeed
     6  the database, the data folder or the environment fails
     7  nothing was deleted: automations are bound to the session, and nobody has consented
+    8  not signed in, or not allowed
   130  interrupted by Ctrl-C
 
 With --json, answers are JSON documents; what goes on (demo, serve) gives one document a line, and
@@ -41,6 +43,8 @@ pub(crate) enum Exit {
     Environment,
     /// Automations would go with it, and nobody has consented.
     Blocked,
+    /// Nobody has signed in, or whoever did may not do it.
+    NotAllowed,
     /// Ctrl-C.
     Interrupted,
 }
@@ -56,6 +60,7 @@ impl Exit {
             Self::TurnFailed => 5,
             Self::Environment => 6,
             Self::Blocked => 7,
+            Self::NotAllowed => 8,
             Self::Interrupted => 130,
         }
     }
@@ -70,6 +75,7 @@ impl Exit {
             Self::TurnFailed => "turn_failed",
             Self::Environment => "environment",
             Self::Blocked => "blocked",
+            Self::NotAllowed => "not_allowed",
             Self::Interrupted => "interrupted",
         }
     }
@@ -156,19 +162,51 @@ impl Failure {
     }
 }
 
-impl From<service::Error> for Failure {
-    fn from(error: service::Error) -> Self {
+impl From<client::Error> for Failure {
+    fn from(error: client::Error) -> Self {
         let exit = match error.kind() {
-            service::Kind::Invalid => Exit::Usage,
-            service::Kind::NotFound => Exit::NotFound,
-            service::Kind::Refused => Exit::Refused,
-            service::Kind::Agent => Exit::Failed,
-            service::Kind::Database => Exit::Environment,
+            Some(kind) => exit_of(kind),
+            None if matches!(error, client::Error::Invalid { .. }) => Exit::Usage,
+            None => Exit::Environment,
         };
-        let hint = error.hint();
+        let hint = match &error {
+            client::Error::Problem(problem) => problem.hint.clone(),
+            client::Error::Malformed { .. } => {
+                Some("see that a server of Matins is at that address".to_owned())
+            }
+            client::Error::Unreachable { .. } => {
+                Some("see that the server runs and that its address is right".to_owned())
+            }
+            client::Error::Invalid { .. } => None,
+        };
         Self {
             hint,
             ..Self::new(exit, error)
+        }
+    }
+}
+
+/// How a command ends that was answered with a problem.
+const fn exit_of(kind: ProblemKind) -> Exit {
+    match kind {
+        ProblemKind::Invalid | ProblemKind::MethodNotAllowed => Exit::Usage,
+        ProblemKind::Unauthenticated | ProblemKind::Forbidden => Exit::NotAllowed,
+        ProblemKind::NotFound => Exit::NotFound,
+        ProblemKind::Refused | ProblemKind::Changed => Exit::Refused,
+        ProblemKind::Agent => Exit::Failed,
+        ProblemKind::TooMany | ProblemKind::Unavailable | ProblemKind::Internal => {
+            Exit::Environment
+        }
+    }
+}
+
+/// What keeps this machine's part from being opened.
+impl From<service::Error> for Failure {
+    fn from(error: service::Error) -> Self {
+        let hint = error.hint();
+        Self {
+            hint,
+            ..Self::new(Exit::Environment, error)
         }
     }
 }

@@ -2,30 +2,29 @@
 
 use std::time::Duration;
 
+use client::{Client, MessagePart};
 use model::{
     RunId,
     entity::{Message, Run, RunFlags},
     run::{Origin, RunStatus},
+    transcript::Speaker,
 };
 use serde::Serialize;
-use service::Waiting;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
+use wire::{RunView, Waiting};
 
 use crate::{
-    app::App,
+    app::{App, Whom},
     engine,
     failure::{Exit, Failure},
-    output::{OutputError, Transcript, Who, clean},
-    poke::Poked,
+    local::Local,
+    output::{OutputError, Transcript, clean},
     signals::Signals,
 };
 
-/// How often the database is looked at: on SQLite other processes cannot tell of changes.
+/// How often it is looked at what has become of a run.
 const LOOK: Duration = Duration::from_millis(100);
-
-/// After how many looks it is made sure that somebody still serves, where a run waits for that.
-const LOOKS_PER_POKE: u32 = 10;
 
 /// How a run ended, as JSON.
 #[derive(Serialize)]
@@ -34,43 +33,45 @@ struct Followed<'a> {
     answer: Option<&'a str>,
 }
 
-/// Sees a run that was just asked for to its end: beside whoever serves the folder, or by taking its
-/// turn here. With `only_queue` it is left to whoever serves.
+/// Sees a run that was just asked for to its end: beside whoever serves, or by taking its turn here. With
+/// `only_queue` it is left to whoever serves.
 pub(crate) async fn see_through(app: &App, run: Run, only_queue: bool) -> Result<Exit, Failure> {
-    let served = app.poke().await == Poked::Woken;
     if run.status.is_over() {
         return end(app, &run, None);
     }
     if only_queue {
-        return queued(app, &run, served).await;
+        let waiting = app.client.run(&run.id.to_string()).await?.waiting;
+        return queued(app, &run, waiting.as_ref(), app.is_served());
     }
     let mut signals = Signals::listen()?;
-    let mut follower = Follower::new(app, &run).await?;
-    if served {
-        tokio::select! {
-            followed = follower.follow(run, true) => followed,
-            () = signals.next() => {
-                app.output.aside("No longer followed; the turn goes on.");
-                Ok(Exit::Interrupted)
-            }
-        }
-    } else {
+    let mut follower = Follower::new(app, &run);
+    if let Whom::Nobody(local) = &app.whom {
         app.output
             .aside("Nobody serves this data folder, so this process takes the turn.");
-        Box::pin(take(app, run, follower, signals)).await
+        return Box::pin(take(app, local, run, follower, signals)).await;
     }
+    let followed = tokio::select! {
+        followed = Box::pin(follower.follow(run)) => followed,
+        () = signals.next() => {
+            app.output.aside("No longer followed; the turn goes on.");
+            Ok(Exit::Interrupted)
+        }
+    };
+    follower.close().await;
+    followed
 }
 
 /// Takes the turn here and follows it. Ctrl-C calls it off, gently; a second one ends the process.
 async fn take(
     app: &App,
+    local: &Local,
     run: Run,
     mut follower: Follower<'_>,
     mut signals: Signals,
 ) -> Result<Exit, Failure> {
     let stop = CancellationToken::new();
     let id = run.id;
-    let both = take_and_follow(app, run, &mut follower, stop.clone());
+    let both = take_and_follow(app, local, run, &mut follower, stop.clone());
     let interrupted = async {
         signals.next().await;
         app.output
@@ -99,12 +100,13 @@ async fn take(
 /// Takes the turn and follows it. Whatever becomes of the following, the turn goes on to its end.
 async fn take_and_follow(
     app: &App,
+    local: &Local,
     run: Run,
     follower: &mut Follower<'_>,
     stop: CancellationToken,
 ) -> Result<Exit, Failure> {
-    let mut taking = std::pin::pin!(engine::take_turn(app, run.id, stop));
-    let mut following = std::pin::pin!(follower.follow(run, false));
+    let mut taking = std::pin::pin!(engine::take_turn(local, &app.client, run.id, stop));
+    let mut following = std::pin::pin!(follower.follow(run));
     tokio::select! {
         taken = &mut taking => {
             if !taken?.status.is_over() {
@@ -127,29 +129,26 @@ async fn take_and_follow(
     }
 }
 
-/// Says in the database that the newest attempt is to be called off, so that it ends as that.
+/// Asks for the newest attempt to be called off, so that it ends as that.
 async fn call_off(app: &App, id: RunId) -> Result<(), Failure> {
-    let run = app.service.run_by_id(id).await?;
-    let run = app.service.latest_attempt(&run).await?;
-    app.service
-        .cancel_run(run.id, "called off by a person")
-        .await?;
+    let newest = engine::newest_attempt(&app.client, id).await?.run.id;
+    app.client.cancel_run(&newest.to_string()).await?;
     Ok(())
 }
 
-async fn queued(app: &App, run: &Run, served: bool) -> Result<Exit, Failure> {
+fn queued(app: &App, run: &Run, waiting: Option<&Waiting>, served: bool) -> Result<Exit, Failure> {
     if app.output.json {
         app.output.document(&Followed { run, answer: None })?;
         return Ok(Exit::Done);
     }
-    let who = if served {
-        "whoever serves this data folder takes it up"
-    } else {
-        "nobody serves this data folder: start `matins serve`, and it is taken up"
+    let who = match &app.whom {
+        Whom::Elsewhere => "the server takes it up",
+        _ if served => "whoever serves this data folder takes it up",
+        _ => "nobody serves this data folder: start `matins serve`, and it is taken up",
     };
     app.output.line(&format!("Queued as {}; {who}.", run.id))?;
-    if let Some(waiting) = app.service.waits_for(run).await? {
-        app.output.aside(&waits(app, &waiting));
+    if let Some(waiting) = waiting {
+        app.output.aside(&waits(app, waiting));
     }
     Ok(Exit::Done)
 }
@@ -157,6 +156,10 @@ async fn queued(app: &App, run: &Run, served: bool) -> Result<Exit, Failure> {
 /// Prints what becomes of a run.
 struct Follower<'a> {
     app: &'a App,
+    /// Whom it asks: as the command did, until that one stops.
+    client: Client,
+    /// What it opened when whoever served had stopped.
+    opened: Option<Local>,
     transcript: Option<Transcript>,
     waiting: Option<Waiting>,
     /// The attempts so far: the end of one and the beginning of the next come together.
@@ -171,70 +174,85 @@ struct Follower<'a> {
 }
 
 impl<'a> Follower<'a> {
-    async fn new(app: &'a App, run: &Run) -> Result<Self, Failure> {
-        let transcript = match run.session_id {
-            None => None,
-            Some(session) => {
-                // What was said before may be long, and is not told.
-                let before = app.service.before_run(run.id).await?;
-                Some(Transcript::new(session, before))
-            }
-        };
-        Ok(Self {
+    fn new(app: &'a App, run: &Run) -> Self {
+        // What was said before may be long, and is not told.
+        let from = MessagePart::FromRun(run.id);
+        Self {
             app,
-            transcript,
+            client: app.client.clone(),
+            opened: None,
+            transcript: run.session_id.map(|it| Transcript::new(it, from)),
             waiting: None,
             attempts: vec![run.id],
             streamed: (run.id, 0),
             answer: None,
             mid_line: false,
             broken: None,
-        })
+        }
     }
 
-    /// Follows a run to its end. Beside a server, it is left where that one stops first.
-    async fn follow(&mut self, run: Run, served: bool) -> Result<Exit, Failure> {
-        let mut looks = 0_u32;
+    /// Follows a run to its end. One that waits for a worker is left where nobody serves any more.
+    async fn follow(&mut self, run: Run) -> Result<Exit, Failure> {
         loop {
-            let newest = self.app.service.latest_attempt(&run).await?;
-            self.look(&newest).await?;
-            looks += 1;
-            if served
-                && looks.is_multiple_of(LOOKS_PER_POKE)
-                && self.waiting == Some(Waiting::Worker)
-                && self.app.poke().await != Poked::Woken
-            {
-                self.app
-                    .output
-                    .aside("Whoever served this data folder has stopped.");
-                return queued(self.app, &newest, false).await;
-            }
-            if newest.status.is_over() {
+            let newest = match self.look(run.id).await {
+                Ok(newest) => newest,
+                Err(client::Error::Unreachable { .. })
+                    if matches!(self.app.whom, Whom::Server) && self.opened.is_none() =>
+                {
+                    self.open().await?;
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
+            if newest.run.status.is_over() {
                 if let Some(broken) = self.broken.take() {
                     return Err(broken.into());
                 }
-                return end(self.app, &newest, self.answer.as_deref());
+                return end(self.app, &newest.run, self.answer.as_deref());
+            }
+            if self.opened.is_some() && newest.waiting == Some(Waiting::Worker) {
+                self.app
+                    .output
+                    .aside("Whoever served this data folder has stopped.");
+                return queued(self.app, &newest.run, newest.waiting.as_ref(), false);
             }
             sleep(LOOK).await;
         }
     }
 
-    async fn look(&mut self, run: &Run) -> Result<(), Failure> {
-        let waiting = self.app.service.waits_for(run).await?;
-        if waiting != self.waiting {
-            if let Some(waiting) = &waiting
+    /// Goes on without whoever served: turns that run there may still come to their end.
+    async fn open(&mut self) -> Result<(), Failure> {
+        let local = Local::open(&self.app.config).await?;
+        self.client = local.client_of(local.routes());
+        self.opened = Some(local);
+        Ok(())
+    }
+
+    /// Lets go of what it opened.
+    async fn close(self) {
+        if let Some(local) = self.opened {
+            local.close().await;
+        }
+    }
+
+    /// Looks at the newest attempt and tells what is new.
+    async fn look(&mut self, run: RunId) -> Result<RunView, client::Error> {
+        let newest = engine::newest_attempt(&self.client, run).await?;
+        if newest.waiting != self.waiting {
+            if let Some(waiting) = &newest.waiting
                 && *waiting != Waiting::Worker
             {
                 self.app.output.aside(&waits(self.app, waiting));
             }
-            self.waiting = waiting;
+            self.waiting.clone_from(&newest.waiting);
         }
+        let run = &newest.run;
         if self.streamed.0 != run.id {
             self.streamed = (run.id, 0);
             self.attempts.push(run.id);
         }
         if let Some(transcript) = &mut self.transcript {
-            let news = transcript.news(&self.app.service).await?;
+            let news = transcript.news(&self.client).await?;
             let told =
                 |message: &&Message| message.run_id.is_some_and(|id| self.attempts.contains(&id));
             let news: Vec<_> = news.iter().filter(told).collect();
@@ -243,18 +261,19 @@ impl<'a> Follower<'a> {
             }
         }
         if run.status == RunStatus::Running && self.app.output.is_watched() {
-            let (text, end) = self.app.service.live_text(run.id, self.streamed.1).await?;
-            self.streamed.1 = end;
-            self.print(&clean(&text));
+            let id = run.id.to_string();
+            let live = self.client.live_text(&id, self.streamed.1).await?;
+            self.streamed.1 = live.end;
+            self.print(&clean(&live.text));
         }
-        Ok(())
+        Ok(newest)
     }
 
     fn tell(&mut self, message: &Message) {
         let output = self.app.output;
-        match Who::of(message) {
-            Who::You | Who::Schedule => {}
-            Who::Agent => {
+        match Speaker::of(message) {
+            Speaker::Person | Speaker::Schedule => {}
+            Speaker::Agent => {
                 let shown = usize::try_from(self.streamed.1).unwrap_or(0);
                 let rest = message.content.get(shown..).unwrap_or("").to_owned();
                 if !output.json {
@@ -262,8 +281,8 @@ impl<'a> Follower<'a> {
                 }
                 self.answer = Some(message.content.clone());
             }
-            Who::Tool => self.aside(&format!("[{}]", clean(&message.content))),
-            Who::Aside | Who::Matins => self.aside(&clean(&message.content)),
+            Speaker::Tool => self.aside(&format!("[{}]", clean(&message.content))),
+            Speaker::Aside | Speaker::Matins => self.aside(&clean(&message.content)),
         }
     }
 

@@ -1,23 +1,67 @@
-//! Logs, on standard error.
+//! Logs, on standard error, and traces, to where the configuration says.
 
-use std::io::{self, IsTerminal};
+use std::{
+    io::{self, IsTerminal},
+    sync::{Mutex, PoisonError},
+};
 
 use config::{Config, LogFormat, Problem};
-use tracing_subscriber::EnvFilter;
+use telemetry::Spans;
+use tracing::Subscriber;
+use tracing_subscriber::{
+    EnvFilter, Layer,
+    fmt::{self, MakeWriter},
+    layer::SubscriberExt as _,
+    registry::{LookupSpan, Registry},
+    util::SubscriberInitExt as _,
+};
 
 use crate::failure::{Exit, Failure};
 
-/// Starts logging: what is configured, or `default`.
+/// What traces are sent under.
+const SERVICE: &str = "matins";
+
+/// What sends traces, until the process ends. Like what takes logs, there is one in a process.
+static SPANS: Mutex<Option<Spans>> = Mutex::new(None);
+
+/// Starts logging: what is configured, or `default`. Must be called before the runtime starts, because traces
+/// are sent from outside of it.
 pub(crate) fn start(config: &Config, default: &str) -> Result<(), Failure> {
     let filter = filter(config, default).map_err(|problem| Failure::new(Exit::Usage, problem))?;
-    let logs = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(io::stderr);
-    match config.log_format.value {
-        LogFormat::Text => logs.with_ansi(io::stderr().is_terminal()).init(),
-        LogFormat::Json => logs.json().init(),
-    }
+    let colours = io::stderr().is_terminal();
+    let logs = logs(config.log_format.value, colours, io::stderr);
+    let logs = logs.with_filter(filter);
+    let endpoint = config.otlp_endpoint.value.as_deref();
+    let spans = endpoint
+        .map(|endpoint| Spans::to(endpoint, SERVICE, env!("CARGO_PKG_VERSION")))
+        .transpose()
+        .map_err(|error| Failure::new(Exit::Environment, error))?;
+    let traces = spans.as_ref().map(Spans::layer);
+    Registry::default().with(logs).with(traces).init();
+    *SPANS.lock().unwrap_or_else(PoisonError::into_inner) = spans;
     Ok(())
+}
+
+/// Sends the last traces. For the end of the process, after the runtime's: a collector that does not answer
+/// holds it up for two seconds at the most.
+pub(crate) fn end() {
+    let spans = SPANS.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(spans) = spans {
+        spans.end();
+    }
+}
+
+/// What writes logs in a format.
+fn logs<S, W>(format: LogFormat, colours: bool, to: W) -> Box<dyn Layer<S> + Send + Sync>
+where
+    S: Subscriber + for<'span> LookupSpan<'span>,
+    W: for<'writer> MakeWriter<'writer> + Send + Sync + 'static,
+{
+    let logs = fmt::layer().with_writer(to);
+    match format {
+        LogFormat::Text => logs.with_ansi(colours).boxed(),
+        LogFormat::Json => logs.json().boxed(),
+    }
 }
 
 /// What is logged.
@@ -29,4 +73,68 @@ pub(crate) fn filter(config: &Config, default: &str) -> Result<EnvFilter, Proble
             format!("{error}; accepted are levels and targets, such as info or daemon=debug,warn");
         Problem::value("log.directives", directives, &given.origin, reason)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::Value;
+
+    use super::*;
+
+    /// Keeps what is logged.
+    #[derive(Clone, Default)]
+    struct Log(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Log {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// What is logged of an event within a turn whose session is known once it has begun.
+    fn logged(format: LogFormat) -> String {
+        let log = Log::default();
+        let kept = log.clone();
+        let logs = logs(format, false, move || kept.clone());
+        let subscriber = Registry::default().with(logs.with_filter(EnvFilter::new("info")));
+        tracing::subscriber::with_default(subscriber, || {
+            let session = tracing::field::Empty;
+            let turn = tracing::info_span!("turn", run = "run_1", session, worker = "here-1-a");
+            let _entered = turn.enter();
+            turn.record("session", "ses_1");
+            tracing::warn!(tries = 2, "it is tried again");
+            tracing::debug!("too small");
+        });
+        let text = log.0.lock().unwrap().clone();
+        String::from_utf8(text).unwrap()
+    }
+
+    #[test]
+    fn a_line_of_json_has_the_fields_of_its_event_and_of_its_spans() {
+        let text = logged(LogFormat::Json);
+        let line: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(line["level"], "WARN");
+        assert_eq!(line["fields"]["message"], "it is tried again");
+        assert_eq!(line["fields"]["tries"], 2);
+        let span = &line["span"];
+        assert_eq!(span["name"], "turn");
+        assert_eq!(span["run"], "run_1");
+        assert_eq!(span["session"], "ses_1");
+        assert_eq!(span["worker"], "here-1-a");
+        assert_eq!(line["spans"][0], *span);
+    }
+
+    #[test]
+    fn a_line_for_people_names_the_turn_that_it_is_of() {
+        let text = logged(LogFormat::Text);
+        assert_eq!(text.lines().count(), 1, "{text}");
+        for told in ["WARN", "run_1", "ses_1", "it is tried again"] {
+            assert!(text.contains(told), "{told}: {text}");
+        }
+    }
 }

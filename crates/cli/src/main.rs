@@ -1,8 +1,8 @@
 //! The `matins` command: configuration, commands, start and stop.
 //!
 //! **Invariants:** the only `main`, the only reader of the environment, the only clock and source of
-//! randomness. Commands are thin: what people may ask for is decided in `service`, and everything that
-//! takes turns is reached through `engine`.
+//! randomness. Commands are thin: each asks the API, be it served elsewhere, beside the data folder or by
+//! the routes of this process, and everything that takes turns is reached through `engine`.
 
 mod app;
 mod args;
@@ -15,11 +15,13 @@ mod engine;
 mod environment;
 mod failure;
 mod follow;
+mod local;
 mod logging;
+mod login;
 mod output;
-mod poke;
 mod probe;
 mod signals;
+mod socket;
 mod system;
 
 use std::process::ExitCode;
@@ -29,7 +31,7 @@ use config::Config;
 
 use crate::{
     app::App,
-    args::{Cli, Command, Global, OnStore},
+    args::{Asking, Cli, Command, Global},
     configuration::Loaded,
     failure::{Exit, Failure},
     output::Output,
@@ -50,6 +52,7 @@ fn main() -> ExitCode {
         json: cli.global.json,
     };
     let exit = run(cli, output).unwrap_or_else(|failure| failure.report(output));
+    logging::end();
     exit.into()
 }
 
@@ -75,13 +78,18 @@ fn run(cli: Cli, output: Output) -> Result<Exit, Failure> {
             let config = configured(&global, "warn")?;
             within_runtime(commands::demo::run(args, &config, output))
         }
-        Command::OnStore(command) => {
-            let default = match command {
-                OnStore::Serve(_) => "info",
-                _ => "warn",
-            };
-            let config = configured(&global, default)?;
-            within_runtime(on_store(command, &config, output))
+        Command::Serve(args) => {
+            let config = configured(&global, "info")?;
+            within_runtime(commands::serve::run(args, &config, output))
+        }
+        Command::Login(args) => {
+            let config = configured(&global, "warn")?;
+            within_runtime(commands::login::run(args, &config, output))
+        }
+        Command::Logout(_) => commands::login::forget(output),
+        Command::Asking(command) => {
+            let config = configured(&global, "warn")?;
+            within_runtime(ask(command, &config, output))
         }
         Command::Config(args) => commands::config::run(args, &global, output),
         Command::Doctor(args) => within_runtime(commands::doctor::run(args, &global, output)),
@@ -113,17 +121,18 @@ fn within_runtime(command: impl Future<Output = Result<Exit, Failure>>) -> Resul
     exit
 }
 
-async fn on_store(command: OnStore, config: &Config, output: Output) -> Result<Exit, Failure> {
-    let app = App::open(config, output).await?;
-    let database = app.store.database().clone();
+async fn ask(command: Asking, config: &Config, output: Output) -> Result<Exit, Failure> {
+    let app = App::find(config, output).await?;
     let exit = match command {
-        OnStore::Serve(_) => commands::serve::run(app).await,
-        OnStore::Harness(args) => commands::harness::run(args, &app).await,
-        OnStore::Automation(args) => commands::automation::run(args, &app).await,
-        OnStore::Session(args) => commands::session::run(args, &app).await,
-        OnStore::Run(args) => commands::run::run(args, &app).await,
+        Asking::Harness(args) => commands::harness::run(args, &app).await,
+        Asking::Automation(args) => commands::automation::run(args, &app).await,
+        Asking::Session(args) => commands::session::run(args, &app).await,
+        Asking::Run(args) => commands::run::run(args, &app).await,
+        Asking::Trace(args) => commands::trace::run(args, &app).await,
+        Asking::Token(args) => commands::token::run(args, &app).await,
+        Asking::Tenant(args) => commands::tenant::run(args, &app).await,
+        Asking::SignIn(_) => commands::sign_in::run(&app).await,
     };
-    // Folds SQLite's log into its file, so that a copy of that one file is a whole backup.
-    database.close().await;
+    app.close().await;
     exit
 }

@@ -18,10 +18,9 @@ use model::{
     harness::{HarnessConfig, Offers},
     outcome::StopReason,
 };
-use service::{
-    Depth, LimitsHeldBy, Probe, ProbeError, Probed, Probing, RestoreProbe, SessionProbe, SignIn,
-};
+use service::{Probe, ProbeError, Probing};
 use tokio::{sync::mpsc, time::Instant};
+use wire::{Depth, LimitsHeldBy, Probed, RestoreProbe, SessionProbe, SignIn};
 
 /// How long an agent may live beyond the time it has to start.
 const LEASE_BEYOND_START: Duration = Duration::from_mins(1);

@@ -3,7 +3,9 @@
 mod add;
 mod edit;
 mod policies;
+mod preview;
 mod show;
+mod triggers;
 
 use clap::Subcommand;
 use serde_json::json;
@@ -29,6 +31,7 @@ enum Command {
     List,
     /// Show an automation with its next fires and its last runs
     Show(Named),
+    Preview(Box<preview::Args>),
     /// Run an automation now, on the path of a scheduled turn, and print the answer
     Fire {
         #[command(flatten)]
@@ -70,13 +73,17 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
             show::list(app).await?;
             return Ok(Exit::Done);
         }
+        Command::Preview(args) => {
+            preview::run(*args, app).await?;
+            return Ok(Exit::Done);
+        }
         Command::Show(named) => {
-            let view = app.service.automation(&named.automation).await?;
+            let view = app.client.automation(&named.automation).await?.value;
             show::whole(app, &view).await?;
             return Ok(Exit::Done);
         }
         Command::Fire { named, queue } => {
-            let run = app.service.fire(&named.automation).await?;
+            let run = app.client.fire_automation(&named.automation).await?;
             return follow::see_through(app, run, queue).await;
         }
         Command::Delete {
@@ -84,41 +91,42 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
             with_sessions,
         } => return delete(app, &named.automation, with_sessions).await,
         Command::Pause(named) => {
-            let view = app.service.pause_automation(&named.automation).await?;
+            let view = app.client.pause_automation(&named.automation).await?;
             (view, "Paused")
         }
         Command::Resume(named) => {
-            let view = app.service.resume_automation(&named.automation).await?;
+            let view = app.client.resume_automation(&named.automation).await?;
             (view, "Resumed")
         }
         Command::Reset(named) => {
-            let view = app.service.reset_automation(&named.automation).await?;
+            let view = app.client.reset_automation(&named.automation).await?;
             (view, "Reset; the next run of it begins a new session:")
         }
     };
-    app.poke().await;
     show::answer(app, &view, told)?;
     Ok(Exit::Done)
 }
 
 async fn delete(app: &App, given: &str, with_sessions: bool) -> Result<Exit, Failure> {
-    let deleted = app.service.delete_automation(given, with_sessions).await?;
-    app.poke().await;
+    // Afterwards nobody knows what it was.
+    let automation = app.client.automation(given).await?.value.automation;
+    let id = automation.id.to_string();
+    let deleted = app.client.delete_automation(&id, with_sessions).await?;
     if app.output.json {
         app.output.document(&json!({
-            "automation": deleted.automation,
+            "automation": automation,
             "sessions_deleted": deleted.sessions_deleted,
             "sessions_kept": deleted.sessions_kept,
         }))?;
         return Ok(Exit::Done);
     }
-    let name = &deleted.automation.name;
     let sessions = if with_sessions {
         format!("and {} of its sessions", deleted.sessions_deleted)
     } else {
         "and kept its sessions".into()
     };
-    app.output.line(&format!("Deleted {name} {sessions}."))?;
+    app.output
+        .line(&format!("Deleted {} {sessions}.", deleted.name))?;
     for session in &deleted.sessions_kept {
         app.output.line(&format!(
             "Kept {session}, because other automations are bound to it."

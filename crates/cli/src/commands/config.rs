@@ -99,6 +99,7 @@ fn setting(config: &Config, shown: &Shown) -> Value {
         "name": setting.name,
         "value": effective(config, shown).map(|value| match value {
             Plain::Number(number) => json!(number),
+            Plain::Switch(switch) => json!(switch),
             Plain::Text(text) => json!(text),
         }),
         "origin": configuration::origin_json(&shown.origin),

@@ -2,31 +2,34 @@
 
 use std::{collections::HashSet, path::PathBuf, time::Duration};
 
+use client::{MessagePart, Part, RunFilter};
 use config::Config;
 use model::{
-    RunId, SessionId, Timestamp,
+    Clock as _, RunId, SessionId, Timestamp,
     automation::AutomationState,
-    entity::SeatSettings,
-    permission::PermissionRules,
-    policy::Policies,
     run::RunStatus,
     schedule::{Period, Spec},
 };
-use service::{AutomationRequest, AutomationView, DEMO_HARNESS, RunQuery, SessionTarget, Timing};
+use service::DEMO_HARNESS;
 use store::Location;
 use tokio::time::sleep;
+use wire::{AutomationRequest, AutomationView, ProblemKind, SessionTarget, TriggerRequest};
 
 use crate::{
     app::App,
     data_folder::DataFolder,
-    engine::Server,
+    engine::{Reach, Server},
     failure::{Exit, Failure},
+    local::Local,
     output::{ATTENTION, BOLD, Output, Transcript, clean, paint},
     signals::Signals,
+    system::SystemClock,
 };
 
 /// The name of the automation.
 const NAME: &str = "demo";
+/// How often it is asked unless somebody says so.
+const PERIOD: &str = "5s";
 /// What the agent is asked.
 const PROMPT: &str = "What did I ask you before?";
 /// How often the conversation is looked at.
@@ -63,13 +66,16 @@ pub(crate) async fn run(args: Args, config: &Config, output: Output) -> Result<E
     let folder = DataFolder::open(&args.dir)?;
     // Nothing but this folder is touched, whatever database is named for other commands.
     let location = Location::SqliteFile(folder.database());
-    let mut app = App::open_at(folder, &location, config, output).await?;
-    app.settings.stop_deadline = STOP_DEADLINE;
+    let mut local = Local::open_at(folder.clone(), &location, config).await?;
+    local.settings.stop_deadline = STOP_DEADLINE;
     let mut signals = Signals::listen()?;
-    let server_lock = Server::start(&app)?;
-    let begun = app.clock.now();
+    let server = Server::start(&local, Reach::default(), folder.lock()?)?;
+    let client = server.client(&local);
+    let app = App::over(local, client, config, output);
+    let begun = SystemClock.now();
     let mut watch = Watch {
         app: &app,
+        folder: clean(&folder.path().display().to_string()),
         begun,
         wanted: args.turns,
         ended: HashSet::new(),
@@ -77,18 +83,18 @@ pub(crate) async fn run(args: Args, config: &Config, output: Output) -> Result<E
     };
     let watched = async {
         let view = automation(&app, args.every).await?;
-        greet(&app, &view)?;
+        greet(&app, &watch.folder, &view)?;
         let session = view.session.as_ref();
-        watch.transcript = session.map(|it| Transcript::new(it.id, it.last_seq));
-        app.poke().await;
+        watch.transcript =
+            session.map(|it| Transcript::new(it.id, MessagePart::After(it.last_seq)));
         watch.go_on().await
     };
     let watched = tokio::select! {
         watched = watched => watched,
         () = signals.next() => Ok(()),
     };
-    let hurry = server_lock.hurry();
-    let stopping = server_lock.stop();
+    let hurry = server.hurry();
+    let stopping = server.stop();
     tokio::pin!(stopping);
     tokio::select! {
         _ = &mut stopping => {}
@@ -100,29 +106,20 @@ pub(crate) async fn run(args: Args, config: &Config, output: Output) -> Result<E
     watched?;
     // What the last turn said while it was let end.
     watch.look().await?;
-    farewell(&app, watch.transcript.as_ref().map(Transcript::session))?;
-    app.store.database().close().await;
+    let session = watch.transcript.as_ref().map(Transcript::session);
+    farewell(&app, &watch.folder, session)?;
+    app.close().await;
     Ok(Exit::Done)
 }
 
 /// The automation of this folder: made where there is none, let go on where it was held.
 async fn automation(app: &App, every: Option<Period>) -> Result<AutomationView, Failure> {
-    let views = app.service.automations().await?.automations;
-    let Some(view) = views.into_iter().find(|view| view.automation.name == NAME) else {
-        let period = every.map_or_else(|| "5s".to_owned(), |every| every.to_string());
-        let request = AutomationRequest {
-            name: Some(NAME.into()),
-            prompt: PROMPT.into(),
-            timings: vec![Timing::Every(period)],
-            zone: "UTC".into(),
-            session: SessionTarget::Continuous,
-            harness: Some(DEMO_HARNESS.into()),
-            cwd: None,
-            policies: Policies::default(),
-            settings: SeatSettings::default(),
-            permissions: PermissionRules::default(),
-        };
-        return Ok(app.service.create_automation(&request).await?);
+    let view = match app.client.automation(NAME).await {
+        Ok(found) => found.value,
+        Err(error) if error.kind() == Some(ProblemKind::NotFound) => {
+            return create(app, every).await;
+        }
+        Err(error) => return Err(error.into()),
     };
     let fires_every = |spec: &Spec| match spec {
         Spec::Every { period, .. } => Some(*period),
@@ -140,12 +137,33 @@ async fn automation(app: &App, every: Option<Period>) -> Result<AutomationView, 
         ));
     }
     if view.automation.state == AutomationState::Paused {
-        return Ok(app.service.resume_automation(NAME).await?);
+        return Ok(app.client.resume_automation(NAME).await?);
     }
     Ok(view)
 }
 
-fn greet(app: &App, view: &AutomationView) -> Result<(), Failure> {
+async fn create(app: &App, every: Option<Period>) -> Result<AutomationView, Failure> {
+    let period = match every {
+        Some(period) => period,
+        None => PERIOD
+            .parse()
+            .map_err(|error: model::schedule::Error| Failure::new(Exit::Failed, error))?,
+    };
+    let request = AutomationRequest {
+        name: Some(NAME.into()),
+        triggers: vec![TriggerRequest::Every {
+            period,
+            anchor: None,
+            zone: None,
+        }],
+        session: SessionTarget::Continuous,
+        harness: Some(DEMO_HARNESS.into()),
+        ..AutomationRequest::new(PROMPT)
+    };
+    Ok(app.client.create_automation(&request).await?)
+}
+
+fn greet(app: &App, folder: &str, view: &AutomationView) -> Result<(), Failure> {
     if app.output.json {
         return Ok(());
     }
@@ -163,13 +181,14 @@ fn greet(app: &App, view: &AutomationView) -> Result<(), Failure> {
         "{title}\nThe demonstration agent is asked {schedule}: \"{PROMPT}\"\n{before}\nEverything is \
          in {folder}. Ctrl-C stops.\n",
         title = paint(BOLD, "Matins: an agent that works on time, and remembers."),
-        folder = app.folder.path().display(),
     ))?)
 }
 
 /// The conversation as it grows.
 struct Watch<'a> {
     app: &'a App,
+    /// Where everything is kept, for people.
+    folder: String,
     begun: Timestamp,
     wanted: Option<usize>,
     ended: HashSet<RunId>,
@@ -199,14 +218,14 @@ impl Watch<'_> {
     /// a number of turns waits no longer.
     async fn tell_of_pause(&self) -> Result<(), Failure> {
         let app = self.app;
-        let automation = app.service.automation(NAME).await?.automation;
+        let automation = app.client.automation(NAME).await?.value.automation;
         let Some(why) = automation
             .attention
             .filter(|_| automation.state == AutomationState::Paused)
         else {
             return Ok(());
         };
-        let folder = clean(&app.folder.path().display().to_string());
+        let folder = &self.folder;
         let matins = clean(&called());
         let hint = format!(
             "`{matins} --data {folder} run list` tells what went wrong; when it is mended, \
@@ -226,12 +245,12 @@ impl Watch<'_> {
 
     /// How many turns ended since this process began.
     async fn ended_turns(&mut self) -> Result<usize, Failure> {
-        let query = RunQuery {
+        let filter = RunFilter {
             automation: Some(NAME.into()),
-            limit: LOOKED_AT,
-            ..RunQuery::default()
+            part: Part::first(LOOKED_AT),
+            ..RunFilter::default()
         };
-        let runs = self.app.service.runs(&query).await?;
+        let runs = self.app.client.runs(&filter).await?.items;
         let ended = runs.iter().filter(|run| {
             let over = run.ended_at.is_some_and(|at| at >= self.begun);
             over && !matches!(run.status, RunStatus::Skipped | RunStatus::Missed)
@@ -242,13 +261,14 @@ impl Watch<'_> {
 
     async fn look(&mut self) -> Result<(), Failure> {
         if self.transcript.is_none() {
-            let view = self.app.service.automation(NAME).await?;
-            self.transcript = view.session.map(|session| Transcript::new(session.id, 0));
+            let view = self.app.client.automation(NAME).await?.value;
+            let beginning = MessagePart::After(0);
+            self.transcript = view.session.map(|it| Transcript::new(it.id, beginning));
         }
         if let Some(transcript) = &mut self.transcript {
             let Self { app, .. } = self;
             transcript
-                .print_news(&app.service, app.output, &app.time)
+                .print_news(&app.client, app.output, &app.time)
                 .await?;
         }
         Ok(())
@@ -260,11 +280,10 @@ fn called() -> String {
     std::env::args().next().unwrap_or_else(|| "matins".into())
 }
 
-fn farewell(app: &App, session: Option<SessionId>) -> Result<(), Failure> {
+fn farewell(app: &App, folder: &str, session: Option<SessionId>) -> Result<(), Failure> {
     let Some(session) = session.filter(|_| !app.output.json) else {
         return Ok(());
     };
-    let folder = clean(&app.folder.path().display().to_string());
     let matins = clean(&called());
     Ok(app.output.line(&format!(
         "\n{stopped}\n  go on       {matins} demo --dir {folder}\n  look        {matins} --data {folder} \

@@ -5,12 +5,10 @@ mod check;
 
 use clap::Subcommand;
 use model::harness::{Harness, Offers, RestoreBy};
-use serde::Serialize;
-use service::{Depth, Presence, presence};
+use wire::{Depth, HarnessView};
 
 use crate::{
     app::App,
-    environment,
     failure::{Exit, Failure},
     output::{excerpt, table},
 };
@@ -58,31 +56,12 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// A harness with what this machine has of its agent.
-#[derive(Serialize)]
-struct Listed {
-    #[serde(flatten)]
-    harness: Harness,
-    #[serde(flatten)]
-    presence: Presence,
-}
-
 async fn list(app: &App) -> Result<(), Failure> {
-    let environment = environment::for_agents();
-    let listed: Vec<_> = app
-        .service
-        .harnesses()
-        .await?
-        .into_iter()
-        .map(|harness| Listed {
-            presence: presence(&harness.config, &environment),
-            harness,
-        })
-        .collect();
+    let listed = app.client.harnesses().await?.items;
     if app.output.json {
         return Ok(app.output.document(&listed)?);
     }
-    let rows = listed.iter().map(|Listed { harness, presence }| {
+    let rows = listed.iter().map(|HarnessView { harness, presence }| {
         let offers = harness.offers.as_ref();
         let signed_in = match (&presence.signed_in_by, &presence.sign_in) {
             (Some(by), _) => by.clone(),

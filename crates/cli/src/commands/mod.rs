@@ -1,13 +1,19 @@
-//! The commands, one a module. Each says what it takes and prints what the service answers.
+//! The commands, one a module. Each says what it takes and prints what the API answers.
 
 pub(crate) mod automation;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod demo;
 pub(crate) mod doctor;
+mod first_token;
 pub(crate) mod harness;
+pub(crate) mod login;
 pub(crate) mod man;
 mod options;
 pub(crate) mod run;
 pub(crate) mod serve;
 pub(crate) mod session;
+pub(crate) mod sign_in;
+pub(crate) mod tenant;
+pub(crate) mod token;
+pub(crate) mod trace;

@@ -7,9 +7,12 @@ use model::{
     permission::{PermissionRule, PermissionRules, TOOL_KINDS, Verdict},
     schedule::Period,
 };
-use service::SessionTarget;
+use wire::{InvalidTarget, SessionTarget};
 
-use crate::failure::{Exit, Failure};
+use crate::{
+    app::App,
+    failure::{Exit, Failure},
+};
 
 /// Rules that answer permission requests.
 #[derive(Debug, clap::Args)]
@@ -89,7 +92,7 @@ fn rule(text: &str, verdict: Verdict) -> Result<PermissionRule, String> {
 /// Reads where an automation's turns are to go.
 pub(crate) fn target(text: &str) -> Result<SessionTarget, String> {
     text.parse()
-        .map_err(|error: service::Error| format!("failed to {error}"))
+        .map_err(|error: InvalidTarget| format!("failed to {error}"))
 }
 
 /// Reads `NAME=VALUE`.
@@ -133,19 +136,31 @@ pub(crate) fn text(given: String) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// Makes a directory that somebody named absolute; whether it is there the service looks.
-pub(crate) fn absolute(path: Option<PathBuf>) -> Result<Option<PathBuf>, Failure> {
+/// Makes a directory that somebody named absolute; whether it is there the server looks. One of a server
+/// elsewhere is taken as it is.
+pub(crate) fn absolute(app: &App, path: Option<PathBuf>) -> Result<Option<String>, Failure> {
     let Some(path) = path else { return Ok(None) };
-    match std::path::absolute(&path) {
-        // Without `.` and `..` where that can be told, so that it reads well ever after.
-        Ok(absolute) => Ok(Some(std::fs::canonicalize(&absolute).unwrap_or(absolute))),
-        Err(error) => {
-            let what = format!("take the working directory {:?}", path.display());
-            Err(Failure::new(
-                Exit::Usage,
-                anyhow::Error::new(error).context(what),
-            ))
+    let what = format!("take the working directory {:?}", path.display());
+    let path = if app.is_here() {
+        match std::path::absolute(&path) {
+            // Without `.` and `..` where that can be told, so that it reads well ever after.
+            Ok(absolute) => std::fs::canonicalize(&absolute).unwrap_or(absolute),
+            Err(error) => {
+                return Err(Failure::new(
+                    Exit::Usage,
+                    anyhow::Error::new(error).context(what),
+                ));
+            }
         }
+    } else {
+        path
+    };
+    match path.into_os_string().into_string() {
+        Ok(path) => Ok(Some(path)),
+        Err(_) => Err(Failure::message(
+            Exit::Usage,
+            format!("{what}: its name is not UTF-8"),
+        )),
     }
 }
 

@@ -1,12 +1,16 @@
 //! `matins run`: what was done, and how it ended.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use clap::Subcommand;
+use client::{Part, RunFilter};
 use model::{
-    entity::Run,
+    AutomationId,
+    entity::{Run, RunRecord},
     run::{Origin, RunStatus},
 };
-use serde_json::json;
-use service::{RunQuery, RunView};
+use serde::Serialize;
+use wire::{MAX_PAGE, ProblemKind, RunView};
 
 use crate::{
     app::App,
@@ -68,17 +72,17 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
             status,
             limit,
         } => {
-            let query = RunQuery {
+            let filter = RunFilter {
                 session,
                 automation,
                 status,
-                limit,
+                ..RunFilter::default()
             };
-            list(app, &query).await?;
+            list(app, filter, limit).await?;
         }
         Command::Show { run } => show(app, &run).await?,
         Command::Retry { run, queue } => {
-            let again = app.service.retry_run(&run).await?;
+            let again = app.client.retry_run(&run).await?;
             return follow::see_through(app, again, queue).await;
         }
         Command::Cancel { run } => cancel(app, &run).await?,
@@ -86,8 +90,8 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-async fn list(app: &App, query: &RunQuery) -> Result<(), Failure> {
-    let runs = app.service.runs(query).await?;
+async fn list(app: &App, filter: RunFilter, limit: u32) -> Result<(), Failure> {
+    let runs = newest(app, filter, limit).await?;
     if app.output.json {
         return Ok(app.output.document(&runs)?);
     }
@@ -97,9 +101,50 @@ async fn list(app: &App, query: &RunQuery) -> Result<(), Failure> {
     Ok(app.output.line(&runs_table(app, &runs).await?)?)
 }
 
+/// The newest runs, so many, a page at a time.
+async fn newest(app: &App, mut filter: RunFilter, limit: u32) -> Result<Vec<Run>, Failure> {
+    let mut runs = Vec::new();
+    let mut wanted = limit;
+    while wanted > 0 {
+        filter.part = Part {
+            after: filter.part.after,
+            limit: Some(wanted.min(MAX_PAGE)),
+        };
+        let page = app.client.runs(&filter).await?;
+        let came = u32::try_from(page.items.len()).unwrap_or(u32::MAX);
+        wanted = wanted.saturating_sub(came);
+        runs.extend(page.items);
+        if page.next.is_none() {
+            break;
+        }
+        filter.part.after = page.next;
+    }
+    Ok(runs)
+}
+
+/// The names of the automations of some runs. One that is deleted has none.
+async fn names(app: &App, runs: &[Run]) -> Result<BTreeMap<AutomationId, String>, Failure> {
+    let ids: BTreeSet<_> = runs.iter().filter_map(|run| run.automation_id).collect();
+    let mut names = BTreeMap::new();
+    for id in ids {
+        match app.client.automation(&id.to_string()).await {
+            Ok(found) => {
+                names.insert(id, found.value.automation.name);
+            }
+            Err(error) if error.kind() == Some(ProblemKind::NotFound) => {}
+            // One that cannot be read, or not by this token, is known by its id.
+            Err(client::Error::Problem(_)) => {
+                names.insert(id, id.to_string());
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(names)
+}
+
 /// Runs as a table.
 pub(crate) async fn runs_table(app: &App, runs: &[Run]) -> Result<String, Failure> {
-    let names = app.service.automation_names().await?;
+    let names = names(app, runs).await?;
     let ids = short_ids(runs.iter().map(|run| run.id));
     let rows = runs.iter().zip(ids).map(|(run, id)| {
         let of = run.automation_id.map(|id| names.get(&id));
@@ -145,18 +190,34 @@ const fn from(origin: Origin) -> &'static str {
     }
 }
 
+/// A run with its internal record.
+#[derive(Serialize)]
+struct Whole {
+    #[serde(flatten)]
+    view: RunView,
+    /// What was really sent, and what went wrong in full; nothing for those who may not see it.
+    record: Option<RunRecord>,
+}
+
 async fn show(app: &App, given: &str) -> Result<(), Failure> {
-    let view = app.service.run(given).await?;
+    let view = app.client.run(given).await?;
+    let record = app.client.run_record(&view.run.id.to_string()).await;
+    let record = match record {
+        Ok(record) => record.record,
+        Err(error) if error.kind() == Some(ProblemKind::Forbidden) => None,
+        Err(error) => return Err(error.into()),
+    };
+    let whole = Whole { view, record };
     if app.output.json {
-        return Ok(app.output.document(&view)?);
+        return Ok(app.output.document(&whole)?);
     }
+    let Whole { view, record } = &whole;
     let RunView {
         run,
         waiting,
         attempts,
-        record,
         record_trimmed,
-    } = &view;
+    } = view;
     let at = |at: Option<model::Timestamp>| at.map(|at| app.time.date_time(at));
     let fields = [
         ("status", Some(run.status.to_string())),
@@ -186,7 +247,8 @@ async fn show(app: &App, given: &str) -> Result<(), Failure> {
     app.output
         .line(&format!("\nAsked\n{}", clean(run.content.trim_end())))?;
     if *record_trimmed {
-        let age = match app.settings.retain_records {
+        // How long a server elsewhere keeps them is not known here.
+        let age = match app.config.retain_records.value.filter(|_| app.is_here()) {
             Some(age) => format!(", which is after {}", length(age.as_secs())),
             None => String::new(),
         };
@@ -208,18 +270,16 @@ async fn show(app: &App, given: &str) -> Result<(), Failure> {
 }
 
 async fn cancel(app: &App, given: &str) -> Result<(), Failure> {
-    let run = app.service.cancel_named_run(given).await?;
-    app.poke().await;
+    let cancelled = app.client.cancel_run(given).await?;
     if app.output.json {
-        let document = json!({ "run_id": run.id, "status": run.status });
-        return Ok(app.output.document(&document)?);
+        return Ok(app.output.document(&cancelled)?);
     }
-    let told = if run.status.is_over() {
-        format!("Called off {}.", run.id)
+    let told = if cancelled.status.is_over() {
+        format!("Called off {}.", cancelled.run_id)
     } else {
         format!(
             "{} is {}; it ends as soon as its agent has stopped.",
-            run.id, run.status
+            cancelled.run_id, cancelled.status
         )
     };
     Ok(app.output.line(&told)?)

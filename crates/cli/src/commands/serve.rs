@@ -1,37 +1,76 @@
-//! `matins serve`: the loops that make everything happen on time.
+//! `matins serve`: the loops that make everything happen on time, and the API over them.
 
+use std::{
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    path::PathBuf,
+};
+
+use client::{Client, Part, RunFilter};
+use config::Config;
 use model::run::RunStatus;
 use serde_json::json;
-use service::{Outlook, RunQuery};
+use store::Scope;
+use tokio::net::TcpListener;
+use wire::AutomationView;
 
+use super::first_token;
 use crate::{
     app::App,
-    engine::Server,
+    data_folder::DataFolder,
+    engine::{Reach, Server},
     failure::{Exit, Failure},
-    output::{BOLD, paint},
+    local::Local,
+    output::{BOLD, Output, paint},
     signals::Signals,
 };
 
 /// How many running turns are named at the most.
 const NAMED_RUNS: u32 = 100;
 
-/// Run automations on time, until SIGTERM or Ctrl-C
+/// Run automations on time and serve the API, until SIGTERM or Ctrl-C
+///
+/// The API is served at a private socket in the data folder, which the commands beside it ask, and at an
+/// address (--listen) for browsers and programs, which sign in with a token.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {}
 
-pub(crate) async fn run(app: App) -> Result<Exit, Failure> {
+pub(crate) async fn run(_: Args, config: &Config, output: Output) -> Result<Exit, Failure> {
     let mut signals = Signals::listen()?;
-    let server = Server::start(&app)?;
-    if let Err(failure) = greet(&app).await {
+    check_address(config)?;
+    let local = Local::open(config).await?;
+    let lock = local.folder.lock()?;
+    let reach = Reach {
+        listener: listen(config).await?,
+        hosts: hosts(config),
+        by_tls: config.by_tls.value,
+    };
+    let server = Server::start(&local, reach, lock)?;
+    let address = server.address().map(|address| url(address, config));
+    let folder = local.folder.clone();
+    folder.note_address(address.as_deref())?;
+    let client = server.client(&local);
+    let made = first_token::make(&client, &folder).await;
+    let next = next(&local, &client).await;
+    let database = local.store.database().clone();
+    let app = App::over(local, client, config, output);
+    let told = match (made, next) {
+        (Ok(made), Ok(next)) => greet(&app, &folder, address.as_deref(), made, next),
+        (Err(failure), _) | (_, Err(failure)) => Err(failure),
+    };
+    if let Err(failure) = told {
         // One row that cannot be read is no reason to serve nobody.
-        failure.report(app.output);
+        failure.report(output);
     }
     let ended = server.ended();
     let died = tokio::select! {
         () = signals.next() => false,
         () = ended.cancelled() => true,
     };
-    stop(&app, server, signals).await?;
+    // Nobody is to be sent there any more.
+    folder.note_address(None).ok();
+    let stopped = stop(&app, server, signals, config).await;
+    database.close().await;
+    stopped?;
     if died {
         let message = "go on serving: a part of the server died; its log says why";
         return Err(Failure::message(Exit::Failed, message));
@@ -39,17 +78,92 @@ pub(crate) async fn run(app: App) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-async fn greet(app: &App) -> Result<(), Failure> {
-    let Outlook { automations, next } = app.service.outlook().await?;
+/// Refuses an address that others than this machine reach, unless somebody said that it may be one.
+fn check_address(config: &Config) -> Result<(), Failure> {
+    let Some(address) = config.listen.value else {
+        return Ok(());
+    };
+    if address.ip().is_loopback() || config.beyond_loopback.value {
+        return Ok(());
+    }
+    let message = format!("listen at {address}: others than this machine reach it");
+    Err(Failure::message(Exit::Usage, message).with_hint(
+        "the setting server.beyond_loopback allows it; put a proxy that does TLS in front (server.by_tls), \
+         and name the host by which it is reached (server.hosts)",
+    ))
+}
+
+/// The names by which it is reached: an address cannot be made to lead elsewhere, so its own is one.
+fn hosts(config: &Config) -> Vec<String> {
+    let own = config.listen.value.map(|address| match address.ip() {
+        IpAddr::V4(ip) => ip.to_string(),
+        IpAddr::V6(ip) => format!("[{ip}]"),
+    });
+    config.hosts.value.iter().cloned().chain(own).collect()
+}
+
+async fn listen(config: &Config) -> Result<Option<TcpListener>, Failure> {
+    let Some(address) = config.listen.value else {
+        return Ok(None);
+    };
+    let listener = TcpListener::bind(address).await.map_err(|source| {
+        Failure::environment(format!("listen at {address}"), source).with_hint(
+            "name another address with --listen or server.listen, such as 127.0.0.1:0 for any port that is \
+             free, or none",
+        )
+    })?;
+    Ok(Some(listener))
+}
+
+/// The address for people.
+fn url(address: SocketAddr, config: &Config) -> String {
+    let port = address.port();
+    let named = config.hosts.value.first();
+    match named {
+        Some(host) if config.by_tls.value => format!("https://{host}"),
+        Some(host) => format!("http://{host}:{port}"),
+        None => {
+            let ip = match address.ip() {
+                IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+                IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+                ip => ip,
+            };
+            format!("http://{}", SocketAddr::new(ip, port))
+        }
+    }
+}
+
+/// How many automations there are, and the one that is due next; without reading all of them.
+async fn next(local: &Local, client: &Client) -> Result<(u64, Option<AutomationView>), Failure> {
+    let scope = Scope::Tenant(local.tenant);
+    let (automations, next) = local.store.automations_outlook(scope).await?;
+    let next = match next {
+        Some(id) => Some(client.automation(&id.to_string()).await?.value),
+        None => None,
+    };
+    Ok((automations, next))
+}
+
+fn greet(
+    app: &App,
+    folder: &DataFolder,
+    address: Option<&str>,
+    made: Option<PathBuf>,
+    (automations, next): (u64, Option<AutomationView>),
+) -> Result<(), Failure> {
     let next = next
         .as_ref()
         .and_then(|view| Some((view.next_fires.first()?, &view.automation.name)));
-    let folder = app.folder.path();
+    let path = folder.path();
+    let sign_in = address.map(|_| "matins sign-in");
     if app.output.json {
         return Ok(app.output.document_line(&json!({
-            "event": "serving",
-            "data": folder,
+            "event": "ready",
+            "data": path,
             "pid": std::process::id(),
+            "address": address,
+            "sign_in": sign_in,
+            "token_file": made,
             "automations": automations,
             "next_fire": next.map(|(fire, name)| json!({ "automation": name, "at": fire.at })),
         }))?);
@@ -58,27 +172,46 @@ async fn greet(app: &App) -> Result<(), Failure> {
         || "nothing is due by time".to_owned(),
         |(fire, name)| format!("{} ({name})", fire.shown),
     );
-    Ok(app.output.line(&format!(
-        "{}\n  data         {}\n  automations  {}\n  next fire    {next}",
-        paint(BOLD, "Matins serves."),
-        folder.display(),
-        automations,
-    ))?)
+    let made = made.map(|file| format!("that of an admin was made: {}", file.display()));
+    let fields = [
+        ("address", Some(address.unwrap_or("none").to_owned())),
+        (
+            "sign in",
+            sign_in.map(|command| format!("`{command}` makes a link for a browser")),
+        ),
+        ("token", made),
+        ("data", Some(path.display().to_string())),
+        ("automations", Some(automations.to_string())),
+        ("next fire", Some(next)),
+    ];
+    let lines = fields
+        .into_iter()
+        .filter_map(|(name, value)| Some(format!("\n  {name:13}{}", value?)));
+    let lines: String = lines.collect();
+    Ok(app
+        .output
+        .line(&format!("{}{lines}", paint(BOLD, "Matins serves.")))?)
 }
 
 /// Stops gently; a second signal hands running turns back at once.
-async fn stop(app: &App, server: Server, mut signals: Signals) -> Result<(), Failure> {
-    let query = RunQuery {
+async fn stop(
+    app: &App,
+    server: Server,
+    mut signals: Signals,
+    config: &Config,
+) -> Result<(), Failure> {
+    let filter = RunFilter {
         status: Some(RunStatus::Running),
-        limit: NAMED_RUNS,
-        ..RunQuery::default()
+        part: Part::first(NAMED_RUNS),
+        ..RunFilter::default()
     };
-    let running = app.service.runs(&query).await.unwrap_or_default();
+    let running = app.client.runs(&filter).await;
+    let running = running.map_or_else(|_| Vec::new(), |page| page.items);
     if !app.output.json && !running.is_empty() {
         let ids: Vec<_> = running.iter().map(|run| run.id.to_string()).collect();
         app.output.note(&format!(
             "Stopping: up to {} s for {} to end; a second signal hands it back at once.",
-            app.settings.stop_deadline.as_secs(),
+            config.stop_deadline.value.as_secs(),
             ids.join(", "),
         ));
     }

@@ -7,9 +7,9 @@ mod show;
 use std::path::PathBuf;
 
 use clap::Subcommand;
-use model::entity::Session;
-use serde_json::json;
-use service::{SessionQuery, SessionRequest};
+use client::{Part, SessionFilter, SessionMove};
+use model::{entity::Session, session::SessionType};
+use wire::{ProblemKind, Run, SessionRequest};
 
 use super::options::{SettingOptions, absolute, text};
 use crate::{
@@ -37,7 +37,7 @@ enum Command {
         #[arg(long, value_name = "NAME")]
         automation: Option<String>,
         /// How many at the most
-        #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+        #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=500))]
         limit: u32,
     },
     Show(show::Args),
@@ -48,8 +48,27 @@ enum Command {
         /// The session: its key, its id or the beginning of that
         session: String,
     },
+    /// Let a draft begin: what waits in it starts
+    Enable(Moved),
+    /// Hold a session: turns that run go on, everything else waits until it is resumed
+    Pause(Moved),
+    /// Let a paused session go on
+    Resume(Moved),
+    /// Say that a session is done: what waits is called off, and nothing more is taken
+    Complete(Moved),
+    /// Put a session away that is done or failed
+    Archive(Moved),
     Export(export::Args),
     Delete(delete::Args),
+}
+
+#[derive(Debug, clap::Args)]
+struct Moved {
+    /// The session: its key, its id or the beginning of that
+    session: String,
+    /// Why, for those who look at it later
+    #[arg(long)]
+    reason: Option<String>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -88,29 +107,37 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
             automation,
             limit,
         } => {
-            let query = SessionQuery {
-                all,
+            let types = if all { SessionType::ALL } else { &[] };
+            let filter = SessionFilter {
+                types: types.to_vec(),
                 automation,
-                limit,
+                by_change: true,
+                part: Part::first(limit),
+                ..SessionFilter::default()
             };
-            list(app, &query).await?;
+            list(app, &filter).await?;
         }
         Command::Show(args) => show::run(args, app).await?,
         Command::Say(say) => return self::say(app, say).await,
         Command::Cancel { session } => cancel(app, &session).await?,
+        Command::Enable(moved) => go(app, &moved, SessionMove::Enable).await?,
+        Command::Pause(moved) => go(app, &moved, SessionMove::Pause).await?,
+        Command::Resume(moved) => go(app, &moved, SessionMove::Resume).await?,
+        Command::Complete(moved) => go(app, &moved, SessionMove::Complete).await?,
+        Command::Archive(moved) => go(app, &moved, SessionMove::Archive).await?,
         Command::Export(args) => return export::run(args, app).await,
         Command::Delete(args) => return delete::run(args, app).await,
     }
     Ok(Exit::Done)
 }
 
-async fn list(app: &App, query: &SessionQuery) -> Result<(), Failure> {
-    let sessions = app.service.sessions(query).await?;
+async fn list(app: &App, filter: &SessionFilter) -> Result<(), Failure> {
+    let sessions = app.client.sessions(filter).await?.items;
     if app.output.json {
         return Ok(app.output.document(&sessions)?);
     }
     if sessions.is_empty() {
-        let more = if query.all || query.automation.is_some() {
+        let more = if !filter.types.is_empty() || filter.automation.is_some() {
             ""
         } else {
             " --all shows those of automations, too."
@@ -145,11 +172,12 @@ async fn say(app: &App, say: Say) -> Result<Exit, Failure> {
         (true, Some(harness), Some(words), None) => {
             let request = SessionRequest {
                 harness,
-                cwd: absolute(say.dir)?,
+                cwd: absolute(app, say.dir)?,
                 title: say.title,
                 settings: say.settings.settings(),
+                ..SessionRequest::default()
             };
-            app.service.say_new(&request, &text(words)?).await?
+            say_new(app, &request, &text(words)?).await?
         }
         (true, _, Some(session), Some(_)) => {
             let message = format!("say that: {session:?} names a session, and --new begins one");
@@ -160,7 +188,7 @@ async fn say(app: &App, say: Say) -> Result<Exit, Failure> {
                 let message = "take --mode and --set: they are for a session that --new begins";
                 return Err(expected(message));
             }
-            app.service.say(&session, &text(words)?).await?
+            app.client.say(&session, &text(words)?).await?
         }
         _ => {
             return Err(expected(
@@ -178,14 +206,38 @@ async fn say(app: &App, say: Say) -> Result<Exit, Failure> {
     follow::see_through(app, run, say.queue).await
 }
 
-async fn cancel(app: &App, given: &str) -> Result<(), Failure> {
-    let (session, cancelled) = app.service.cancel_session(given).await?;
-    app.poke().await;
-    if app.output.json {
-        let document = json!({ "session_id": session.id, "cancelled": cancelled });
-        return Ok(app.output.document(&document)?);
+/// Begins a session with its first words. One whose first words cannot be taken does not stay.
+async fn say_new(app: &App, request: &SessionRequest, words: &str) -> Result<Run, Failure> {
+    let session = app.client.create_session(request).await?.id.to_string();
+    match app.client.say(&session, words).await {
+        Err(error) if error.kind() == Some(ProblemKind::Invalid) => {
+            if let Err(error) = app.client.delete_session(&session, false).await {
+                tracing::debug!(%error, "a session stays in which nothing was said");
+            }
+            Err(error.into())
+        }
+        said => Ok(said?),
     }
-    let told = match cancelled {
+}
+
+async fn go(app: &App, moved: &Moved, how: SessionMove) -> Result<(), Failure> {
+    let reason = moved.reason.as_deref();
+    let view = app.client.move_session(&moved.session, how, reason).await?;
+    if app.output.json {
+        return Ok(app.output.document(&view)?);
+    }
+    let session = &view.session;
+    Ok(app
+        .output
+        .line(&format!("{} is {}.", session.id, session.state))?)
+}
+
+async fn cancel(app: &App, given: &str) -> Result<(), Failure> {
+    let cancelled = app.client.cancel_session(given).await?;
+    if app.output.json {
+        return Ok(app.output.document(&cancelled)?);
+    }
+    let told = match cancelled.cancelled {
         0 => "Nothing runs or waits in it.".to_owned(),
         1 => "Called off one run.".to_owned(),
         count => format!("Called off {count} runs."),

@@ -7,11 +7,12 @@ use std::{
 
 use model::harness::Harness;
 use rustix::fs::{Access, access};
-use service::{Depth, Probe, install_hint};
+use service::{Probe, install_hint};
+use wire::Depth;
 
 use super::{Finding, There, standing::Standing};
 use crate::{
-    app::guard_program, environment, output::excerpt, probe::AgentProbe, system::OsEntropy,
+    environment, local::guard_program, output::excerpt, probe::AgentProbe, system::OsEntropy,
 };
 
 /// How many characters of an error are told.

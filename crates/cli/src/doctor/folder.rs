@@ -17,8 +17,9 @@ use super::{
     wording::{bytes, count},
 };
 use crate::{
+    app::entropy,
     data_folder::{DataFolder, SERVE_LOCK},
-    poke::{self, Answer},
+    socket::{self, Asked},
 };
 
 const CHECK: &str = "data folder";
@@ -185,16 +186,16 @@ pub(super) enum Served {
     Nobody,
 }
 
-/// Asks who serves a folder; whoever does looks for what is due, as at any poke.
+/// Asks who serves a folder.
 pub(super) async fn served(folder: &There) -> Served {
     let lock = folder.path().join(SERVE_LOCK);
     let process = fs::read_to_string(&lock).ok();
     let process = process.and_then(|text| text.trim().parse().ok());
-    match poke::ask(folder.path()).await {
-        Answer::Ok => Served::By(process),
-        Answer::Silence => Served::Silent(process),
-        Answer::Nobody if is_held(&lock) => Served::Silent(process),
-        Answer::Nobody => Served::Nobody,
+    match socket::ask(folder.path(), entropy()).await {
+        Asked::Serves(_) => Served::By(process),
+        Asked::Silent => Served::Silent(process),
+        Asked::Nobody if is_held(&lock) => Served::Silent(process),
+        Asked::Nobody => Served::Nobody,
     }
 }
 

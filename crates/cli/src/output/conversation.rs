@@ -7,8 +7,9 @@ use std::{
 };
 
 use anstyle::{AnsiColor, Style};
-use model::{MessageId, SessionId, entity::Message, transcript::is_automation_turn};
-use service::Service;
+use client::{Client, MessagePart};
+use model::{MessageId, SessionId, entity::Message, transcript::Speaker};
+use wire::MAX_PAGE;
 
 use super::{ATTENTION, DIM, LocalTime, Output, OutputError, clean, paint};
 use crate::failure::Failure;
@@ -18,60 +19,30 @@ const WHO_WIDTH: usize = 9;
 /// How many columns words need at the least.
 const LEAST_ROOM: usize = 20;
 
-/// Who speaks in a row of a transcript.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Who {
-    /// A person.
-    You,
-    /// A scheduled turn.
-    Schedule,
-    /// The agent's answer.
-    Agent,
-    /// The agent's thoughts and plans.
-    Aside,
-    /// A tool of the agent's.
-    Tool,
-    /// Matins itself.
-    Matins,
+/// The word for who speaks in a row of a transcript.
+const fn word(who: Speaker) -> &'static str {
+    match who {
+        Speaker::Person => "you",
+        Speaker::Schedule => "schedule",
+        Speaker::Agent | Speaker::Aside => "agent",
+        Speaker::Tool => "tool",
+        Speaker::Matins => "matins",
+    }
 }
 
-impl Who {
-    /// Who speaks in `message`.
-    pub(crate) fn of(message: &Message) -> Self {
-        match (message.role.as_str(), message.kind.as_str()) {
-            ("user", _) if is_automation_turn(&message.metadata) => Self::Schedule,
-            ("user", _) => Self::You,
-            ("assistant", "message") => Self::Agent,
-            ("assistant", _) => Self::Aside,
-            ("tool", _) => Self::Tool,
-            _ => Self::Matins,
-        }
-    }
-
-    const fn word(self) -> &'static str {
-        match self {
-            Self::You => "you",
-            Self::Schedule => "schedule",
-            Self::Agent | Self::Aside => "agent",
-            Self::Tool => "tool",
-            Self::Matins => "matins",
-        }
-    }
-
-    const fn style(self) -> Style {
-        match self {
-            Self::You => AnsiColor::Cyan.on_default(),
-            Self::Schedule => AnsiColor::Magenta.on_default(),
-            Self::Agent => AnsiColor::Green.on_default(),
-            Self::Aside | Self::Tool => DIM,
-            Self::Matins => ATTENTION,
-        }
+const fn style(who: Speaker) -> Style {
+    match who {
+        Speaker::Person => AnsiColor::Cyan.on_default(),
+        Speaker::Schedule => AnsiColor::Magenta.on_default(),
+        Speaker::Agent => AnsiColor::Green.on_default(),
+        Speaker::Aside | Speaker::Tool => DIM,
+        Speaker::Matins => ATTENTION,
     }
 }
 
 /// One row, as a line or several.
 pub(crate) fn line(message: &Message, time: &str) -> String {
-    let who = Who::of(message);
+    let who = Speaker::of(message);
     let indent = time.chars().count() + WHO_WIDTH + 3;
     let said = clean(message.content.trim_end());
     let lines = said.lines().filter(|line| !line.trim().is_empty());
@@ -81,14 +52,14 @@ pub(crate) fn line(message: &Message, time: &str) -> String {
     };
     let said = lines.join(&format!("\n{}", " ".repeat(indent)));
     let said = match who {
-        Who::Aside | Who::Tool => paint(DIM, &said),
+        Speaker::Aside | Speaker::Tool => paint(DIM, &said),
         _ => said,
     };
-    let speaker = format!("{:WHO_WIDTH$}", who.word());
+    let speaker = format!("{:WHO_WIDTH$}", word(who));
     format!(
         "{}  {} {said}",
         paint(DIM, time),
-        paint(who.style(), &speaker)
+        paint(style(who), &speaker)
     )
 }
 
@@ -103,16 +74,16 @@ fn room(indent: usize) -> Option<usize> {
 /// A transcript that is printed as it grows.
 pub(crate) struct Transcript {
     session: SessionId,
-    after: i64,
+    from: MessagePart,
     seen: HashSet<MessageId>,
 }
 
 impl Transcript {
-    /// The transcript of a session, from now on or, with `after` 0, from its beginning.
-    pub(crate) fn new(session: SessionId, after: i64) -> Self {
+    /// A part of the transcript of a session, and what comes behind it.
+    pub(crate) fn new(session: SessionId, from: MessagePart) -> Self {
         Self {
             session,
-            after,
+            from,
             seen: HashSet::new(),
         }
     }
@@ -123,23 +94,30 @@ impl Transcript {
     }
 
     /// Reads what is new. A row that was told already and changed since is not told again.
-    pub(crate) async fn news(&mut self, service: &Service) -> Result<Vec<Message>, Failure> {
-        let mut messages = service.messages_after(self.session, self.after).await?;
-        if let Some(last) = messages.last() {
-            self.after = last.seq;
+    pub(crate) async fn news(&mut self, client: &Client) -> Result<Vec<Message>, client::Error> {
+        let session = self.session.to_string();
+        let mut news = Vec::new();
+        loop {
+            let page = client.messages(&session, self.from, Some(MAX_PAGE)).await?;
+            if let Some(last) = page.items.last() {
+                self.from = MessagePart::After(last.seq);
+            }
+            let unseen = page.items.into_iter();
+            news.extend(unseen.filter(|message| self.seen.insert(message.id)));
+            if page.next.is_none() {
+                return Ok(news);
+            }
         }
-        messages.retain(|message| self.seen.insert(message.id));
-        Ok(messages)
     }
 
     /// Prints what is new.
     pub(crate) async fn print_news(
         &mut self,
-        service: &Service,
+        client: &Client,
         output: Output,
         time: &LocalTime,
     ) -> Result<(), Failure> {
-        for message in self.news(service).await? {
+        for message in self.news(client).await? {
             print(output, &message, time)?;
         }
         Ok(())

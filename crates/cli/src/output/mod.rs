@@ -3,7 +3,6 @@
 //! Colours are for terminals alone: a pipe, `NO_COLOR` and a dumb terminal get plain text.
 
 mod conversation;
-mod export;
 mod table;
 mod text;
 
@@ -12,8 +11,7 @@ use std::io::{self, IsTerminal, Write};
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 
-pub(crate) use conversation::{Transcript, Who, line as conversation_line};
-pub(crate) use export::Export;
+pub(crate) use conversation::{Transcript, line as conversation_line};
 pub(crate) use table::{short_ids, table};
 pub(crate) use text::{LocalTime, clean, excerpt, paint};
 

@@ -43,6 +43,11 @@ impl LocalTime {
         Self(TimeZone::try_system().unwrap_or(TimeZone::UTC))
     }
 
+    /// The name of the zone, where it has one.
+    pub(crate) fn zone(&self) -> Option<&str> {
+        self.0.iana_name()
+    }
+
     /// The time of day.
     pub(crate) fn time(&self, at: Timestamp) -> String {
         self.shown(at, "%H:%M:%S")

@@ -2,18 +2,23 @@
 
 #![expect(clippy::unwrap_used, reason = "tests and their helpers")]
 
+mod access;
 mod alone;
 mod automations;
+mod browser;
 mod configuration;
 mod crashes;
 mod demo;
 mod doctor;
 mod edits;
+mod elsewhere;
 mod harnesses;
 mod hostile;
+mod reached;
 mod runs;
 mod serving;
 mod sessions;
 mod shells;
+mod traces;
 mod usage;
 mod world;

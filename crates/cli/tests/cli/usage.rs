@@ -47,6 +47,23 @@ fn every_command_has_help() {
         "man",
         "run retry",
         "run cancel",
+        "automation preview",
+        "session enable",
+        "session pause",
+        "session resume",
+        "session complete",
+        "session archive",
+        "trace",
+        "login",
+        "logout",
+        "token",
+        "token create",
+        "token list",
+        "token revoke",
+        "tenant",
+        "tenant create",
+        "tenant list",
+        "sign-in",
     ];
     for command in commands {
         let args: Vec<_> = command.split_whitespace().chain(["--help"]).collect();

@@ -1,7 +1,7 @@
 //! A data folder of a test's own, and the binary beside it.
 
 use std::{
-    io::{BufRead, BufReader, Read},
+    io::{BufRead, BufReader, Read, Write},
     path::{Path, PathBuf},
     process::{Child, ChildStderr, ChildStdout, Command, Output, Stdio},
     sync::Arc,
@@ -92,6 +92,8 @@ impl World {
             .env("HOME", self.folder.path())
             .env("TZ", "UTC")
             .env("MATINS_DATA", self.data())
+            // Servers of several tests run side by side.
+            .env("MATINS_LISTEN", "127.0.0.1:0")
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .current_dir(self.folder.path())
             .stdin(Stdio::null());
@@ -168,6 +170,39 @@ impl World {
         let mut server = Self::start_command(self.command_of(program, &["serve"]));
         server.until("next fire");
         server
+    }
+
+    /// Where whoever serves is reached, as it has noted down.
+    pub(crate) fn address(&self) -> String {
+        let noted = std::fs::read_to_string(self.data().join("server.url"));
+        noted.unwrap().trim().to_owned()
+    }
+
+    /// The token that the first server of the folder made.
+    pub(crate) fn token(&self) -> String {
+        let token = std::fs::read_to_string(self.data().join("token"));
+        token.unwrap().trim().to_owned()
+    }
+
+    /// Somebody elsewhere who asks whoever serves here with a token, and has no data folder.
+    pub(crate) fn elsewhere(&self, token: &str) -> Self {
+        let elsewhere = self.beside("elsewhere");
+        elsewhere
+            .with("MATINS_SERVER", self.address())
+            .with("MATINS_TOKEN", token)
+    }
+
+    /// Runs a command that reads a text.
+    pub(crate) fn run_with(&self, args: &[&str], text: &str) -> Done {
+        let mut command = self.command(args);
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        // One that refuses at once reads nothing.
+        child.stdin.take().unwrap().write_all(text.as_bytes()).ok();
+        Done::of(child.wait_with_output().unwrap())
     }
 
     /// Waits until something holds. The outside world gives no signal for what is waited for here.

@@ -118,7 +118,8 @@ impl Server {
     async fn start(programs: &Programs, folder: &Path, log: &str) -> Result<Self> {
         let mut child = Command::new(&programs.matins)
             .args(["--data".as_ref(), folder.as_os_str()])
-            .arg("serve")
+            // Whatever else runs on this machine.
+            .args(["serve", "--listen", "127.0.0.1:0"])
             .env("MATINS_LOG", log)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

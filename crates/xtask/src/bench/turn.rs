@@ -105,5 +105,6 @@ fn host(world: &World, programs: &Programs, folder: &Path) -> Result<Host> {
             grace: Grace::default(),
         },
         settings,
+        metrics: telemetry::Metrics::new(env!("CARGO_PKG_VERSION")),
     })
 }

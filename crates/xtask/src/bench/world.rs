@@ -83,6 +83,8 @@ pub(crate) async fn session(world: &World, cwd: &Path) -> Result<SessionId> {
         session_type: SessionType::Regular,
         key: None,
         title: Some("bench".into()),
+        draft: false,
+        channel: None,
         cwd: cwd.to_string_lossy().into_owned(),
         schedule_id: None,
         harness: world.harness,

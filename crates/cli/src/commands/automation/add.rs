@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use model::policy::Policies;
-use service::{AutomationRequest, AutomationView, SessionTarget, Timing};
+use wire::{AutomationRequest, AutomationView, SessionTarget, TriggerRequest};
 
-use super::policies::PolicyOptions;
+use super::{policies::PolicyOptions, triggers};
 use crate::{
     app::App,
     commands::options::{RuleOptions, SettingOptions, absolute, target, text},
@@ -63,22 +63,22 @@ pub(super) struct Args {
 }
 
 pub(super) async fn run(args: Args, app: &App) -> Result<AutomationView, Failure> {
-    let (timings, prompt) = timing(args.given, args.every, args.at, args.on_demand)?;
+    let (triggers, prompt) = timing(args.given, args.every, args.at, args.on_demand)?;
     let mut policies = Policies::default();
     args.policies.apply(&mut policies)?;
     let request = AutomationRequest {
         name: args.name,
         prompt: text(prompt)?,
-        timings,
-        zone: args.zone,
+        triggers,
+        zone: Some(args.zone),
         session: args.session,
         harness: args.harness,
-        cwd: absolute(args.dir)?,
+        cwd: absolute(app, args.dir)?,
         policies,
         settings: args.settings.settings(),
         permissions: args.rules.rules(),
     };
-    Ok(app.service.create_automation(&request).await?)
+    Ok(app.client.create_automation(&request).await?)
 }
 
 /// Tells the schedule from the prompt: two arguments are a cron expression and the prompt; one is the
@@ -88,10 +88,10 @@ fn timing(
     every: Option<String>,
     at: Option<String>,
     on_demand: bool,
-) -> Result<(Vec<Timing>, String), Failure> {
+) -> Result<(Vec<TriggerRequest>, String), Failure> {
     let option = match (every, at) {
-        (Some(every), _) => Some(("--every", vec![Timing::Every(every)])),
-        (None, Some(at)) => Some(("--at", vec![Timing::At(at)])),
+        (Some(every), _) => Some(("--every", vec![triggers::every(&every)?])),
+        (None, Some(at)) => Some(("--at", vec![triggers::at(at)])),
         (None, None) => on_demand.then(|| ("--on-demand", Vec::new())),
     };
     let mut given = given.into_iter();
@@ -100,8 +100,8 @@ fn timing(
             .with_hint("`matins automation add --help` shows all forms"))
     };
     match (option, given.next(), given.next()) {
-        (None, Some(cron), Some(prompt)) => Ok((vec![Timing::Cron(cron)], prompt)),
-        (Some((_, timings)), Some(prompt), None) => Ok((timings, prompt)),
+        (None, Some(cron), Some(prompt)) => Ok((vec![triggers::cron(cron)], prompt)),
+        (Some((_, triggers)), Some(prompt), None) => Ok((triggers, prompt)),
         (Some((option, _)), Some(cron), Some(_)) => refused(format!(
             "take {cron:?} beside {option}: either a cron expression or {option} says when it fires"
         )),
@@ -127,18 +127,18 @@ fn looks_like_cron(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn read(given: &[&str], every: Option<&str>) -> Result<(Vec<Timing>, String), Failure> {
+    fn read(given: &[&str], every: Option<&str>) -> Result<(Vec<TriggerRequest>, String), Failure> {
         let given = given.iter().map(|&text| text.to_owned()).collect();
         timing(given, every.map(str::to_owned), None, false)
     }
 
     #[test]
     fn two_arguments_are_a_schedule_and_a_prompt_and_one_is_a_prompt() {
-        let (timings, prompt) = read(&["@daily", "Work"], None).unwrap();
-        assert_eq!(timings, [Timing::Cron("@daily".into())]);
+        let (given, prompt) = read(&["@daily", "Work"], None).unwrap();
+        assert_eq!(given, [triggers::cron("@daily".into())]);
         assert_eq!(prompt, "Work");
-        let (timings, prompt) = read(&["Work"], Some("10m")).unwrap();
-        assert_eq!(timings, [Timing::Every("10m".into())]);
+        let (given, prompt) = read(&["Work"], Some("10m")).unwrap();
+        assert_eq!(given, [triggers::every("10m").unwrap()]);
         assert_eq!(prompt, "Work");
     }
 

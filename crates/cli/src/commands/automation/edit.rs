@@ -7,11 +7,11 @@ use model::{
     entity::{SeatSettings, Trigger},
     permission::PermissionRules,
     policy::Policies,
-    schedule::Spec,
+    schedule::{Spec, Zone},
 };
-use service::{AutomationRequest, AutomationView, SessionTarget, Timing};
+use wire::{AutomationRequest, AutomationView, SessionTarget, TriggerRequest};
 
-use super::policies::PolicyOptions;
+use super::{policies::PolicyOptions, triggers};
 use crate::{
     app::App,
     commands::options::{RuleOptions, SettingOptions, absolute, target, text},
@@ -133,17 +133,21 @@ impl Clear {
 
 /// Changes it. Gives it as it is then, and whether anything is another than before.
 pub(super) async fn run(args: Args, app: &App) -> Result<(AutomationView, bool), Failure> {
-    let seen = app.service.automation(&args.automation).await?;
-    let before = seen.request();
+    let seen = app.client.automation(&args.automation).await?;
+    let before = seen.value.request();
     let reset = args.reset;
-    let asked = asked(args, &seen)?;
-    let edited = app.service.edit_automation(&seen, &asked, reset).await?;
+    let id = seen.value.automation.id.to_string();
+    let asked = asked(app, args, &seen.value)?;
+    let edited = app
+        .client
+        .replace_automation(&id, &asked, reset, seen.tag.as_deref())
+        .await?;
     let changed = edited.request() != before || reset;
     Ok((edited, changed))
 }
 
 /// What the automation is to be.
-fn asked(args: Args, seen: &AutomationView) -> Result<AutomationRequest, Failure> {
+fn asked(app: &App, args: Args, seen: &AutomationView) -> Result<AutomationRequest, Failure> {
     let mut request = seen.request();
     for clear in args.clear {
         clear.apply(&mut request);
@@ -159,7 +163,7 @@ fn asked(args: Args, seen: &AutomationView) -> Result<AutomationRequest, Failure
     if args.harness.is_some() {
         request.harness = args.harness;
     }
-    if let Some(dir) = absolute(args.dir)? {
+    if let Some(dir) = absolute(app, args.dir)? {
         request.cwd = Some(dir);
     }
     if args.name.is_some() {
@@ -178,10 +182,7 @@ fn asked(args: Args, seen: &AutomationView) -> Result<AutomationRequest, Failure
         request.permissions = args.rules.rules();
     }
 
-    let crons = args.cron.into_iter().map(Timing::Cron);
-    let everys = args.every.into_iter().map(Timing::Every);
-    let ats = args.at.into_iter().map(Timing::At);
-    let given: Vec<_> = crons.chain(everys).chain(ats).collect();
+    let given = triggers::all(args.cron, &args.every, args.at)?;
     if args.add && given.is_empty() {
         let message = "add a trigger: nothing says when; accepted are --cron, --every and --at";
         return Err(Failure::message(Exit::Usage, message));
@@ -192,19 +193,24 @@ fn asked(args: Args, seen: &AutomationView) -> Result<AutomationRequest, Failure
         return Err(Failure::message(Exit::Usage, message));
     }
     if args.on_demand || !(given.is_empty() || args.add) {
-        request.timings.clear();
+        request.triggers.clear();
     }
     for trigger in &args.remove_trigger {
         let removed = named(trigger, seen)?;
-        let spec = Timing::Exactly(removed.spec.clone());
-        if let Some(index) = request.timings.iter().position(|timing| *timing == spec) {
-            request.timings.remove(index);
+        let asks = TriggerRequest::of(&removed.spec);
+        let index = request
+            .triggers
+            .iter()
+            .position(|it| Some(it) == asks.as_ref());
+        if let Some(index) = index {
+            request.triggers.remove(index);
         }
     }
     if let Some(zone) = args.zone {
-        request.in_zone(&zone)?;
+        let zone = Zone::parse(&zone).map_err(|error| Failure::new(Exit::Usage, error))?;
+        request.in_zone(&zone);
     }
-    request.timings.extend(given);
+    request.triggers.extend(given);
     Ok(request)
 }
 

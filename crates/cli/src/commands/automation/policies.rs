@@ -5,7 +5,10 @@ use model::{
     schedule::{QuietHours, QuietWindow},
 };
 
-use crate::{commands::options::seconds, failure::Failure};
+use crate::{
+    commands::options::seconds,
+    failure::{Exit, Failure},
+};
 
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Policies")]
@@ -63,7 +66,7 @@ impl PolicyOptions {
             policies.overlap = self.overlap;
         }
         if !self.quiet.is_empty() {
-            policies.quiet_hours = QuietHours::new(self.quiet).map_err(service::Error::from)?;
+            policies.quiet_hours = quiet_hours(self.quiet)?;
         }
         if let Some(catch_up) = self.catch_up {
             policies.catch_up = catch_up;
@@ -78,7 +81,12 @@ impl PolicyOptions {
     }
 }
 
-fn quiet_window(text: &str) -> Result<QuietWindow, String> {
+/// Windows as quiet hours.
+pub(super) fn quiet_hours(windows: Vec<QuietWindow>) -> Result<QuietHours, Failure> {
+    QuietHours::new(windows).map_err(|error| Failure::new(Exit::Usage, error))
+}
+
+pub(super) fn quiet_window(text: &str) -> Result<QuietWindow, String> {
     text.parse()
         .map_err(|error: model::schedule::Error| format!("failed to {error}"))
 }

@@ -1,8 +1,9 @@
 //! Automations as they are printed.
 
+use client::{AutomationFilter, Part};
 use model::{automation::AutomationState, entity::Trigger, schedule::Spec};
 use serde::Serialize;
-use service::{AutomationView, Fire, UnreadableAutomation};
+use wire::{AutomationList, AutomationView, Fire, MAX_PAGE, UnreadableAutomation};
 
 use crate::{
     app::App,
@@ -37,8 +38,31 @@ fn row(view: &AutomationView) -> [String; COLUMNS] {
     ]
 }
 
+/// All automations by name, a page at a time.
+pub(crate) async fn all(app: &App) -> Result<AutomationList, Failure> {
+    let mut all = AutomationList::default();
+    let mut filter = AutomationFilter {
+        part: Part::first(MAX_PAGE),
+        ..AutomationFilter::default()
+    };
+    loop {
+        let page = app.client.automations(&filter).await?;
+        all.automations.extend(page.automations);
+        all.unreadable.extend(page.unreadable);
+        if page.next.is_none() {
+            break;
+        }
+        filter.part.after = page.next;
+    }
+    all.automations
+        .sort_by(|one, other| one.automation.name.cmp(&other.automation.name));
+    all.unreadable
+        .sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(all)
+}
+
 pub(super) async fn list(app: &App) -> Result<(), Failure> {
-    let list = app.service.automations().await?;
+    let list = all(app).await?;
     if app.output.json {
         let views = list.automations.iter().map(Listed::Whole);
         let unreadable = list.unreadable.iter().map(Listed::Unreadable);
@@ -182,7 +206,12 @@ fn fires(app: &App, view: &AutomationView) -> Result<(), Failure> {
         seconds => format!(", each up to {} later", length(seconds.into())),
     };
     app.output.line(&format!("Next fires{spread}"))?;
-    for Fire { shown, quiet, .. } in &view.next_fires {
+    instants(app, &view.next_fires)
+}
+
+/// Fires, one a line.
+pub(super) fn instants(app: &App, fires: &[Fire]) -> Result<(), Failure> {
+    for Fire { shown, quiet, .. } in fires {
         let quiet = if *quiet {
             "  (quiet hours: will be skipped)"
         } else {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use model::harness::ResourceLimits;
-use service::{Checked, Depth, LimitsHeldBy, RestoreProbe, SessionProbe, SignIn};
+use wire::{Checked, Depth, LimitsHeldBy, RestoreProbe, SessionProbe, SignIn};
 
 use super::{known, version};
 use crate::{
@@ -17,7 +17,7 @@ const SHOWN_SETTINGS: usize = 8;
 const SHOWN_VALUE: usize = 60;
 
 pub(super) async fn check(app: &App, name: &str, depth: Depth) -> Result<Exit, Failure> {
-    let checked = app.service.check_harness(name, depth).await?;
+    let checked = app.client.check_harness(name, depth).await?;
     let usable = usable(&checked);
     if app.output.json {
         app.output.document(&checked)?;

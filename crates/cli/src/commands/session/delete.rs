@@ -1,6 +1,8 @@
 //! `matins session delete`.
 
-use service::{BoundAutomation, SessionDeleted};
+use model::entity::Session;
+use serde_json::json;
+use wire::{BoundAutomation, SessionDeleted};
 
 use crate::{
     app::App,
@@ -22,31 +24,32 @@ pub(super) struct Args {
 }
 
 pub(super) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
+    // Afterwards nobody knows where its directory is.
+    let session = app.client.session(&args.session).await?.value.session;
     let deleted = app
-        .service
-        .delete_session(&args.session, args.with_automations)
+        .client
+        .delete_session(&session.id.to_string(), args.with_automations)
         .await?;
-    if deleted.deleted {
-        // Whoever takes a turn in it finds out at once.
-        app.poke().await;
-    }
     let exit = if deleted.deleted {
         Exit::Done
     } else {
         Exit::Blocked
     };
     if app.output.json {
-        app.output.document(&deleted)?;
+        app.output.document(&json!({
+            "deleted": deleted.deleted,
+            "blocked_by_automations": deleted.blocked_by_automations,
+            "automations": deleted.automations,
+        }))?;
         return Ok(exit);
     }
-    for line in told(&args.session, &deleted) {
+    for line in told(&args.session, &session, &deleted) {
         app.output.line(&line)?;
     }
     Ok(exit)
 }
 
-fn told(given: &str, deleted: &SessionDeleted) -> Vec<String> {
-    let session = &deleted.session;
+fn told(given: &str, session: &Session, deleted: &SessionDeleted) -> Vec<String> {
     let name = |automation: &BoundAutomation| {
         let paused = if automation.enabled { "" } else { ", paused" };
         format!("  {} ({}{paused})", clean(&automation.name), automation.id)

@@ -7,13 +7,14 @@ use std::{
 };
 
 use clap::ValueEnum;
-use service::{Service, SessionView};
+use futures::TryStreamExt as _;
 use tempfile::NamedTempFile;
+use wire::ExportFormat;
 
 use crate::{
     app::App,
     failure::{Exit, Failure},
-    output::{Export, OutputError},
+    output::OutputError,
     signals::Signals,
 };
 
@@ -75,7 +76,7 @@ async fn to_file(args: &Args, app: &App) -> Result<(), Failure> {
     };
     // For its owner alone, as the database is.
     let mut file = BufWriter::new(NamedTempFile::new_in(folder).map_err(failed)?);
-    let rows = write(args, app, &mut file, failed).await?;
+    let bytes = write(args, app, &mut file, failed).await?;
     let file = file
         .into_inner()
         .map_err(|error| failed(error.into_error()))?;
@@ -94,7 +95,7 @@ async fn to_file(args: &Args, app: &App) -> Result<(), Failure> {
         .and_then(|folder| folder.sync_all())
         .map_err(failed)?;
     app.output
-        .aside(&format!("Wrote {rows} rows to {}.", args.out.display()));
+        .aside(&format!("Wrote {bytes} bytes to {}.", args.out.display()));
     Ok(())
 }
 
@@ -103,54 +104,30 @@ fn is_there(path: &Path) -> Failure {
     Failure::message(Exit::Refused, message).with_hint("--force replaces it")
 }
 
-/// Writes what there is by now, some rows at a time. Gives how many there were.
+/// Writes what there is by now, as it comes. Gives how much that was.
 async fn write(
     args: &Args,
     app: &App,
     to: &mut impl Write,
     failed: impl Fn(io::Error) -> Failure,
-) -> Result<u64, Failure> {
-    let service = &app.service;
-    let view = service.session(&args.session, Some(0)).await?;
-    let export = export(service, &view, args.format, app).await?;
-    to.write_all(export.head(app.clock.now()).as_bytes())
-        .map_err(&failed)?;
-    let (mut after, last) = (0, view.session.last_seq);
-    let mut rows = 0;
-    while after < last {
-        let page = service.messages_page(view.session.id, after).await?;
-        let Some(newest) = page.last() else { break };
-        after = newest.seq;
-        for message in page.iter().filter(|message| message.seq <= last) {
-            rows += 1;
-            to.write_all(export.row(message).as_bytes())
-                .map_err(&failed)?;
-        }
+) -> Result<usize, Failure> {
+    let (format, zone) = match args.format {
+        Format::Jsonl => (ExportFormat::Jsonl, None),
+        Format::Markdown => (ExportFormat::Markdown, app.time.zone()),
+    };
+    let mut body = app
+        .client
+        .export_session(&args.session, format, zone)
+        .await?;
+    let broke_off = |source| {
+        let what = format!("read the whole export of {}", args.session);
+        let error = anyhow::Error::from_boxed(source).context(what);
+        Failure::new(Exit::Environment, error)
+    };
+    let mut bytes = 0;
+    while let Some(part) = body.try_next().await.map_err(broke_off)? {
+        bytes += part.len();
+        to.write_all(&part).map_err(&failed)?;
     }
-    Ok(rows)
-}
-
-async fn export<'a>(
-    service: &Service,
-    view: &'a SessionView,
-    format: Format,
-    app: &App,
-) -> Result<Export<'a>, Failure> {
-    let harnesses = service.harnesses().await?;
-    let harness = view
-        .seats
-        .iter()
-        .find(|seat| seat.is_entry)
-        .and_then(|seat| {
-            let mut named = harnesses.iter();
-            named.find(|harness| harness.id == seat.harness_id)
-        });
-    let names = service.automation_names().await?;
-    let automation = view.session.schedule_id.and_then(|id| names.get(&id));
-    Ok(Export {
-        session: &view.session,
-        harness: harness.map(|harness| harness.name.clone()),
-        automation: automation.cloned(),
-        markdown: (format == Format::Markdown).then(|| app.time.clone()),
-    })
+    Ok(bytes)
 }

@@ -1,14 +1,16 @@
 //! `matins session show`.
 
+use client::MessagePart;
 use model::entity::Message;
-use service::SessionView;
+use serde::Serialize;
+use wire::{MAX_PAGE, Messages, OpenRun, SessionView};
 
 use super::title;
 use crate::{
     app::App,
     failure::Failure,
     follow,
-    output::{BOLD, DIM, clean, conversation_line, paint},
+    output::{BOLD, DIM, Transcript, clean, conversation_line, paint},
 };
 
 /// Show a session with the end of its transcript
@@ -24,20 +26,50 @@ pub(super) struct Args {
     all: bool,
 }
 
+/// A session with the end of its transcript.
+#[derive(Serialize)]
+struct Whole<'a> {
+    #[serde(flatten)]
+    view: &'a SessionView,
+    /// How many rows of its transcript come before those that are shown.
+    messages_before: i64,
+    messages: &'a [Message],
+}
+
 pub(super) async fn run(args: Args, app: &App) -> Result<(), Failure> {
-    let last = if args.all { None } else { Some(args.last) };
-    if app.output.json {
-        let view = app.service.session(&args.session, last).await?;
-        return Ok(app.output.document(&view)?);
+    let view = app.client.session(&args.session).await?.value;
+    let id = view.session.id.to_string();
+    if args.all {
+        let from = MessagePart::After(0);
+        let mut transcript = Transcript::new(view.session.id, from);
+        if app.output.json {
+            let messages = transcript.news(&app.client).await?;
+            return whole(app, &view, 0, &messages);
+        }
+        head(app, &view)?;
+        // Of a whole transcript, which may be long, nothing is held at once.
+        let mut after = 0;
+        loop {
+            let page = app
+                .client
+                .messages(&id, MessagePart::After(after), None)
+                .await?;
+            print(app, &page.items)?;
+            match page.next {
+                Some(next) => after = next,
+                None => break,
+            }
+        }
+        return open_runs(app, &view);
     }
-    // Of a whole transcript, which may be long, nothing is held at once.
-    let view = app
-        .service
-        .session(&args.session, Some(last.unwrap_or(0)))
-        .await?;
+    let last = last(app, &id, args.last).await?;
+    let before = last.before.unwrap_or(0);
+    if app.output.json {
+        return whole(app, &view, before, &last.items);
+    }
     head(app, &view)?;
-    if view.messages_before > 0 {
-        let rows = match view.messages_before {
+    if before > 0 {
+        let rows = match before {
             1 => "One row comes".to_owned(),
             rows => format!("{rows} rows come"),
         };
@@ -46,21 +78,65 @@ pub(super) async fn run(args: Args, app: &App) -> Result<(), Failure> {
             &format!("{rows} before these; --all shows everything.\n"),
         ))?;
     }
-    print(app, &view.messages)?;
-    if args.all {
-        let mut after = 0;
-        loop {
-            let page = app.service.messages_page(view.session.id, after).await?;
-            let Some(last) = page.last() else { break };
-            after = last.seq;
-            print(app, &page)?;
+    print(app, &last.items)?;
+    open_runs(app, &view)
+}
+
+/// The last rows of a transcript, so many; those before what one request gives come by more of them.
+async fn last(app: &App, session: &str, wanted: u32) -> Result<Messages, Failure> {
+    let part = MessagePart::Last(wanted.min(MAX_PAGE));
+    let end = app.client.messages(session, part, None).await?;
+    let (Some(before), Some(beyond)) = (end.before, wanted.checked_sub(MAX_PAGE)) else {
+        return Ok(end);
+    };
+    let Some(first) = end.items.first().map(|message| message.seq) else {
+        return Ok(end);
+    };
+    let passed_over = usize::try_from(before.saturating_sub(beyond.into())).unwrap_or(0);
+    let mut items = Vec::new();
+    let (mut after, mut passed) = (0, 0);
+    while after < first {
+        let part = MessagePart::After(after);
+        let page = app.client.messages(session, part, Some(MAX_PAGE)).await?;
+        let earlier = page.items.into_iter().filter(|message| message.seq < first);
+        for message in earlier {
+            passed += 1;
+            if passed > passed_over {
+                items.push(message);
+            }
+        }
+        match page.next {
+            Some(next) => after = next,
+            None => break,
         }
     }
-    for run in &view.open_runs {
+    items.extend(end.items);
+    Ok(Messages {
+        before: Some(before.min(i64::try_from(passed_over).unwrap_or(0))),
+        items,
+        next: None,
+    })
+}
+
+fn whole(
+    app: &App,
+    view: &SessionView,
+    messages_before: i64,
+    messages: &[Message],
+) -> Result<(), Failure> {
+    Ok(app.output.document(&Whole {
+        view,
+        messages_before,
+        messages,
+    })?)
+}
+
+fn open_runs(app: &App, view: &SessionView) -> Result<(), Failure> {
+    for OpenRun { run, waiting } in &view.open_runs {
         app.output
             .line(&format!("\n{} is {}.", run.id, run.status))?;
-        if let Some(waiting) = app.service.waits_for(run).await? {
-            app.output.line(&follow::waits(app, &waiting))?;
+        if let Some(waiting) = waiting {
+            app.output.line(&follow::waits(app, waiting))?;
         }
     }
     Ok(())

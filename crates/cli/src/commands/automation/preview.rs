@@ -1,0 +1,60 @@
+//! `matins automation preview`.
+
+use model::{policy::Policies, schedule::QuietWindow};
+use wire::PreviewRequest;
+
+use super::{
+    policies::{quiet_hours, quiet_window},
+    show, triggers,
+};
+use crate::{
+    app::App,
+    failure::{Exit, Failure},
+};
+
+/// Tell when something would fire, without making anything
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// At the times of a cron expression; may be given again
+    #[arg(long, value_name = "CRON")]
+    cron: Vec<String>,
+    /// At equal distances; may be given again
+    #[arg(long, value_name = "PERIOD")]
+    every: Vec<String>,
+    /// Once; may be given again
+    #[arg(long, value_name = "INSTANT")]
+    at: Vec<String>,
+    /// The zone in which times are read
+    #[arg(long, default_value = "UTC", value_name = "IANA")]
+    zone: String,
+    /// Hours in which nothing fires, such as 22:00-06:00, in the zone; may be given again
+    #[arg(long, value_name = "WINDOW", value_parser = quiet_window)]
+    quiet: Vec<QuietWindow>,
+    /// How many fires
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    count: u32,
+}
+
+pub(super) async fn run(args: Args, app: &App) -> Result<(), Failure> {
+    let triggers = triggers::all(args.cron, &args.every, args.at)?;
+    if triggers.is_empty() {
+        let message =
+            "tell when it would fire: nothing says when; accepted are --cron, --every and --at";
+        return Err(Failure::message(Exit::Usage, message));
+    }
+    let policies = Policies {
+        quiet_hours: quiet_hours(args.quiet)?,
+        ..Policies::default()
+    };
+    let request = PreviewRequest {
+        triggers,
+        zone: Some(args.zone),
+        policies,
+        count: args.count,
+    };
+    let preview = app.client.preview_fires(&request).await?;
+    if app.output.json {
+        return Ok(app.output.document(&preview)?);
+    }
+    show::instants(app, &preview.next_fires)
+}

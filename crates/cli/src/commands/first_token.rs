@@ -1,0 +1,104 @@
+//! The first token of an admin, which a server makes where there is none at all.
+
+use std::{
+    fs,
+    io::{self, Read as _, Write as _},
+    path::{Path, PathBuf},
+};
+
+use client::{Client, Part};
+use model::access::Role;
+use tempfile::NamedTempFile;
+use wire::TokenRequest;
+
+use crate::{data_folder::DataFolder, failure::Failure};
+
+/// What lists call it.
+const NAME: &str = "first";
+/// What all secrets of tokens begin with.
+const SECRET: &str = "mat_";
+
+/// Makes the token of an admin and writes it into the data folder, if there is no token yet. Gives the file,
+/// if one was written. What is there of somebody else is not written over.
+pub(super) async fn make(client: &Client, folder: &DataFolder) -> Result<Option<PathBuf>, Failure> {
+    if !client.tokens(&Part::first(1)).await?.items.is_empty() {
+        return Ok(None);
+    }
+    let path = folder.token();
+    let failed = |source: io::Error| {
+        Failure::environment(format!("write the file {}", path.display()), source)
+            .with_hint("`matins token create` makes a token and shows it")
+    };
+    if !may_write(&path).map_err(failed)? {
+        tracing::warn!(
+            "no token was made: {} is there and is none of Matins' files",
+            path.display()
+        );
+        return Ok(None);
+    }
+    let request = TokenRequest {
+        name: NAME.to_owned(),
+        role: Role::Admin,
+        scopes: None,
+        expires_at: None,
+    };
+    let created = client.create_token(&request).await?;
+    let secret = created.secret.unwrap_or_default();
+    if let Err(error) = write(&path, &secret) {
+        // Nobody would ever know it.
+        client.revoke_token(&created.token.id.to_string()).await?;
+        return Err(failed(error));
+    }
+    Ok(Some(path))
+}
+
+/// Whether nothing is there, or a token of a database that is gone.
+fn may_write(path: &Path) -> io::Result<bool> {
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
+        Err(error) => Err(error),
+        Ok(found) if !found.is_file() => Ok(false),
+        Ok(_) => {
+            let mut begin = [0; SECRET.len()];
+            let read = fs::File::open(path)?.read_exact(&mut begin);
+            Ok(read.is_ok() && begin == SECRET.as_bytes())
+        }
+    }
+}
+
+/// Writes it for the folder's owner alone, whole or not at all.
+fn write(path: &Path, secret: &str) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    let mut file = NamedTempFile::new_in(folder)?;
+    writeln!(file, "{secret}")?;
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|error| error.error)?;
+    fs::File::open(folder)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn only_nothing_and_our_own_are_written_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("token");
+        assert!(may_write(&path).unwrap());
+        write(&path, "mat_one").unwrap();
+        let mode = fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        assert!(may_write(&path).unwrap());
+        write(&path, "mat_two").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "mat_two\n");
+        for foreign in ["", "my notes", "ma"] {
+            fs::write(&path, foreign).unwrap();
+            assert!(!may_write(&path).unwrap(), "{foreign:?}");
+        }
+        fs::remove_file(&path).unwrap();
+        std::os::unix::fs::symlink("elsewhere", &path).unwrap();
+        assert!(!may_write(&path).unwrap());
+    }
+}

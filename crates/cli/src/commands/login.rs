@@ -1,0 +1,139 @@
+//! `matins login` and `matins logout`.
+
+use std::io::{self, BufRead as _, IsTerminal as _, Read as _};
+
+use client::Client;
+use config::Config;
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use serde_json::json;
+
+use crate::{
+    app::entropy,
+    failure::{Exit, Failure},
+    login::{self, Login},
+    output::Output,
+    signals::Signals,
+};
+
+/// The longest token that is read, in bytes.
+const MOST_BYTES: u64 = 4096;
+
+/// Sign in to a server elsewhere, which commands ask from then on
+///
+/// The token comes from standard input, or is asked for at a terminal. It is tried, and stored in
+/// matins/login.toml in the user's configuration directory, for its owner alone.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The server's address, such as <https://matins.example.org>; or --server
+    #[arg(value_name = "URL")]
+    address: Option<String>,
+}
+
+/// Sign out: commands ask this machine again
+#[derive(Debug, clap::Args)]
+pub(crate) struct LogoutArgs {}
+
+pub(crate) async fn run(args: Args, config: &Config, output: Output) -> Result<Exit, Failure> {
+    let address = args.address.or_else(|| config.server.value.clone());
+    let server = address.ok_or_else(|| {
+        Failure::message(Exit::Usage, "sign in: nothing says where")
+            .with_hint("give the server's address: matins login https://matins.example.org")
+    })?;
+    let path = login::path().ok_or_else(|| {
+        let message = "store the token: HOME is not set";
+        Failure::message(Exit::Environment, message)
+    })?;
+    // One that can be no address is known before anybody types a secret.
+    Client::at(&server, "mat_", entropy())?;
+    let Some(token) = token(output, &server).await? else {
+        return Ok(Exit::Interrupted);
+    };
+    let who = Client::at(&server, &token, entropy())?.whoami().await?;
+    login::write(
+        &path,
+        &Login {
+            server: server.clone(),
+            token,
+        },
+    )?;
+    if output.json {
+        output.document(&json!({ "server": server, "whoami": who }))?;
+        return Ok(Exit::Done);
+    }
+    output.line(&format!(
+        "Signed in to {server} as {} of {}. `matins logout` ends that.",
+        who.role, who.tenant.name
+    ))?;
+    Ok(Exit::Done)
+}
+
+pub(crate) fn forget(output: Output) -> Result<Exit, Failure> {
+    let was_there = match login::path() {
+        Some(path) => login::remove(&path)?,
+        None => false,
+    };
+    if output.json {
+        output.document(&json!({ "signed_out": was_there }))?;
+    } else if was_there {
+        output
+            .line("Signed out. The token is still good: `matins token revoke` takes one back.")?;
+    } else {
+        output.line("Nobody was signed in.")?;
+    }
+    Ok(Exit::Done)
+}
+
+/// The token, from standard input; at a terminal without being shown. Nothing where Ctrl-C came first.
+async fn token(output: Output, server: &str) -> Result<Option<String>, Failure> {
+    let mut signals = Signals::listen()?;
+    let hidden = if io::stdin().is_terminal() {
+        output.note(&format!("The token for {server} (it is not shown):"));
+        Some(Hidden::begin().map_err(unread)?)
+    } else {
+        None
+    };
+    let reading = tokio::task::spawn_blocking(|| {
+        let mut line = String::new();
+        let mut from = io::stdin().lock().take(MOST_BYTES);
+        from.read_line(&mut line).map(|_| line)
+    });
+    let read = tokio::select! {
+        read = reading => read.map_err(io::Error::other).and_then(|read| read),
+        () = signals.next() => {
+            drop(hidden);
+            return Ok(None);
+        }
+    };
+    drop(hidden);
+    let line = read.map_err(unread)?;
+    let token = line.trim();
+    if token.is_empty() {
+        let message = "read the token: standard input holds none";
+        return Err(Failure::message(Exit::Usage, message)
+            .with_hint("`matins token create` makes one where the server is"));
+    }
+    Ok(Some(token.to_owned()))
+}
+
+fn unread(source: io::Error) -> Failure {
+    Failure::environment("read the token", source)
+}
+
+/// A terminal that does not show what is typed, until this is dropped.
+struct Hidden(Termios);
+
+impl Hidden {
+    fn begin() -> io::Result<Self> {
+        let before = tcgetattr(io::stdin())?;
+        let mut silent = before.clone();
+        silent.local_modes.remove(LocalModes::ECHO);
+        tcsetattr(io::stdin(), OptionalActions::Flush, &silent)?;
+        Ok(Self(before))
+    }
+}
+
+impl Drop for Hidden {
+    fn drop(&mut self) {
+        tcsetattr(io::stdin(), OptionalActions::Now, &self.0).ok();
+    }
+}

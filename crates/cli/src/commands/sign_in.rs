@@ -1,0 +1,58 @@
+//! `matins sign-in`: a way into the browser.
+
+use serde_json::json;
+
+use crate::{
+    app::{App, Whom},
+    data_folder::DataFolder,
+    failure::{Exit, Failure},
+    local,
+};
+
+/// Print a link by which a browser signs in, once
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {}
+
+pub(crate) async fn run(app: &App) -> Result<Exit, Failure> {
+    let server = address(app)?;
+    let link = app.client.create_sign_in_link().await?;
+    let url = format!("{server}{}", link.path);
+    if app.output.json {
+        let document = json!({ "url": url, "expires_at": link.expires_at });
+        app.output.document(&document)?;
+        return Ok(Exit::Done);
+    }
+    app.output.line(&url)?;
+    app.output.aside(&format!(
+        "It works once, until {}.",
+        app.time.time(link.expires_at)
+    ));
+    Ok(Exit::Done)
+}
+
+/// Where a browser reaches the server.
+fn address(app: &App) -> Result<String, Failure> {
+    let refused = |message: &str, hint: &str| {
+        Err(Failure::message(Exit::Refused, message.to_owned()).with_hint(hint))
+    };
+    match &app.whom {
+        Whom::Elsewhere => Ok(app.client.server_name().to_owned()),
+        Whom::Nobody(_) => refused(
+            "make a link: nobody serves this data folder",
+            "start `matins serve`",
+        ),
+        Whom::Server => {
+            let path = local::data_folder(&app.config)?;
+            let folder = DataFolder::look(&path).map_err(|source| {
+                Failure::environment(format!("use the data folder {}", path.display()), source)
+            })?;
+            match folder.address() {
+                Some(address) => Ok(address),
+                None => refused(
+                    "make a link: whoever serves this data folder listens at no address",
+                    "start `matins serve` with --listen or server.listen",
+                ),
+            }
+        }
+    }
+}

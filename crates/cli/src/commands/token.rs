@@ -1,0 +1,148 @@
+//! `matins token`: who may ask the API.
+
+use clap::Subcommand;
+use client::Part;
+use model::{
+    Clock as _, Timestamp,
+    access::{Permission, Role, Token},
+    schedule::Period,
+};
+use wire::{MAX_PAGE, TokenRequest};
+
+use crate::{
+    app::App,
+    failure::{Exit, Failure},
+    output::{excerpt, table},
+    system::SystemClock,
+};
+
+/// Tokens: who may ask the API, and what
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Make a token and print its secret, this one time
+    Create {
+        /// What lists call it
+        name: String,
+        /// What it may do: admin, member or viewer
+        #[arg(long, default_value_t = Role::Member)]
+        role: Role,
+        /// Only that of what its role permits, such as sessions:read; may be given again
+        #[arg(long = "scope", value_name = "PERMISSION")]
+        scopes: Vec<Permission>,
+        /// After how long it ends by itself, such as 90d [default: never]
+        #[arg(long, value_name = "PERIOD")]
+        expires: Option<Period>,
+    },
+    /// List the tokens, the newest first, without their secrets
+    List,
+    /// Take a token back; it is worth nothing from then on
+    Revoke {
+        /// The token, by its id
+        token: String,
+    },
+}
+
+pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
+    match args.command {
+        Command::Create {
+            name,
+            role,
+            scopes,
+            expires,
+        } => {
+            let request = TokenRequest {
+                name,
+                role,
+                scopes: Some(scopes).filter(|scopes| !scopes.is_empty()),
+                expires_at: expires.map(end).transpose()?,
+            };
+            create(app, &request).await?;
+        }
+        Command::List => list(app).await?,
+        Command::Revoke { token } => revoke(app, &token).await?,
+    }
+    Ok(Exit::Done)
+}
+
+fn end(period: Period) -> Result<Timestamp, Failure> {
+    let end = SystemClock.now().jiff().checked_add(period.duration());
+    end.map(Timestamp::from_jiff).map_err(|error| {
+        let error = anyhow::Error::new(error).context(format!("take the period {period}"));
+        Failure::new(Exit::Usage, error)
+    })
+}
+
+async fn create(app: &App, request: &TokenRequest) -> Result<(), Failure> {
+    let created = app.client.create_token(request).await?;
+    if app.output.json {
+        return Ok(app.output.document(&created)?);
+    }
+    let Some(secret) = &created.secret else {
+        let message = "show the token: it was made, and its secret was lost on its way";
+        return Err(Failure::message(Exit::Failed, message).with_hint(format!(
+            "`matins token revoke {}`, and make another one",
+            created.token.id
+        )));
+    };
+    app.output.line(secret)?;
+    app.output.aside(&format!(
+        "{} of {}: it is shown this one time.",
+        created.token.id, created.token.role
+    ));
+    Ok(())
+}
+
+async fn list(app: &App) -> Result<(), Failure> {
+    let mut tokens = Vec::new();
+    let mut part = Part::first(MAX_PAGE);
+    loop {
+        let page = app.client.tokens(&part).await?;
+        tokens.extend(page.items);
+        if page.next.is_none() {
+            break;
+        }
+        part.after = page.next;
+    }
+    if app.output.json {
+        return Ok(app.output.document(&tokens)?);
+    }
+    if tokens.is_empty() {
+        return Ok(app.output.line("No tokens.")?);
+    }
+    let rows = tokens.iter().map(|token| {
+        let at = |at: Option<Timestamp>| at.map(|at| app.time.date_time(at));
+        [
+            token.id.to_string(),
+            excerpt(&token.name, 40),
+            token.role.to_string(),
+            state(token).to_owned(),
+            at(token.expires_at).unwrap_or_default(),
+            at(token.last_used_at).unwrap_or_default(),
+        ]
+    });
+    let headings = ["TOKEN", "NAME", "ROLE", "STATE", "EXPIRES", "LAST USED"];
+    Ok(app.output.line(&table(headings, rows))?)
+}
+
+fn state(token: &Token) -> &'static str {
+    let over = token.expires_at.is_some_and(|end| end <= SystemClock.now());
+    match token.revoked_at {
+        Some(_) => "revoked",
+        None if over => "expired",
+        None => token.kind.as_str(),
+    }
+}
+
+async fn revoke(app: &App, given: &str) -> Result<(), Failure> {
+    let token = app.client.revoke_token(given).await?;
+    if app.output.json {
+        return Ok(app.output.document(&token)?);
+    }
+    Ok(app.output.line(&format!("Took {} back.", token.id))?)
+}

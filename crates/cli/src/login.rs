@@ -1,0 +1,150 @@
+//! The server elsewhere that somebody has signed in to, with the token: a file for its owner alone.
+
+use std::{
+    fs::{self, DirBuilder, File},
+    io::{self, Read as _, Write as _},
+    os::unix::fs::{DirBuilderExt as _, MetadataExt as _},
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+use tempfile::NamedTempFile;
+
+use crate::{
+    environment,
+    failure::{Exit, Failure},
+};
+
+/// The longest file that is read, in bytes.
+const MOST_BYTES: u64 = 64 << 10;
+
+/// A server with a token for it.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Login {
+    /// The server's address.
+    pub(crate) server: String,
+    /// The token.
+    pub(crate) token: String,
+}
+
+impl Login {
+    /// Whether it is for this server.
+    pub(crate) fn is_of(&self, server: &str) -> bool {
+        let bare = |address: &str| address.trim_end_matches('/').to_owned();
+        bare(&self.server) == bare(server)
+    }
+}
+
+/// Where it is kept; nowhere without a home directory.
+pub(crate) fn path() -> Option<PathBuf> {
+    environment::config_folder().map(|folder| folder.join("login.toml"))
+}
+
+/// Reads it, where it is there. One that others could read is refused.
+pub(crate) fn read(path: &Path) -> Result<Option<Login>, Failure> {
+    let failed = |source: io::Error| Failure::environment(told(path), source);
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed(error)),
+    };
+    let mode = file.metadata().map_err(failed)?.mode();
+    if mode & 0o077 != 0 {
+        let message = format!(
+            "{}: others may read the token in it (mode {:03o})",
+            told(path),
+            mode & 0o777
+        );
+        return Err(Failure::message(Exit::Environment, message)
+            .with_hint(format!("chmod 600 {}", path.display())));
+    }
+    let mut text = String::new();
+    file.take(MOST_BYTES)
+        .read_to_string(&mut text)
+        .map_err(failed)?;
+    toml::from_str(&text).map(Some).map_err(|error| {
+        // The error of the parser repeats the text, which holds a token.
+        let message = format!("{}: {}", told(path), error.message());
+        Failure::message(Exit::Environment, message)
+            .with_hint("`matins login URL` writes it anew, `matins logout` removes it")
+    })
+}
+
+/// Writes it, in the place of what was there, for its owner alone.
+pub(crate) fn write(path: &Path, login: &Login) -> Result<(), Failure> {
+    let failed = |source: io::Error| {
+        Failure::environment(format!("write the file {}", path.display()), source)
+    };
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    let mut builder = DirBuilder::new();
+    builder.recursive(true).mode(0o700);
+    builder.create(folder).map_err(failed)?;
+    let text = toml::to_string(login)
+        .map_err(|error| Failure::message(Exit::Failed, format!("write the login: {error}")))?;
+    // Such files are for their owner alone from the start.
+    let mut file = NamedTempFile::new_in(folder).map_err(failed)?;
+    file.write_all(text.as_bytes()).map_err(failed)?;
+    file.as_file().sync_all().map_err(failed)?;
+    file.persist(path).map_err(|error| failed(error.error))?;
+    Ok(())
+}
+
+/// Removes it. Gives whether it was there.
+pub(crate) fn remove(path: &Path) -> Result<bool, Failure> {
+    match fs::remove_file(path) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => {
+            let what = format!("remove the file {}", path.display());
+            Err(Failure::environment(what, error))
+        }
+    }
+}
+
+fn told(path: &Path) -> String {
+    format!("use the file {}", path.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs::Permissions, os::unix::fs::PermissionsExt as _};
+
+    use super::*;
+
+    fn login() -> Login {
+        Login {
+            server: "https://h".into(),
+            token: "mat_secret".into(),
+        }
+    }
+
+    #[test]
+    fn a_login_is_kept_for_its_owner_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a/b/login.toml");
+        assert!(read(&path).unwrap().is_none());
+        write(&path, &login()).unwrap();
+        write(&path, &login()).unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
+        assert_eq!(mode(&path), 0o600);
+        assert_eq!(mode(path.parent().unwrap()), 0o700);
+        assert!(read(&path).unwrap() == Some(login()));
+        assert!(remove(&path).unwrap());
+        assert!(!remove(&path).unwrap());
+    }
+
+    #[test]
+    fn a_login_that_others_may_read_is_refused_and_the_token_not_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("login.toml");
+        write(&path, &login()).unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
+        let refused = read(&path).err().unwrap();
+        assert!(refused.told().contains("mode 640"), "{}", refused.told());
+        fs::write(&path, "server = \"h\"\ntoken = mat_secret").unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+        let refused = read(&path).err().unwrap();
+        assert!(!refused.told().contains("mat_secret"), "{}", refused.told());
+    }
+}

@@ -1,0 +1,159 @@
+//! Who may ask a server, and how they say who they are.
+
+use std::{
+    fs,
+    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
+};
+
+use crate::world::World;
+
+#[test]
+fn a_login_is_tried_stored_and_used_until_it_is_removed() {
+    let world = World::new();
+    let _server = world.serve();
+    let address = world.address();
+    let home = World::new();
+    let stored = home.path().join(".config/matins/login.toml");
+    for (text, code) in [("", 2), ("nonsense\n", 8), ("mat_nonsense\n", 8)] {
+        let refused = home.run_with(&["login", &address], text);
+        assert_eq!(refused.code, code, "{text:?}: {refused:#?}");
+        assert!(!stored.exists(), "{text:?}");
+    }
+    let token = format!("{}\n", world.token());
+    let done = home.run_with(&["login", &address], &token);
+    assert!(done.stdout.contains("as admin of default"), "{done:#?}");
+    assert_eq!(fs::metadata(&stored).unwrap().mode() & 0o777, 0o600);
+
+    let add = ["automation", "add", "--on-demand", "--harness", "demo"];
+    let add: Vec<_> = add.into_iter().chain(["--name", "news", "Work"]).collect();
+    home.run(&add).done();
+    assert_eq!(world.run(&["automation", "show", "news"]).code, 0);
+    assert!(!home.data().exists(), "nothing is made on this machine");
+    // A folder that is named on the command line is asked itself.
+    let data = home.data();
+    let here = ["automation", "show", "news", "--data"];
+    let here: Vec<_> = here.into_iter().chain([data.to_str().unwrap()]).collect();
+    assert_eq!(home.run(&here).code, 3);
+
+    fs::set_permissions(&stored, fs::Permissions::from_mode(0o644)).unwrap();
+    let refused = home.run(&["automation", "list"]);
+    assert_eq!(refused.code, 6, "{refused:#?}");
+    for text in ["mode 644", "chmod 600"] {
+        assert!(refused.stderr.contains(text), "{refused:#?}");
+    }
+    home.run(&["logout"]).done();
+    assert!(!stored.exists());
+    assert_eq!(home.run(&["automation", "show", "news"]).code, 3);
+    let again = home.run(&["logout"]).done();
+    assert!(again.contains("Nobody was signed in"), "{again}");
+}
+
+#[test]
+fn a_wrong_token_a_missing_one_and_a_server_that_is_not_there_are_told_apart() {
+    let world = World::new();
+    let server = world.serve();
+    let wrong = world.elsewhere("mat_nonsense").run(&["run", "list"]);
+    assert_eq!(wrong.code, 8, "{wrong:#?}");
+    assert!(wrong.stderr.contains("hint:"), "{wrong:#?}");
+    let json = world
+        .elsewhere("mat_nonsense")
+        .run(&["run", "list", "--json"]);
+    assert!(json.stderr.contains(r#""kind":"not_allowed""#), "{json:#?}");
+    let address = world.address();
+    let missing = world
+        .beside("elsewhere")
+        .run(&["run", "list", "--server", &address]);
+    assert_eq!(missing.code, 8, "{missing:#?}");
+    assert!(missing.stderr.contains("matins login"), "{missing:#?}");
+    let elsewhere = world.elsewhere(&world.token());
+    drop(server);
+    let gone = elsewhere.run(&["run", "list"]);
+    assert_eq!(gone.code, 6, "{gone:#?}");
+    assert!(gone.stderr.contains(&address), "{gone:#?}");
+    let none = elsewhere.run(&["run", "list", "--server", "unix:/x"]);
+    assert_eq!(none.code, 2, "{none:#?}");
+}
+
+#[test]
+fn a_token_may_do_what_its_role_permits_and_nothing_when_it_is_taken_back() {
+    let world = World::new();
+    let _server = world.serve();
+    let said = world.json(&["session", "say", "--new", "--harness", "demo", "Hello"]);
+    let run = said["run"]["id"].as_str().unwrap();
+    let session = said["run"]["session_id"].as_str().unwrap();
+    let create = ["token", "create", "looks", "--role", "viewer"];
+    let made = world.json(
+        &create
+            .into_iter()
+            .chain(["--expires", "90d"])
+            .collect::<Vec<_>>(),
+    );
+    let viewer = world.elsewhere(made["secret"].as_str().unwrap());
+    viewer.run(&["session", "show", session]).done();
+    assert_eq!(
+        viewer.json(&["run", "show", run])["record"],
+        serde_json::Value::Null
+    );
+    assert!(world.json(&["run", "show", run])["record"].is_object());
+    for refused in [
+        &["session", "say", session, "Hello"][..],
+        &["token", "list"],
+        &["tenant", "create", "other"],
+        &["harness", "add", "evil", "--", "sh"],
+    ] {
+        let refused = viewer.run(refused);
+        assert_eq!(refused.code, 8, "{refused:#?}");
+        assert!(refused.stderr.contains("may not"), "{refused:#?}");
+    }
+    let listed = world.run(&["token", "list"]).done();
+    assert!(listed.contains("looks"), "{listed}");
+    assert!(
+        !listed.contains(made["secret"].as_str().unwrap()),
+        "{listed}"
+    );
+    world
+        .run(&["token", "revoke", made["id"].as_str().unwrap()])
+        .done();
+    assert_eq!(viewer.run(&["session", "show", session]).code, 8);
+    let listed = world.run(&["token", "list"]).done();
+    assert!(listed.contains("revoked"), "{listed}");
+}
+
+#[test]
+fn tenants_see_nothing_of_each_other() {
+    let world = World::new();
+    let _server = world.serve();
+    let said = world.json(&["session", "say", "--new", "--harness", "demo", "Hello"]);
+    let session = said["run"]["session_id"].as_str().unwrap();
+    let made = world.json(&["tenant", "create", "other"]);
+    let other = world.elsewhere(made["token"]["secret"].as_str().unwrap());
+    assert_eq!(other.run(&["session", "show", session]).code, 3);
+    assert_eq!(
+        other.json(&["session", "list", "--all"]),
+        serde_json::json!([])
+    );
+    assert_eq!(other.json(&["tenant", "list"]).as_array().unwrap().len(), 1);
+    assert_eq!(world.json(&["tenant", "list"]).as_array().unwrap().len(), 2);
+    assert_eq!(other.run(&["tenant", "create", "third"]).code, 8);
+}
+
+#[test]
+fn a_browser_is_given_a_link_where_somebody_serves() {
+    let world = World::new();
+    let refused = world.run(&["sign-in"]);
+    assert_eq!(refused.code, 4, "{refused:#?}");
+    let server = world.serve();
+    let address = world.address();
+    let link = world.run(&["sign-in"]).done();
+    assert!(link.starts_with(&format!("{address}/")), "{link}");
+    assert!(link.contains('#'), "the code is sent to no server: {link}");
+    let elsewhere = world.elsewhere(&world.token());
+    let other = elsewhere.json(&["sign-in"]);
+    assert!(other["url"].as_str().unwrap().starts_with(&address));
+    drop(server);
+    let silent = World::new().with("MATINS_LISTEN", "none");
+    let _server = silent.serve();
+    let refused = silent.run(&["sign-in"]);
+    assert_eq!(refused.code, 4, "{refused:#?}");
+    assert!(refused.stderr.contains("--listen"), "{refused:#?}");
+}

@@ -1,0 +1,145 @@
+//! The same commands beside a server, against one elsewhere, and without any: one path, one answer.
+
+use crate::world::{Done, World};
+
+/// Commands that change nothing, and commands that are refused; each in three ways.
+const SAME: &[&[&str]] = &[
+    &["harness", "list"],
+    &["automation", "list"],
+    &["automation", "show", "news"],
+    &["automation", "show", "nothing"],
+    &[
+        "automation",
+        "preview",
+        "--at",
+        "2199-05-04T09:00",
+        "--zone",
+        "Europe/Prague",
+    ],
+    &["automation", "preview", "--cron", "61 * * * *"],
+    &["automation", "preview", "--every", "soon"],
+    &["automation", "add", "61 * * * *", "x", "--harness", "demo"],
+    &["automation", "add", "--every", "1h", "x", "--harness", "no"],
+    &["automation", "edit", "news", "--overlap", "allow"],
+    &["automation", "fire", "nothing"],
+    &["automation", "delete", "nothing"],
+    &["session", "list"],
+    &["session", "list", "--all"],
+    &["session", "show", "SESSION"],
+    &["session", "show", "SESSION", "--all"],
+    &["session", "show", "SESSION", "--last", "1"],
+    &["session", "show", ".."],
+    &["session", "say", "nothing", "Hello"],
+    &["session", "say", "SESSION", " "],
+    &["session", "resume", "SESSION"],
+    &["session", "archive", "SESSION"],
+    &["session", "delete", "nothing"],
+    &["run", "list"],
+    &["run", "list", "--status", "failed"],
+    &["run", "show", "RUN"],
+    &["run", "retry", "RUN"],
+    &["run", "cancel", "RUN"],
+    &["tenant", "list"],
+    &["token", "create", "x", "--scope", "everything"],
+    &["token", "revoke", "nothing"],
+];
+
+fn told(done: &Done) -> (i32, &str, &str) {
+    (done.code, &done.stdout, &done.stderr)
+}
+
+fn ask(world: &World, command: &[&str], json: bool, names: [&str; 2]) -> Done {
+    let [session, run] = names;
+    let args = command.iter().map(|&part| match part {
+        "SESSION" => session,
+        "RUN" => run,
+        part => part,
+    });
+    let args: Vec<_> = args.chain(json.then_some("--json")).collect();
+    world.run(&args)
+}
+
+#[test]
+fn a_command_answers_alike_with_a_server_elsewhere_and_alone() {
+    let world = World::new();
+    let add = ["automation", "add", "--at", "2199-01-01T00:00", "--harness"];
+    let add: Vec<_> = add
+        .into_iter()
+        .chain(["demo", "--session", "continuous", "--name", "news", "Work"])
+        .collect();
+    world.run(&add).done();
+    world.run(&["automation", "fire", "news"]).done();
+    let said = world.json(&["session", "say", "--new", "--harness", "demo", "Hello"]);
+    let (session, run) = (&said["run"]["session_id"], &said["run"]["id"]);
+    let names = [session.as_str().unwrap(), run.as_str().unwrap()];
+
+    let alone: Vec<_> = [false, true]
+        .into_iter()
+        .flat_map(|json| SAME.iter().map(move |command| (command, json)))
+        .map(|(command, json)| (command, json, ask(&world, command, json, names)))
+        .collect();
+    let _server = world.serve();
+    let elsewhere = world.elsewhere(&world.token());
+    for (command, json, alone) in alone {
+        let beside = ask(&world, command, json, names);
+        assert_eq!(told(&beside), told(&alone), "beside a server: {command:?}");
+        let remote = ask(&elsewhere, command, json, names);
+        assert_eq!(told(&remote), told(&alone), "elsewhere: {command:?}");
+    }
+    assert!(
+        !elsewhere.data().exists(),
+        "nothing is made on this machine"
+    );
+}
+
+#[test]
+fn what_is_done_elsewhere_is_done_there() {
+    let world = World::new();
+    let _server = world.serve();
+    let elsewhere = world.elsewhere(&world.token());
+    let said = elsewhere.run(&["session", "say", "--new", "--harness", "demo", "Hello"]);
+    assert!(said.stdout.contains("This is turn 1"), "{said:#?}");
+    assert!(!said.stderr.contains("this process takes"), "{said:#?}");
+    let add = ["automation", "add", "--every", "1h", "--harness", "demo"];
+    let add: Vec<_> = add.into_iter().chain(["--name", "news", "Work"]).collect();
+    elsewhere.run(&add).done();
+    let fired = elsewhere.run(&["automation", "fire", "news"]).done();
+    assert!(fired.contains("This is turn 1"), "{fired}");
+    let edit = ["automation", "edit", "news", "--every", "2h"];
+    elsewhere.run(&edit).done();
+    elsewhere.run(&["automation", "pause", "news"]).done();
+    let shown = world.json(&["automation", "show", "news"]);
+    assert_eq!(shown["state"], "paused");
+    let sessions = world.json(&["session", "list", "--all"]);
+    assert_eq!(sessions.as_array().unwrap().len(), 2);
+    let session = sessions[0]["id"].as_str().unwrap();
+    let export = elsewhere.run(&["session", "export", session]).done();
+    assert!(export.lines().count() > 2, "{export}");
+    elsewhere.run(&["session", "delete", session]).done();
+    assert_eq!(world.run(&["session", "show", session]).code, 3);
+    assert!(!elsewhere.data().exists());
+}
+
+#[test]
+fn a_session_is_moved_on_in_its_life() {
+    let world = World::new();
+    let said = world.json(&["session", "say", "--new", "--harness", "demo", "Hello"]);
+    let session = said["run"]["session_id"].as_str().unwrap();
+    let go = |how: &str| world.run(&["session", how, session]);
+    let state = || world.json(&["session", "show", session])["state"].clone();
+    let why = ["session", "pause", session, "--reason", "lunch"];
+    let paused = world.run(&why).done();
+    assert_eq!(paused, format!("{session} is paused.\n"));
+    let shown = world.run(&["session", "show", session]).done();
+    assert!(shown.contains("lunch"), "{shown}");
+    let waits = world.run(&["session", "say", session, "And?", "--queue"]);
+    assert!(waits.stderr.contains("session is paused"), "{waits:#?}");
+    assert_eq!(go("pause").code, 4);
+    go("resume").done();
+    assert_eq!(state(), "active");
+    go("complete").done();
+    assert_eq!(state(), "done");
+    assert_eq!(world.run(&["session", "say", session, "x"]).code, 4);
+    go("archive").done();
+    assert_eq!(go("enable").code, 4);
+}

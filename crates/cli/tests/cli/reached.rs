@@ -1,0 +1,152 @@
+//! Where a server is reached: its socket, its address, its first token.
+
+use std::{
+    fs,
+    io::{Read as _, Write as _},
+    net::TcpStream,
+    os::unix::fs::MetadataExt as _,
+    sync::Arc,
+};
+
+use client::{Client, SocketAddress};
+use rustix::process::Signal;
+use testkit::clock::SeededEntropy;
+
+use crate::world::World;
+
+#[test]
+fn the_first_server_makes_a_token_and_no_other_one_does() {
+    let world = World::new();
+    let mut server = world.start(&["serve"]);
+    let told = server.until("next fire");
+    let file = world.data().join("token");
+    assert!(told.contains(file.to_str().unwrap()), "{told}");
+    assert!(told.contains("matins sign-in"), "{told}");
+    assert!(told.contains(&world.address()), "{told}");
+    let token = world.token();
+    assert!(!told.contains(&token), "a log holds no secret");
+    assert_eq!(fs::metadata(&file).unwrap().mode() & 0o777, 0o600);
+    server.signal(Signal::TERM);
+    assert_eq!(server.end().code, 0);
+    assert!(!world.data().join("server.url").exists());
+    fs::remove_file(&file).unwrap();
+    let _server = world.serve();
+    assert!(!file.exists(), "there is a token already");
+    world.elsewhere(&token).run(&["run", "list"]).done();
+}
+
+#[test]
+fn a_file_of_somebody_else_is_not_written_over() {
+    let world = World::new();
+    fs::create_dir(world.data()).unwrap();
+    let file = world.data().join("token");
+    fs::write(&file, "my notes").unwrap();
+    let mut server = world.start(&["serve"]);
+    server.until("next fire");
+    server.until_told("none of Matins' files");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "my notes");
+    let tokens = world.json(&["token", "list"]);
+    assert_eq!(tokens.as_array().unwrap().len(), 0);
+}
+
+#[test]
+fn with_json_a_ready_server_says_where_it_is() {
+    let world = World::new();
+    let mut server = world.start(&["serve", "--json"]);
+    let ready: serde_json::Value = serde_json::from_str(&server.until("ready")).unwrap();
+    assert_eq!(ready["event"], "ready");
+    assert_eq!(ready["address"], world.address());
+    let file = world.data().join("token");
+    assert_eq!(ready["token_file"], file.to_str().unwrap());
+    assert_eq!(ready["pid"], server.id());
+}
+
+#[test]
+fn an_address_that_others_reach_is_refused_unless_it_is_allowed() {
+    let world = World::new().with("MATINS_LISTEN", "0.0.0.0:0");
+    let refused = world.run(&["serve"]);
+    assert_eq!(refused.code, 2, "{refused:#?}");
+    assert!(
+        refused.stderr.contains("server.beyond_loopback"),
+        "{refused:#?}"
+    );
+    assert!(!world.data().exists(), "nothing was begun");
+    // What it would take is said in the configuration, too.
+    let wrong = world.run(&["serve", "--listen", "localhost"]);
+    assert_eq!(wrong.code, 2, "{wrong:#?}");
+}
+
+#[test]
+fn an_address_that_is_taken_is_said_to_be() {
+    let world = World::new();
+    let _server = world.serve();
+    let address = world.address().replace("http://", "");
+    let other = world.beside("other").with("MATINS_LISTEN", address.clone());
+    let refused = other.run(&["serve"]);
+    assert_eq!(refused.code, 6, "{refused:#?}");
+    assert!(refused.stderr.contains(&address), "{refused:#?}");
+    assert!(refused.stderr.contains("--listen"), "{refused:#?}");
+}
+
+/// What a server at an address answers to somebody who calls it by a name.
+fn called(address: &str, name: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    let head = format!("GET /api/v1/server HTTP/1.1\r\nhost: {name}\r\nconnection: close\r\n\r\n");
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn a_host_that_is_not_named_is_refused_and_one_that_is_named_answers() {
+    let world = World::new()
+        .with("MATINS_HOSTS", "matins.example.org")
+        .with("MATINS_LISTEN", "127.0.0.2:0");
+    let _server = world.serve();
+    let told = world.address();
+    let port = told
+        .strip_prefix("http://matins.example.org:")
+        .expect("the named host stands in the address");
+    let address = format!("127.0.0.2:{port}");
+    for name in ["matins.example.org", "localhost", "127.0.0.2"] {
+        let answer = called(&address, &format!("{name}:{port}"));
+        assert!(answer.contains(" 401 "), "{name}: {answer}");
+    }
+    let refused = called(&address, "evil.example");
+    assert!(refused.contains(" 403 "), "{refused}");
+    assert!(refused.contains("server.hosts"), "{refused}");
+}
+
+#[test]
+fn a_server_that_is_frozen_is_done_without() {
+    let world = World::new();
+    let server = world.serve();
+    server.signal(Signal::STOP);
+    let listed = world.run(&["automation", "list"]);
+    assert_eq!(listed.code, 0, "{listed:#?}");
+    assert!(listed.stderr.contains("gives no answer"), "{listed:#?}");
+    server.signal(Signal::CONT);
+    server.signal(Signal::TERM);
+    assert_eq!(server.end().code, 0);
+}
+
+#[tokio::test]
+async fn a_process_that_takes_a_turn_alone_serves_its_agents_meanwhile() {
+    let world = World::new();
+    world.slow_harness();
+    let stale = world.data().join("matins-4194999.sock");
+    drop(std::os::unix::net::UnixListener::bind(&stale).unwrap());
+    let taking = world.start(&["session", "say", "--new", "--harness", "slow", "Work"]);
+    let socket = world.data().join(format!("matins-{}.sock", taking.id()));
+    world.wait_for("its socket is there", |_| socket.exists());
+    assert!(!stale.exists(), "that of a dead process is removed");
+    assert_eq!(fs::metadata(&socket).unwrap().mode() & 0o777, 0o600);
+    let address = SocketAddress::of(&socket).unwrap();
+    let client = Client::at_socket(address, Arc::new(SeededEntropy::new(1))).unwrap();
+    assert!(!client.server().await.unwrap().serves);
+    assert!(client.whoami().await.unwrap().token.is_none());
+    taking.signal(Signal::INT);
+    assert_eq!(taking.end().code, 130);
+    assert!(!socket.exists());
+}

@@ -1,0 +1,100 @@
+//! `matins trace`: what happens, as it happens.
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::world::World;
+
+fn event(line: &str) -> Value {
+    serde_json::from_str(line.lines().last().unwrap()).unwrap()
+}
+
+#[test]
+fn a_session_is_watched_from_its_beginning_to_its_end() {
+    let world = World::new();
+    let _server = world.serve();
+    let said = world.json(&["session", "say", "--new", "--harness", "demo", "Hello"]);
+    let session = said["run"]["session_id"].as_str().unwrap();
+    let elsewhere = world.elsewhere(&world.token());
+    let mut trace = elsewhere.start(&["trace", session, "--after", "0", "--json"]);
+    let first = trace.until("\n");
+    let first = event(&first);
+    assert_eq!(first["id"], "1", "{first}");
+    trace.until("This is turn 1");
+    world.run(&["session", "say", session, "And?"]).done();
+    let told = trace.until("This is turn 2");
+    let ids: Vec<i64> = told
+        .lines()
+        .filter_map(|line| event(line)["id"].as_str()?.parse().ok())
+        .collect();
+    assert!(!ids.is_empty() && ids.windows(2).all(|two| two[1] == two[0] + 1));
+    let after = ids[0].to_string();
+    let mut again = elsewhere.start(&["trace", session, "--after", &after, "--json"]);
+    let next = again.until("\n");
+    assert_eq!(event(&next)["id"], (ids[0] + 1).to_string());
+    again.signal(Signal::INT);
+    assert_eq!(again.end().code, 0);
+    world.run(&["session", "delete", session]).done();
+    let ended = trace.end();
+    assert_eq!(ended.code, 0, "{ended:#?}");
+}
+
+#[test]
+fn people_read_a_line_for_each_event_and_the_words() {
+    let world = World::new();
+    let said = world.json(&["session", "say", "--new", "--harness", "demo", "Hello"]);
+    let session = said["run"]["session_id"].as_str().unwrap();
+    let mut trace = world.start(&["trace", session, "--after", "0"]);
+    let told = trace.until("This is turn 1");
+    assert!(told.contains("you       Hello"), "{told}");
+    assert!(told.contains(" run run_"), "{told}");
+    trace.signal(Signal::INT);
+    assert_eq!(trace.end().code, 0);
+}
+
+#[test]
+fn what_is_not_there_and_no_place_in_a_trace_are_refused() {
+    let world = World::new();
+    let nobody = world.run(&["trace", "nothing"]);
+    assert_eq!(nobody.code, 3, "{nobody:#?}");
+    let nothing = world.run(&["trace"]);
+    assert_eq!(nothing.code, 2, "{nothing:#?}");
+    let said = world.json(&["session", "say", "--new", "--harness", "demo", "Hello"]);
+    let session = said["run"]["session_id"].as_str().unwrap();
+    let garbage = world.run(&["trace", session, "--after", "yesterday"]);
+    assert_eq!(garbage.code, 2, "{garbage:#?}");
+    assert!(garbage.stderr.contains("yesterday"), "{garbage:#?}");
+}
+
+#[test]
+fn everything_is_watched_at_once_and_goes_on_when_the_server_starts_anew() {
+    let world = World::new().with("MATINS_LISTEN", free_address());
+    let server = world.serve();
+    let elsewhere = world.elsewhere(&world.token());
+    let mut trace = elsewhere.start(&["trace", "--all"]);
+    let say = |words: &str| {
+        let say = ["session", "say", "--new", "--harness", "demo", words];
+        world.run(&say).done();
+    };
+    // What was there before it began is not told, so one is said until it is heard.
+    let heard = std::thread::spawn(move || {
+        trace.until("This is turn 1");
+        trace
+    });
+    while !heard.is_finished() {
+        say("Hello");
+    }
+    let mut trace = heard.join().unwrap();
+    server.signal(Signal::TERM);
+    assert_eq!(server.end().code, 0);
+    trace.until_told("connection broke");
+    say("While nobody served");
+    let _server = world.serve();
+    trace.until("While nobody served");
+}
+
+/// An address of this machine at which nobody listens. Two servers of one test are to have the same.
+fn free_address() -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().to_string()
+}
