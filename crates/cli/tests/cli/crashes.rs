@@ -218,7 +218,7 @@ fn a_frozen_server_loses_its_turn_and_writes_nothing_when_it_thaws(mut stage: St
     stage.world.run(&say).done();
     stage.wait_for_file("began");
     let run = text(&stage.runs()[0]["id"]).to_owned();
-    frozen.signal(Signal::STOP);
+    frozen.freeze();
     // Nobody renews the lease, and the guard is not frozen.
     stage.wait_for_the_end_of_all_processes(&run);
     assert_eq!(stage.runs()[0]["status"], "running");

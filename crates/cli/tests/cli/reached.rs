@@ -122,7 +122,7 @@ fn a_host_that_is_not_named_is_refused_and_one_that_is_named_answers() {
 fn a_server_that_is_frozen_is_done_without() {
     let world = World::new();
     let server = world.serve();
-    server.signal(Signal::STOP);
+    server.freeze();
     let listed = world.run(&["automation", "list"]);
     assert_eq!(listed.code, 0, "{listed:#?}");
     assert!(listed.stderr.contains("gives no answer"), "{listed:#?}");

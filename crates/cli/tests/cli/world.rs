@@ -240,6 +240,36 @@ impl Running {
         self.child.id()
     }
 
+    /// Stops it in mid-air, at a moment when it has not locked the SQLite file for all others: whoever freezes a
+    /// process that writes has frozen the database.
+    pub(crate) fn freeze(&self) {
+        loop {
+            self.signal(Signal::STOP);
+            let id = self.id();
+            let is_stopped = || {
+                let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap();
+                stat.rsplit(')')
+                    .next()
+                    .unwrap()
+                    .trim_start()
+                    .starts_with('T')
+            };
+            while !is_stopped() {
+                std::thread::yield_now();
+            }
+            // The lock of whoever writes is a byte of the file of shared memory (wal.c, WAL_WRITE_LOCK).
+            let locks = std::fs::read_to_string("/proc/locks").unwrap();
+            let writes = |line: &str| {
+                line.contains(&format!(" WRITE {id} ")) && line.trim_end().ends_with(" 120 120")
+            };
+            if !locks.lines().any(writes) {
+                return;
+            }
+            self.signal(Signal::CONT);
+            std::thread::yield_now();
+        }
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
