@@ -227,7 +227,10 @@ mod tests {
                 "[schedular]\ntick_seconds = 1",
                 key("schedular", 1, ", did you mean scheduler?"),
             ),
-            ("[paper]\nfont = 1", key("paper.font", 2, "")),
+            (
+                "[serve]\nhost = 1",
+                key("serve.host", 2, ", did you mean server.hosts?"),
+            ),
             (
                 "scheduler = 1",
                 format!(
@@ -277,7 +280,11 @@ mod tests {
             ),
             (
                 "[[log.format]]",
-                value("log.format", 1, "it is a list, expected a text in quotes"),
+                value(
+                    "log.format",
+                    1,
+                    "it is a list of something other than texts, expected a text in quotes",
+                ),
             ),
             (
                 "log.format = \"xml\"",
