@@ -45,7 +45,8 @@ impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for OptionalJ
             return Ok(Self(T::default()));
         }
         json?;
-        read(&bytes).map(Self)
+        let given: Option<T> = read(&bytes)?;
+        Ok(Self(given.unwrap_or_default()))
     }
 }
 
@@ -84,8 +85,9 @@ fn require_json(headers: &HeaderMap) -> Result<(), Failure> {
 }
 
 fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Failure> {
-    let value: Value = serde_json::from_slice(bytes)
+    let mut value: Value = serde_json::from_slice(bytes)
         .map_err(|error| Failure::malformed(format!("failed to read the body as JSON: {error}")))?;
+    make_whole(&mut value);
     if let Some(path) = zero_in(&value) {
         let detail = format!("failed to take {path}: no text may hold the character U+0000");
         return Err(Failure::malformed(detail).field(path));
@@ -103,6 +105,29 @@ pub(crate) fn of_value<T: DeserializeOwned>(value: Value) -> Result<T, Failure> 
         }
         Failure::malformed(format!("failed to take {path}: {problem}")).field(path)
     })
+}
+
+/// Writes numbers such as `5.0` as `5`: JSON has one kind of number, and some clients no other way to write it.
+fn make_whole(value: &mut Value) {
+    /// Up to here every whole number has a form of its own (IEEE 754).
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    match value {
+        Value::Number(number) => {
+            let float = number.as_f64().filter(|_| number.is_f64());
+            let whole = float.filter(|float| float.fract() == 0.0 && float.abs() <= EXACT);
+            if let Some(whole) = whole {
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    reason = "it is whole, and within bounds"
+                )]
+                let whole = whole as i64;
+                *number = whole.into();
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(make_whole),
+        Value::Object(fields) => fields.values_mut().for_each(make_whole),
+        Value::Null | Value::Bool(_) | Value::String(_) => {}
+    }
 }
 
 /// Where a text with a character is that no database keeps.
@@ -184,7 +209,6 @@ mod tests {
     #[derive(Debug, Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Asked {
-        #[expect(dead_code, reason = "only whether it can be read is of interest")]
         limits: Vec<u8>,
     }
 
@@ -193,6 +217,16 @@ mod tests {
             panic!("{body} was taken");
         };
         format!("{failure:?}")
+    }
+
+    #[test]
+    fn whole_numbers_are_read_however_they_are_written() {
+        let Ok(asked) = read::<Asked>(br#"{"limits":[1, 2.0, 3e0]}"#) else {
+            panic!("it was refused");
+        };
+        assert_eq!(asked.limits, [1, 2, 3]);
+        assert!(refused(r#"{"limits":[1.5]}"#).contains("limits[0]"));
+        assert!(refused(r#"{"limits":[1e300]}"#).contains("limits[0]"));
     }
 
     #[test]

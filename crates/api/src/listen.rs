@@ -33,7 +33,7 @@ const BUFFER_BYTES: usize = 8 * 1024;
 /// How long a client may take nothing of what is written to it.
 const WRITE_PATIENCE: Duration = Duration::from_mins(1);
 /// How long open requests have to end at a stop.
-const STOP_PATIENCE: Duration = Duration::from_millis(1500);
+const STOP_PATIENCE: Duration = Duration::from_secs(1);
 /// How long to wait after a connection could not be accepted: too many files are open, most likely.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -208,5 +208,30 @@ mod tests {
         assert_eq!(&beginning, b"HTTP/1.1 200");
         given_up.recv().await.unwrap();
         open.shutdown().await;
+    }
+
+    #[tokio::test]
+    async fn a_stop_waits_for_no_client_that_takes_nothing() {
+        let (told, mut written) = mpsc::unbounded_channel();
+        let endless = move || {
+            let told = told.clone();
+            let chunks = stream::repeat(Bytes::from(vec![b'x'; 65_536]));
+            let chunks = chunks.inspect(move |_| {
+                told.send(()).ok();
+            });
+            async move { Body::from_stream(chunks.map(Ok::<_, Infallible>)) }
+        };
+        let routes = Router::new().route("/", get(endless));
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let served = serve(Listener::Tcp(listener), routes, CancellationToken::new());
+        let mut client = TcpStream::connect(served.address().unwrap()).await.unwrap();
+        client
+            .write_all(b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n")
+            .await
+            .unwrap();
+        written.recv().await.unwrap();
+        timeout(Duration::from_secs(2), served.stop())
+            .await
+            .expect("it stops in less than two seconds");
     }
 }

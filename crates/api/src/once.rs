@@ -27,7 +27,7 @@ const KEY_CHARS: usize = 255;
 pub(crate) struct Once(
     /// A key of your choice, up to 255 characters of ASCII: the same request with the same key gets the same
     /// answer for a day, and creates nothing more.
-    #[param(value_type = Option<String>)]
+    #[param(value_type = String, required = false, max_length = 255, pattern = "^[!-~]([ -~]*[!-~])?$")]
     Option<Key>,
 );
 

@@ -4,6 +4,7 @@ use utoipa::{
     Modify, OpenApi,
     openapi::{
         Content, Ref, RefOr, Response, ResponseBuilder,
+        schema::{AdditionalProperties, Schema},
         security::{ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityScheme},
     },
 };
@@ -61,7 +62,30 @@ pub fn document() -> utoipa::openapi::OpenApi {
                 .insert("default".to_owned(), problem);
         }
     }
+    close_unions(&mut document);
     document
+}
+
+/// The kinds of what is asked for, of which each refuses fields that it does not know. Their schemas do not say
+/// that by themselves.
+const ASKED_UNIONS: [&str; 1] = ["TriggerRequest"];
+
+fn close_unions(document: &mut utoipa::openapi::OpenApi) {
+    let schemas = document.components.iter_mut();
+    let schemas = schemas.flat_map(|components| &mut components.schemas);
+    for (name, schema) in schemas {
+        let RefOr::T(Schema::OneOf(union)) = schema else {
+            continue;
+        };
+        if !ASKED_UNIONS.contains(&name.as_str()) {
+            continue;
+        }
+        for kind in &mut union.items {
+            if let RefOr::T(Schema::Object(kind)) = kind {
+                kind.additional_properties = Some(Box::new(AdditionalProperties::FreeForm(false)));
+            }
+        }
+    }
 }
 
 /// What every operation answers when it was not done.

@@ -6,8 +6,8 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::{
     commands::{
-        automation, completions, config, demo, doctor, harness, login, man, run, serve, session,
-        sign_in, tenant, token, trace,
+        automation, completions, config, demo, doctor, endpoint, harness, login, man, run, serve,
+        session, sign_in, tenant, token, trace,
     },
     configuration::Flags,
     demo_agent,
@@ -50,6 +50,7 @@ pub(crate) enum Asking {
     Trace(trace::Args),
     Token(token::Args),
     Tenant(tenant::Args),
+    Endpoint(endpoint::Args),
     SignIn(sign_in::Args),
 }
 

@@ -18,6 +18,7 @@ mod follow;
 mod local;
 mod logging;
 mod login;
+mod open_files;
 mod output;
 mod probe;
 mod signals;
@@ -131,6 +132,7 @@ async fn ask(command: Asking, config: &Config, output: Output) -> Result<Exit, F
         Asking::Trace(args) => commands::trace::run(args, &app).await,
         Asking::Token(args) => commands::token::run(args, &app).await,
         Asking::Tenant(args) => commands::tenant::run(args, &app).await,
+        Asking::Endpoint(args) => commands::endpoint::run(args, &app).await,
         Asking::SignIn(_) => commands::sign_in::run(&app).await,
     };
     app.close().await;

@@ -143,7 +143,7 @@ impl Trace {
         TraceNews::Broken { why, pause }
     }
 
-    async fn open(&self) -> Result<Body, Error> {
+    async fn open(&mut self) -> Result<Body, Error> {
         let client = &self.client;
         let call = match &self.of {
             TraceOf::Session(session) => client.get(&["sessions", session, "trace"]),

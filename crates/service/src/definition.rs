@@ -6,7 +6,7 @@ use model::{
     entity::{SeatSettings, Session},
     harness::Harness,
     policy::SessionMode,
-    schedule::{Schedule, Spec, Zone, parse_at},
+    schedule::{Period, Schedule, Spec, Zone, parse_at},
     session::Admission,
 };
 use store::NewAutomation;
@@ -203,10 +203,11 @@ fn spec(
             anchor,
             zone: own,
         } => {
+            let period: Period = period.parse()?;
             let zone = zone(own)?.name().to_owned();
             let same = |spec: &&Spec| {
                 matches!(spec, Spec::Every { period: other, zone: its, .. }
-                    if other == period && *its == zone)
+                    if *other == period && *its == zone)
             };
             let anchor = match (anchor, there.iter().find(same)) {
                 (Some(anchor), _) => *anchor,
@@ -214,7 +215,7 @@ fn spec(
                 (None, None) => now.ceil_second() + period.duration(),
             };
             Spec::Every {
-                period: *period,
+                period,
                 anchor,
                 zone,
             }

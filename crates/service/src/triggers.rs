@@ -89,8 +89,16 @@ impl Service {
     /// Works out when triggers would fire from now on.
     pub fn preview(&self, request: &PreviewRequest) -> Result<Preview, Error> {
         let now = self.now();
+        if request.triggers.is_empty() {
+            let problem = "at least one trigger is expected";
+            return Err(Error::invalid("triggers", "[]", problem));
+        }
         let specs = definition::specs(&request.triggers, request.zone.as_deref(), &[], now)?;
-        let count = request.count.clamp(1, MOST_FIRES) as usize;
+        if !(1..=MOST_FIRES).contains(&request.count) {
+            let problem = format!("accepted are 1 to {MOST_FIRES}");
+            return Err(Error::invalid("count", &request.count.to_string(), problem));
+        }
+        let count = request.count as usize;
         let quiet = &request.policies.quiet_hours;
         Ok(Preview {
             next_fires: fires::of(specs.iter(), quiet, now, count)?,

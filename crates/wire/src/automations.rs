@@ -65,10 +65,12 @@ pub enum TriggerRequest {
     },
     /// At equal distances.
     Every {
-        /// The distance.
-        period: Period,
+        /// The distance: numbers with their units, such as `90s`, `10m`, `1h30m` or `2d`.
+        #[schema(min_length = 1)]
+        period: String,
         /// Where counting starts, and the first instant; absent: one distance from now.
         #[serde(default)]
+        #[schema(pattern = "^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ]")]
         anchor: Option<Timestamp>,
         /// The IANA name of the zone in which quiet hours are read and instants shown.
         #[serde(default)]
@@ -100,7 +102,7 @@ impl TriggerRequest {
                 anchor,
                 zone,
             } => Self::Every {
-                period,
+                period: period.to_string(),
                 anchor: Some(anchor),
                 zone: Some(zone),
             },

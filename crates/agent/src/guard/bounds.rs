@@ -17,6 +17,8 @@ use rustix::process::{Resource, Rlimit, getpid, getrlimit, setrlimit};
 use super::{cgroup::Cgroup, process::Table};
 use crate::exit::{Excess, Used};
 
+/// How many files a process may have open unless it asks for more: what Linux gives.
+const USUAL_OPEN_FILES: u64 = 1024;
 /// How often is looked.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -133,6 +135,20 @@ fn hold_each(limits: ResourceLimits) -> io::Result<()> {
             maximum: Some(maximum),
         };
         setrlimit(resource, new)?;
+    }
+    if limits.open_files.is_none() {
+        lower_open_files()?;
+    }
+    Ok(())
+}
+
+/// Takes back what a server raised for its own connections: programs that use `select`, or close every
+/// descriptor that there might be, go wrong with many. Those that need more may raise their own again.
+fn lower_open_files() -> io::Result<()> {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if current.is_none_or(|current| current > USUAL_OPEN_FILES) {
+        let current = Some(USUAL_OPEN_FILES);
+        setrlimit(Resource::Nofile, Rlimit { current, maximum })?;
     }
     Ok(())
 }

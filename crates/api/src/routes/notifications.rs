@@ -262,6 +262,7 @@ async fn test_endpoint(
 #[into_params(parameter_in = Query)]
 struct Part {
     /// What `next` of the page before said.
+    #[param(value_type = Option<model::DeliveryId>)]
     after: Option<String>,
     /// How many at the most.
     #[param(minimum = 1, maximum = 500)]

@@ -11,6 +11,8 @@ use super::frame;
 
 /// How many events a page has at the most.
 const PAGE: u32 = 32;
+/// How many bytes of frames a page keeps at the most, beyond one frame: what it leaves is read again.
+const PAGE_BYTES: usize = 256 << 10;
 /// How many pieces of text a page has at the most.
 const PIECES: u32 = 64;
 /// How many open runs a snapshot shows of each status at the most.
@@ -49,6 +51,17 @@ pub(super) trait Source: Clone + Send + Sync + 'static {
     fn deleted(&self) -> Bytes;
 }
 
+/// The first of the frames, as many as a page keeps.
+fn kept<K>(frames: impl Iterator<Item = (K, Bytes)>) -> VecDeque<(K, Bytes)> {
+    let mut bytes = 0;
+    let fits = frames.take_while(|(_, frame)| {
+        let first = bytes == 0;
+        bytes += frame.len();
+        first || bytes <= PAGE_BYTES
+    });
+    fits.collect()
+}
+
 /// A session's log.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OfSession {
@@ -72,9 +85,7 @@ impl OfSession {
         let frames = news.events.iter();
         Ok(Some(Page {
             scanned: news.events.last().map_or(after, |one| one.event.seq),
-            frames: frames
-                .map(|one| (one.event.seq, frame::logged(one)))
-                .collect(),
+            frames: kept(frames.map(|one| (one.event.seq, frame::logged(one)))),
             resync: false,
         }))
     }
@@ -179,7 +190,7 @@ impl Source for OfFeed {
                 VecDeque::from([(scanned, frame::feed_resync(&scanned))])
             } else {
                 let events = page.events.iter();
-                events.map(|one| (one.cursor, frame::fed(one))).collect()
+                kept(events.map(|one| (one.cursor, frame::fed(one))))
             };
             Ok(Some(Page {
                 frames,
@@ -201,5 +212,22 @@ impl Source for OfFeed {
 
     fn deleted(&self) -> Bytes {
         Bytes::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_bounded_by_bytes_and_has_one_frame_at_least() {
+        let sizes = |sizes: &[usize]| {
+            let frames = sizes.iter().map(|size| ((), Bytes::from(vec![0; *size])));
+            kept(frames).len()
+        };
+        assert_eq!(sizes(&[]), 0);
+        assert_eq!(sizes(&[PAGE_BYTES * 2, 1]), 1);
+        assert_eq!(sizes(&[1, PAGE_BYTES - 1, 1]), 2);
+        assert_eq!(sizes(&[1, PAGE_BYTES, 1]), 1);
     }
 }

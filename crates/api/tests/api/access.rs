@@ -164,7 +164,15 @@ pub(crate) async fn a_link_signs_a_browser_in_once(world: &World) {
     let late = world.code().await;
     world.clock.advance(std::time::Duration::from_secs(601));
     world.sign_in(&late, &OURS).await.problem(401);
-    // Signing out ends the cookie, not the token that made the link.
+    // Signing out ends the cookie, not the token that made the link, nor one that came with the cookie.
+    let both = Request::delete("/api/v1/sign-in")
+        .header("host", "localhost")
+        .header("authorization", format!("Bearer {}", world.admin))
+        .header("cookie", &cookie)
+        .body(Body::empty())
+        .unwrap();
+    world.send(both).await.expect(204);
+    world.get("/whoami").await.expect(200);
     world
         .with_cookie(&cookie, "DELETE", "/sign-in", &OURS)
         .await

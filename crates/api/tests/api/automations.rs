@@ -191,6 +191,15 @@ pub(crate) async fn fires_are_previewed_with_zone_and_offset(world: &World) {
     assert_eq!(fires[0]["quiet"], true);
     let list = world.get("/automations").await.expect(200);
     assert_eq!(list["automations"], json!([]), "nothing was made");
+    let daily = json!([{ "kind": "cron", "expression": "@daily" }]);
+    for (asked, field) in [
+        (json!({ "triggers": [] }), "triggers"),
+        (json!({ "triggers": daily, "count": 0 }), "count"),
+        (json!({ "triggers": daily, "count": 101 }), "count"),
+    ] {
+        let refused = world.post("/automations/preview", asked).await;
+        assert_eq!(refused.expect(422)["field"], field);
+    }
 }
 
 pub(crate) async fn occurrences_are_listed_once_each(world: &World) {

@@ -6,6 +6,7 @@ mod policies;
 mod preview;
 mod show;
 mod triggers;
+mod webhook;
 
 use clap::Subcommand;
 use serde_json::json;
@@ -32,6 +33,7 @@ enum Command {
     /// Show an automation with its next fires and its last runs
     Show(Named),
     Preview(Box<preview::Args>),
+    Webhook(webhook::Args),
     /// Run an automation now, on the path of a scheduled turn, and print the answer
     Fire {
         #[command(flatten)]
@@ -75,6 +77,10 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
         }
         Command::Preview(args) => {
             preview::run(*args, app).await?;
+            return Ok(Exit::Done);
+        }
+        Command::Webhook(args) => {
+            webhook::run(args, app).await?;
             return Ok(Exit::Done);
         }
         Command::Show(named) => {

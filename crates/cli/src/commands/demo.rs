@@ -143,12 +143,7 @@ async fn automation(app: &App, every: Option<Period>) -> Result<AutomationView, 
 }
 
 async fn create(app: &App, every: Option<Period>) -> Result<AutomationView, Failure> {
-    let period = match every {
-        Some(period) => period,
-        None => PERIOD
-            .parse()
-            .map_err(|error: model::schedule::Error| Failure::new(Exit::Failed, error))?,
-    };
+    let period = every.map_or_else(|| PERIOD.to_owned(), |period| period.to_string());
     let request = AutomationRequest {
         name: Some(NAME.into()),
         triggers: vec![TriggerRequest::Every {

@@ -20,6 +20,7 @@ use crate::{
     engine::{Reach, Server},
     failure::{Exit, Failure},
     local::Local,
+    open_files,
     output::{BOLD, Output, paint},
     signals::Signals,
 };
@@ -37,6 +38,7 @@ pub(crate) struct Args {}
 pub(crate) async fn run(_: Args, config: &Config, output: Output) -> Result<Exit, Failure> {
     let mut signals = Signals::listen()?;
     check_address(config)?;
+    open_files::raise_limit();
     let local = Local::open(config).await?;
     let lock = local.folder.lock()?;
     let reach = Reach {

@@ -1,5 +1,10 @@
 //! `matins trace`: what happens, as it happens.
 
+use std::{
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    net::TcpStream,
+};
+
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -91,6 +96,51 @@ fn everything_is_watched_at_once_and_goes_on_when_the_server_starts_anew() {
     say("While nobody served");
     let _server = world.serve();
     trace.until("While nobody served");
+}
+
+#[test]
+fn a_server_stops_at_once_however_many_streams_are_open() {
+    let world = World::new();
+    let server = world.serve();
+    let said = world.json(&["session", "say", "--new", "--harness", "demo", "Hello"]);
+    let session = said["run"]["session_id"].as_str().unwrap();
+    let of_session = format!("sessions/{session}/trace?after=0");
+    let open: Vec<_> = [of_session.as_str(), "trace"]
+        .iter()
+        .cycle()
+        .take(100)
+        .map(|path| stream(&world, path))
+        .collect();
+    let asked = std::time::Instant::now();
+    server.signal(Signal::TERM);
+    assert_eq!(server.end().code, 0);
+    let took = asked.elapsed();
+    assert!(took < std::time::Duration::from_secs(2), "it took {took:?}");
+    for mut stream in open {
+        // It ends as a stream does that is whole, and is not torn off.
+        let mut rest = String::new();
+        stream.read_to_string(&mut rest).unwrap();
+        assert!(rest.ends_with("0\r\n\r\n"), "{rest:?}");
+    }
+}
+
+/// A stream of the server, which has begun.
+fn stream(world: &World, path: &str) -> BufReader<TcpStream> {
+    let address = world.address();
+    let mut stream = TcpStream::connect(address.trim_start_matches("http://")).unwrap();
+    let token = world.token();
+    write!(
+        stream,
+        "GET /api/v1/{path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\n\r\n"
+    )
+    .unwrap();
+    let mut stream = BufReader::new(stream);
+    let mut line = String::new();
+    while !line.starts_with("retry:") {
+        line.clear();
+        assert_ne!(stream.read_line(&mut line).unwrap(), 0, "it ended at once");
+    }
+    stream
 }
 
 /// An address of this machine at which nobody listens. Two servers of one test are to have the same.

@@ -3,6 +3,7 @@
 mod access;
 mod automations;
 mod harnesses;
+mod notifications;
 mod runs;
 mod server;
 mod sessions;

@@ -105,6 +105,7 @@ scenarios! {
         an_agent_that_takes_too_much_memory_dies_of_its_limit,
         an_agent_that_computes_too_long_dies_of_its_limit,
         each_process_is_held_to_its_files_and_leaves_no_core,
+        the_many_files_that_a_server_may_open_are_not_its_agents,
         no_secret_of_the_servers_environment_reaches_agent_or_guard,
     ]
     stops: [

@@ -5,6 +5,7 @@ use model::{
     harness::{HarnessConfig, ResourceLimits},
     run::RunStatus,
 };
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use testkit::scripted::{Script, Step};
 
 use crate::{hostile::failed, world::World};
@@ -93,6 +94,29 @@ pub(crate) async fn each_process_is_held_to_its_files_and_leaves_no_core(world: 
     assert_eq!(numbers.len(), 2, "{said}");
     let opened = said.split("opened ").nth(1).unwrap();
     assert!(opened.trim().parse::<u32>().unwrap() < 64, "{said}");
+}
+
+pub(crate) async fn the_many_files_that_a_server_may_open_are_not_its_agents(world: &World) {
+    let many = getrlimit(Resource::Nofile).maximum;
+    assert!(many.is_none_or(|many| many > 1024), "{many:?}");
+    setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: many,
+            maximum: many,
+        },
+    )
+    .unwrap();
+    let script = world.script().prompt([Step::OpenFiles(2000)]);
+    let run = limited(world, &script, |_| {}).await;
+    let words = world.words(run.session_id.unwrap()).await;
+    let said = &words
+        .iter()
+        .find(|(role, _)| role == "assistant")
+        .unwrap()
+        .1;
+    let opened = said.split("opened ").nth(1).unwrap();
+    assert!(opened.trim().parse::<u32>().unwrap() < 1024, "{said}");
 }
 
 pub(crate) async fn no_secret_of_the_servers_environment_reaches_agent_or_guard(world: &World) {

@@ -102,7 +102,9 @@ impl fmt::Display for Period {
 impl utoipa::PartialSchema for Period {
     fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
         crate::schema::text("A distance in time: numbers with their units, such as `1h30m`.")
-            .pattern(Some("^[0-9]{1,9}[smhd]([0-9]{1,9}[smhd])*$"))
+            .pattern(Some(
+                "^([0-9]{1,8}d)?([0-9]{1,6}h)?([0-9]{1,8}m)?([0-9]{1,8}s)?$",
+            ))
             .examples(["10m"])
             .into()
     }

@@ -175,7 +175,7 @@ pub(crate) fn cron(expression: &str) -> TriggerRequest {
 /// A trigger at equal distances that begin at the present.
 pub(crate) fn every(period: &str) -> TriggerRequest {
     TriggerRequest::Every {
-        period: period.parse().unwrap(),
+        period: period.into(),
         anchor: None,
         zone: None,
     }

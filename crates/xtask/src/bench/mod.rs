@@ -12,6 +12,7 @@ mod riverqueue;
 mod server;
 mod statistics;
 mod throughput;
+mod traces;
 mod turn;
 mod world;
 
@@ -35,6 +36,8 @@ pub(crate) enum Subject {
     Throughput,
     /// Everything that is due at one instant.
     Due,
+    /// Live traces that many read, while connections are cut and the server is killed.
+    Traces,
 }
 
 /// Measure, and print what was measured and against what
@@ -55,6 +58,15 @@ pub(crate) struct Args {
     /// Triggers that are due at one instant
     #[arg(long, default_value_t = 100_000)]
     triggers: u32,
+    /// Readers of live traces
+    #[arg(long, default_value_t = 10_000)]
+    readers: usize,
+    /// Sessions that they read, in each of which something happens every second
+    #[arg(long, default_value_t = 100)]
+    sessions: usize,
+    /// For how long it is measured how late events come
+    #[arg(long, default_value_t = 30)]
+    seconds: u64,
     /// Where databases are made: the disk that is measured
     #[arg(long, default_value = "target/bench")]
     folder: PathBuf,
@@ -67,13 +79,17 @@ pub(crate) async fn run(args: &Args) -> Result<()> {
     machine::print(&folder)?;
     let all = args.subjects.is_empty();
     let wanted = |subject| all || args.subjects.contains(&subject);
-    if wanted(Subject::Turn) || wanted(Subject::Server) {
+    let of_server = [Subject::Turn, Subject::Server, Subject::Traces];
+    if of_server.into_iter().any(wanted) {
         let programs = Programs::build()?;
         if wanted(Subject::Turn) {
             turn(&programs, &folder, args).await?;
         }
         if wanted(Subject::Server) {
             server(&programs, &folder, args).await?;
+        }
+        if wanted(Subject::Traces) {
+            traces(&programs, &folder, args).await?;
         }
     }
     if wanted(Subject::Throughput) {
@@ -170,6 +186,43 @@ async fn due(folder: &Path, args: &Args) -> Result<()> {
         measured.took.as_secs_f64(),
         measured.longest.as_secs_f64() * 1000.0,
         machine::peak_mb()?,
+    );
+    Ok(())
+}
+
+async fn traces(programs: &Programs, folder: &Path, args: &Args) -> Result<()> {
+    let folder = new_folder(folder)?;
+    let load = traces::Load {
+        readers: args.readers,
+        sessions: args.sessions.clamp(1, args.readers),
+        seconds: args.seconds,
+    };
+    let measured = traces::measure(programs, folder.path(), load).await?;
+    let late = |part| statistics::quantile(&measured.late, part).as_secs_f64() * 1000.0;
+    let grown = measured.with_readers.saturating_sub(measured.before);
+    println!(
+        "\n{} readers of live traces of {} sessions, an event a second each (SQLite, {} s)\n\
+         \x20 from before the commit to the reader          {:8.1} ms, p99 {:.1} ms, p99.9 {:.1} ms  (p99 at most 50 ms)\n\
+         \x20 resident for each reader                    {:8.1} KiB, {} MiB before  (at most 20 KiB)\n\
+         \x20 {} connections let go, {} broken by kills: {} events read, {} missed, {} repeated, {} readers behind",
+        load.readers,
+        load.sessions,
+        load.seconds,
+        late(0.5),
+        late(0.99),
+        late(0.999),
+        f64::from(u32::try_from(grown)?) / f64::from(u32::try_from(load.readers)?),
+        measured.before / 1024,
+        measured.cut,
+        measured.broken,
+        measured.events,
+        measured.missed,
+        measured.repeated,
+        measured.behind,
+    );
+    anyhow::ensure!(
+        measured.missed + measured.repeated == 0 && measured.behind == 0,
+        "a reader missed an event, or saw one twice"
     );
     Ok(())
 }

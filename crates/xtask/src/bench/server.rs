@@ -1,6 +1,7 @@
 //! What a server costs that has nothing to do: its start, its memory, its questions to the database.
 
 use std::{
+    net::{IpAddr, Ipv4Addr, SocketAddr},
     path::Path,
     process::Stdio,
     time::{Duration, Instant},
@@ -108,18 +109,30 @@ async fn make(programs: &Programs, folder: &Path, schedules: u32) -> Result<()> 
 }
 
 /// A server that runs.
-struct Server {
+pub(crate) struct Server {
     child: Child,
     lines: tokio::sync::mpsc::UnboundedReceiver<()>,
 }
 
+/// Any address of this machine, whatever else runs on it.
+const ANYWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+
 impl Server {
     /// Starts it, and waits until it says that it serves.
     async fn start(programs: &Programs, folder: &Path, log: &str) -> Result<Self> {
+        Self::start_at(programs, folder, log, ANYWHERE).await
+    }
+
+    /// Starts it at an address, and waits until it says that it serves.
+    pub(crate) async fn start_at(
+        programs: &Programs,
+        folder: &Path,
+        log: &str,
+        address: SocketAddr,
+    ) -> Result<Self> {
         let mut child = Command::new(&programs.matins)
             .args(["--data".as_ref(), folder.as_os_str()])
-            // Whatever else runs on this machine.
-            .args(["serve", "--listen", "127.0.0.1:0"])
+            .args(["serve", "--listen", &address.to_string()])
             .env("MATINS_LOG", log)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -154,7 +167,7 @@ impl Server {
     }
 
     /// Its resident memory, in KiB.
-    fn resident(&self) -> Result<u64> {
+    pub(crate) fn resident(&self) -> Result<u64> {
         let pid = self.child.id().context("the server is gone")?;
         let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -162,7 +175,8 @@ impl Server {
         Ok(kib.context("no VmRSS")?.parse()?)
     }
 
-    async fn stop(mut self) -> Result<()> {
+    /// Kills it.
+    pub(crate) async fn stop(mut self) -> Result<()> {
         self.child.kill().await?;
         Ok(())
     }

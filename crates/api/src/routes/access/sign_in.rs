@@ -9,7 +9,10 @@ use axum::{
 };
 use governor::{DefaultKeyedRateLimiter, Quota};
 use http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts};
-use model::access::secret::{LinkSecret, TokenSecret};
+use model::access::{
+    Token, TokenKind,
+    secret::{LinkSecret, TokenSecret},
+};
 use wire::{ProblemKind, SignInCode, SignInLink};
 
 use crate::{
@@ -107,17 +110,18 @@ pub(super) async fn sign_in(
 
 /// Sign a browser out
 ///
-/// Its cookie is worth nothing from then on.
+/// Its cookie is worth nothing from then on. The token of a program stays what it is.
 #[utoipa::path(
     delete,
     path = "/sign-in",
     tag = "access",
     responses((status = NO_CONTENT, description = "The cookie is gone")),
-    security(("browser" = []))
+    security(("token" = []), ("browser" = []))
 )]
-pub(super) async fn sign_out(caller: Caller, headers: HeaderMap) -> Result<Response, Failure> {
-    let by_cookie = cookie::of(&headers).is_some();
-    if let Some(token) = caller.token.as_ref().filter(|_| by_cookie) {
+pub(super) async fn sign_out(caller: Caller) -> Result<Response, Failure> {
+    // The token of a program that shows a cookie, too, is nothing that a browser may end.
+    let browser = |token: &&Token| token.kind == TokenKind::Browser;
+    if let Some(token) = caller.token.as_ref().filter(browser) {
         let service = caller.api.service(caller.tenant);
         service.revoke_token(&token.id.to_string()).await?;
     }

@@ -21,6 +21,7 @@ use crate::{
 #[into_params(parameter_in = Query)]
 pub(super) struct Part {
     /// What `next` of the page before said.
+    #[param(value_type = Option<model::TokenId>)]
     after: Option<String>,
     /// How many at the most.
     #[param(minimum = 1, maximum = 500)]

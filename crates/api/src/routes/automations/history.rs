@@ -20,6 +20,7 @@ use crate::{
 #[into_params(parameter_in = Query)]
 pub(super) struct Part {
     /// What `next` of the page before said.
+    #[param(value_type = Option<model::SessionId>)]
     after: Option<String>,
     /// How many at the most.
     #[param(minimum = 1, maximum = 500)]
@@ -61,6 +62,7 @@ pub(super) struct Occurred {
     /// What became of them.
     status: Option<RunStatus>,
     /// What `next` of the page before said.
+    #[param(value_type = Option<model::RunId>)]
     after: Option<String>,
     /// How many at the most.
     #[param(minimum = 1, maximum = 500)]

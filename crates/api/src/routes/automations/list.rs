@@ -20,6 +20,7 @@ pub(super) struct Filter {
     /// A text in their names.
     text: Option<String>,
     /// What `next` of the page before said.
+    #[param(value_type = Option<model::AutomationId>)]
     after: Option<String>,
     /// How many at the most.
     #[param(minimum = 1, maximum = 500)]

@@ -27,6 +27,7 @@ pub(super) struct Filter {
     /// Those whose inputs came from there.
     origin: Option<Origin>,
     /// What `next` of the page before said.
+    #[param(value_type = Option<model::RunId>)]
     after: Option<String>,
     /// How many at the most.
     #[param(minimum = 1, maximum = 500)]

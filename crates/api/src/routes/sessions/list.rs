@@ -20,7 +20,7 @@ use crate::{caller::Caller, extract::Query, problem::Failure};
 pub(super) struct Filter {
     /// Where they came from, with commas in between; absent: `regular`, or any if an automation is named.
     #[serde(default, rename = "type", deserialize_with = "lists::words")]
-    #[param(style = Form, explode = false)]
+    #[param(style = Form, explode = false, min_items = 1)]
     types: Option<Vec<SessionType>>,
     /// What they are for.
     kind: Option<SessionKind>,
@@ -35,6 +35,7 @@ pub(super) struct Filter {
     #[param(inline)]
     order: Option<Order>,
     /// What `next` of the page before said.
+    #[param(value_type = Option<model::SessionId>)]
     after: Option<String>,
     /// How many at the most.
     #[param(minimum = 1, maximum = 500)]

@@ -22,7 +22,6 @@ pub(super) struct Part {
     #[param(minimum = 0)]
     after: Option<i64>,
     /// Those from the beginning of what belongs to this run on.
-    #[param(value_type = Option<String>)]
     from_run: Option<RunId>,
     /// The last ones, this many, in place of a page.
     #[param(minimum = 0, maximum = 500)]

@@ -18,6 +18,7 @@ use crate::{
     override_usage = "matins automation add [OPTIONS] <CRON> <PROMPT>\n       \
                       matins automation add [OPTIONS] --every <PERIOD> <PROMPT>\n       \
                       matins automation add [OPTIONS] --at <INSTANT> <PROMPT>\n       \
+                      matins automation add [OPTIONS] --webhook <PROMPT>\n       \
                       matins automation add [OPTIONS] --on-demand <PROMPT>",
     after_help = "Examples:\n  \
         matins automation add \"0 9 * * 1-5\" --zone Europe/Prague --session continuous \\\n      \
@@ -26,16 +27,19 @@ use crate::{
         matins automation add --at 2027-01-01T09:00 --harness codex \"Say hello to the new year\""
 )]
 pub(super) struct Args {
-    /// A cron expression (five fields, six with seconds, or @daily and friends), unless --every, --at or
-    /// --on-demand; then the prompt, or - to read it from standard input
+    /// A cron expression (five fields, six with seconds, or @daily and friends), unless --every, --at,
+    /// --webhook or --on-demand; then the prompt, or - to read it from standard input
     #[arg(required = true, num_args = 1..=2, value_names = ["CRON", "PROMPT"])]
     given: Vec<String>,
     /// Fire at equal distances, such as 90s, 10m, 1h30m or 2d
-    #[arg(long, value_name = "PERIOD", conflicts_with_all = ["at", "on_demand"])]
+    #[arg(long, value_name = "PERIOD", conflicts_with_all = ["at", "webhook", "on_demand"])]
     every: Option<String>,
     /// Fire once, at 2027-01-01T09:00 in the zone, or with an offset or a zone of its own
-    #[arg(long, value_name = "INSTANT", conflicts_with = "on_demand")]
+    #[arg(long, value_name = "INSTANT", conflicts_with_all = ["webhook", "on_demand"])]
     at: Option<String>,
+    /// Fire when a signed request arrives; `matins automation webhook NAME` shows where, and its secret
+    #[arg(long, conflicts_with = "on_demand")]
+    webhook: bool,
     /// Fire only when asked to
     #[arg(long)]
     on_demand: bool,
@@ -63,7 +67,13 @@ pub(super) struct Args {
 }
 
 pub(super) async fn run(args: Args, app: &App) -> Result<AutomationView, Failure> {
-    let (triggers, prompt) = timing(args.given, args.every, args.at, args.on_demand)?;
+    let (triggers, prompt) = timing(
+        args.given,
+        args.every,
+        args.at,
+        args.webhook,
+        args.on_demand,
+    )?;
     let mut policies = Policies::default();
     args.policies.apply(&mut policies)?;
     let request = AutomationRequest {
@@ -87,11 +97,13 @@ fn timing(
     given: Vec<String>,
     every: Option<String>,
     at: Option<String>,
+    webhook: bool,
     on_demand: bool,
 ) -> Result<(Vec<TriggerRequest>, String), Failure> {
     let option = match (every, at) {
         (Some(every), _) => Some(("--every", vec![triggers::every(&every)?])),
         (None, Some(at)) => Some(("--at", vec![triggers::at(at)])),
+        (None, None) if webhook => Some(("--webhook", vec![TriggerRequest::Webhook {}])),
         (None, None) => on_demand.then(|| ("--on-demand", Vec::new())),
     };
     let mut given = given.into_iter();
@@ -110,7 +122,7 @@ fn timing(
         )),
         _ => refused(
             "add the automation: nothing says when it fires; accepted are a cron expression before \
-             the prompt, --every, --at or --on-demand"
+             the prompt, --every, --at, --webhook or --on-demand"
                 .into(),
         ),
     }
@@ -129,7 +141,7 @@ mod tests {
 
     fn read(given: &[&str], every: Option<&str>) -> Result<(Vec<TriggerRequest>, String), Failure> {
         let given = given.iter().map(|&text| text.to_owned()).collect();
-        timing(given, every.map(str::to_owned), None, false)
+        timing(given, every.map(str::to_owned), None, false, false)
     }
 
     #[test]

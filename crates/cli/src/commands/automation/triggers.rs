@@ -19,7 +19,7 @@ pub(super) fn every(period: &str) -> Result<TriggerRequest, Failure> {
         .parse()
         .map_err(|error: model::schedule::Error| Failure::new(Exit::Usage, error))?;
     Ok(TriggerRequest::Every {
-        period,
+        period: period.to_string(),
         anchor: None,
         zone: None,
     })

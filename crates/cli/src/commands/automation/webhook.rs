@@ -1,0 +1,81 @@
+//! `matins automation webhook`: where signed requests go, and what signs them.
+
+use model::schedule::{Period, Spec};
+use wire::{Trigger, TriggerRequest};
+
+use crate::{
+    app::App,
+    commands::{endpoint::rotation, secret},
+    failure::{Exit, Failure},
+};
+
+/// Show the secret of an automation's webhook, and where signed requests are sent
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The automation: its name, its id or the beginning of that
+    automation: String,
+    /// The trigger, by its id or the beginning of that, where there are several webhooks
+    #[arg(long)]
+    trigger: Option<String>,
+    /// Add a webhook to the automation
+    #[arg(long, conflicts_with = "trigger")]
+    add: bool,
+    /// Make another secret; the one before holds as well for a while
+    #[arg(long, conflicts_with = "add")]
+    rotate: bool,
+    /// How long the one before holds as well
+    #[arg(long, value_name = "PERIOD", default_value = "1d", requires = "rotate")]
+    overlap: Period,
+}
+
+pub(super) async fn run(args: Args, app: &App) -> Result<(), Failure> {
+    let automation = &args.automation;
+    let trigger = match args.trigger {
+        Some(trigger) => trigger,
+        None if args.add => {
+            let before = app.client.triggers(automation).await?.items;
+            let webhook = TriggerRequest::Webhook {};
+            let added = app.client.add_trigger(automation, &webhook).await?;
+            let is_new = |it: &Trigger| before.iter().all(|trigger| trigger.id != it.id);
+            only(added.triggers.into_iter().filter(is_new))?
+        }
+        None => only(app.client.triggers(automation).await?.items)?,
+    };
+    if args.rotate {
+        let rotation = rotation(args.overlap)?;
+        let client = &app.client;
+        let rotated = client
+            .rotate_webhook_secret(automation, &trigger, rotation)
+            .await?;
+        return secret::rotated(app, &rotated);
+    }
+    let found = app.client.webhook_secret(automation, &trigger).await?;
+    if app.output.json {
+        return Ok(app.output.document(&found)?);
+    }
+    app.output.line(&found.secret)?;
+    app.output.aside(&format!(
+        "It signs requests to {} of the server (Standard Webhooks).",
+        found.path
+    ));
+    Ok(())
+}
+
+/// The only webhook among triggers.
+fn only(triggers: impl IntoIterator<Item = Trigger>) -> Result<String, Failure> {
+    let webhook = |trigger: &Trigger| matches!(trigger.spec, Spec::Webhook {});
+    let mut webhooks = triggers.into_iter().filter(webhook).map(|one| one.id);
+    match (webhooks.next(), webhooks.next()) {
+        (Some(id), None) => Ok(id.to_string()),
+        (None, _) => {
+            let message = "find the webhook: the automation has none";
+            let failure = Failure::message(Exit::NotFound, message);
+            Err(failure.with_hint("`matins automation webhook NAME --add` adds one"))
+        }
+        (Some(one), Some(other)) => {
+            let message = format!("choose a webhook: there are several, such as {one} and {other}");
+            let failure = Failure::message(Exit::Usage, message);
+            Err(failure.with_hint("name one with --trigger"))
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! The API, asked everything that its document allows and what it does not, as two tenants
+//! (`scripts/check-api`).
+
+use std::{path::Path, process::Command};
+
+use testkit::databases::TestDatabase;
+
+use crate::world::World;
+
+fn every_answer_is_what_the_document_promises(world: &World) {
+    let _server = world.serve();
+    let other = world.json(&["tenant", "create", "other"]);
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let checked = Command::new(root.join("scripts/check-api"))
+        .arg(world.address())
+        .arg(world.token())
+        .arg(other["token"]["secret"].as_str().unwrap())
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&checked.stdout);
+    let failed = String::from_utf8_lossy(&checked.stderr);
+    assert!(checked.status.success(), "{told}\n{failed}");
+}
+
+#[test]
+fn every_answer_is_what_the_document_promises_on_sqlite() {
+    every_answer_is_what_the_document_promises(&World::new());
+}
+
+#[test]
+fn every_answer_is_what_the_document_promises_on_postgres() {
+    let database = TestDatabase::empty_postgres().unwrap();
+    let world = World::new().with("MATINS_DATABASE", database.url());
+    every_answer_is_what_the_document_promises(&world);
+}

@@ -1,0 +1,128 @@
+//! `matins endpoint` and `matins automation webhook`: what goes out and what comes in, signed.
+
+use std::{
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    net::{TcpListener, TcpStream},
+};
+
+use crate::world::World;
+
+/// Takes one request and answers it; gives its head and its body.
+fn receive(listener: &TcpListener) -> (String, String) {
+    let (stream, _) = listener.accept().unwrap();
+    let mut stream = BufReader::new(stream);
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        assert_ne!(stream.read_line(&mut head).unwrap(), 0, "{head:?}");
+    }
+    let length = head.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        let named = name.eq_ignore_ascii_case("content-length");
+        named.then(|| value.trim().parse::<usize>().unwrap())
+    });
+    let mut body = vec![0; length.unwrap()];
+    stream.read_exact(&mut body).unwrap();
+    let answer = "HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n";
+    stream.get_mut().write_all(answer.as_bytes()).unwrap();
+    (head, String::from_utf8(body).unwrap())
+}
+
+#[test]
+fn an_endpoint_is_made_tried_changed_and_removed() {
+    let world = World::new().with("MATINS_WEBHOOK_ALLOW", "127.0.0.1/32");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}/matins", listener.local_addr().unwrap());
+    let server = world.serve();
+    let add = ["endpoint", "add", "pager", &address];
+    let refused = world.run(&add);
+    assert_eq!(refused.code, 2, "{refused:#?}");
+    let add: Vec<_> = add.into_iter().chain(["--event", "run.failed"]).collect();
+    let secret = world.run(&add).done();
+    assert!(secret.starts_with("whsec_"), "{secret}");
+
+    let sent = world.json(&["endpoint", "test", "pager"]);
+    let (head, body) = receive(&listener);
+    assert!(head.contains("webhook-signature: v1,"), "{head}");
+    assert!(body.contains("endpoint.test"), "{body}");
+    let id = sent["id"].as_str().unwrap();
+    let mut shown = world.json(&["endpoint", "delivery", id]);
+    while shown["state"] == "pending" {
+        shown = world.json(&["endpoint", "delivery", id]);
+    }
+    assert_eq!(shown["state"], "delivered", "{shown}");
+    assert_eq!(shown["log"][0]["status"], 204, "{shown}");
+
+    let edit = ["endpoint", "edit", "pager", "--name", "phone"];
+    let edit: Vec<_> = edit.into_iter().chain(["--event", "run.skipped"]).collect();
+    world.run(&edit).done();
+    let phone = world.run(&["endpoint", "show", "phone"]).done();
+    for text in [
+        "phone",
+        &address,
+        "run.skipped",
+        "endpoint.test",
+        "delivered",
+    ] {
+        assert!(phone.contains(text), "{phone}");
+    }
+    let rotated = world.run(&["endpoint", "rotate-secret", "phone"]).done();
+    assert!(rotated.starts_with("whsec_") && rotated != secret);
+    world.run(&["endpoint", "disable", "phone"]).done();
+    let list = world.run(&["endpoint", "list"]).done();
+    assert!(list.contains("disabled"), "{list}");
+    world.run(&["endpoint", "enable", "phone"]).done();
+    world.run(&["endpoint", "redeliver", id]).done();
+    let (_, again) = receive(&listener);
+    assert_eq!(again, body, "to the letter");
+    world.run(&["endpoint", "delete", "phone"]).done();
+    assert_eq!(world.run(&["endpoint", "show", "phone"]).code, 3);
+    drop(server);
+}
+
+#[test]
+fn a_webhook_is_added_and_its_secret_shown_and_changed() {
+    let world = World::new();
+    let add = ["automation", "add", "--webhook", "--harness", "demo"];
+    let add: Vec<_> = add.into_iter().chain(["--name", "push", "Look"]).collect();
+    world.run(&add).done();
+    let shown = world.json(&["automation", "webhook", "push"]);
+    let secret = shown["secret"].as_str().unwrap().to_owned();
+    assert!(secret.starts_with("whsec_"), "{shown}");
+    let rotate = [
+        "automation",
+        "webhook",
+        "push",
+        "--rotate",
+        "--overlap",
+        "0s",
+    ];
+    let rotated = world.run(&rotate).done();
+    let now = world.run(&["automation", "webhook", "push"]).done();
+    assert!(rotated.trim() == now.trim() && rotated.trim() != secret);
+
+    let second = world
+        .run(&["automation", "webhook", "push", "--add"])
+        .done();
+    assert!(second.starts_with("whsec_") && second.trim() != now.trim());
+    let which = world.run(&["automation", "webhook", "push"]);
+    assert_eq!(which.code, 2, "{which:#?}");
+    assert!(which.stderr.contains("--trigger"), "{which:#?}");
+
+    // Nobody who does not sign is let in.
+    let _server = world.serve();
+    let path = shown["path"].as_str().unwrap();
+    let address = world.address();
+    let mut stream = TcpStream::connect(address.trim_start_matches("http://")).unwrap();
+    let request = format!(
+        "POST {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 2\r\n\r\n{{}}"
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 40"), "{answer}");
+    let none = ["automation", "add", "--on-demand", "--harness", "demo"];
+    let none: Vec<_> = none.into_iter().chain(["--name", "calm", "Work"]).collect();
+    world.run(&none).done();
+    let none = world.run(&["automation", "webhook", "calm"]);
+    assert_eq!(none.code, 3, "{none:#?}");
+}

@@ -1,0 +1,315 @@
+//! Live traces that many read at once: how late events come, what a reader costs, and whether any reader
+//! ever misses an event or sees one twice, while connections are cut and the server is killed.
+
+use std::{
+    net::{SocketAddr, TcpListener},
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use anyhow::{Context as _, Result, ensure};
+use client::{Client, SocketAddress, Trace, TraceNews, TraceOf};
+use model::Timestamp;
+use serde::Deserialize;
+use tokio::{
+    sync::Notify,
+    task::JoinSet,
+    time::{Instant, MissedTickBehavior, interval_at, sleep, timeout},
+};
+use wire::{SessionEdit, SessionRequest};
+
+use super::{programs::Programs, server::Server, world};
+
+/// How often something happens in each session.
+const PERIOD: Duration = Duration::from_secs(1);
+/// How long the server works without readers before its memory is read.
+const WARM: Duration = Duration::from_secs(5);
+/// How many readers connect at once.
+const AT_ONCE: usize = 200;
+/// How often the server is killed, and how long it is left alone before and after.
+const KILLS: u32 = 3;
+const BETWEEN: Duration = Duration::from_secs(8);
+/// How long it may take until all readers have connected, and until all have read everything in the end.
+const PATIENCE: Duration = Duration::from_mins(2);
+
+/// What is done.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Load {
+    pub(crate) readers: usize,
+    pub(crate) sessions: usize,
+    pub(crate) seconds: u64,
+}
+
+/// What was measured.
+#[derive(Debug)]
+pub(crate) struct Measured {
+    /// From the instant that an event bears, which is before its commit, to its reader; sorted.
+    pub(crate) late: Vec<Duration>,
+    /// Resident memory of the server before the readers and with them, in KiB.
+    pub(crate) before: u64,
+    pub(crate) with_readers: u64,
+    /// What all readers have read, up to the end.
+    pub(crate) events: u64,
+    /// Connections that were let go by the reader, or broke.
+    pub(crate) cut: u64,
+    pub(crate) broken: u64,
+    /// Events that came although another one was the next: missed before, or seen again.
+    pub(crate) missed: u64,
+    pub(crate) repeated: u64,
+    /// Readers that have not read all in the end.
+    pub(crate) behind: usize,
+}
+
+/// A reader, as the others see it.
+#[derive(Default)]
+struct Reader {
+    last: AtomicI64,
+    events: AtomicU64,
+    broken: AtomicU64,
+    missed: AtomicU64,
+    repeated: AtomicU64,
+    cut: Notify,
+}
+
+/// What all readers are told.
+#[derive(Default)]
+struct Told {
+    measuring: AtomicBool,
+    over: AtomicBool,
+}
+
+#[derive(Deserialize)]
+struct Stamp {
+    created_at: Timestamp,
+}
+
+/// Serves, reads and kills.
+pub(crate) async fn measure(programs: &Programs, folder: &Path, load: Load) -> Result<Measured> {
+    open_files(load.readers)?;
+    let address = free_address()?;
+    let mut server = Server::start_at(programs, folder, "error", address).await?;
+    let socket = SocketAddress::of(&folder.join("matins.sock"))?;
+    let writer = Client::at_socket(socket, world::entropy())?;
+    let token = std::fs::read_to_string(folder.join("token"))?;
+    let client = Client::at(&format!("http://{address}"), token.trim(), world::entropy())?;
+
+    let sessions = make(&writer, load.sessions).await?;
+    let mut writers = JoinSet::new();
+    let begin = Instant::now();
+    for (number, session) in sessions.iter().enumerate() {
+        let phase = PERIOD.mul_f64(fraction(number, load.sessions));
+        writers.spawn(write(writer.clone(), session.clone(), begin + phase));
+    }
+    sleep(WARM).await;
+    let before = server.resident()?;
+
+    let told = Arc::new(Told::default());
+    let mut reading = JoinSet::new();
+    let mut readers = Vec::with_capacity(load.readers);
+    for number in 0..load.readers {
+        let session = &sessions[number % load.sessions];
+        let reader = Arc::new(Reader::default());
+        readers.push(Arc::clone(&reader));
+        reading.spawn(read(
+            client.clone(),
+            session.clone(),
+            reader,
+            Arc::clone(&told),
+        ));
+        if number % AT_ONCE == AT_ONCE - 1 {
+            all_have_read(&readers, 1).await?;
+        }
+    }
+    all_have_read(&readers, 1).await?;
+    sleep(WARM).await;
+
+    told.measuring.store(true, Relaxed);
+    sleep(Duration::from_secs(load.seconds)).await;
+    let with_readers = server.resident()?;
+    told.measuring.store(false, Relaxed);
+
+    // A tenth lets go and comes again, by turns.
+    for tenth in 0..10 {
+        for reader in readers.iter().skip(tenth).step_by(10) {
+            reader.cut.notify_one();
+        }
+        sleep(PERIOD / 2).await;
+    }
+    for _ in 0..KILLS {
+        sleep(BETWEEN).await;
+        server.stop().await?;
+        server = Server::start_at(programs, folder, "error", address).await?;
+    }
+    sleep(BETWEEN).await;
+    writers.shutdown().await;
+
+    let behind = settle(&writer, &sessions, &readers).await?;
+    told.over.store(true, Relaxed);
+    for reader in &readers {
+        reader.cut.notify_one();
+    }
+    let mut late = Vec::new();
+    while let Some(read) = reading.join_next().await {
+        late.extend(read??);
+    }
+    server.stop().await?;
+    late.sort_unstable();
+    let sum = |count: fn(&Reader) -> &AtomicU64| {
+        readers
+            .iter()
+            .map(|reader| count(reader).load(Relaxed))
+            .sum()
+    };
+    Ok(Measured {
+        late,
+        before,
+        with_readers,
+        events: sum(|reader| &reader.events),
+        cut: u64::try_from(load.readers)?,
+        broken: sum(|reader| &reader.broken),
+        missed: sum(|reader| &reader.missed),
+        repeated: sum(|reader| &reader.repeated),
+        behind,
+    })
+}
+
+/// Each reader is a connection here, and one there.
+fn open_files(readers: usize) -> Result<()> {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    let needed = u64::try_from(readers)? + 500;
+    ensure!(
+        maximum.is_none_or(|maximum| maximum >= needed),
+        "{readers} readers need {needed} open files, and the system allows {maximum:?}: see ulimit -Hn"
+    );
+    let current = maximum;
+    setrlimit(Resource::Nofile, Rlimit { current, maximum })?;
+    Ok(())
+}
+
+/// Where nobody listens, so that each of the servers can.
+fn free_address() -> Result<SocketAddr> {
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "small numbers")]
+fn fraction(number: usize, of: usize) -> f64 {
+    number as f64 / of as f64
+}
+
+/// Makes sessions in which nobody works.
+async fn make(client: &Client, count: usize) -> Result<Vec<String>> {
+    let mut sessions = Vec::with_capacity(count);
+    for _ in 0..count {
+        let request = SessionRequest {
+            harness: "demo".into(),
+            cwd: None,
+            title: None,
+            session_key: None,
+            channel: None,
+            draft: true,
+            settings: model::entity::SeatSettings::default(),
+        };
+        sessions.push(client.create_session(&request).await?.id.to_string());
+    }
+    Ok(sessions)
+}
+
+/// Lets one thing happen in a session each period. What cannot be written while no server is there is not
+/// written.
+async fn write(client: Client, session: String, begin: Instant) {
+    let mut ticks = interval_at(begin, PERIOD);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    for number in 0_u64.. {
+        ticks.tick().await;
+        let title = Some(format!("Title {number} of a conversation"));
+        client
+            .edit_session(&session, &SessionEdit { title }, None)
+            .await
+            .ok();
+    }
+}
+
+/// Reads a session from its beginning until it is over; gives how late its events came while that was
+/// measured.
+async fn read(
+    client: Client,
+    session: String,
+    reader: Arc<Reader>,
+    told: Arc<Told>,
+) -> Result<Vec<Duration>> {
+    let of = TraceOf::Session(session);
+    let mut late = Vec::new();
+    let mut trace: Trace = client.trace(of.clone(), Some("0".to_owned()));
+    loop {
+        let news = tokio::select! {
+            news = trace.next() => news?,
+            () = reader.cut.notified() => {
+                if told.over.load(Relaxed) {
+                    return Ok(late);
+                }
+                let last = reader.last.load(Relaxed).to_string();
+                trace = client.trace(of.clone(), Some(last));
+                continue;
+            }
+        };
+        let event = match news {
+            TraceNews::Event(event) => event,
+            TraceNews::Broken { .. } => {
+                reader.broken.fetch_add(1, Relaxed);
+                continue;
+            }
+        };
+        let number: i64 = event.last_event_id.parse().context("an id of an event")?;
+        let last = reader.last.load(Relaxed);
+        if number <= last {
+            reader.repeated.fetch_add(1, Relaxed);
+        } else if number > last + 1 {
+            reader.missed.fetch_add(1, Relaxed);
+        }
+        reader.last.store(number.max(last), Relaxed);
+        reader.events.fetch_add(1, Relaxed);
+        if told.measuring.load(Relaxed) {
+            let Stamp { created_at } = serde_json::from_str(&event.data)?;
+            late.push(world::now().since(created_at));
+        }
+    }
+}
+
+/// Waits until every reader has read an event of at least this number.
+async fn all_have_read(readers: &[Arc<Reader>], number: i64) -> Result<()> {
+    let all = async {
+        while readers
+            .iter()
+            .any(|reader| reader.last.load(Relaxed) < number)
+        {
+            sleep(Duration::from_millis(10)).await;
+        }
+    };
+    let done = timeout(PATIENCE, all).await;
+    done.context("readers have not connected in time")
+}
+
+/// Waits until every reader has read its session's last event; gives how many have not in time.
+async fn settle(client: &Client, sessions: &[String], readers: &[Arc<Reader>]) -> Result<usize> {
+    let mut last = Vec::with_capacity(sessions.len());
+    for session in sessions {
+        last.push(client.session(session).await?.value.session.last_seq);
+    }
+    let behind = || {
+        let all = readers.iter().zip(last.iter().cycle());
+        all.filter(|(reader, last)| reader.last.load(Relaxed) != **last)
+            .count()
+    };
+    let all = async {
+        while behind() > 0 {
+            sleep(Duration::from_millis(50)).await;
+        }
+    };
+    timeout(PATIENCE, all).await.ok();
+    Ok(behind())
+}
