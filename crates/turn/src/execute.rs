@@ -11,7 +11,9 @@ use std::{
 use agent::{Agent, Exit, Grace, GuardProgram, Launch, Limits, guard};
 use futures::future::BoxFuture;
 use model::{
-    Clock, Entropy, RunId, limits,
+    Clock, Entropy, RunId,
+    budget::{Meter, Reading},
+    limits,
     outcome::{Failure, FailureKind, Outcome},
     turn::{Assignment, Begin, Finished, Settled},
 };
@@ -221,7 +223,11 @@ impl Turn<'_> {
         #[cfg(feature = "failpoints")]
         failpoint::reached("turn: session opened");
         let Agents { clock, entropy, .. } = self.agents;
-        let recorder = Recorder::new(Arc::clone(clock), Arc::clone(entropy));
+        // A seat without a memory begins another session, with nothing used.
+        let seat = &self.assignment.seat;
+        let reported = seat.usage.as_ref().filter(|_| seat.acp_session_id.is_some());
+        let meter = Meter::from(reported.and_then(Reading::of));
+        let recorder = Recorder::new(Arc::clone(clock), Arc::clone(entropy), meter);
         let (told, mut listener) = Listener::new(recorder);
         let setting = Setting {
             ledger: self.ledger,
@@ -229,6 +235,7 @@ impl Turn<'_> {
             policies: &self.assignment.policies,
             deadline,
             pulse: self.pulse.clone(),
+            accounts: self.assignment.accounts.clone(),
             cancel_grace: self.agents.grace.cancel,
         };
         let prompt = &self.assignment.prompt.text;
@@ -374,6 +381,9 @@ impl Turn<'_> {
             End::Timeout(ended) => {
                 let text = format!("the turn took longer than {} s", policies.timeout_seconds);
                 (failed(FailureKind::Timeout, &text), ended)
+            }
+            End::Budget(reached, ended) => {
+                (failed(FailureKind::Budget, &reached.to_string()), ended)
             }
         };
         let Recorded {

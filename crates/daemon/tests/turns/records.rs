@@ -207,6 +207,14 @@ impl Ledger for Counting {
         self.ledger.live(run, position, text)
     }
 
+    fn spend(
+        &self,
+        run: RunId,
+        usage: Value,
+    ) -> BoxFuture<'_, Result<Option<Accounts>, LedgerError>> {
+        self.ledger.spend(run, usage)
+    }
+
     fn finish(
         &self,
         run: RunId,
