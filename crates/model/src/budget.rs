@@ -53,7 +53,10 @@ pub struct Budget {
 #[serde(default, deny_unknown_fields)]
 pub struct RunLimits {
     /// Tokens by which the agent's context grows.
-    #[cfg_attr(feature = "schema", schema(minimum = 1, maximum = 1_000_000_000_000_000_u64))]
+    #[cfg_attr(
+        feature = "schema",
+        schema(minimum = 1, maximum = 1_000_000_000_000_000_u64)
+    )]
     pub tokens: Option<u64>,
     /// What the agent says that it costs.
     pub cost: Option<Money>,
@@ -65,7 +68,10 @@ pub struct RunLimits {
 #[serde(default, deny_unknown_fields)]
 pub struct PeriodLimits {
     /// Tokens by which the agents' contexts grow.
-    #[cfg_attr(feature = "schema", schema(minimum = 1, maximum = 1_000_000_000_000_000_u64))]
+    #[cfg_attr(
+        feature = "schema",
+        schema(minimum = 1, maximum = 1_000_000_000_000_000_u64)
+    )]
     pub tokens: Option<u64>,
     /// What the agents say that they cost.
     pub cost: Option<Money>,

@@ -233,7 +233,7 @@ pub struct Run {
     pub ended_at: Option<Timestamp>,
     /// When somebody asked for it to be called off.
     pub cancel_requested_at: Option<Timestamp>,
-    /// Why it ended, in one word; none for a success.
+    /// Why it ended, in one word; none for a success. While it waits: `budget`, where that is used up.
     pub reason: Option<String>,
     /// A short text for people.
     pub message: Option<String>,

@@ -260,8 +260,15 @@ impl Store {
     ) -> Result<Account, Error> {
         let tenant = self.tenant(scope, id).await?;
         let statement = sql!("spending/of_tenants");
-        self.account(scope, statement, Owner::Tenant, id.uuid(), tenant.budget, now)
-            .await
+        self.account(
+            scope,
+            statement,
+            Owner::Tenant,
+            id.uuid(),
+            tenant.budget,
+            now,
+        )
+        .await
     }
 
     async fn account(

@@ -28,10 +28,6 @@ const FLUSH: Duration = Duration::from_millis(200);
 /// How long one write of the progress may take.
 const WRITE_LIMIT: Duration = Duration::from_secs(5);
 
-/// How often what a turn uses is counted at the most while it goes on, and what others use meanwhile
-/// is learned.
-const COUNTED: Duration = Duration::from_secs(5);
-
 /// Updates that wait between the agent's output and here.
 const WAITING_UPDATES: usize = 256;
 
@@ -45,8 +41,8 @@ pub(crate) enum End {
     Inactive(bool),
     /// It took too long; whether it ended its turn when asked.
     Timeout(bool),
-    /// It used up a budget; whether it ended its turn when asked.
-    Budget(Reached, bool),
+    /// It used up a budget, which is said; whether it ended its turn when asked.
+    Budget(String, bool),
 }
 
 /// Why the agent was asked to stop.
@@ -63,7 +59,7 @@ impl Asked {
             Self::Stop(stop) => End::Stopped(stop, ended),
             Self::Inactive => End::Inactive(ended),
             Self::Timeout => End::Timeout(ended),
-            Self::Budget(reached) => End::Budget(reached, ended),
+            Self::Budget(reached) => End::Budget(reached.to_string(), ended),
         }
     }
 }
@@ -77,6 +73,9 @@ pub(crate) struct Setting<'a> {
     pub(crate) pulse: watch::Receiver<Pulse>,
     /// What is left of the budgets that hold for the turn.
     pub(crate) accounts: Accounts,
+    /// How often what the turn uses is counted at the most while it goes on, and what others use
+    /// meanwhile is learned.
+    pub(crate) counted_every: Duration,
     /// How long the agent may take to end its turn after it was asked to stop.
     pub(crate) cancel_grace: Duration,
 }
@@ -127,7 +126,7 @@ pub(crate) async fn converse(
     let inactivity = setting.policies.inactivity();
     let mut silent_until = Instant::now() + inactivity;
     let mut asked: Option<(Asked, Instant)> = None;
-    let mut count_next = Instant::now() + COUNTED;
+    let mut count_next = Instant::now() + setting.counted_every;
 
     loop {
         let give_up = asked.as_ref().map_or(setting.deadline, |(_, until)| *until);
@@ -163,7 +162,7 @@ pub(crate) async fn converse(
                 }
                 let uncounted = listener.recorder.spent().beyond(&setting.accounts.counted);
                 if Instant::now() >= count_next && !uncounted.is_none() {
-                    count_next = Instant::now() + COUNTED;
+                    count_next = Instant::now() + setting.counted_every;
                     if count(&mut setting, &listener.recorder).await == Settled::Lost {
                         return End::Stopped(Stop::Lost, false);
                     }
@@ -186,7 +185,10 @@ pub(crate) async fn converse(
             && let Some(reached) = setting.accounts.reached(listener.recorder.spent())
         {
             agent.cancel();
-            asked = Some((Asked::Budget(reached), Instant::now() + setting.cancel_grace));
+            asked = Some((
+                Asked::Budget(reached),
+                Instant::now() + setting.cancel_grace,
+            ));
         }
     }
 }
@@ -242,9 +244,7 @@ async fn count(setting: &mut Setting<'_>, recorder: &Recorder) -> Settled {
 
 /// Gives a write of the turn's progress up that takes too long: limits and orders must be looked at
 /// meanwhile, and it is made again the next time.
-async fn in_time<T>(
-    write: impl Future<Output = Result<T, LedgerError>>,
-) -> Result<T, LedgerError> {
+async fn in_time<T>(write: impl Future<Output = Result<T, LedgerError>>) -> Result<T, LedgerError> {
     let written = timeout(WRITE_LIMIT, write).await;
     written.unwrap_or_else(|late| {
         Err(LedgerError {

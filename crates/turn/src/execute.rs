@@ -11,9 +11,7 @@ use std::{
 use agent::{Agent, Exit, Grace, GuardProgram, Launch, Limits, guard};
 use futures::future::BoxFuture;
 use model::{
-    Clock, Entropy, RunId,
-    budget::{Meter, Reading},
-    limits,
+    Clock, Entropy, RunId, limits,
     outcome::{Failure, FailureKind, Outcome},
     turn::{Assignment, Begin, Finished, Settled},
 };
@@ -223,11 +221,11 @@ impl Turn<'_> {
         #[cfg(feature = "failpoints")]
         failpoint::reached("turn: session opened");
         let Agents { clock, entropy, .. } = self.agents;
-        // A seat without a memory begins another session, with nothing used.
-        let seat = &self.assignment.seat;
-        let reported = seat.usage.as_ref().filter(|_| seat.acp_session_id.is_some());
-        let meter = Meter::from(reported.and_then(Reading::of));
-        let recorder = Recorder::new(Arc::clone(clock), Arc::clone(entropy), meter);
+        let recorder = Recorder::new(
+            Arc::clone(clock),
+            Arc::clone(entropy),
+            &self.assignment.seat,
+        );
         let (told, mut listener) = Listener::new(recorder);
         let setting = Setting {
             ledger: self.ledger,
@@ -236,6 +234,7 @@ impl Turn<'_> {
             deadline,
             pulse: self.pulse.clone(),
             accounts: self.assignment.accounts.clone(),
+            counted_every: self.agents.heartbeat / 4,
             cancel_grace: self.agents.grace.cancel,
         };
         let prompt = &self.assignment.prompt.text;
@@ -382,9 +381,7 @@ impl Turn<'_> {
                 let text = format!("the turn took longer than {} s", policies.timeout_seconds);
                 (failed(FailureKind::Timeout, &text), ended)
             }
-            End::Budget(reached, ended) => {
-                (failed(FailureKind::Budget, &reached.to_string()), ended)
-            }
+            End::Budget(said, ended) => (failed(FailureKind::Budget, &said), ended),
         };
         let Recorded {
             answer,

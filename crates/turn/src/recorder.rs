@@ -6,7 +6,7 @@ use agent::{Decision, PlanEntry, ToolCall, Update};
 use model::{
     Clock, Entropy, MessageId,
     budget::{Meter, Reading, Spent},
-    entity::RunFlags,
+    entity::{RunFlags, Seat},
     limits,
     turn::{Entry, EntryKind, Role},
 };
@@ -46,8 +46,11 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// A recorder of a turn, from what the agent last reported of its session.
-    pub(crate) fn new(clock: Arc<dyn Clock>, entropy: Arc<dyn Entropy>, meter: Meter) -> Self {
+    /// A recorder of a seat's next turn. A seat without a memory begins another session, with nothing
+    /// used.
+    pub(crate) fn new(clock: Arc<dyn Clock>, entropy: Arc<dyn Entropy>, seat: &Seat) -> Self {
+        let reported = seat.usage.as_ref();
+        let reported = reported.filter(|_| seat.acp_session_id.is_some());
         Self {
             clock,
             entropy,
@@ -63,7 +66,7 @@ impl Recorder {
             dropped: 0,
             flags: RunFlags::default(),
             usage: None,
-            meter,
+            meter: Meter::from(reported.and_then(Reading::of)),
             title: None,
             others: 0,
         }

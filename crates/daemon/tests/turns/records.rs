@@ -6,10 +6,11 @@ use daemon::StoreLedger;
 use futures::future::BoxFuture;
 use model::{
     RunId,
+    budget::Accounts,
     run::RunStatus,
     turn::{Beat, Begin, Entry, Finished, Settled},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use store::Scope;
 use testkit::scripted::Step;
 use turn::{Ledger, LedgerError};

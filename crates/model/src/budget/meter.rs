@@ -194,7 +194,8 @@ mod tests {
 
     #[test]
     fn what_is_kept_of_a_run_is_read_again() {
-        let usage = json!({ "used": 12, "size": 100, "cost": { "amount": 0.5, "currency": "USD" } });
+        let usage =
+            json!({ "used": 12, "size": 100, "cost": { "amount": 0.5, "currency": "USD" } });
         assert_eq!(Reading::of(&usage), Some(reading(12, 500_000)));
         assert_eq!(Reading::of(&json!({})), None);
         assert!(Spent::of(&usage).is_none());

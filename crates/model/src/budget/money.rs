@@ -165,7 +165,16 @@ mod tests {
 
     #[test]
     fn what_is_no_money_is_refused() {
-        for amount in ["", "-1", "1e3", "1.", ".5", "1.0000001", "1000000000.1", "١"] {
+        for amount in [
+            "",
+            "-1",
+            "1e3",
+            "1.",
+            ".5",
+            "1.0000001",
+            "1000000000.1",
+            "١",
+        ] {
             assert!(Money::parse(amount, "USD").is_err(), "{amount}");
         }
         for currency in ["", "U$D", "seventeen letters", "abcdefghijklmnopq"] {

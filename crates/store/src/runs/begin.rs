@@ -8,9 +8,9 @@ use std::{
 use model::{
     AutomationId, HarnessId, InputId, InstanceId, RunId, SeatId, SessionId, Timestamp, TriggerId,
     WorkerId,
+    budget::Accounts,
     entity::{Automation, Run, Seat, Session, Trigger},
     harness::Harness,
-    budget::Accounts,
     outcome::{Failure, FailureKind, Outcome},
     permission::PermissionRules,
     policy::Policies,
