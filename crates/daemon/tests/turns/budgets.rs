@@ -122,9 +122,8 @@ pub(crate) async fn a_turn_learns_what_others_use_meanwhile(world: &World) {
         .session(world.harness_named("short", &short).await)
         .await;
     let now = model::Clock::now(&*world.clock);
-    let set = world
-        .store()
-        .set_tenant_budget(world.tenant, &budget(&["100 tokens/day"]), now);
+    let limit = budget(&["100 tokens/day"]);
+    let set = world.store().set_tenant_budget(world.tenant, &limit, now);
     set.await.unwrap();
     // What a turn uses is counted four times a heartbeat.
     let host = world.host_with(|settings, _| {
