@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::{SessionId, Timestamp, outcome::FailureKind};
+use model::{SessionId, Timestamp, outcome::FailureKind, policy::SessionMode};
 use store::{LogsTrimmed, Scope, params};
 
 use crate::{
