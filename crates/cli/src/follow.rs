@@ -348,6 +348,7 @@ pub(crate) fn waits(app: &App, waiting: &Waiting) -> String {
             "It waits until {}, because it failed before.",
             app.time.date_time(*until)
         ),
+        Waiting::Budget { reason, .. } => format!("It waits, because {reason}."),
         Waiting::Session { state } => format!("It waits, because its session is {state}."),
         Waiting::Run {
             run,

@@ -32,6 +32,8 @@ pub async fn tick(host: &Host, round: &mut Round, now: Timestamp) -> Result<Time
     removed += store.trim_receipts(receipts_before).await?;
     let deliveries_before = now.saturating_sub(limits::DELIVERY_LOG);
     removed += store.trim_deliveries(deliveries_before).await?;
+    let spending_before = now.saturating_sub(limits::RETAIN_SPENDING);
+    removed += store.trim_spending(spending_before).await?;
     if let Some(age) = host.settings.retain_records {
         removed += store.trim_records(now.saturating_sub(age)).await?;
     }

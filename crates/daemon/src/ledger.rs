@@ -8,10 +8,12 @@ use std::{
 use futures::future::BoxFuture;
 use model::{
     RunId,
+    budget::Accounts,
     outcome::Outcome,
     run::{Origin, RunStatus},
     turn::{Beat, Begin, Entry, Finished, Settled},
 };
+use serde_json::Value;
 use store::Scope;
 use tokio::time::Instant;
 use turn::{Ledger, LedgerError};
@@ -131,6 +133,20 @@ impl Ledger for StoreLedger {
             let position = i64::try_from(position).unwrap_or(i64::MAX);
             store
                 .write_live(run, worker, position, &text, self.host.now())
+                .await
+                .map_err(failed)
+        })
+    }
+
+    fn spend(
+        &self,
+        run: RunId,
+        usage: Value,
+    ) -> BoxFuture<'_, Result<Option<Accounts>, LedgerError>> {
+        let Host { store, worker, .. } = &self.host;
+        Box::pin(async move {
+            store
+                .spend(run, worker, &usage, self.host.now())
                 .await
                 .map_err(failed)
         })

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::{
     automation::AutomationState,
+    budget::Budget,
     ids::{
         AcpSessionId, AutomationId, HarnessId, InputId, InstanceId, MessageId, RunId, SeatId,
         SessionId, TenantId, TriggerId, WorkerId,
@@ -28,6 +29,9 @@ pub struct Tenant {
     pub id: TenantId,
     /// Its name, unique for the whole install.
     pub name: String,
+    /// What all its runs may use together, and each of them.
+    #[serde(default)]
+    pub budget: Budget,
     /// When it was made.
     pub created_at: Timestamp,
 }
@@ -101,6 +105,9 @@ pub struct Seat {
     pub acp_session_id: Option<AcpSessionId>,
     /// How many turns have ended.
     pub turns: i64,
+    /// The tokens in its context and what its session has cost, as the agent last reported them.
+    #[serde(default)]
+    pub usage: Option<Value>,
     /// The mode and the settings that are applied after each restore.
     pub settings: SeatSettings,
     /// When its memory last changed: at the end of each turn.
@@ -226,7 +233,7 @@ pub struct Run {
     pub ended_at: Option<Timestamp>,
     /// When somebody asked for it to be called off.
     pub cancel_requested_at: Option<Timestamp>,
-    /// Why it ended, in one word; none for a success.
+    /// Why it ended, in one word; none for a success. While it waits: `budget`, where that is used up.
     pub reason: Option<String>,
     /// A short text for people.
     pub message: Option<String>,

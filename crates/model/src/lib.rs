@@ -6,6 +6,7 @@
 pub mod access;
 pub mod allowance;
 pub mod automation;
+pub mod budget;
 pub mod entity;
 pub mod feed;
 pub mod harness;

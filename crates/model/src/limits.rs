@@ -55,6 +55,9 @@ pub const LEFTOVERS: Duration = Duration::from_hours(1);
 /// How long the answer to a request is kept for the same request repeated.
 pub const RETAIN_ANSWERS: Duration = Duration::from_hours(24);
 
+/// How long it is kept what was used on a day: longer than the month that it belongs to.
+pub const RETAIN_SPENDING: Duration = Duration::from_hours(62 * 24);
+
 /// How long what signed a browser in is kept after its end.
 pub const RETAIN_SIGN_INS: Duration = Duration::from_hours(7 * 24);
 

@@ -56,6 +56,8 @@ text_enum! {
         Timeout = "timeout",
         /// The agent's processes used more than their harness allows.
         Limit = "limit",
+        /// A budget is used up.
+        Budget = "budget",
         /// The worker that executed the run was lost.
         WorkerLost = "worker_lost",
         /// The server was stopped and handed the run back.
@@ -166,6 +168,7 @@ pub fn sequel(
         | FailureKind::Inactive
         | FailureKind::Timeout
         | FailureKind::Limit
+        | FailureKind::Budget
         | FailureKind::InstanceGone => false,
     };
     if !machinery || (failure.prompted && policies.on_crash == OnCrash::Fail) {

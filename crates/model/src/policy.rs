@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{schedule::QuietHours, text_enum::text_enum};
+use crate::{budget::Budget, schedule::QuietHours, text_enum::text_enum};
 
 text_enum! {
     /// Where an automation's turns go.
@@ -104,6 +104,8 @@ pub struct Policies {
     pub on_crash: OnCrash,
     /// Consecutive failures after which the automation pauses itself; 0: never.
     pub pause_after_failures: u32,
+    /// What its runs may use.
+    pub budget: Budget,
 }
 
 impl Default for Policies {
@@ -120,6 +122,7 @@ impl Default for Policies {
             retry: Retry::default(),
             on_crash: OnCrash::Retry,
             pause_after_failures: 5,
+            budget: Budget::default(),
         }
     }
 }
@@ -131,6 +134,16 @@ pub struct InvalidPolicy {
     field: &'static str,
     value: String,
     accepted: &'static str,
+}
+
+impl InvalidPolicy {
+    pub(crate) const fn new(field: &'static str, value: String, accepted: &'static str) -> Self {
+        Self {
+            field,
+            value,
+            accepted,
+        }
+    }
 }
 
 impl Policies {
@@ -176,7 +189,7 @@ impl Policies {
                 return refuse(field, value.to_string(), "at least 1 is expected");
             }
         }
-        Ok(())
+        self.budget.validate()
     }
 
     /// The longest that a turn may take.
@@ -210,6 +223,11 @@ mod tests {
             "retry": { "attempts": 3, "backoff_seconds": 10, "backoff_max_seconds": 600 },
             "on_crash": "retry",
             "pause_after_failures": 5,
+            "budget": {
+                "run": { "tokens": null, "cost": null },
+                "day": { "tokens": null, "cost": null, "turns": null },
+                "month": { "tokens": null, "cost": null, "turns": null },
+            },
         });
         assert_eq!(serde_json::to_value(Policies::default()).unwrap(), expected);
         // What is not said is as if it were said.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
+    budget::Accounts,
     entity::{Run, RunFlags, Seat, Session},
     harness::Harness,
     ids::{AcpSessionId, MessageId, RunId, SeatId},
@@ -31,6 +32,8 @@ pub struct Assignment {
     pub permissions: PermissionRules,
     /// The prompt.
     pub prompt: Rendered,
+    /// What is left of the budgets that hold for the turn.
+    pub accounts: Accounts,
 }
 
 /// The answer to a wish to begin.
@@ -38,7 +41,7 @@ pub struct Assignment {
 pub enum Begin {
     /// The turn may begin.
     Started(Box<Assignment>),
-    /// The run waits again: its session is held.
+    /// The run waits again: its session is held, or a budget is used up.
     Held,
     /// The run was called off before it began.
     Cancelled,

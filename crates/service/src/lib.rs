@@ -5,6 +5,7 @@
 
 mod access;
 mod automations;
+mod budgets;
 mod catalogue;
 mod create_automation;
 mod definition;

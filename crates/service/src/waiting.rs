@@ -19,7 +19,14 @@ impl Service {
             return Ok(None);
         }
         if let Some(until) = run.not_before.filter(|until| *until > self.now()) {
-            return Ok(Some(Waiting::Backoff { until }));
+            // Of runs that wait, those alone have a reason that a budget holds.
+            return Ok(Some(match (&run.reason, &run.message) {
+                (Some(_), Some(reason)) => Waiting::Budget {
+                    until,
+                    reason: reason.clone(),
+                },
+                _ => Waiting::Backoff { until },
+            }));
         }
         if let Some(session) = run.session_id {
             let state = self.store.session(self.scope(), session).await?.state;

@@ -23,7 +23,10 @@ use crate::{
     Error, Scope,
     database::Tx,
     rows,
-    runs::not_run::{Missed, miss_all},
+    runs::{
+        not_run::{Missed, miss_all},
+        spend,
+    },
     store::{Store, transact},
 };
 
@@ -142,7 +145,7 @@ impl Store {
     }
 
     /// Lets an automation go on. Its triggers are due from now, its row of failures is forgotten and
-    /// what a person should look at counts as seen.
+    /// what a person should look at counts as seen. Its runs that wait because of a budget look at it anew.
     pub async fn resume_automation(
         &self,
         scope: Scope,
@@ -168,6 +171,7 @@ impl Store {
                 let due = next_due(trigger.id, &trigger.spec, &automation.policies, now)?;
                 set_next(tx, trigger.id, due, now).await?;
             }
+            spend::release(tx, automation.tenant_id, Some(id), now).await?;
             log::change(tx, id, "resumed", json!({}), now).await
         })
     }

@@ -3,7 +3,7 @@
 //! **Invariants:** the only crate with SQL. [`open`] checks a database, brings it to this version
 //! and gives a [`Database`]; everything else is a transition of [`Store`] in one transaction, or in
 //! one for each run where it sweeps. Transactions never leak out. Rows are locked in the order
-//! trigger, automation, seat, session. No statement asks for the time: instants come in as
+//! tenant, trigger, automation, seat, session. No statement asks for the time: instants come in as
 //! parameters.
 
 #[macro_use]
@@ -23,6 +23,7 @@ mod retention;
 mod rows;
 mod runs;
 mod sessions;
+mod spending;
 mod store;
 mod tenants;
 mod text;

@@ -1,5 +1,5 @@
 //! Removing what is old: internal records, the beginnings of logs, what ended runs left behind, sign-ins
-//! that are over, and answers to requests that nobody will repeat.
+//! that are over, answers to requests that nobody will repeat, and what was used in months that are over.
 //!
 //! **Invariants:** transcripts and runs stay, and nothing goes of a run that is not over. A log is
 //! trimmed from its beginning, so that what is kept has no gap. Each transaction is small, so that
@@ -79,6 +79,15 @@ impl Store {
         transact!(self, Scope::System, |tx| {
             Ok(tx
                 .execute(sql!("answers/trim"), params![before, ROWS_AT_ONCE])
+                .await?)
+        })
+    }
+
+    /// Removes what was used on days that began before an instant, some of it. Gives how many rows went.
+    pub async fn trim_spending(&self, before: Timestamp) -> Result<u64, Error> {
+        transact!(self, Scope::System, |tx| {
+            Ok(tx
+                .execute(sql!("spending/trim"), params![before, ROWS_AT_ONCE])
                 .await?)
         })
     }

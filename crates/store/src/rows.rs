@@ -70,6 +70,7 @@ pub(crate) fn seat(row: &Row) -> Result<Seat, Error> {
         instance_id: row.optional("instance_id")?,
         acp_session_id: row.optional("acp_session_id")?,
         turns: row.get("turns")?,
+        usage: row.optional("usage")?,
         settings: row.json("settings")?,
         updated_at: row.get("updated_at")?,
     })
@@ -117,7 +118,7 @@ pub(crate) fn trigger(row: &Row) -> Result<Trigger, Error> {
     })
 }
 
-/// Reads a run that is not over from fewer columns: those of an end are not set yet.
+/// Reads a run that is not over from fewer columns: those of an end are not set yet, but for what it has used so far.
 pub(crate) fn open_run(row: &Row) -> Result<Run, Error> {
     Ok(Run {
         id: row.get("id")?,
@@ -144,7 +145,10 @@ pub(crate) fn open_run(row: &Row) -> Result<Run, Error> {
         message: None,
         stop_reason: None,
         flags: model::entity::RunFlags::default(),
-        usage: None,
+        // An agent that reports nothing leaves the column at its default.
+        usage: row
+            .optional("usage")?
+            .filter(|usage: &Value| usage.as_object().is_none_or(|fields| !fields.is_empty())),
         interrupted_run_id: row.optional("interrupted_run_id")?,
         prompt_ref: row.json_optional("prompt_ref")?,
         input_at: row.get("input_at")?,
@@ -161,10 +165,6 @@ pub(crate) fn run(row: &Row) -> Result<Run, Error> {
         message: row.optional("message")?,
         stop_reason: row.optional("stop_reason")?,
         flags: row.json_optional("flags")?.unwrap_or_default(),
-        // An agent that reports nothing leaves the column at its default.
-        usage: row
-            .optional("usage")?
-            .filter(|usage: &Value| usage.as_object().is_none_or(|fields| !fields.is_empty())),
         ..open_run(row)?
     })
 }
@@ -251,6 +251,7 @@ pub(crate) fn tenant(row: &Row) -> Result<Tenant, Error> {
     Ok(Tenant {
         id: row.get("id")?,
         name: row.get("name")?,
+        budget: row.json_optional("budget")?.unwrap_or_default(),
         created_at: row.get("created_at")?,
     })
 }

@@ -1,11 +1,13 @@
 //! Tenants and the instances that serve them.
 
-use model::{InstanceId, TenantId, Timestamp, entity::Tenant};
+use model::{InstanceId, TenantId, Timestamp, budget::Budget, entity::Tenant};
+use serde_json::json;
 
 use crate::{
     Error, Page, Scope,
     database::Row,
     rows,
+    runs::spend,
     store::{Store, transact},
 };
 
@@ -87,6 +89,26 @@ impl Store {
             .fetch_optional(sql!("tenants/by_id"), params![scope.tenant(), id])
             .await?;
         rows::tenant(&row.ok_or_else(|| Error::not_found("tenant", id))?)
+    }
+
+    /// Sets what all of a tenant's runs may use. Those that wait because of its budget may begin from now on,
+    /// where the new one lets them.
+    pub async fn set_tenant_budget(
+        &self,
+        id: TenantId,
+        budget: &Budget,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        transact!(self, Scope::Tenant(id), |tx| {
+            let budget = (!budget.is_none()).then(|| json!(budget));
+            let changed = tx
+                .execute(sql!("tenants/set_budget"), params![id, budget])
+                .await?;
+            if changed == 0 {
+                return Err(Error::not_found("tenant", id));
+            }
+            spend::release(tx, id, None, now).await
+        })
     }
 
     /// Lists tenants, the newest first: in one tenant's scope that one alone.

@@ -3,7 +3,13 @@
 use std::time::Duration;
 
 use agent::{Agent, Lease, PromptError, Update};
-use model::{RunId, outcome::StopReason, policy::Policies, turn::Settled};
+use model::{
+    RunId,
+    budget::{Accounts, Reached},
+    outcome::StopReason,
+    policy::Policies,
+    turn::Settled,
+};
 use tokio::{
     sync::{mpsc, watch},
     time::{Instant, MissedTickBehavior, interval, sleep_until, timeout},
@@ -35,6 +41,8 @@ pub(crate) enum End {
     Inactive(bool),
     /// It took too long; whether it ended its turn when asked.
     Timeout(bool),
+    /// It used up a budget, which is said; whether it ended its turn when asked.
+    Budget(String, bool),
 }
 
 /// Why the agent was asked to stop.
@@ -42,6 +50,7 @@ enum Asked {
     Stop(Stop),
     Inactive,
     Timeout,
+    Budget(Reached),
 }
 
 impl Asked {
@@ -50,6 +59,7 @@ impl Asked {
             Self::Stop(stop) => End::Stopped(stop, ended),
             Self::Inactive => End::Inactive(ended),
             Self::Timeout => End::Timeout(ended),
+            Self::Budget(reached) => End::Budget(reached.to_string(), ended),
         }
     }
 }
@@ -61,6 +71,11 @@ pub(crate) struct Setting<'a> {
     pub(crate) policies: &'a Policies,
     pub(crate) deadline: Instant,
     pub(crate) pulse: watch::Receiver<Pulse>,
+    /// What is left of the budgets that hold for the turn.
+    pub(crate) accounts: Accounts,
+    /// How often what the turn uses is counted at the most while it goes on, and what others use
+    /// meanwhile is learned.
+    pub(crate) counted_every: Duration,
     /// How long the agent may take to end its turn after it was asked to stop.
     pub(crate) cancel_grace: Duration,
 }
@@ -111,6 +126,7 @@ pub(crate) async fn converse(
     let inactivity = setting.policies.inactivity();
     let mut silent_until = Instant::now() + inactivity;
     let mut asked: Option<(Asked, Instant)> = None;
+    let mut count_next = Instant::now() + setting.counted_every;
 
     loop {
         let give_up = asked.as_ref().map_or(setting.deadline, |(_, until)| *until);
@@ -144,6 +160,13 @@ pub(crate) async fn converse(
                 if flush_out(setting.ledger, setting.run, &mut listener.recorder).await == Settled::Lost {
                     return End::Stopped(Stop::Lost, false);
                 }
+                let uncounted = listener.recorder.spent().beyond(&setting.accounts.counted);
+                if Instant::now() >= count_next && !uncounted.is_none() {
+                    count_next = Instant::now() + setting.counted_every;
+                    if count(&mut setting, &listener.recorder).await == Settled::Lost {
+                        return End::Stopped(Stop::Lost, false);
+                    }
+                }
             }
             // What it told before waits in the listener.
             end = &mut answer => return settle(asked, end),
@@ -158,6 +181,15 @@ pub(crate) async fn converse(
                 asked = Some((Asked::Inactive, Instant::now() + setting.cancel_grace));
             }
         }
+        if asked.is_none()
+            && let Some(reached) = setting.accounts.reached(listener.recorder.spent())
+        {
+            agent.cancel();
+            asked = Some((
+                Asked::Budget(reached),
+                Instant::now() + setting.cancel_grace,
+            ));
+        }
     }
 }
 
@@ -166,7 +198,7 @@ fn settle(asked: Option<(Asked, Instant)>, end: Result<StopReason, PromptError>)
     match (asked, end) {
         (None, end) => End::Answered(end),
         // It was done before it heard: its own word stands.
-        (Some((Asked::Stop(_), _)), Ok(StopReason::EndTurn)) => {
+        (Some((Asked::Stop(_) | Asked::Budget(_), _)), Ok(StopReason::EndTurn)) => {
             End::Answered(Ok(StopReason::EndTurn))
         }
         (Some((asked, _)), end) => asked.end(end.is_ok()),
@@ -196,11 +228,23 @@ async fn flush_out(ledger: &dyn Ledger, run: RunId, recorder: &mut Recorder) -> 
     Settled::Written
 }
 
+/// Counts what the turn has used so far, and learns what others have used. What could not be counted is
+/// counted the next time.
+async fn count(setting: &mut Setting<'_>, recorder: &Recorder) -> Settled {
+    let Some(usage) = recorder.usage() else {
+        return Settled::Written;
+    };
+    match in_time(setting.ledger.spend(setting.run, usage.clone())).await {
+        Ok(Some(accounts)) => setting.accounts = accounts,
+        Ok(None) => return Settled::Lost,
+        Err(error) => warn(setting.run, &error, "count what the turn uses"),
+    }
+    Settled::Written
+}
+
 /// Gives a write of the turn's progress up that takes too long: limits and orders must be looked at
 /// meanwhile, and it is made again the next time.
-async fn in_time(
-    write: impl Future<Output = Result<Settled, LedgerError>>,
-) -> Result<Settled, LedgerError> {
+async fn in_time<T>(write: impl Future<Output = Result<T, LedgerError>>) -> Result<T, LedgerError> {
     let written = timeout(WRITE_LIMIT, write).await;
     written.unwrap_or_else(|late| {
         Err(LedgerError {

@@ -221,7 +221,11 @@ impl Turn<'_> {
         #[cfg(feature = "failpoints")]
         failpoint::reached("turn: session opened");
         let Agents { clock, entropy, .. } = self.agents;
-        let recorder = Recorder::new(Arc::clone(clock), Arc::clone(entropy));
+        let recorder = Recorder::new(
+            Arc::clone(clock),
+            Arc::clone(entropy),
+            &self.assignment.seat,
+        );
         let (told, mut listener) = Listener::new(recorder);
         let setting = Setting {
             ledger: self.ledger,
@@ -229,6 +233,8 @@ impl Turn<'_> {
             policies: &self.assignment.policies,
             deadline,
             pulse: self.pulse.clone(),
+            accounts: self.assignment.accounts.clone(),
+            counted_every: self.agents.heartbeat / 4,
             cancel_grace: self.agents.grace.cancel,
         };
         let prompt = &self.assignment.prompt.text;
@@ -375,6 +381,7 @@ impl Turn<'_> {
                 let text = format!("the turn took longer than {} s", policies.timeout_seconds);
                 (failed(FailureKind::Timeout, &text), ended)
             }
+            End::Budget(said, ended) => (failed(FailureKind::Budget, &said), ended),
         };
         let Recorded {
             answer,

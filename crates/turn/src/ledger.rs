@@ -3,8 +3,10 @@
 use futures::future::BoxFuture;
 use model::{
     RunId,
+    budget::Accounts,
     turn::{Beat, Begin, Entry, Finished, Settled},
 };
+use serde_json::Value;
 
 /// Why a ledger could not be reached, or failed. The write may or may not have happened; every write
 /// can be made again.
@@ -39,6 +41,14 @@ pub trait Ledger: Send + Sync {
         position: u64,
         text: String,
     ) -> BoxFuture<'_, Result<Settled, LedgerError>>;
+
+    /// Counts what the turn has used so far, as its agent reports it. Gives what limits it from now on;
+    /// `None` if the run is no longer this worker's.
+    fn spend(
+        &self,
+        run: RunId,
+        usage: Value,
+    ) -> BoxFuture<'_, Result<Option<Accounts>, LedgerError>>;
 
     /// Ends the run.
     fn finish(&self, run: RunId, finished: Finished)

@@ -5,7 +5,8 @@ use std::{collections::HashMap, io, sync::Arc};
 use agent::{Decision, PlanEntry, ToolCall, Update};
 use model::{
     Clock, Entropy, MessageId,
-    entity::RunFlags,
+    budget::{Meter, Reading, Spent},
+    entity::{RunFlags, Seat},
     limits,
     turn::{Entry, EntryKind, Role},
 };
@@ -38,13 +39,18 @@ pub(crate) struct Recorder {
     dropped: usize,
     flags: RunFlags,
     usage: Option<Value>,
+    meter: Meter,
     title: Option<String>,
     /// Updates of kinds that the transcript has no place for.
     others: usize,
 }
 
 impl Recorder {
-    pub(crate) fn new(clock: Arc<dyn Clock>, entropy: Arc<dyn Entropy>) -> Self {
+    /// A recorder of a seat's next turn. A seat without a memory begins another session, with nothing
+    /// used.
+    pub(crate) fn new(clock: Arc<dyn Clock>, entropy: Arc<dyn Entropy>, seat: &Seat) -> Self {
+        let reported = seat.usage.as_ref();
+        let reported = reported.filter(|_| seat.acp_session_id.is_some());
         Self {
             clock,
             entropy,
@@ -60,6 +66,7 @@ impl Recorder {
             dropped: 0,
             flags: RunFlags::default(),
             usage: None,
+            meter: Meter::from(reported.and_then(Reading::of)),
             title: None,
             others: 0,
         }
@@ -91,7 +98,12 @@ impl Recorder {
                 let cost = usage
                     .cost
                     .map(|cost| json!({ "amount": cost.amount, "currency": cost.currency }));
-                self.usage = Some(json!({ "used": usage.used, "size": usage.size, "cost": cost }));
+                let mut usage = json!({ "used": usage.used, "size": usage.size, "cost": cost });
+                if let Some(reading) = Reading::of(&usage) {
+                    self.meter.read(reading);
+                }
+                usage["spent"] = json!(self.meter.spent());
+                self.usage = Some(usage);
             }
             Update::Title(title) => {
                 self.title = title.map(|title| head(&title, limits::TITLE_BYTES).to_owned());
@@ -313,6 +325,16 @@ impl Recorder {
     /// Viewers have seen `bytes` more.
     pub(crate) fn seen(&mut self, bytes: usize) {
         self.shown += bytes;
+    }
+
+    /// What the agent last reported, with what the turn has used so far.
+    pub(crate) fn usage(&self) -> Option<&Value> {
+        self.usage.as_ref()
+    }
+
+    /// What the turn has used so far.
+    pub(crate) fn spent(&self) -> &Spent {
+        self.meter.spent()
     }
 
     /// What is left when the turn is over.

@@ -6,6 +6,7 @@
 
 mod access;
 mod automations;
+mod budgets;
 mod harnesses;
 mod milliseconds;
 mod notifications;
@@ -18,9 +19,11 @@ mod sessions;
 
 pub use access::*;
 pub use automations::*;
+pub use budgets::*;
 pub use harnesses::*;
 pub use model::{
     access::{Permission, Role, Token, TokenKind},
+    budget::{Budget, Money, PeriodLimits, RunLimits},
     entity::{
         Automation, Channel, Event, Message, Run, RunFlags, RunRecord, Seat, SeatSettings, Session,
         Tenant, Trigger,

@@ -181,6 +181,13 @@ pub enum Waiting {
         /// When that is.
         until: Timestamp,
     },
+    /// A budget that is used up.
+    Budget {
+        /// When there is one again.
+        until: Timestamp,
+        /// Which one it is.
+        reason: String,
+    },
     /// Its session is held.
     Session {
         /// The state of the session.

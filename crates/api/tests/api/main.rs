@@ -4,6 +4,7 @@
 
 mod access;
 mod automations;
+mod budgets;
 mod document;
 mod errors;
 mod gate;
@@ -52,6 +53,11 @@ on_both! {
         deleting_takes_two_steps_where_automations_are_bound,
         an_edit_of_what_has_changed_meanwhile_is_refused,
         a_conversation_is_read_replayed_and_exported,
+    ]
+    budgets: [
+        a_budget_is_set_read_and_used_up,
+        a_budget_that_makes_no_sense_is_refused_by_name,
+        a_tenants_budget_is_set_by_admins_of_the_install,
     ]
     automations: [
         an_automation_is_made_shown_and_changed,

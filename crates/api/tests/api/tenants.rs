@@ -54,6 +54,7 @@ fn body(id: &str) -> Option<Value> {
         "add_trigger" => json!({ "kind": "cron", "expression": "0 9 * * *" }),
         "put_harness" => json!({ "command": ["good-agent"] }),
         "create_token" => json!({ "name": "mine", "role": "viewer" }),
+        "set_tenant_budget" => json!({ "day": { "turns": 1 } }),
         "create_tenant" => json!({ "name": "mine" }),
         "create_endpoint" | "replace_endpoint" => {
             json!({ "name": "mine", "url": "https://example.com/", "events": ["run.failed"] })

@@ -1,6 +1,7 @@
 //! The commands, one a module. Each says what it takes and prints what the API answers.
 
 pub(crate) mod automation;
+mod budget;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod demo;

@@ -1,12 +1,15 @@
 //! `matins tenant`: owners of everything else.
 
-use clap::Subcommand;
-use wire::TenantRequest;
+use clap::{Subcommand, ValueEnum};
+use model::budget::{Budget, Limit};
+use serde::Serialize;
+use wire::{Spending, Tenant, TenantRequest};
 
 use crate::{
     app::App,
+    commands::budget,
     failure::{Exit, Failure},
-    output::{excerpt, table},
+    output::{BOLD, excerpt, paint, table},
 };
 
 /// Tenants: each owns what is its, and sees nothing of another
@@ -25,12 +28,59 @@ enum Command {
     },
     /// List the tenants by name
     List,
+    /// Show a tenant with its budget, and what all its runs have used
+    Show {
+        /// Its name or its id
+        tenant: String,
+    },
+    /// Change what all runs of a tenant may use: limits that no option names stay
+    Edit {
+        /// Its name or its id
+        tenant: String,
+        /// What its runs may use, such as "50000 tokens/run", "20 USD/month" or "24 turns/day"; may be given
+        /// again
+        #[arg(long, value_name = "LIMIT", value_parser = budget::limit, required_unless_present = "clear")]
+        budget: Vec<Limit>,
+        /// Set something back to its default, before the other options
+        #[arg(long, value_name = "WHAT")]
+        clear: Vec<Clear>,
+    },
+}
+
+/// What can be set back to its default.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Clear {
+    /// All limits.
+    Budget,
+}
+
+/// A tenant with what its runs have used.
+#[derive(Serialize)]
+struct Whole<'a> {
+    #[serde(flatten)]
+    tenant: &'a Tenant,
+    spending: &'a Spending,
 }
 
 pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
     match args.command {
         Command::Create { name } => create(app, name).await?,
         Command::List => list(app).await?,
+        Command::Show { tenant } => show(app, &app.client.tenant(&tenant).await?).await?,
+        Command::Edit {
+            tenant,
+            budget: limits,
+            clear,
+        } => {
+            let seen = app.client.tenant(&tenant).await?;
+            let mut asked = seen.budget;
+            if clear.contains(&Clear::Budget) {
+                asked = Budget::default();
+            }
+            budget::set(&mut asked, limits)?;
+            let id = seen.id.to_string();
+            show(app, &app.client.set_tenant_budget(&id, &asked).await?).await?;
+        }
     }
     Ok(Exit::Done)
 }
@@ -47,6 +97,30 @@ async fn create(app: &App, name: String) -> Result<(), Failure> {
     ));
     let secret = created.token.secret.as_deref().unwrap_or_default();
     Ok(app.output.line(secret)?)
+}
+
+async fn show(app: &App, tenant: &Tenant) -> Result<(), Failure> {
+    let spending = &app.client.tenant_spending(&tenant.id.to_string()).await?;
+    if app.output.json {
+        return Ok(app.output.document(&Whole { tenant, spending })?);
+    }
+    let name = paint(BOLD, &excerpt(&tenant.name, 80));
+    app.output.line(&format!("{name}  {}", tenant.id))?;
+    let nothing = |text: Option<String>, else_is: &str| text.unwrap_or_else(|| else_is.to_owned());
+    for (name, value) in [
+        ("made", app.time.date_time(tenant.created_at)),
+        (
+            "budget",
+            nothing(budget::limits(&tenant.budget), "no limit"),
+        ),
+        (
+            "used",
+            nothing(budget::used(spending), "nothing this month"),
+        ),
+    ] {
+        app.output.line(&format!("  {name:12}{value}"))?;
+    }
+    Ok(())
 }
 
 async fn list(app: &App) -> Result<(), Failure> {

@@ -111,6 +111,12 @@ fn every_policy_can_be_set_and_read() {
             "fail",
             "--pause-after-failures",
             "0",
+            "--budget",
+            "50000 tokens/run",
+            "--budget",
+            "20.50 USD/month",
+            "--budget",
+            "24 turns/day",
             "--mode",
             "plan",
             "--set",
@@ -133,6 +139,13 @@ fn every_policy_can_be_set_and_read() {
         "retry": { "attempts": 2, "backoff_seconds": 10, "backoff_max_seconds": 600 },
         "on_crash": "fail",
         "pause_after_failures": 0,
+        "budget": {
+            "run": { "tokens": 50_000, "cost": null },
+            "day": { "tokens": null, "cost": null, "turns": 24 },
+            "month": {
+                "tokens": null, "cost": { "amount": "20.5", "currency": "USD" }, "turns": null,
+            },
+        },
     });
     assert_eq!(made["policies"], expected);
     assert_eq!(made["settings"]["mode"], "plan");

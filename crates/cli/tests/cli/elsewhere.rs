@@ -40,6 +40,8 @@ const SAME: &[&[&str]] = &[
     &["run", "retry", "RUN"],
     &["run", "cancel", "RUN"],
     &["tenant", "list"],
+    &["tenant", "show", "default"],
+    &["tenant", "edit", "nothing", "--budget", "1 turn/day"],
     &["token", "create", "x", "--scope", "everything"],
     &["token", "revoke", "nothing"],
 ];

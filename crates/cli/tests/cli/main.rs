@@ -6,6 +6,7 @@ mod access;
 mod alone;
 mod automations;
 mod browser;
+mod budgets;
 mod checked;
 mod configuration;
 mod crashes;

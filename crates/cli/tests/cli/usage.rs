@@ -63,6 +63,8 @@ fn every_command_has_help() {
         "tenant",
         "tenant create",
         "tenant list",
+        "tenant show",
+        "tenant edit",
         "sign-in",
     ];
     for command in commands {

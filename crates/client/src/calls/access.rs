@@ -1,7 +1,9 @@
 //! Tenants, tokens, and how a browser signs in.
 
+use http::Method;
 use wire::{
-    Page, SignInLink, Tenant, TenantCreated, TenantRequest, Token, TokenCreated, TokenRequest,
+    Budget, Page, SignInLink, Spending, Tenant, TenantCreated, TenantRequest, Token, TokenCreated,
+    TokenRequest,
 };
 
 use super::Part;
@@ -36,6 +38,17 @@ impl Client {
     /// Shows a tenant, by its id or its name.
     pub async fn tenant(&self, tenant: &str) -> Result<Tenant, Error> {
         self.get(&["tenants", tenant]).fetch().await
+    }
+
+    /// Tells what all runs of a tenant have used together, and what they may use.
+    pub async fn tenant_spending(&self, tenant: &str) -> Result<Spending, Error> {
+        self.get(&["tenants", tenant, "spending"]).fetch().await
+    }
+
+    /// Sets what all runs of a tenant may use together.
+    pub async fn set_tenant_budget(&self, tenant: &str, budget: &Budget) -> Result<Tenant, Error> {
+        let call = self.call(Method::PUT, &["tenants", tenant, "budget"]);
+        call.json(budget).fetch().await
     }
 
     /// Makes a tenant with the token of its first admin.

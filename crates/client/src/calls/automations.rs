@@ -5,7 +5,7 @@ use model::{automation::AutomationState, run::RunStatus};
 use serde_json::Value;
 use wire::{
     AutomationDeleted, AutomationList, AutomationRequest, AutomationView, Page, Preview,
-    PreviewRequest, Run, Session, Trigger, TriggerRequest,
+    PreviewRequest, Run, Session, Spending, Trigger, TriggerRequest,
 };
 
 use super::{Part, Tagged};
@@ -51,6 +51,12 @@ impl Client {
     /// Shows an automation, by its name, its id or the beginning of that.
     pub async fn automation(&self, automation: &str) -> Result<Tagged<AutomationView>, Error> {
         self.get(&["automations", automation]).fetch_tagged().await
+    }
+
+    /// Tells what an automation has used, and what it may use.
+    pub async fn automation_spending(&self, automation: &str) -> Result<Spending, Error> {
+        let call = self.get(&["automations", automation, "spending"]);
+        call.fetch().await
     }
 
     /// Makes an automation what is asked for: with a tag, the one that was seen alone. With `reset` it lets

@@ -4,6 +4,7 @@
 
 #![expect(clippy::unwrap_used, reason = "tests and their helpers")]
 
+mod budgets;
 mod cancels;
 mod failures;
 mod fences;
@@ -45,6 +46,12 @@ macro_rules! scenarios {
 }
 
 scenarios! {
+    budgets: [
+        a_turn_that_uses_too_much_is_stopped,
+        an_answer_that_was_done_before_it_heard_stands,
+        a_turn_has_used_by_how_much_its_session_grew,
+        a_turn_learns_what_others_use_meanwhile,
+    ]
     cancels: [
         a_running_turn_is_called_off_at_once,
         a_turn_that_was_done_before_it_heard_is_a_success,

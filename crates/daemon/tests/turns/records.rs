@@ -6,10 +6,11 @@ use daemon::StoreLedger;
 use futures::future::BoxFuture;
 use model::{
     RunId,
+    budget::Accounts,
     run::RunStatus,
     turn::{Beat, Begin, Entry, Finished, Settled},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use store::Scope;
 use testkit::scripted::Step;
 use turn::{Ledger, LedgerError};
@@ -205,6 +206,14 @@ impl Ledger for Counting {
     ) -> BoxFuture<'_, Result<Settled, LedgerError>> {
         self.flushes.fetch_add(1, Ordering::Relaxed);
         self.ledger.live(run, position, text)
+    }
+
+    fn spend(
+        &self,
+        run: RunId,
+        usage: Value,
+    ) -> BoxFuture<'_, Result<Option<Accounts>, LedgerError>> {
+        self.ledger.spend(run, usage)
     }
 
     fn finish(

@@ -8,6 +8,7 @@ use std::{
 use model::{
     AutomationId, HarnessId, InputId, InstanceId, RunId, SeatId, SessionId, Timestamp, TriggerId,
     WorkerId,
+    budget::Accounts,
     entity::{Automation, Run, Seat, Session, Trigger},
     harness::Harness,
     outcome::{Failure, FailureKind, Outcome},
@@ -31,7 +32,9 @@ use crate::{
         end,
         lock::{Locked, lock_all},
         place::hold,
+        spend,
     },
+    spending::{self, Budgets, Use},
     store::{Store, transact},
 };
 
@@ -78,8 +81,11 @@ impl Store {
         let (worker, instance) = (&first.worker, first.instance);
         transact!(self, Scope::System, |tx| {
             let ids: Vec<RunId> = all.iter().map(|one| one.run).collect();
+            let tenants = spending::lock_budgets(tx, &ids).await?;
             let mut locked = lock_all(tx, &ids).await?;
             let (sessions, seats) = places(tx, &locked).await?;
+            let automations = locked.automations.values();
+            let mut budgets = Budgets::read(tx, tenants, automations, now).await?;
             let mut begun = HashMap::with_capacity(all.len());
             let mut ready = Vec::with_capacity(all.len());
             for id in ids {
@@ -94,14 +100,30 @@ impl Store {
                 if run.status != RunStatus::Delivered || run.worker_id.as_ref() != Some(worker) {
                     continue;
                 }
-                match self
+                let mut answer = self
                     .unready(tx, &run, &session, &seat, instance, now)
-                    .await?
+                    .await?;
+                let own = run.automation_id;
+                let own = own.and_then(|id| locked.automations.get_mut(&id));
+                let accounts = budgets.accounts(run.tenant_id, own.as_deref());
+                if answer.is_none()
+                    && let Some(reached) = accounts.before_turn()
                 {
+                    answer = Some(spend::refuse(self, tx, &run, own, &reached, now).await?);
+                }
+                match answer {
                     Some(answer) => {
                         begun.insert(id, answer);
                     }
-                    None => ready.push(Ready { run, session, seat }),
+                    None => {
+                        budgets.count_turn(&run);
+                        ready.push(Ready {
+                            run,
+                            session,
+                            seat,
+                            accounts,
+                        });
+                    }
                 }
             }
             for assignment in self
@@ -188,16 +210,19 @@ impl Store {
         let mut pins = Vec::with_capacity(ready.len());
         let mut records = Vec::with_capacity(ready.len());
         let mut assignments = Vec::with_capacity(ready.len());
+        let mut uses = Vec::with_capacity(ready.len());
         for Ready {
             mut run,
             session,
             mut seat,
+            accounts,
         } in ready
         {
             let Some(prompt) = prompts.remove(&run.id).filter(|_| begun.contains(&run.id)) else {
                 continue;
             };
             let automation = run.automation_id.and_then(|id| automations.get(&id));
+            uses.push(Use::turn(&run));
             run.status = RunStatus::Running;
             run.started_at = Some(now);
             run.prompt_ref = Some(prompt.prompt_ref.clone());
@@ -239,12 +264,14 @@ impl Store {
                 policies,
                 permissions,
                 prompt,
+                accounts,
             });
         }
         tx.execute_rows(sql!("seats/pin"), pins, params![instance, now])
             .await?;
         tx.execute_rows(sql!("records/begin"), records, params![])
             .await?;
+        spending::add(tx, uses, now).await?;
         journal.write(tx, now).await?;
         Ok(assignments)
     }
@@ -288,6 +315,8 @@ struct Ready {
     run: Run,
     session: Session,
     seat: Seat,
+    /// What is left of the budgets that hold for it.
+    accounts: Accounts,
 }
 
 /// What prompts and assignments are made of.

@@ -28,6 +28,7 @@ use crate::{
     runs::{
         lock::lock_all,
         place::{Attempt, Known, insert_all, promote_after, standings},
+        spend,
     },
     store::{Store, transact},
 };
@@ -205,6 +206,7 @@ pub(super) async fn end_all(
     }
     let made = insert_all(store, tx, journal, &next, Known::default(), now).await?;
     made.into_iter().collect::<Result<Vec<_>, _>>()?;
+    spend::settle(store, tx, &ends, automations, now).await?;
     for (end, sequel) in ends.iter().zip(&sequels) {
         let automation = end
             .run
@@ -391,6 +393,7 @@ async fn remember(tx: &mut Tx, ends: &[End<'_>], now: Timestamp) -> Result<(), E
     let runs: Vec<_> = ends.iter().map(|end| params![end.run.id]).collect();
     let (mut records, mut remembered) = (Vec::new(), Vec::new());
     let (mut unpinned, mut titles) = (Vec::new(), Vec::new());
+    let mut readings = Vec::new();
     for End { run, finished } in ends {
         records.push(params![
             run.id,
@@ -407,6 +410,7 @@ async fn remember(tx: &mut Tx, ends: &[End<'_>], now: Timestamp) -> Result<(), E
             // Until a first turn has ended there is no memory, and a retry may go elsewhere.
             _ => unpinned.push(params![seat]),
         }
+        readings.extend(spend::reading(seat, finished.usage.as_ref()));
         if let Some(title) = &finished.title {
             let title: String = title.chars().take(limits::NAME_BYTES).collect();
             titles.push(params![session, title]);
@@ -419,6 +423,8 @@ async fn remember(tx: &mut Tx, ends: &[End<'_>], now: Timestamp) -> Result<(), E
     tx.execute_rows(sql!("records/end"), records, params![])
         .await?;
     tx.execute_rows(sql!("seats/remember"), remembered, params![now])
+        .await?;
+    tx.execute_rows(sql!("seats/note_usage"), readings, params![])
         .await?;
     tx.execute_rows(sql!("seats/unpin"), unpinned, params![now])
         .await?;

@@ -14,6 +14,7 @@ mod read;
 mod record;
 mod retry;
 mod say;
+pub(crate) mod spend;
 mod sweep;
 mod webhook;
 

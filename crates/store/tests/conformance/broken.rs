@@ -1,6 +1,6 @@
 //! Rows that must not be stored: one for each named check.
 
-use crate::fixtures::{Values, World, instant};
+use crate::fixtures::{Values, World, id, instant};
 
 /// One row for each named check that breaks it and nothing else.
 #[expect(clippy::too_many_lines, reason = "a table, one row for each check")]
@@ -270,6 +270,11 @@ pub(crate) fn rows(world: &World) -> Vec<(&'static str, Values)> {
                 .with("leased_until", instant())
                 .without(&["next_attempt_at"]),
         ),
+        (
+            "spending_spender_is_known",
+            row("spending").with("spender_id", id()),
+        ),
+        ("spending_counted", row("spending").with("tokens", -1_i64)),
         (
             "webhook_attempts_counted",
             row("webhook_attempts").with("number", 0_i64),

@@ -203,6 +203,7 @@ pub(crate) const TABLES: &[&str] = &[
     "notification_endpoints",
     "webhook_deliveries",
     "webhook_attempts",
+    "spending",
 ];
 
 impl World {
@@ -385,6 +386,11 @@ impl World {
             "webhook_attempts" => values! {
                 delivery_id: self.id("webhook_deliveries"), number: i64::from(next()),
                 tenant_id: tenant_id, status: 200_i64, started_at: at, ended_at: at,
+            },
+            "spending" => values! {
+                tenant_id: tenant_id, spender_id: self.id("automations"),
+                automation_id: self.id("automations"), day: at, currency: "USD",
+                tokens: 1_i64, cost: 1_i64, turns: 1_i64,
             },
             other => panic!("there is no row for {other}"),
         }

@@ -13,6 +13,7 @@ mod again;
 mod answers;
 mod begin;
 mod broken;
+mod budgets;
 mod cancel;
 mod catalog;
 mod claim;
@@ -112,6 +113,21 @@ behaviours! {
             what_a_channel_says_are_a_persons_words,
             many_who_speak_at_once_get_one_seat_in_turn,
             the_same_session_key_in_two_tenants_is_two_sessions,
+        ]
+        budgets: [
+            without_a_budget_all_is_counted_and_nothing_held,
+            a_turn_beyond_the_budget_waits_until_there_is_one_again,
+            who_resumes_before_the_day_is_over_is_told_again,
+            a_limit_is_reached_by_the_last_of_it,
+            a_run_that_was_cut_off_pauses_its_automation_and_is_not_tried_again,
+            what_a_run_uses_is_counted_once,
+            runs_that_end_or_begin_at_once_are_all_counted,
+            what_a_lost_worker_had_counted_stays_counted,
+            a_seat_without_a_memory_has_used_nothing,
+            days_and_months_begin_at_midnight_in_utc,
+            a_tenants_budget_holds_for_all_of_it_and_nobody_else,
+            what_a_removed_automation_used_stays_the_tenants,
+            nobody_waits_behind_a_run_without_a_budget,
         ]
         owed: [
             what_was_due_before_a_pause_or_an_end_has_its_row,
@@ -322,6 +338,7 @@ behaviours! {
             a_clock_that_was_set_back_tears_no_hole_into_a_log,
             much_is_trimmed_in_pieces,
             what_ended_runs_left_behind_goes,
+            what_was_used_long_ago_is_removed,
             what_was_skipped_has_no_record_to_trim,
         ]
         lists: [

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use model::{SessionId, Timestamp, outcome::FailureKind};
+use model::{SessionId, Timestamp, outcome::FailureKind, policy::SessionMode};
 use store::{LogsTrimmed, Scope, params};
 
 use crate::{
     fixtures::TestStore,
-    stage::{Stage, hourly},
+    stage::{Stage, at, hourly},
 };
 
 impl Stage {
@@ -193,4 +193,17 @@ pub(crate) async fn what_was_skipped_has_no_record_to_trim(db: &TestStore) {
     stage.fire(automation).await;
     stage.wait(100 * 24 * 60 * 60);
     assert_eq!(stage.store.trim_records(stage.now()).await.unwrap(), 0);
+}
+
+pub(crate) async fn what_was_used_long_ago_is_removed(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let id = stage.automation("report", SessionMode::Fresh).await;
+    stage.turn_using(id, 10, 1).await;
+    let trim = async |before: Timestamp| stage.store.trim_spending(before).await.unwrap();
+    assert_eq!(trim(at("2026-05-04T00:00:00Z")).await, 0);
+    let rows = db.count(stage.scope(), "spending").await;
+    assert_eq!(rows, 2, "a turn, and what it used");
+    stage.wait(24 * 60 * 60);
+    assert_eq!(trim(at("2026-05-05T00:00:00Z")).await, 2);
+    assert_eq!(db.count(stage.scope(), "spending").await, 0);
 }

@@ -182,6 +182,9 @@ pub(crate) async fn no_row_can_refer_to_another_tenants(db: &TestStore) {
         if (key.table.as_str(), last.as_str()) == ("api_tokens", "parent_id") {
             child = child.with("kind", "browser").with("expires_at", instant());
         }
+        if key.table == "spending" {
+            child = child.taking("spender_id", &Values::of("spender_id", parent.get("id")));
+        }
         let child = child.taking(last, &Values::of(last, parent.get("id")));
         let mut tx = db.database.begin(Scope::System).await.unwrap();
         tx.execute(statement(&parent.insert_into(&key.parent)), parent.params())
@@ -219,6 +222,7 @@ pub(crate) async fn a_session_takes_all_that_is_its_own_with_it(db: &TestStore) 
             "notification_endpoints",
             "automation_events",
             "feed_trims",
+            "spending",
         ]
         .contains(table);
         assert_eq!(

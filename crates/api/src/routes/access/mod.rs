@@ -1,5 +1,6 @@
 //! Who may do what: tenants, tokens, and how a browser signs in.
 
+mod budgets;
 mod sign_in;
 mod tenants;
 mod tokens;
@@ -16,6 +17,8 @@ pub(super) fn routes() -> OpenApiRouter<Api> {
         .routes(routes!(tokens::show_token, tokens::revoke_token))
         .routes(routes!(tenants::list_tenants, tenants::create_tenant))
         .routes(routes!(tenants::show_tenant))
+        .routes(routes!(budgets::show_tenant_spending))
+        .routes(routes!(budgets::set_tenant_budget))
         .routes(routes!(sign_in::create_sign_in_link))
         .routes(routes!(sign_in::sign_in, sign_in::sign_out))
 }

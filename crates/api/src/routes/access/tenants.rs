@@ -3,6 +3,7 @@
 use axum::{Json as Answer, response::Response};
 use http::StatusCode;
 use model::{TenantId, access::Permission};
+use service::Service;
 use wire::{Page, Tenant, TenantCreated, TenantRequest};
 
 use crate::{
@@ -42,14 +43,21 @@ pub(super) async fn show_tenant(
     Path([tenant]): Path<1>,
 ) -> Result<Answer<Tenant>, Failure> {
     let service = caller.may(Permission::TenantsRead)?;
+    Ok(Answer(find_tenant(&caller, &service, &tenant).await?))
+}
+
+/// The tenant of a name or an id, of those that whoever asks may see.
+pub(super) async fn find_tenant(
+    caller: &Caller,
+    service: &Service,
+    given: &str,
+) -> Result<Tenant, Failure> {
     let mut tenants = service
         .tenants(caller.is_of_the_install())
         .await?
         .into_iter();
-    let found = tenants.find(|one| one.name == tenant || one.id.to_string() == tenant);
-    found
-        .map(Answer)
-        .ok_or_else(|| Failure::not_found("tenant", &tenant))
+    let found = tenants.find(|one| one.name == given || one.id.to_string() == given);
+    found.ok_or_else(|| Failure::not_found("tenant", given))
 }
 
 /// Create a tenant

@@ -9,6 +9,7 @@ mod list;
 mod moves;
 mod preview;
 mod show;
+mod spending;
 mod triggers;
 
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -25,6 +26,7 @@ pub(super) fn routes() -> OpenApiRouter<Api> {
             edit::edit_automation,
             delete::delete_automation
         ))
+        .routes(routes!(spending::show_automation_spending))
         .routes(routes!(fire::fire_automation))
         .routes(routes!(moves::pause_automation))
         .routes(routes!(moves::resume_automation))

@@ -96,6 +96,8 @@ enum Clear {
     Attempts,
     OnCrash,
     PauseAfterFailures,
+    /// All limits of its budget.
+    Budget,
     Mode,
     /// All settings of the agent.
     Set,
@@ -124,6 +126,7 @@ impl Clear {
             Self::PauseAfterFailures => {
                 policies.pause_after_failures = default.pause_after_failures;
             }
+            Self::Budget => policies.budget = default.budget,
             Self::Mode => request.settings.mode = None,
             Self::Set => request.settings.values.clear(),
             Self::Rules => request.permissions = PermissionRules::default(),

@@ -1,12 +1,13 @@
 //! The options that say how an automation's occurrences and turns are treated.
 
 use model::{
+    budget::Limit,
     policy::{CatchUp, OnCrash, Overlap, Policies},
     schedule::{QuietHours, QuietWindow},
 };
 
 use crate::{
-    commands::options::seconds,
+    commands::{budget, options::seconds},
     failure::{Exit, Failure},
 };
 
@@ -47,10 +48,15 @@ pub(super) struct PolicyOptions {
     /// Consecutive failures after which it pauses itself; 0: never [default: 5]
     #[arg(long, value_name = "N")]
     pause_after_failures: Option<u32>,
+    /// What it may use, such as "50000 tokens/run", "20 USD/month" or "24 turns/day"; may be given again
+    /// [default: no limit]
+    #[arg(long, value_name = "LIMIT", value_parser = budget::limit)]
+    budget: Vec<Limit>,
 }
 
 impl PolicyOptions {
-    /// Sets what is given; windows of quiet hours replace those that were there.
+    /// Sets what is given; windows of quiet hours replace those that were there, and a limit of the budget
+    /// the one of its kind.
     pub(super) fn apply(self, policies: &mut Policies) -> Result<(), Failure> {
         let set = |value: &mut u32, given: Option<u32>| *value = given.unwrap_or(*value);
         set(&mut policies.queue_limit, self.queue_limit);
@@ -77,7 +83,7 @@ impl PolicyOptions {
         if let Some(on_crash) = self.on_crash {
             policies.on_crash = on_crash;
         }
-        Ok(())
+        budget::set(&mut policies.budget, self.budget)
     }
 }
 

@@ -3,11 +3,11 @@
 use client::{AutomationFilter, Part};
 use model::{automation::AutomationState, entity::Trigger, schedule::Spec};
 use serde::Serialize;
-use wire::{AutomationList, AutomationView, Fire, MAX_PAGE, UnreadableAutomation};
+use wire::{AutomationList, AutomationView, Fire, MAX_PAGE, Spending, UnreadableAutomation};
 
 use crate::{
     app::App,
-    commands::{options::length, run::runs_table},
+    commands::{budget, options::length, run::runs_table},
     failure::Failure,
     output::{ATTENTION, BOLD, clean, excerpt, paint, table},
 };
@@ -107,9 +107,19 @@ pub(super) fn answer(app: &App, view: &AutomationView, told: &str) -> Result<(),
     fires(app, view)
 }
 
+/// An automation with what it has used.
+#[derive(Serialize)]
+struct Whole<'a> {
+    #[serde(flatten)]
+    view: &'a AutomationView,
+    spending: &'a Spending,
+}
+
 pub(super) async fn whole(app: &App, view: &AutomationView) -> Result<(), Failure> {
+    let id = view.automation.id.to_string();
+    let spending = &app.client.automation_spending(&id).await?;
     if app.output.json {
-        return Ok(app.output.document(view)?);
+        return Ok(app.output.document(&Whole { view, spending })?);
     }
     let automation = &view.automation;
     let output = app.output;
@@ -162,6 +172,8 @@ pub(super) async fn whole(app: &App, view: &AutomationView) -> Result<(), Failur
                 policies.retry.attempts
             )),
         ),
+        ("budget", budget::limits(&policies.budget)),
+        ("used", budget::used(spending)),
         (
             "failures",
             Some(automation.consecutive_failures)

@@ -3,7 +3,7 @@
 -- Each row: $1 id
 with item (id) as (values ($1))
 update agent_runs
-set status = 'queued', not_before = null,
+set status = 'queued', not_before = null, reason = null, message = null,
     instance_id = (select instance_id from agent_definitions d where d.id = agent_runs.seat_id)
 where status = 'deferred' and id in (select id from item)
 returning id

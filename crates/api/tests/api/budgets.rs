@@ -1,0 +1,168 @@
+//! Budgets, set and looked at.
+
+use model::{
+    AcpSessionId, Clock as _, InstanceId, RunId, WorkerId,
+    access::Role,
+    outcome::{Outcome, StopReason},
+    turn::{Begin, Finished, Settled},
+};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::world::World;
+
+fn worker() -> WorkerId {
+    WorkerId::from_stored("host-1-aaaaaaaa".into())
+}
+
+impl World {
+    /// Fires an automation and begins its turn, where it may.
+    async fn begin(&self, automation: &str) -> (RunId, Begin) {
+        let path = format!("/automations/{automation}/fire");
+        let fired = self.post(&path, json!({})).await.expect(202);
+        let run = fired["id"].as_str().unwrap().parse().unwrap();
+        let worker = worker();
+        let (here, now) = (InstanceId::from_uuid(Uuid::from_u128(5)), self.clock.now());
+        let registered = self.store.register_host(self.tenant, here, "here", now);
+        registered.await.unwrap();
+        let claimed = self.store.claim(&worker, here, 1, Some(run), now).await;
+        assert_eq!(claimed.unwrap().len(), 1);
+        let begun = self.store.begin(run, &worker, here, now).await.unwrap();
+        (run, begun)
+    }
+
+    /// Fires an automation and takes a turn that uses so much.
+    async fn turn_using(&self, automation: &str, tokens: u64, micros: u64) {
+        let (run, begun) = self.begin(automation).await;
+        assert!(matches!(begun, Begin::Started(_)));
+        let finished = Finished {
+            answer: "Done.".into(),
+            acp_session_id: Some(AcpSessionId::new("memory")),
+            turn_ended: true,
+            usage: Some(json!({
+                "used": tokens, "size": 1000, "spent": { "tokens": tokens, "cost": { "USD": micros } },
+            })),
+            ..Finished::bare(Outcome::Stopped(StopReason::EndTurn))
+        };
+        let settled = self
+            .store
+            .finish(run, &worker(), &finished, self.clock.now())
+            .await;
+        assert_eq!(settled.unwrap(), Settled::Written);
+    }
+}
+
+pub(crate) async fn a_budget_is_set_read_and_used_up(world: &World) {
+    let cost = json!({ "amount": "20.5", "currency": "USD" });
+    let asked = json!({
+        "name": "daily", "prompt": "Look.", "harness": "good",
+        "policies": { "budget": { "day": { "tokens": 100 }, "month": { "cost": cost } } },
+    });
+    let made = world.post("/automations", asked).await.expect(201);
+    let budget = json!({
+        "run": { "tokens": null, "cost": null },
+        "day": { "tokens": 100, "cost": null, "turns": null },
+        "month": { "tokens": null, "cost": cost, "turns": null },
+    });
+    assert_eq!(made["policies"]["budget"], budget);
+    let unused = world.get("/automations/daily/spending").await.expect(200);
+    assert_eq!(unused["budget"], budget);
+    assert_eq!(
+        unused["day"],
+        json!({
+            "since": "2026-11-21T00:00:00Z", "until": "2026-11-22T00:00:00Z",
+            "tokens": 0, "cost": [], "turns": 0,
+        })
+    );
+    world.turn_using("daily", 100, 1_250_000).await;
+    let used = world.get("/automations/daily/spending").await.expect(200);
+    assert_eq!(
+        used["month"],
+        json!({
+            "since": "2026-11-01T00:00:00Z", "until": "2026-12-01T00:00:00Z",
+            "tokens": 100, "cost": [{ "amount": "1.25", "currency": "USD" }], "turns": 1,
+        })
+    );
+    let paused = world.get("/automations/daily").await.expect(200);
+    assert_eq!(
+        (&paused["state"], &paused["pause_reason"]),
+        (&json!("paused"), &json!("budget"))
+    );
+    let (run, begun) = world.begin("daily").await;
+    assert!(matches!(begun, Begin::Held));
+    let held = world.get(&format!("/runs/{run}")).await.expect(200);
+    let until = "2026-11-22T00:00:00Z";
+    let reason = format!("the automation's budget of 100 tokens a day is used up until {until}");
+    let waiting = json!({ "for": "budget", "until": until, "reason": reason });
+    assert_eq!(held["waiting"], waiting);
+    let own = format!("/tenants/{}/spending", world.tenant);
+    let all = world.get(&own).await.expect(200);
+    assert_eq!(all["day"]["tokens"], 100);
+    assert_eq!(all["budget"]["day"]["tokens"], Value::Null);
+}
+
+pub(crate) async fn a_budget_that_makes_no_sense_is_refused_by_name(world: &World) {
+    let ask = async |budget: Value| {
+        let asked = json!({
+            "name": "daily", "prompt": "Look.", "harness": "good", "policies": { "budget": budget },
+        });
+        let made = world.post("/automations", asked).await;
+        let tenant = format!("/tenants/{}/budget", world.tenant);
+        let set = world.ask_as(&world.admin, "PUT", &tenant, Some(&budget), &[]);
+        (made.problem(422), set.await.problem(422))
+    };
+    for (budget, told) in [
+        (
+            json!({ "day": { "tokens": 0 } }),
+            "budget.day.tokens cannot be 0: from 1 to",
+        ),
+        (
+            json!({ "month": { "turns": 0 } }),
+            "budget.month.turns cannot be 0: from 1 to",
+        ),
+        (
+            json!({ "run": { "cost": { "amount": "0", "currency": "USD" } } }),
+            "budget.run.cost cannot be 0 USD: at least",
+        ),
+        (json!({ "run": { "turns": 1 } }), "turns"),
+        (
+            json!({ "run": { "cost": { "amount": "-1", "currency": "USD" } } }),
+            "read the amount \"-1\"",
+        ),
+        (
+            json!({ "run": { "cost": { "amount": "1", "currency": "U$" } } }),
+            "read the currency \"U$\"",
+        ),
+    ] {
+        let (made, set) = ask(budget).await;
+        assert!(made.contains(told), "{made}");
+        assert!(set.contains(told), "{set}");
+    }
+}
+
+pub(crate) async fn a_tenants_budget_is_set_by_admins_of_the_install(world: &World) {
+    let foreign = world.other_tenant("other").await;
+    let viewer = world.token(Role::Viewer, None).await;
+    let member = world.token(Role::Member, None).await;
+    let budget = json!({ "day": { "turns": 3 } });
+    let put = async |token: &str, tenant: &str| {
+        let path = format!("/tenants/{tenant}/budget");
+        world.ask_as(token, "PUT", &path, Some(&budget), &[]).await
+    };
+    for nobody in [&viewer, &member, &foreign] {
+        let tenant = if nobody == &foreign {
+            "other"
+        } else {
+            "default"
+        };
+        put(nobody, tenant).await.problem(403);
+    }
+    let set = put(&world.admin, "other").await.expect(200);
+    assert_eq!(set["budget"]["day"]["turns"], 3);
+    // Whose it is may look at it.
+    let path = "/tenants/other/spending";
+    let seen = world.ask_as(&foreign, "GET", path, None, &[]).await;
+    assert_eq!(seen.expect(200)["budget"]["day"]["turns"], 3);
+    let own = world.get(&format!("/tenants/{}", world.tenant)).await;
+    assert_eq!(own.expect(200)["budget"]["day"]["turns"], Value::Null);
+}

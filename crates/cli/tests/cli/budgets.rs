@@ -1,0 +1,64 @@
+//! Budgets, as they are given, shown and used up.
+
+use crate::world::World;
+
+#[test]
+fn a_budget_is_given_shown_changed_and_cleared() {
+    let world = World::new();
+    let add = [
+        "automation",
+        "add",
+        "--on-demand",
+        "--harness",
+        "demo",
+        "--name",
+        "news",
+        "x",
+    ];
+    let add: Vec<_> = add
+        .into_iter()
+        .chain(["--budget", "24 turns/day"])
+        .collect();
+    world.run(&add).done();
+    let edit = ["automation", "edit", "news"];
+    let edit = |more: &[&str]| world.run(&[&edit[..], more].concat());
+    edit(&["--budget", "20 USD/month", "--budget", "12 turns/day"]).done();
+    let shown = world.run(&["automation", "show", "news"]).done();
+    assert!(shown.contains("12 turns/day, 20 USD/month"), "{shown}");
+    assert!(!shown.contains("used"), "{shown}");
+    world.run(&["automation", "fire", "news"]).done();
+    let shown = world.run(&["automation", "show", "news"]).done();
+    assert!(shown.contains("1 turn today"), "{shown}");
+    assert!(shown.contains("1 turn this month"), "{shown}");
+    let whole = world.json(&["automation", "show", "news"]);
+    assert_eq!(whole["spending"]["day"]["turns"], 1);
+    edit(&["--clear", "budget"]).done();
+    let shown = world.run(&["automation", "show", "news"]).done();
+    assert!(!shown.contains("budget"), "{shown}");
+    for wrong in ["5", "5 turns/run", "0 tokens/day", "5 apples pears/day"] {
+        let refused = edit(&["--budget", wrong]);
+        assert_eq!(refused.code, 2, "{refused:#?}");
+        assert!(refused.stderr.contains("100000 tokens/day"), "{refused:#?}");
+    }
+}
+
+#[test]
+fn words_beyond_the_tenants_budget_are_answered_with_it() {
+    let world = World::new();
+    let say = ["session", "say", "--new", "--harness", "demo", "Hello"];
+    world.run(&say).done();
+    let edit = ["tenant", "edit", "default", "--budget", "1 turn/day"];
+    let told = world.run(&edit).done();
+    assert!(told.contains("1 turn/day"), "{told}");
+    assert!(told.contains("1 turn today"), "{told}");
+    let refused = world.run(&say);
+    assert_eq!(refused.code, 5, "{refused:#?}");
+    let said = "the tenant's budget of 1 turn a day is used up until";
+    let all = format!("{}{}", refused.stdout, refused.stderr);
+    assert!(all.contains(said), "{refused:#?}");
+    let cleared = world.run(&["tenant", "edit", "default", "--clear", "budget"]);
+    assert!(cleared.done().contains("no limit"));
+    world.run(&say).done();
+    let whole = world.json(&["tenant", "show", "default"]);
+    assert_eq!(whole["spending"]["month"]["turns"], 2);
+}

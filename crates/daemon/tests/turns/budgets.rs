@@ -1,0 +1,147 @@
+//! Budgets during a turn: agents that report what they use are stopped when it is too much.
+
+use daemon::Daemon;
+use model::{automation::AutomationState, budget::Budget, run::RunStatus};
+use serde_json::json;
+use testkit::scripted::{Event, Step};
+
+use crate::world::{World, eventually, ledger, make, on_demand};
+
+/// Says how full the context is, and what the session has cost.
+fn usage(used: u64, cost: f64) -> Step {
+    Step::Update(json!({
+        "sessionUpdate": "usage_update", "used": used, "size": 1000,
+        "cost": { "amount": cost, "currency": "USD" },
+    }))
+}
+
+fn budget(limits: &[&str]) -> Budget {
+    let mut budget = Budget::default();
+    for limit in limits {
+        budget.set(limit.parse().unwrap()).unwrap();
+    }
+    budget
+}
+
+async fn tokens_today(world: &World) -> u64 {
+    let now = model::Clock::now(&*world.clock);
+    let spending = world
+        .store()
+        .tenant_spending(world.scope(), world.tenant, now);
+    spending.await.unwrap().day.tokens
+}
+
+pub(crate) async fn a_turn_that_uses_too_much_is_stopped(world: &World) {
+    let script = world.script().prompt([
+        usage(40, 0.1),
+        Step::say("Half of it."),
+        usage(60, 0.1),
+        Step::Stall,
+    ]);
+    let harness = world.harness(&script).await;
+    let mut new = on_demand(harness);
+    new.policies.budget = budget(&["50 tokens/run"]);
+    let id = world.make(&new).await;
+    let fired = world.fire(id).await;
+    let run = world.take(fired).await;
+    let said = "the automation's budget of 50 tokens a run is used up";
+    assert_eq!(
+        (run.status, run.reason.as_deref()),
+        (RunStatus::Failed, Some("budget"))
+    );
+    assert_eq!(run.message.unwrap(), format!("The turn failed: {said}."));
+    let cancelled = ledger(&script)
+        .events()
+        .filter(|it| **it == Event::Cancel)
+        .count();
+    assert_eq!(cancelled, 1, "it was asked to stop, once");
+    let words = world.words(run.session_id.unwrap()).await;
+    assert_eq!(words[1].1, "Half of it.", "what it said stays");
+    let paused = world.automation_of(id).await;
+    assert_eq!(paused.state, AutomationState::Paused);
+    assert_eq!(paused.pause_reason.as_deref(), Some("budget"));
+    assert_eq!(paused.attention.unwrap(), format!("paused itself: {said}"));
+    assert_eq!(tokens_today(world).await, 60);
+    assert_eq!(world.attempts(fired).await.len(), 1);
+}
+
+pub(crate) async fn an_answer_that_was_done_before_it_heard_stands(world: &World) {
+    let script = world
+        .script()
+        .prompt([usage(60, 0.1), Step::UntilCancelled, Step::say("Done.")]);
+    let harness = world.harness(&script).await;
+    let mut new = on_demand(harness);
+    new.policies.budget = budget(&["0.1 USD/day"]);
+    let id = world.make(&new).await;
+    let fired = world.fire(id).await;
+    let run = world.take(fired).await;
+    assert_eq!(run.status, RunStatus::Succeeded);
+    let paused = world.automation_of(id).await;
+    assert_eq!(paused.pause_reason.as_deref(), Some("budget"));
+    assert!(paused.attention.unwrap().contains("0.1 USD a day"));
+}
+
+pub(crate) async fn a_turn_has_used_by_how_much_its_session_grew(world: &World) {
+    let script = world
+        .script()
+        .prompt([usage(100, 0.5), usage(120, 0.5)])
+        .prompt([usage(150, 0.75), usage(30, 0.75), usage(35, 0.8)])
+        // Nothing is known of this one.
+        .prompt([Step::Echo])
+        .prompt([usage(45, 0.1)]);
+    let harness = world.harness(&script).await;
+    let id = world.make(&on_demand(harness)).await;
+    let mut spent = Vec::new();
+    for _ in 0..4 {
+        let fired = world.fire(id).await;
+        let usage = world.take(fired).await.usage;
+        spent.push(usage.map(|usage| usage["spent"].clone()));
+    }
+    let of =
+        |tokens: u64, micros: u64| Some(json!({ "tokens": tokens, "cost": { "USD": micros } }));
+    // The last one counts its cost anew.
+    let expected = [of(120, 500_000), of(35, 300_000), None, of(10, 100_000)];
+    assert_eq!(spent, expected);
+    assert_eq!(tokens_today(world).await, 165);
+}
+
+pub(crate) async fn a_turn_learns_what_others_use_meanwhile(world: &World) {
+    let go_on = world.path("go on");
+    let long = world.script().prompt([
+        usage(40, 0.0),
+        Step::WaitFor(go_on.clone()),
+        usage(41, 0.0),
+        Step::Stall,
+    ]);
+    let short = testkit::scripted::Script::new(world.path("other agent"));
+    let short = short.prompt([usage(59, 0.0), Step::Echo]);
+    let long = world
+        .session(world.harness_named("long", &long).await)
+        .await;
+    let short = world
+        .session(world.harness_named("short", &short).await)
+        .await;
+    let now = model::Clock::now(&*world.clock);
+    let limit = budget(&["100 tokens/day"]);
+    let set = world.store().set_tenant_budget(world.tenant, &limit, now);
+    set.await.unwrap();
+    // What a turn uses is counted four times a heartbeat.
+    let host = world.host_with(|settings, _| {
+        settings.heartbeat = std::time::Duration::from_millis(400);
+    });
+    let run = world.say(long, "Work").await;
+    let daemon = Daemon::start(host);
+    eventually("what the turn has used so far", async || {
+        (tokens_today(world).await == 40).then_some(())
+    })
+    .await;
+    let other = world.say(short, "Hello").await;
+    daemon.waker().wake();
+    assert_eq!(world.ended(other).await.status, RunStatus::Succeeded);
+    make(&go_on);
+    let ended = world.ended(run).await;
+    assert_eq!(ended.reason.as_deref(), Some("budget"));
+    assert!(ended.message.unwrap().contains("100 tokens a day"));
+    assert_eq!(tokens_today(world).await, 100);
+    daemon.stop().await;
+}

@@ -1,0 +1,381 @@
+//! Budgets: how many tokens, how much money and how many turns an automation or a tenant may use, for a
+//! run, a day and a month.
+//!
+//! **Invariant:** days and months are those of UTC. What was used never shrinks within one of them.
+
+mod account;
+mod meter;
+mod money;
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{policy::InvalidPolicy, text_enum::text_enum};
+
+pub use account::{Account, Accounts, Days, Owner, Reached, Used};
+pub use meter::{Meter, Reading, Spent};
+pub use money::{InvalidMoney, Money};
+
+/// The most tokens that a limit may name.
+pub const MOST_TOKENS: u64 = 1_000_000_000_000_000;
+/// The most turns that a limit may name.
+pub const MOST_TURNS: u32 = 1_000_000_000;
+
+text_enum! {
+    /// What a limit is for.
+    Period, "a period of a budget" {
+        /// One run.
+        Run = "run",
+        /// A day, in UTC.
+        Day = "day",
+        /// A month, in UTC.
+        Month = "month",
+    }
+}
+
+/// What may be used. Where nothing is said, there is no limit.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(default, deny_unknown_fields)]
+pub struct Budget {
+    /// By one run.
+    pub run: RunLimits,
+    /// By all runs of a day, in UTC.
+    pub day: PeriodLimits,
+    /// By all runs of a month, in UTC.
+    pub month: PeriodLimits,
+}
+
+/// What one run may use. It is one turn, so there are no turns to be limited.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(default, deny_unknown_fields)]
+pub struct RunLimits {
+    /// Tokens by which the agent's context grows.
+    #[cfg_attr(
+        feature = "schema",
+        schema(minimum = 1, maximum = 1_000_000_000_000_000_u64)
+    )]
+    pub tokens: Option<u64>,
+    /// What the agent says that it costs.
+    pub cost: Option<Money>,
+}
+
+/// What all runs of a day or a month may use together.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(default, deny_unknown_fields)]
+pub struct PeriodLimits {
+    /// Tokens by which the agents' contexts grow.
+    #[cfg_attr(
+        feature = "schema",
+        schema(minimum = 1, maximum = 1_000_000_000_000_000_u64)
+    )]
+    pub tokens: Option<u64>,
+    /// What the agents say that they cost.
+    pub cost: Option<Money>,
+    /// Turns that begin; each attempt is one.
+    #[cfg_attr(feature = "schema", schema(minimum = 1, maximum = 1_000_000_000))]
+    pub turns: Option<u32>,
+}
+
+impl PeriodLimits {
+    fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl Budget {
+    /// Whether nothing is limited.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Whether what other runs have used matters.
+    pub fn has_periods(&self) -> bool {
+        !(self.day.is_none() && self.month.is_none())
+    }
+
+    /// Its limits, one by one.
+    pub fn limits(&self) -> impl Iterator<Item = Limit> {
+        let run = (Period::Run, self.run.tokens, &self.run.cost, None);
+        let of = |period, limits: &PeriodLimits| {
+            let PeriodLimits {
+                tokens,
+                cost,
+                turns,
+            } = limits.clone();
+            (period, tokens, cost, turns)
+        };
+        let all = [
+            (run.0, run.1, run.2.clone(), run.3),
+            of(Period::Day, &self.day),
+            of(Period::Month, &self.month),
+        ];
+        all.into_iter().flat_map(|(period, tokens, cost, turns)| {
+            let amounts = [
+                tokens.map(Amount::Tokens),
+                cost.map(Amount::Cost),
+                turns.map(Amount::Turns),
+            ];
+            let amounts = amounts.into_iter().flatten();
+            amounts.map(move |amount| Limit { amount, period })
+        })
+    }
+
+    /// Sets one limit, in place of the one that it had of this kind.
+    pub fn set(&mut self, limit: Limit) -> Result<(), InvalidLimit> {
+        let Limit { amount, period } = limit;
+        let limits = match period {
+            Period::Run => {
+                match amount {
+                    Amount::Tokens(tokens) => self.run.tokens = Some(tokens),
+                    Amount::Cost(cost) => self.run.cost = Some(cost),
+                    Amount::Turns(_) => {
+                        return Err(InvalidLimit {
+                            given: Limit { amount, period }.to_string(),
+                        });
+                    }
+                }
+                return Ok(());
+            }
+            Period::Day => &mut self.day,
+            Period::Month => &mut self.month,
+        };
+        match amount {
+            Amount::Tokens(tokens) => limits.tokens = Some(tokens),
+            Amount::Cost(cost) => limits.cost = Some(cost),
+            Amount::Turns(turns) => limits.turns = Some(turns),
+        }
+        Ok(())
+    }
+
+    /// Refuses limits that nothing could keep.
+    pub fn validate(&self) -> Result<(), InvalidPolicy> {
+        for (field, tokens) in [
+            ("budget.run.tokens", self.run.tokens),
+            ("budget.day.tokens", self.day.tokens),
+            ("budget.month.tokens", self.month.tokens),
+        ] {
+            if let Some(tokens) = tokens.filter(|it| !(1..=MOST_TOKENS).contains(it)) {
+                let accepted = "from 1 to 1000000000000000 tokens are expected";
+                return Err(InvalidPolicy::new(field, tokens.to_string(), accepted));
+            }
+        }
+        for (field, turns) in [
+            ("budget.day.turns", self.day.turns),
+            ("budget.month.turns", self.month.turns),
+        ] {
+            if let Some(turns) = turns.filter(|it| !(1..=MOST_TURNS).contains(it)) {
+                let accepted = "from 1 to 1000000000 turns are expected";
+                return Err(InvalidPolicy::new(field, turns.to_string(), accepted));
+            }
+        }
+        for (field, cost) in [
+            ("budget.run.cost", &self.run.cost),
+            ("budget.day.cost", &self.day.cost),
+            ("budget.month.cost", &self.month.cost),
+        ] {
+            if let Some(nothing) = cost.as_ref().filter(|cost| cost.micros() == 0) {
+                let accepted = "at least 0.000001 is expected";
+                return Err(InvalidPolicy::new(field, nothing.to_string(), accepted));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Budget {
+    /// Its limits as they are given: `100000 tokens/day, 20 USD/month`; empty where there is none.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, limit) in self.limits().enumerate() {
+            let before = if at == 0 { "" } else { ", " };
+            write!(f, "{before}{limit}")?;
+        }
+        Ok(())
+    }
+}
+
+/// How much.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Amount {
+    /// So many tokens.
+    Tokens(u64),
+    /// So much money.
+    Cost(Money),
+    /// So many turns.
+    Turns(u32),
+}
+
+impl fmt::Display for Amount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plural = |one: bool| if one { "" } else { "s" };
+        match self {
+            Self::Tokens(tokens) => write!(f, "{tokens} token{}", plural(*tokens == 1)),
+            Self::Cost(cost) => cost.fmt(f),
+            Self::Turns(turns) => write!(f, "{turns} turn{}", plural(*turns == 1)),
+        }
+    }
+}
+
+/// One limit of a budget: so much for a period. Written as `100000 tokens/day`, `20 USD/month` or
+/// `24 turns/day`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limit {
+    /// How much.
+    pub amount: Amount,
+    /// For what.
+    pub period: Period,
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.amount, self.period)
+    }
+}
+
+/// A text that is no limit.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "read the limit {given:?}: accepted are tokens or an amount of money for a run, a day or a month, and \
+     turns for a day or a month, such as \"100000 tokens/day\", \"20 USD/month\" or \"24 turns/day\""
+)]
+pub struct InvalidLimit {
+    given: String,
+}
+
+impl FromStr for Limit {
+    type Err = InvalidLimit;
+
+    fn from_str(text: &str) -> Result<Self, InvalidLimit> {
+        let invalid = || InvalidLimit {
+            given: text.chars().take(80).collect(),
+        };
+        let (amount, period) = text.rsplit_once('/').ok_or_else(invalid)?;
+        let period: Period = period.trim().parse().map_err(|_| invalid())?;
+        let (number, unit) = amount.trim().split_once(' ').ok_or_else(invalid)?;
+        let amount = match unit.trim() {
+            "token" | "tokens" => {
+                let tokens = number.parse().ok();
+                let tokens = tokens.filter(|it| (1..=MOST_TOKENS).contains(it));
+                Amount::Tokens(tokens.ok_or_else(invalid)?)
+            }
+            "turn" | "turns" if period != Period::Run => {
+                let turns = number.parse().ok();
+                let turns = turns.filter(|it| (1..=MOST_TURNS).contains(it));
+                Amount::Turns(turns.ok_or_else(invalid)?)
+            }
+            "turn" | "turns" => return Err(invalid()),
+            currency => {
+                let cost = Money::parse(number, currency).ok();
+                let cost = cost.filter(|cost| cost.micros() > 0);
+                Amount::Cost(cost.ok_or_else(invalid)?)
+            }
+        };
+        Ok(Self { amount, period })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn budget(limits: &[&str]) -> Budget {
+        let mut budget = Budget::default();
+        for limit in limits {
+            budget.set(limit.parse().unwrap()).unwrap();
+        }
+        budget
+    }
+
+    #[test]
+    fn a_limit_is_written_as_it_is_read() {
+        for text in [
+            "1 token/run",
+            "100000 tokens/day",
+            "1000000000000000 tokens/month",
+            "0.000001 USD/run",
+            "20 USD/month",
+            "2.5 credits/day",
+            "1 turn/day",
+            "24 turns/month",
+        ] {
+            let limit: Limit = text.parse().unwrap();
+            assert_eq!(limit.to_string(), text);
+            assert_eq!(budget(&[text]).limits().collect::<Vec<_>>(), [limit]);
+        }
+    }
+
+    #[test]
+    fn what_is_no_limit_is_refused_with_what_is_accepted() {
+        for text in [
+            "",
+            "100",
+            "100 tokens",
+            "100 tokens/year",
+            "100/day",
+            "0 tokens/day",
+            "-1 tokens/day",
+            "1.5 tokens/day",
+            "1000000000000001 tokens/day",
+            "0 turns/day",
+            "3 turns/run",
+            "0 USD/day",
+            "0.0000001 USD/day",
+            "a USD/day",
+            "1 U S/day",
+        ] {
+            let refused = text.parse::<Limit>().unwrap_err().to_string();
+            assert!(refused.contains(&format!("{text:?}")), "{refused}");
+            assert!(refused.contains("20 USD/month"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_later_limit_of_a_kind_takes_the_place_of_the_earlier_one() {
+        let both = budget(&["5 tokens/day", "7 tokens/day", "2 turns/month"]);
+        assert_eq!(both.to_string(), "7 tokens/day, 2 turns/month");
+        assert!(both.has_periods());
+        assert!(!budget(&["5 tokens/run"]).has_periods());
+        assert!(budget(&[]).is_none());
+    }
+
+    #[test]
+    fn a_budget_is_nothing_unless_it_says_otherwise() {
+        let none: Budget = serde_json::from_value(json!({})).unwrap();
+        assert!(none.is_none());
+        let shown = json!({
+            "run": { "tokens": null, "cost": null },
+            "day": { "tokens": null, "cost": null, "turns": null },
+            "month": { "tokens": null, "cost": null, "turns": null },
+        });
+        assert_eq!(serde_json::to_value(none).unwrap(), shown);
+        let turns_of_a_run = json!({ "run": { "turns": 1 } });
+        let refused = serde_json::from_value::<Budget>(turns_of_a_run).unwrap_err();
+        assert!(refused.to_string().contains("turns"), "{refused}");
+    }
+
+    #[test]
+    fn limits_that_nothing_could_keep_are_refused_by_name() {
+        for (given, field) in [
+            (json!({ "run": { "tokens": 0 } }), "budget.run.tokens"),
+            (json!({ "day": { "tokens": 0 } }), "budget.day.tokens"),
+            (
+                json!({ "month": { "tokens": MOST_TOKENS + 1 } }),
+                "budget.month.tokens",
+            ),
+            (json!({ "day": { "turns": 0 } }), "budget.day.turns"),
+            (
+                json!({ "month": { "cost": { "amount": "0", "currency": "USD" } } }),
+                "budget.month.cost",
+            ),
+        ] {
+            let budget: Budget = serde_json::from_value(given).unwrap();
+            let refused = budget.validate().unwrap_err().to_string();
+            assert!(refused.starts_with(field), "{refused}");
+        }
+    }
+}

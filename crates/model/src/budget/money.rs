@@ -1,0 +1,200 @@
+//! Amounts of money, to the millionth of a unit.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// How many millionths a unit has.
+const MICROS: u64 = 1_000_000;
+/// The most units that an amount may have.
+const MOST_UNITS: u64 = 1_000_000_000;
+/// The longest name of a currency, in bytes.
+const CURRENCY_BYTES: usize = 16;
+
+/// An amount of money, in the currency as agents name it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(try_from = "Written", into = "Written")]
+pub struct Money {
+    /// A decimal number with six digits behind the point at the most, such as `20` or `0.25`.
+    #[cfg_attr(
+        feature = "schema",
+        schema(rename = "amount", value_type = String, pattern = r"^\d{1,10}(\.\d{1,6})?$")
+    )]
+    micros: u64,
+    /// An ISO 4217 code such as `USD`, or another unit such as `credits`.
+    #[cfg_attr(feature = "schema", schema(min_length = 1, max_length = 16))]
+    currency: String,
+}
+
+/// How money is written.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    amount: String,
+    currency: String,
+}
+
+/// What is no amount of money.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidMoney {
+    /// The amount.
+    #[error(
+        "read the amount {0:?}: expected is a decimal number from 0 to 1000000000 with six digits behind \
+         the point at the most"
+    )]
+    Amount(String),
+    /// The currency.
+    #[error("read the currency {0:?}: expected are 1 to 16 letters or digits, such as USD")]
+    Currency(String),
+}
+
+impl Money {
+    /// So many millionths of a currency's unit.
+    pub fn new(micros: u64, currency: &str) -> Result<Self, InvalidMoney> {
+        let known = (1..=CURRENCY_BYTES).contains(&currency.len())
+            && currency.chars().all(|c| c.is_ascii_alphanumeric());
+        if !known {
+            let given = currency.chars().take(40).collect();
+            return Err(InvalidMoney::Currency(given));
+        }
+        Ok(Self {
+            micros: micros.min(MOST_UNITS * MICROS),
+            currency: currency.to_owned(),
+        })
+    }
+
+    /// Reads a decimal number.
+    pub fn parse(amount: &str, currency: &str) -> Result<Self, InvalidMoney> {
+        let micros = micros(amount)
+            .ok_or_else(|| InvalidMoney::Amount(amount.chars().take(40).collect()))?;
+        Self::new(micros, currency)
+    }
+
+    /// Takes the number that an agent reports, rounded to a millionth; `None` for what is no amount.
+    pub fn reported(amount: f64, currency: &str) -> Option<Self> {
+        #[expect(clippy::cast_precision_loss, reason = "a limit far from the edge")]
+        let most = MOST_UNITS as f64;
+        if !(0.0..=most).contains(&amount) {
+            return None;
+        }
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "it is between zero and the most"
+        )]
+        let micros = (amount * 1e6).round() as u64;
+        Self::new(micros, currency).ok()
+    }
+
+    /// Millionths of the currency's unit.
+    pub const fn micros(&self) -> u64 {
+        self.micros
+    }
+
+    /// The currency.
+    pub fn currency(&self) -> &str {
+        &self.currency
+    }
+
+    /// Whether both are of one currency: agents write it large or small.
+    pub fn is_of(&self, currency: &str) -> bool {
+        self.currency.eq_ignore_ascii_case(currency)
+    }
+}
+
+/// Reads a decimal number as millionths.
+fn micros(text: &str) -> Option<u64> {
+    let (units, part) = text.split_once('.').unwrap_or((text, "0"));
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());
+    if !digits(units) || !digits(part) || part.len() > 6 {
+        return None;
+    }
+    let units: u64 = units.parse().ok().filter(|units| *units <= MOST_UNITS)?;
+    let part: u64 = format!("{part:0<6}").parse().ok()?;
+    Some(units * MICROS + part).filter(|micros| *micros <= MOST_UNITS * MICROS)
+}
+
+impl TryFrom<Written> for Money {
+    type Error = InvalidMoney;
+
+    fn try_from(written: Written) -> Result<Self, InvalidMoney> {
+        Self::parse(&written.amount, &written.currency)
+    }
+}
+
+impl From<Money> for Written {
+    fn from(money: Money) -> Self {
+        Self {
+            amount: decimal(money.micros),
+            currency: money.currency,
+        }
+    }
+}
+
+/// Writes millionths as a decimal number.
+fn decimal(micros: u64) -> String {
+    let (units, part) = (micros / MICROS, micros % MICROS);
+    if part == 0 {
+        return units.to_string();
+    }
+    let text = format!("{units}.{part:06}");
+    text.trim_end_matches('0').to_owned()
+}
+
+impl fmt::Display for Money {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", decimal(self.micros), self.currency)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn money_comes_back_as_it_was(micros in 0..=MOST_UNITS * MICROS) {
+            let money = Money::new(micros, "USD").unwrap();
+            let written = serde_json::to_string(&money).unwrap();
+            prop_assert_eq!(serde_json::from_str::<Money>(&written).unwrap(), money);
+        }
+    }
+
+    #[test]
+    fn what_is_no_money_is_refused() {
+        for amount in [
+            "",
+            "-1",
+            "1e3",
+            "1.",
+            ".5",
+            "1.0000001",
+            "1000000000.1",
+            "١",
+        ] {
+            assert!(Money::parse(amount, "USD").is_err(), "{amount}");
+        }
+        for currency in ["", "U$D", "seventeen letters", "abcdefghijklmnopq"] {
+            assert!(Money::parse("1", currency).is_err(), "{currency}");
+        }
+        for amount in [-0.01, f64::NAN, f64::INFINITY, 1e300] {
+            assert_eq!(Money::reported(amount, "USD"), None, "{amount}");
+        }
+    }
+
+    #[test]
+    fn what_an_agent_reports_is_rounded_to_a_millionth() {
+        for (amount, shown) in [
+            (0.1 + 0.2, "0.3 USD"),
+            (0.000_000_4, "0 USD"),
+            (20.0, "20 USD"),
+        ] {
+            let money = Money::reported(amount, "USD").unwrap();
+            assert_eq!(money.to_string(), shown);
+        }
+        assert!(Money::reported(1.0, "USD").unwrap().is_of("usd"));
+    }
+}

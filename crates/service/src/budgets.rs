@@ -1,0 +1,36 @@
+//! Budgets of tenants, and what was used of those of automations and tenants.
+
+use model::{TenantId, budget::Budget};
+use store::Scope;
+use wire::{Spending, Tenant};
+
+use crate::{Error, Service};
+
+impl Service {
+    /// What an automation may use, and what it has used today and this month.
+    pub async fn automation_spending(&self, given: &str) -> Result<Spending, Error> {
+        let id = self.find_automation(given).await?.id;
+        let spending = self.store.automation_spending(self.scope(), id, self.now());
+        Ok(spending.await?.into())
+    }
+
+    /// What all runs of a tenant may use together, and what they have used today and this month.
+    pub async fn tenant_spending(&self, tenant: TenantId) -> Result<Spending, Error> {
+        let scope = Scope::Tenant(tenant);
+        let spending = self.store.tenant_spending(scope, tenant, self.now());
+        Ok(spending.await?.into())
+    }
+
+    /// Sets what all runs of a tenant may use together, and each of them.
+    pub async fn set_tenant_budget(
+        &self,
+        tenant: TenantId,
+        budget: &Budget,
+    ) -> Result<Tenant, Error> {
+        budget.validate()?;
+        self.store
+            .set_tenant_budget(tenant, budget, self.now())
+            .await?;
+        Ok(self.store.tenant(Scope::Tenant(tenant), tenant).await?)
+    }
+}

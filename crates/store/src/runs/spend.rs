@@ -1,0 +1,217 @@
+//! What runs use of their budgets, and what follows where one is used up.
+
+use std::collections::{BTreeSet, HashMap};
+
+use model::{
+    AutomationId, RunId, SeatId, TenantId, Timestamp, WorkerId,
+    automation::AutomationState,
+    budget::{Accounts, Reached, Spent},
+    entity::{Automation, Run},
+    outcome::{Failure, FailureKind, Outcome},
+    run::RunStatus,
+    turn::{Begin, Finished},
+};
+use serde_json::{Value, json};
+
+use crate::{
+    Error, Scope, automations,
+    database::{Param, Tx},
+    journal::Journal,
+    runs::{
+        end::{End, end},
+        lock::lock_all,
+        place::promote_after,
+    },
+    spending::{self, Budgets, Use},
+    store::{Store, transact},
+};
+
+/// Why automations pause and runs wait whose budget is used up.
+const BUDGET: &str = "budget";
+
+impl Store {
+    /// Counts what a run under way has used so far; of what is counted already, only what came since. Gives
+    /// what limits it from now on, with what others have used; `None` where the run is the worker's no
+    /// more.
+    pub async fn spend(
+        &self,
+        run: RunId,
+        worker: &WorkerId,
+        usage: &Value,
+        now: Timestamp,
+    ) -> Result<Option<Accounts>, Error> {
+        transact!(self, Scope::System, |tx| {
+            let mut locked = lock_all(tx, &[run]).await?;
+            let found = locked.runs.remove(&run).filter(|run| {
+                run.status == RunStatus::Running && run.worker_id.as_ref() == Some(worker)
+            });
+            let Some(run) = found else {
+                return Ok(None);
+            };
+            let (spent, counted) = (Spent::of(usage), counted(&run));
+            let beyond = spent.beyond(&counted);
+            let beyond_counts = !beyond.is_none();
+            if beyond_counts {
+                tx.execute(sql!("runs/set_usage"), params![run.id, usage])
+                    .await?;
+                let reading = run.seat_id.and_then(|seat| reading(seat, Some(usage)));
+                let readings = reading.into_iter().collect();
+                tx.execute_rows(sql!("seats/note_usage"), readings, params![])
+                    .await?;
+                spending::add(tx, vec![Use::of(&run, beyond)], now).await?;
+            }
+            let automation = run.automation_id;
+            let automation = automation.and_then(|id| locked.automations.get(&id));
+            let tenants = spending::tenant_budgets(tx, BTreeSet::from([run.tenant_id])).await?;
+            let budgets = Budgets::read(tx, tenants, automation.into_iter(), now).await?;
+            Ok(Some(Accounts {
+                // A report that was overtaken by a later one takes nothing back.
+                counted: if beyond_counts { spent } else { counted },
+                ..budgets.accounts(run.tenant_id, automation)
+            }))
+        })
+    }
+}
+
+/// What of a run's use is counted.
+fn counted(run: &Run) -> Spent {
+    run.usage.as_ref().map(Spent::of).unwrap_or_default()
+}
+
+/// The parameters of `seats/note_usage`; none where nothing was reported.
+pub(super) fn reading(seat: SeatId, usage: Option<&Value>) -> Option<Vec<Param>> {
+    let usage = usage?;
+    let reading = json!({ "used": usage["used"], "size": usage["size"], "cost": usage["cost"] });
+    Some(params![seat, reading])
+}
+
+/// Refuses to begin a turn whose budget is used up. An automation pauses itself, and its run waits until
+/// there is a budget again; the words of a person fail, since whoever said them waits for an answer.
+pub(super) async fn refuse(
+    store: &Store,
+    tx: &mut Tx,
+    run: &Run,
+    automation: Option<&mut Automation>,
+    reached: &Reached,
+    now: Timestamp,
+) -> Result<Begin, Error> {
+    let text = reached.to_string();
+    let (Some(automation), Some(until)) = (automation, reached.until) else {
+        let failure = Failure {
+            kind: FailureKind::Budget,
+            prompted: false,
+            message: text,
+        };
+        let finished = Finished::bare(Outcome::Failed(failure.clone()));
+        let _ = end(store, tx, run, &finished, now).await?;
+        return Ok(Begin::Refused(failure));
+    };
+    pause(store, tx, automation, &text, now).await?;
+    let held = tx
+        .execute(
+            sql!("runs/hold_until"),
+            params![run.id, until, BUDGET, text.as_str()],
+        )
+        .await?;
+    if let (1.., Some(session), Some(seat)) = (held, run.session_id, run.seat_id) {
+        tx.execute(sql!("heartbeats/delete"), params![run.id])
+            .await?;
+        let mut journal = Journal::default();
+        let body = json!({
+            "status": RunStatus::Deferred,
+            "reason": BUDGET,
+            "not_before": until,
+        });
+        journal.run(session, run.id, body);
+        // Whoever else waits for the seat, or beside another run of the automation, need not.
+        let own = BTreeSet::from([automation.id]);
+        promote_after(tx, &mut journal, BTreeSet::from([seat]), own, now).await?;
+        journal.write(tx, now).await?;
+    }
+    Ok(Begin::Held)
+}
+
+/// Pauses an automation that fires so far, and says why.
+async fn pause(
+    store: &Store,
+    tx: &mut Tx,
+    automation: &mut Automation,
+    text: &str,
+    now: Timestamp,
+) -> Result<(), Error> {
+    if automation.state != AutomationState::Enabled {
+        return Ok(());
+    }
+    automations::pause(store, tx, automation, BUDGET, now).await?;
+    automation.state = AutomationState::Paused;
+    let text = format!("paused itself: {text}");
+    automations::ask_for_attention(tx, automation.id, &text, now).await?;
+    automation.attention = Some(text);
+    Ok(())
+}
+
+/// Lets runs that wait because of a budget look at it anew: those of one automation, or all of a tenant.
+pub(crate) async fn release(
+    tx: &mut Tx,
+    tenant: TenantId,
+    automation: Option<AutomationId>,
+    now: Timestamp,
+) -> Result<(), Error> {
+    tx.execute(
+        sql!("runs/release"),
+        params![tenant, automation, BUDGET, now],
+    )
+    .await?;
+    Ok(())
+}
+
+/// Counts what runs have used that have ended, and pauses automations that have reached a limit by it.
+pub(super) async fn settle(
+    store: &Store,
+    tx: &mut Tx,
+    ends: &[End<'_>],
+    automations: &mut HashMap<AutomationId, Automation>,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let mut uses = Vec::new();
+    let mut over = Vec::new();
+    for end in ends {
+        let usage = end.finished.usage.as_ref();
+        let spent = usage.map(Spent::of).unwrap_or_default();
+        let beyond = spent.beyond(&counted(&end.run));
+        if !beyond.is_none() {
+            uses.push(Use::of(&end.run, beyond));
+        }
+        let cut_off = match &end.finished.outcome {
+            Outcome::Failed(failure) if failure.kind == FailureKind::Budget => Some(failure),
+            _ => None,
+        };
+        if let Some(id) = end.run.automation_id
+            && (cut_off.is_some() || !spent.is_none())
+        {
+            over.push((id, end.run.tenant_id, spent, cut_off));
+        }
+    }
+    spending::add(tx, uses, now).await?;
+    if over.is_empty() {
+        return Ok(());
+    }
+    let tenants = over.iter().map(|(_, tenant, ..)| *tenant).collect();
+    let tenants = spending::tenant_budgets(tx, tenants).await?;
+    let budgets = Budgets::read(tx, tenants, automations.values(), now).await?;
+    for (id, tenant, spent, cut_off) in over {
+        let Some(automation) = automations.get_mut(&id) else {
+            continue;
+        };
+        let accounts = Accounts {
+            counted: spent.clone(),
+            ..budgets.accounts(tenant, Some(automation))
+        };
+        let reached = accounts.reached(&spent).map(|reached| reached.to_string());
+        // One that was cut off before midnight has its day behind it, and is paused all the same.
+        if let Some(text) = reached.or_else(|| cut_off.map(|failure| failure.message.clone())) {
+            pause(store, tx, automation, &text, now).await?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,294 @@
+//! What was used, by automation and day, and the budgets that it is set against.
+//!
+//! **Invariant:** a turn is counted in the transaction that begins it, and what it has used in the one that
+//! writes it down beside the run, so that nothing counts twice. Automations are locked while their budget
+//! is looked at and a turn begins, and so are tenants that have one.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use model::{
+    AutomationId, RunId, TenantId, Timestamp,
+    budget::{Account, Accounts, Budget, Days, Owner, Spent, Used},
+    entity::{Automation, Run},
+};
+use uuid::Uuid;
+
+use crate::{
+    Error, Scope,
+    database::{Param, Row, Statement, Tx},
+    store::Store,
+};
+
+/// Something that was used.
+pub(crate) struct Use {
+    tenant: TenantId,
+    /// None for what people have used.
+    automation: Option<AutomationId>,
+    spent: Spent,
+    turns: u32,
+}
+
+impl Use {
+    /// A turn that begins.
+    pub(crate) fn turn(run: &Run) -> Self {
+        Self {
+            turns: 1,
+            ..Self::of(run, Spent::default())
+        }
+    }
+
+    /// What a turn has used.
+    pub(crate) fn of(run: &Run, spent: Spent) -> Self {
+        Self {
+            tenant: run.tenant_id,
+            automation: run.automation_id,
+            spent,
+            turns: 0,
+        }
+    }
+}
+
+/// What is added to one row.
+#[derive(Default)]
+struct Sum {
+    tenant: Option<TenantId>,
+    automation: Option<AutomationId>,
+    tokens: u64,
+    cost: u64,
+    turns: u64,
+}
+
+/// Adds to what was used on the day of `now`: one row for each spender and currency, in the same order
+/// everywhere.
+pub(crate) async fn add(tx: &mut Tx, uses: Vec<Use>, now: Timestamp) -> Result<(), Error> {
+    let mut sums: BTreeMap<(Uuid, String), Sum> = BTreeMap::new();
+    for used in uses {
+        let automation = used.automation.map(AutomationId::uuid);
+        let spender = automation.unwrap_or(used.tenant.uuid());
+        let mut cost = used.spent.cost.into_iter();
+        // The tokens go with the first currency: few agents have two.
+        let (currency, micros) = cost.next().unwrap_or_default();
+        let first = (currency, micros, used.spent.tokens, u64::from(used.turns));
+        let rest = cost.map(|(currency, micros)| (currency, micros, 0, 0));
+        for (currency, micros, tokens, turns) in std::iter::once(first).chain(rest) {
+            let sum = sums.entry((spender, currency)).or_default();
+            sum.tenant = Some(used.tenant);
+            sum.automation = used.automation;
+            sum.cost = sum.cost.saturating_add(micros);
+            sum.tokens = sum.tokens.saturating_add(tokens);
+            sum.turns = sum.turns.saturating_add(turns);
+        }
+    }
+    let day = Days::of(now).day;
+    let rows = sums.into_iter().map(|((spender, currency), sum)| {
+        params![
+            sum.tenant,
+            spender,
+            sum.automation,
+            day,
+            currency.as_str(),
+            stored(sum.tokens),
+            stored(sum.cost),
+            stored(sum.turns)
+        ]
+    });
+    tx.execute_rows(sql!("spending/add"), rows.collect(), params![])
+        .await?;
+    Ok(())
+}
+
+fn stored(amount: u64) -> i64 {
+    i64::try_from(amount).unwrap_or(i64::MAX)
+}
+
+/// Locks the tenants of runs that have a budget, and reads it. To be done before anything else is locked.
+pub(crate) async fn lock_budgets(
+    tx: &mut Tx,
+    runs: &[RunId],
+) -> Result<HashMap<TenantId, Budget>, Error> {
+    let rows = runs.iter().map(|run| params![*run]).collect();
+    let found = tx
+        .fetch_rows(sql_by_dialect!("tenants/lock_budgets"), rows, params![])
+        .await?;
+    found.iter().map(budget).collect()
+}
+
+/// Reads the budgets of tenants, of those that have one.
+pub(crate) async fn tenant_budgets(
+    tx: &mut Tx,
+    tenants: BTreeSet<TenantId>,
+) -> Result<HashMap<TenantId, Budget>, Error> {
+    let rows = tenants.iter().map(|tenant| params![*tenant]).collect();
+    let found = tx
+        .fetch_rows(sql!("tenants/budgets"), rows, params![])
+        .await?;
+    found.iter().map(budget).collect()
+}
+
+fn budget(row: &Row) -> Result<(TenantId, Budget), Error> {
+    Ok((row.get("id")?, row.json("budget")?))
+}
+
+/// What was used of a day, and of its month.
+#[derive(Clone, Default)]
+struct Both {
+    day: Used,
+    month: Used,
+}
+
+/// Budgets with what was used of them.
+pub(crate) struct Budgets {
+    days: Days,
+    tenants: HashMap<TenantId, Budget>,
+    used: HashMap<Uuid, Both>,
+}
+
+impl Budgets {
+    /// Reads what was used of the budgets of tenants and of automations. Where nothing is limited, nothing
+    /// is asked.
+    pub(crate) async fn read(
+        tx: &mut Tx,
+        tenants: HashMap<TenantId, Budget>,
+        automations: impl Iterator<Item = &Automation>,
+        now: Timestamp,
+    ) -> Result<Self, Error> {
+        let days = Days::of(now);
+        let limited = automations.filter(|one| one.policies.budget.has_periods());
+        let spenders = limited.map(|one| params![one.id]).collect();
+        let owners = tenants.iter().filter(|(_, budget)| budget.has_periods());
+        let owners = owners.map(|(id, _)| params![*id]).collect();
+        let mut used = HashMap::new();
+        sums(tx, sql!("spending/of_spenders"), spenders, days, &mut used).await?;
+        sums(tx, sql!("spending/of_tenants"), owners, days, &mut used).await?;
+        Ok(Self {
+            days,
+            tenants,
+            used,
+        })
+    }
+
+    /// What limits a run of a tenant and of an automation, if it is one's.
+    pub(crate) fn accounts(&self, tenant: TenantId, automation: Option<&Automation>) -> Accounts {
+        let own = automation.map(|own| (Owner::Automation, own.id.uuid(), &own.policies.budget));
+        let all = self.tenants.get(&tenant);
+        let all = all.map(|budget| (Owner::Tenant, tenant.uuid(), budget));
+        let limited = own.into_iter().chain(all);
+        let limited = limited.filter(|(_, _, budget)| !budget.is_none());
+        Accounts {
+            accounts: limited
+                .map(|(owner, id, budget)| self.account(owner, id, budget))
+                .collect(),
+            counted: Spent::default(),
+        }
+    }
+
+    fn account(&self, owner: Owner, id: Uuid, budget: &Budget) -> Account {
+        let Both { day, month } = self.used.get(&id).cloned().unwrap_or_default();
+        Account {
+            owner,
+            budget: budget.clone(),
+            days: self.days,
+            day,
+            month,
+        }
+    }
+
+    /// Counts a turn that begins in this transaction.
+    pub(crate) fn count_turn(&mut self, run: &Run) {
+        let automation = run.automation_id.map(AutomationId::uuid);
+        for id in automation.into_iter().chain([run.tenant_id.uuid()]) {
+            let used = self.used.entry(id).or_default();
+            used.day.turns += 1;
+            used.month.turns += 1;
+        }
+    }
+}
+
+/// Adds up what was used, by whom.
+async fn sums(
+    tx: &mut Tx,
+    statement: &'static Statement,
+    rows: Vec<Vec<Param>>,
+    days: Days,
+    used: &mut HashMap<Uuid, Both>,
+) -> Result<(), Error> {
+    let whole = params![days.month, days.month_end, days.day];
+    for row in &tx.fetch_rows(statement, rows, whole).await? {
+        let both = used.entry(row.get("id")?).or_default();
+        let currency: String = row.get("currency")?;
+        for (used, [tokens, cost, turns]) in [
+            (&mut both.month, ["tokens", "cost", "turns"]),
+            (&mut both.day, ["day_tokens", "day_cost", "day_turns"]),
+        ] {
+            used.tokens += read(row, tokens)?;
+            used.turns += read(row, turns)?;
+            let cost = read(row, cost)?;
+            if cost > 0 {
+                *used.cost.entry(currency.clone()).or_default() += cost;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn read(row: &Row, column: &'static str) -> Result<u64, Error> {
+    let amount: i64 = row.get(column)?;
+    Ok(u64::try_from(amount).unwrap_or(0))
+}
+
+impl Store {
+    /// The budget of an automation, with what it has used today and this month.
+    pub async fn automation_spending(
+        &self,
+        scope: Scope,
+        id: AutomationId,
+        now: Timestamp,
+    ) -> Result<Account, Error> {
+        let automation = self.automation(scope, id).await?;
+        let statement = sql!("spending/of_spenders");
+        let budget = automation.policies.budget;
+        self.account(scope, statement, Owner::Automation, id.uuid(), budget, now)
+            .await
+    }
+
+    /// The budget of a tenant, with what all its runs have used today and this month.
+    pub async fn tenant_spending(
+        &self,
+        scope: Scope,
+        id: TenantId,
+        now: Timestamp,
+    ) -> Result<Account, Error> {
+        let tenant = self.tenant(scope, id).await?;
+        let statement = sql!("spending/of_tenants");
+        self.account(
+            scope,
+            statement,
+            Owner::Tenant,
+            id.uuid(),
+            tenant.budget,
+            now,
+        )
+        .await
+    }
+
+    async fn account(
+        &self,
+        scope: Scope,
+        statement: &'static Statement,
+        owner: Owner,
+        id: Uuid,
+        budget: Budget,
+        now: Timestamp,
+    ) -> Result<Account, Error> {
+        let mut tx = self.db.read(scope).await?;
+        let days = Days::of(now);
+        let mut used = HashMap::new();
+        sums(&mut tx, statement, vec![params![id]], days, &mut used).await?;
+        let budgets = Budgets {
+            days,
+            tenants: HashMap::new(),
+            used,
+        };
+        Ok(budgets.account(owner, id, &budget))
+    }
+}

@@ -1,0 +1,497 @@
+//! Budgets: what is counted, what is refused before a turn, and what follows where one is used up.
+
+use model::{
+    AutomationId, RunId,
+    automation::AutomationState,
+    budget::{Account, Budget, Spent},
+    entity::Automation,
+    outcome::{FailureKind, Outcome},
+    policy::SessionMode,
+    run::RunStatus,
+    turn::{Begin, Finished, Settled},
+};
+use serde_json::{Value, json};
+
+use crate::{
+    fixtures::TestStore,
+    stage::{Stage, answer, at, failed, hourly},
+};
+
+fn budget(limits: &[&str]) -> Budget {
+    let mut budget = Budget::default();
+    for limit in limits {
+        budget.set(limit.parse().unwrap()).unwrap();
+    }
+    budget
+}
+
+/// What an agent reports that has used so much.
+fn usage(tokens: u64, micros: u64, currency: &str) -> Value {
+    json!({
+        "used": tokens, "size": 1000, "cost": { "amount": 0.5, "currency": currency },
+        "spent": { "tokens": tokens, "cost": { currency: micros } },
+    })
+}
+
+/// An end by an answer that has used so much.
+fn used(tokens: u64, micros: u64) -> Finished {
+    Finished {
+        usage: Some(usage(tokens, micros, "USD")),
+        ..answer("Done.")
+    }
+}
+
+impl Stage {
+    /// Makes an automation with a budget.
+    async fn limited(&self, name: &str, mode: SessionMode, limits: &[&str]) -> AutomationId {
+        let mut new = self.new_automation(name, mode);
+        new.policies.budget = budget(limits);
+        self.create(&new).await
+    }
+
+    async fn limit_tenant(&self, limits: &[&str]) {
+        let budget = budget(limits);
+        let set = self
+            .store
+            .set_tenant_budget(self.tenant, &budget, self.now());
+        set.await.unwrap();
+    }
+
+    async fn automation_of(&self, id: AutomationId) -> Automation {
+        self.store.automation(self.scope(), id).await.unwrap()
+    }
+
+    async fn spending(&self, id: AutomationId) -> Account {
+        let scope = self.scope();
+        let found = self.store.automation_spending(scope, id, self.now());
+        found.await.unwrap()
+    }
+
+    async fn spending_of_all(&self) -> Account {
+        let (scope, tenant) = (self.scope(), self.tenant);
+        let found = self.store.tenant_spending(scope, tenant, self.now());
+        found.await.unwrap()
+    }
+
+    async fn spend(&self, run: RunId, usage: &Value) -> Option<model::budget::Accounts> {
+        let spent = self.store.spend(run, &self.worker, usage, self.now());
+        spent.await.unwrap()
+    }
+
+    async fn resume(&self, id: AutomationId) {
+        let resumed = self.store.resume_automation(self.scope(), id, self.now());
+        resumed.await.unwrap();
+    }
+
+    /// Fires an automation and takes a turn that uses so much.
+    pub(crate) async fn turn_using(&self, id: AutomationId, tokens: u64, micros: u64) -> RunId {
+        let run = self.fire(id).await.run_id;
+        self.start(run).await;
+        self.end(run, &used(tokens, micros)).await;
+        run
+    }
+
+    /// Claims a run whose turn is then not to begin.
+    async fn begin_in_vain(&self, run: RunId) -> Begin {
+        assert_eq!(self.claim().await, Some(run));
+        self.begin(run).await
+    }
+
+    /// Fails unless an automation has paused itself, and said this.
+    async fn is_paused(&self, id: AutomationId, said: &str) {
+        let found = self.automation_of(id).await;
+        assert_eq!(found.state, AutomationState::Paused);
+        assert_eq!(found.pause_reason.as_deref(), Some("budget"));
+        assert_eq!(found.attention.unwrap(), format!("paused itself: {said}"));
+    }
+}
+
+/// Tokens, dollars' millionths and turns of a day and of its month.
+fn sums(account: &Account) -> [(u64, u64, u64); 2] {
+    [&account.day, &account.month].map(|used| {
+        let micros = used.cost.get("USD").copied().unwrap_or(0);
+        (used.tokens, micros, used.turns)
+    })
+}
+
+/// The end of the day on which every stage begins.
+const MIDNIGHT: &str = "2026-05-05T00:00:00Z";
+
+pub(crate) async fn without_a_budget_all_is_counted_and_nothing_held(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let id = stage.automation("report", SessionMode::Fresh).await;
+    for _ in 0..3 {
+        stage.turn_using(id, 100, 7).await;
+    }
+    let session = stage.session().await;
+    let run = stage.say(session, "Hello").await.run_id;
+    stage.start(run).await;
+    stage.end(run, &used(10, 2)).await;
+    assert_eq!(sums(&stage.spending(id).await), [(300, 21, 3); 2]);
+    assert_eq!(sums(&stage.spending_of_all().await), [(310, 23, 4); 2]);
+    assert_eq!(
+        stage.automation_of(id).await.state,
+        AutomationState::Enabled
+    );
+}
+
+pub(crate) async fn a_turn_beyond_the_budget_waits_until_there_is_one_again(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let mut new = stage.new_automation("report", SessionMode::Fresh);
+    new.policies.budget = budget(&["2 turns/day"]);
+    new.triggers = vec![hourly()];
+    let id = stage.create(&new).await;
+    for _ in 0..2 {
+        stage.turn_using(id, 1, 0).await;
+    }
+    // All that is allowed is used, and nothing beyond it was asked for.
+    assert_eq!(
+        stage.automation_of(id).await.state,
+        AutomationState::Enabled
+    );
+    let run = stage.fire(id).await.run_id;
+    assert!(matches!(stage.begin_in_vain(run).await, Begin::Held));
+    let said = "the automation's budget of 2 turns a day is used up until 2026-05-05T00:00:00Z";
+    stage.is_paused(id, said).await;
+    let waiting = stage.run(run).await;
+    assert_eq!(waiting.status, RunStatus::Deferred);
+    assert_eq!(waiting.not_before, Some(at(MIDNIGHT)));
+    assert_eq!(waiting.reason.as_deref(), Some("budget"));
+    assert_eq!(waiting.message.as_deref(), Some(said));
+    // Nothing is due while it is paused, and nothing starts before the day is over.
+    stage.clock.set(at("2026-05-04T23:59:59Z"));
+    stage.fire_due().await;
+    stage.nothing_is_left_behind().await;
+    assert_eq!(stage.claim().await, None);
+    stage.clock.set(at(MIDNIGHT));
+    stage.nothing_is_left_behind().await;
+    stage.start(run).await;
+    let begun = stage.run(run).await;
+    assert_eq!((begun.reason, begun.message), (None, None));
+    assert_eq!(sums(&stage.spending(id).await), [(0, 0, 1), (2, 0, 3)]);
+}
+
+pub(crate) async fn who_resumes_before_the_day_is_over_is_told_again(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let id = stage
+        .limited("report", SessionMode::Continuous, &["100 tokens/day"])
+        .await;
+    stage.turn_using(id, 100, 0).await;
+    let said = "the automation's budget of 100 tokens a day is used up until 2026-05-05T00:00:00Z";
+    stage.is_paused(id, said).await;
+    stage.resume(id).await;
+    let run = stage.fire(id).await.run_id;
+    assert!(matches!(stage.begin_in_vain(run).await, Begin::Held));
+    stage.is_paused(id, said).await;
+    // What waits may begin again at once where somebody resumes it, and looks again.
+    stage.wait(60);
+    stage.resume(id).await;
+    stage.nothing_is_left_behind().await;
+    assert!(matches!(stage.begin_in_vain(run).await, Begin::Held));
+    stage.is_paused(id, said).await;
+    stage.clock.set(at(MIDNIGHT));
+    stage.resume(id).await;
+    stage.nothing_is_left_behind().await;
+    stage.start(run).await;
+}
+
+pub(crate) async fn a_limit_is_reached_by_the_last_of_it(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let day = "2026-05-05T00:00:00Z";
+    for (name, limits, tokens, micros, said) in [
+        ("a", "100 tokens/day", 99, 0, None),
+        (
+            "b",
+            "100 tokens/day",
+            100,
+            0,
+            Some(("100 tokens a day", day)),
+        ),
+        ("c", "0.5 USD/day", 0, 499_999, None),
+        ("d", "0.5 usd/day", 0, 500_000, Some(("0.5 usd a day", day))),
+        (
+            "e",
+            "100 tokens/month",
+            150,
+            0,
+            Some(("100 tokens a month", "2026-06-01T00:00:00Z")),
+        ),
+        ("f", "0.5 EUR/day", 0, 9_000_000, None),
+    ] {
+        let id = stage.limited(name, SessionMode::Fresh, &[limits]).await;
+        let run = stage.turn_using(id, tokens, micros).await;
+        assert_eq!(stage.status(run).await, RunStatus::Succeeded);
+        match said {
+            Some((limit, until)) => {
+                let said = format!("the automation's budget of {limit} is used up until {until}");
+                stage.is_paused(id, &said).await;
+            }
+            None => {
+                let state = stage.automation_of(id).await.state;
+                assert_eq!(state, AutomationState::Enabled, "{name}");
+            }
+        }
+    }
+    let id = stage
+        .limited("g", SessionMode::Fresh, &["100 tokens/run"])
+        .await;
+    stage.turn_using(id, 99, 0).await;
+    stage.turn_using(id, 99, 0).await;
+    assert_eq!(
+        stage.automation_of(id).await.state,
+        AutomationState::Enabled
+    );
+    stage.turn_using(id, 100, 0).await;
+    let said = "the automation's budget of 100 tokens a run is used up";
+    stage.is_paused(id, said).await;
+}
+
+pub(crate) async fn a_run_that_was_cut_off_pauses_its_automation_and_is_not_tried_again(
+    db: &TestStore,
+) {
+    let stage = Stage::set(db).await;
+    let id = stage
+        .limited("report", SessionMode::Fresh, &["50 tokens/run"])
+        .await;
+    let run = stage.fire(id).await.run_id;
+    stage.start(run).await;
+    let cut = Finished {
+        usage: Some(usage(60, 0, "USD")),
+        ..failed(FailureKind::Budget, true)
+    };
+    stage.end(run, &cut).await;
+    stage
+        .is_paused(id, "the automation's budget of 50 tokens a run is used up")
+        .await;
+    let ended = stage.run(run).await;
+    assert_eq!(ended.reason.as_deref(), Some("budget"));
+    assert_eq!(stage.attempts(run).await.len(), 1);
+    // One that is cut off at midnight has nothing left that it has reached.
+    let late = stage.automation("late", SessionMode::Fresh).await;
+    let run = stage.fire(late).await.run_id;
+    stage.start(run).await;
+    stage.end(run, &failed(FailureKind::Budget, true)).await;
+    stage.is_paused(late, "it broke").await;
+}
+
+pub(crate) async fn what_a_run_uses_is_counted_once(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let id = stage
+        .limited("report", SessionMode::Fresh, &["1000 tokens/day"])
+        .await;
+    let run = stage.fire(id).await.run_id;
+    stage.start(run).await;
+    for _ in 0..2 {
+        let left = stage.spend(run, &usage(40, 5, "USD")).await.unwrap();
+        assert_eq!(left.accounts[0].day.tokens, 40);
+        assert_eq!(left.counted.tokens, 40);
+    }
+    // A report that was overtaken takes nothing back.
+    stage.spend(run, &usage(60, 5, "USD")).await.unwrap();
+    let left = stage.spend(run, &usage(40, 5, "USD")).await.unwrap();
+    assert_eq!((left.accounts[0].day.tokens, left.counted.tokens), (60, 60));
+    assert_eq!(sums(&stage.spending(id).await), [(60, 5, 1); 2]);
+    let end = used(100, 9);
+    stage.end(run, &end).await;
+    assert_eq!(stage.finish(run, &end).await, Settled::Lost);
+    assert_eq!(stage.spend(run, &usage(500, 5, "USD")).await, None);
+    assert_eq!(sums(&stage.spending(id).await), [(100, 9, 1); 2]);
+    assert_eq!(stage.run(run).await.usage, end.usage);
+}
+
+pub(crate) async fn runs_that_end_or_begin_at_once_are_all_counted(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let id = stage.automation("report", SessionMode::Fresh).await;
+    let (one, other) = (stage.fire(id).await.run_id, stage.fire(id).await.run_id);
+    stage.start(one).await;
+    stage.start(other).await;
+    let (first, second) = (used(10, 1), used(20, 2));
+    tokio::join!(stage.end(one, &first), stage.end(other, &second));
+    assert_eq!(sums(&stage.spending(id).await), [(30, 3, 2); 2]);
+    // One turn is left of the tenant's budget, and two ask for it.
+    stage.limit_tenant(&["3 turns/day"]).await;
+    let next = stage.automation("next", SessionMode::Fresh).await;
+    let runs = [stage.fire(id).await.run_id, stage.fire(next).await.run_id];
+    assert_eq!(stage.claim_all(2).await.len(), 2);
+    let (one, other) = tokio::join!(stage.begin(runs[0]), stage.begin(runs[1]));
+    let begun = [&one, &other].map(|begun| matches!(begun, Begin::Started(_)));
+    let held = [&one, &other].map(|begun| matches!(begun, Begin::Held));
+    assert_eq!((begun[0] ^ begun[1], held[0] ^ held[1]), (true, true));
+    let pair = [id, next];
+    let mut paused = 0;
+    for (id, held) in pair.into_iter().zip(held) {
+        let state = stage.automation_of(id).await.state;
+        assert_eq!(state == AutomationState::Paused, held);
+        paused += u32::from(held);
+    }
+    assert_eq!(paused, 1);
+    assert_eq!(stage.spending_of_all().await.day.turns, 3);
+}
+
+pub(crate) async fn what_a_lost_worker_had_counted_stays_counted(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let id = stage
+        .limited("report", SessionMode::Continuous, &["100 tokens/day"])
+        .await;
+    stage.turn_using(id, 10, 0).await;
+    let run = stage.fire(id).await.run_id;
+    stage.start(run).await;
+    stage.spend(run, &usage(45, 0, "USD")).await.unwrap();
+    stage.wait(200);
+    assert_eq!(stage.stall().await, [run]);
+    assert_eq!(stage.spending(id).await.day.tokens, 55);
+    // The next attempt goes on with the agent's session as it was last heard of: nothing counts again.
+    let next = stage.attempts(run).await[1].clone();
+    stage.clock.set(next.not_before.unwrap());
+    stage.nothing_is_left_behind().await;
+    let begun = stage.start(next.id).await;
+    assert_eq!(begun.seat.usage.unwrap()["used"], 45);
+    assert_eq!(begun.accounts.accounts[0].day.tokens, 55);
+    assert_eq!(begun.accounts.counted, Spent::default());
+    stage.end(next.id, &used(45, 0)).await;
+    stage
+        .is_paused(
+            id,
+            "the automation's budget of 100 tokens a day is used up until 2026-05-05T00:00:00Z",
+        )
+        .await;
+}
+
+pub(crate) async fn a_seat_without_a_memory_has_used_nothing(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let run = stage.say(session, "Hello").await.run_id;
+    stage.start(run).await;
+    let broken = Finished {
+        usage: Some(usage(45, 0, "USD")),
+        ..Finished::bare(Outcome::Cancelled("enough".into()))
+    };
+    stage.end(run, &broken).await;
+    let run = stage.say(session, "Again").await.run_id;
+    assert_eq!(stage.start(run).await.seat.usage, None);
+    stage.end(run, &used(7, 0)).await;
+    let run = stage.say(session, "And again").await.run_id;
+    assert_eq!(stage.start(run).await.seat.usage.unwrap()["used"], 7);
+    assert_eq!(stage.spending_of_all().await.day.tokens, 52);
+}
+
+pub(crate) async fn days_and_months_begin_at_midnight_in_utc(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let id = stage
+        .limited(
+            "report",
+            SessionMode::Fresh,
+            &["9 turns/day", "3 turns/month"],
+        )
+        .await;
+    let on = |day: &str| stage.clock.set(at(day));
+    stage.turn_using(id, 1, 1).await;
+    on("2026-05-30T23:59:59Z");
+    stage.turn_using(id, 2, 2).await;
+    on("2026-05-31T00:00:00Z");
+    assert_eq!(sums(&stage.spending(id).await), [(0, 0, 0), (3, 3, 2)]);
+    stage.turn_using(id, 4, 4).await;
+    assert_eq!(sums(&stage.spending(id).await), [(4, 4, 1), (7, 7, 3)]);
+    let run = stage.fire(id).await.run_id;
+    assert!(matches!(stage.begin_in_vain(run).await, Begin::Held));
+    let until = at("2026-06-01T00:00:00Z");
+    assert_eq!(stage.run(run).await.not_before, Some(until));
+    on("2026-06-01T00:00:00Z");
+    assert_eq!(sums(&stage.spending(id).await), [(0, 0, 0); 2]);
+    stage.nothing_is_left_behind().await;
+    // A turn belongs to the day on which it began, what it used to that on which it is known.
+    stage.start(run).await;
+    on("2026-06-02T00:00:00Z");
+    stage.end(run, &used(8, 8)).await;
+    assert_eq!(sums(&stage.spending(id).await), [(8, 8, 0), (8, 8, 1)]);
+    // A clock that was set back finds what it has left.
+    on("2026-05-31T12:00:00Z");
+    assert_eq!(sums(&stage.spending(id).await), [(4, 4, 1), (7, 7, 3)]);
+}
+
+pub(crate) async fn a_tenants_budget_holds_for_all_of_it_and_nobody_else(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let id = stage.automation("report", SessionMode::Fresh).await;
+    stage.limit_tenant(&["100 tokens/month"]).await;
+    let session = stage.session().await;
+    let run = stage.say(session, "Hello").await.run_id;
+    let begun = stage.start(run).await;
+    assert_eq!(begun.accounts.accounts.len(), 1);
+    stage.end(run, &used(100, 0)).await;
+    // Whoever says something is told at once.
+    let run = stage.say(session, "And now?").await.run_id;
+    let refused = stage.begin_in_vain(run).await;
+    assert!(matches!(refused, Begin::Refused(failure) if failure.kind == FailureKind::Budget));
+    let until = "2026-06-01T00:00:00Z";
+    let said = format!("the tenant's budget of 100 tokens a month is used up until {until}");
+    let ended = stage.run(run).await;
+    assert_eq!(
+        (ended.status, ended.reason.as_deref()),
+        (RunStatus::Failed, Some("budget"))
+    );
+    assert_eq!(stage.attempts(run).await.len(), 1);
+    let shown = stage.transcript(session).await;
+    assert_eq!(
+        shown.last().unwrap(),
+        &format!("system: The turn failed: {said}.")
+    );
+    // An automation pauses itself.
+    let run = stage.fire(id).await.run_id;
+    assert!(matches!(stage.begin_in_vain(run).await, Begin::Held));
+    stage.is_paused(id, &said).await;
+    // Another tenant has its own.
+    let store = stage.store.clone();
+    let now = stage.now();
+    let other = store.ensure_tenant("other", now).await.unwrap();
+    assert!(
+        store
+            .tenant(store::Scope::System, other)
+            .await
+            .unwrap()
+            .budget
+            .is_none()
+    );
+    let account = store.tenant_spending(store::Scope::Tenant(other), other, now);
+    assert_eq!(sums(&account.await.unwrap()), [(0, 0, 0); 2]);
+    // A larger one lets go on what waits.
+    stage.limit_tenant(&["200 tokens/month"]).await;
+    stage.nothing_is_left_behind().await;
+    stage.start(run).await;
+    stage.end(run, &used(1, 0)).await;
+    stage.limit_tenant(&[]).await;
+    assert!(stage.spending_of_all().await.budget.is_none());
+    let unknown = model::TenantId::from_uuid(uuid::Uuid::from_u128(77));
+    let none = Budget::default();
+    let set = store.set_tenant_budget(unknown, &none, now);
+    assert!(matches!(set.await, Err(store::Error::NotFound { .. })));
+}
+
+pub(crate) async fn what_a_removed_automation_used_stays_the_tenants(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let id = stage.automation("report", SessionMode::Fresh).await;
+    stage.turn_using(id, 10, 1).await;
+    let deleted = stage
+        .store
+        .delete_automation(stage.scope(), id, stage.now());
+    deleted.await.unwrap();
+    assert_eq!(sums(&stage.spending_of_all().await), [(10, 1, 1); 2]);
+}
+
+pub(crate) async fn nobody_waits_behind_a_run_without_a_budget(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.keyed_session(Some("web:1")).await;
+    let mut new = stage.new_automation("bound", SessionMode::Bound);
+    new.bound_session_key = Some("web:1".into());
+    new.policies.budget = budget(&["1 turn/day"]);
+    let id = stage.create(&new).await;
+    stage.turn_using(id, 1, 0).await;
+    let run = stage.fire(id).await.run_id;
+    let words = stage.say(session, "Hello").await;
+    assert_eq!(words.status, RunStatus::Deferred);
+    assert!(matches!(stage.begin_in_vain(run).await, Begin::Held));
+    assert_eq!(stage.status(words.run_id).await, RunStatus::Queued);
+    stage.start(words.run_id).await;
+    stage.succeed(words.run_id).await;
+    stage.nothing_is_left_behind().await;
+    assert_eq!(stage.status(run).await, RunStatus::Deferred);
+}
