@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{schedule::QuietHours, text_enum::text_enum};
+use crate::{approval::Unruled, schedule::QuietHours, text_enum::text_enum};
 
 text_enum! {
     /// Where an automation's turns go.
@@ -53,6 +53,9 @@ text_enum! {
         Fail = "fail",
     }
 }
+
+/// How long a permission request waits for a person unless somebody says otherwise.
+const ASK_SECONDS: u32 = 10 * 60;
 
 /// How often, and after what waits, a failure of the machinery is tried again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -104,6 +107,10 @@ pub struct Policies {
     pub on_crash: OnCrash,
     /// Consecutive failures after which the automation pauses itself; 0: never.
     pub pause_after_failures: u32,
+    /// What happens to permission requests that no rule covers.
+    pub unruled: Unruled,
+    /// The longest that such a request waits for a person, in seconds.
+    pub ask_seconds: u32,
 }
 
 impl Default for Policies {
@@ -120,6 +127,8 @@ impl Default for Policies {
             retry: Retry::default(),
             on_crash: OnCrash::Retry,
             pause_after_failures: 5,
+            unruled: Unruled::Deny,
+            ask_seconds: ASK_SECONDS,
         }
     }
 }
@@ -171,6 +180,7 @@ impl Policies {
             ("timeout_seconds", self.timeout_seconds, 1),
             ("inactivity_seconds", self.inactivity_seconds, 1),
             ("retry.attempts", self.retry.attempts, 1),
+            ("ask_seconds", self.ask_seconds, 1),
         ] {
             if value < least {
                 return refuse(field, value.to_string(), "at least 1 is expected");
@@ -182,6 +192,11 @@ impl Policies {
     /// The longest that a turn may take.
     pub fn timeout(&self) -> Duration {
         Duration::from_secs(self.timeout_seconds.into())
+    }
+
+    /// The longest that a permission request waits for a person.
+    pub fn ask(&self) -> Duration {
+        Duration::from_secs(self.ask_seconds.into())
     }
 
     /// The longest that an agent may be silent.
@@ -210,6 +225,8 @@ mod tests {
             "retry": { "attempts": 3, "backoff_seconds": 10, "backoff_max_seconds": 600 },
             "on_crash": "retry",
             "pause_after_failures": 5,
+            "unruled": "deny",
+            "ask_seconds": 10 * 60,
         });
         assert_eq!(serde_json::to_value(Policies::default()).unwrap(), expected);
         // What is not said is as if it were said.

@@ -207,6 +207,15 @@ impl Ledger for Counting {
         self.ledger.live(run, position, text)
     }
 
+    fn ask(
+        &self,
+        run: RunId,
+        question: Question,
+        patience: Duration,
+    ) -> BoxFuture<'_, Result<Verdict, LedgerError>> {
+        self.ledger.ask(run, question, patience)
+    }
+
     fn finish(
         &self,
         run: RunId,

@@ -32,6 +32,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     migration!(4, "0004_api"),
     migration!(5, "0005_order_of_commits"),
     migration!(6, "0006_webhooks"),
+    migration!(9, "0009_approvals"),
 ];
 
 /// The version that this program needs.
