@@ -1,11 +1,16 @@
 //! What of a turn is kept, and what is not.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::{
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
 
 use daemon::StoreLedger;
 use futures::future::BoxFuture;
 use model::{
     RunId,
+    approval::Question,
+    permission::Verdict,
     run::RunStatus,
     turn::{Beat, Begin, Entry, Finished, Settled},
 };

@@ -96,6 +96,8 @@ enum Clear {
     Attempts,
     OnCrash,
     PauseAfterFailures,
+    Unruled,
+    AskTimeout,
     Mode,
     /// All settings of the agent.
     Set,
@@ -124,6 +126,8 @@ impl Clear {
             Self::PauseAfterFailures => {
                 policies.pause_after_failures = default.pause_after_failures;
             }
+            Self::Unruled => policies.unruled = default.unruled,
+            Self::AskTimeout => policies.ask_seconds = default.ask_seconds,
             Self::Mode => request.settings.mode = None,
             Self::Set => request.settings.values.clear(),
             Self::Rules => request.permissions = PermissionRules::default(),

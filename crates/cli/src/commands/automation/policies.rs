@@ -1,6 +1,7 @@
 //! The options that say how an automation's occurrences and turns are treated.
 
 use model::{
+    approval::Unruled,
     policy::{CatchUp, OnCrash, Overlap, Policies},
     schedule::{QuietHours, QuietWindow},
 };
@@ -47,6 +48,12 @@ pub(super) struct PolicyOptions {
     /// Consecutive failures after which it pauses itself; 0: never [default: 5]
     #[arg(long, value_name = "N")]
     pause_after_failures: Option<u32>,
+    /// What no rule covers: deny, or ask a person [default: deny]
+    #[arg(long, value_name = "HOW")]
+    unruled: Option<Unruled>,
+    /// The longest that such a request waits for a person [default: 10m]
+    #[arg(long, value_name = "PERIOD", value_parser = seconds)]
+    ask_timeout: Option<u32>,
 }
 
 impl PolicyOptions {
@@ -62,6 +69,10 @@ impl PolicyOptions {
             &mut policies.pause_after_failures,
             self.pause_after_failures,
         );
+        set(&mut policies.ask_seconds, self.ask_timeout);
+        if let Some(unruled) = self.unruled {
+            policies.unruled = unruled;
+        }
         if self.overlap.is_some() {
             policies.overlap = self.overlap;
         }

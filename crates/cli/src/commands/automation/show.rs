@@ -1,7 +1,9 @@
 //! Automations as they are printed.
 
 use client::{AutomationFilter, Part};
-use model::{automation::AutomationState, entity::Trigger, schedule::Spec};
+use model::{
+    approval::Unruled, automation::AutomationState, entity::Trigger, schedule::Spec,
+};
 use serde::Serialize;
 use wire::{AutomationList, AutomationView, Fire, MAX_PAGE, UnreadableAutomation};
 
@@ -161,6 +163,13 @@ pub(super) async fn whole(app: &App, view: &AutomationView) -> Result<(), Failur
                 length(policies.inactivity_seconds.into()),
                 policies.retry.attempts
             )),
+        ),
+        (
+            "unruled",
+            (policies.unruled == Unruled::Ask).then(|| {
+                let wait = length(policies.ask_seconds.into());
+                format!("ask a person, for {wait} at the most")
+            }),
         ),
         (
             "failures",
