@@ -3,12 +3,7 @@
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use model::{
-    ApprovalId, RunId, SessionId,
-    approval::Question,
-    permission::Verdict,
-    turn::Settled,
-};
+use model::{ApprovalId, RunId, SessionId, approval::Question, permission::Verdict, turn::Settled};
 use store::{Changes, Error, Scope};
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -32,8 +27,7 @@ pub(crate) async fn ask(
     let (id, deadline) = (ApprovalId::generate(now, &*host.entropy), now + patience);
     // It listens before it asks, so that no answer is missed.
     let mut changes = store.changes();
-    let asked =
-        again(|| Box::pin(store.ask(run, worker, id, question, deadline, now))).await?;
+    let asked = again(|| Box::pin(store.ask(run, worker, id, question, deadline, now))).await?;
     if asked == Settled::Lost {
         return Ok(Verdict::Deny);
     }
@@ -65,9 +59,7 @@ async fn changed(changes: &mut Changes, session: Option<SessionId>) {
 }
 
 /// Does something again for as long as the database is only away.
-async fn again<'a, T>(
-    doing: impl Fn() -> BoxFuture<'a, Result<T, Error>>,
-) -> Result<T, Error> {
+async fn again<'a, T>(doing: impl Fn() -> BoxFuture<'a, Result<T, Error>>) -> Result<T, Error> {
     loop {
         match doing().await {
             Err(error) if error.is_transient() => {

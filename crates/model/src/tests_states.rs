@@ -3,7 +3,8 @@
 use std::{fs, path::Path};
 
 use crate::{
-    approval::ApprovalState, automation::AutomationState, lifecycle::Lifecycle, run::RunStatus, session::SessionState,
+    approval::ApprovalState, automation::AutomationState, lifecycle::Lifecycle, run::RunStatus,
+    session::SessionState,
 };
 
 /// One line a state: the state after each event in turn, `-` where it is refused.

@@ -2,11 +2,7 @@
 
 use std::time::Duration;
 
-use futures::{
-    StreamExt as _,
-    future::BoxFuture,
-    stream::FuturesUnordered,
-};
+use futures::{StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
 use model::{RunId, approval::patience, limits, permission::Verdict};
 use tokio::{sync::mpsc, time::Instant};
 

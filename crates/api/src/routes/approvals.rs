@@ -67,10 +67,14 @@ impl TryFrom<String> for Wanted {
     fn try_from(text: String) -> Result<Self, Self::Error> {
         match text.as_str() {
             "any" => Ok(Self(None)),
-            text => text.parse().map(Some).map(Self).map_err(|mut unknown: Self::Error| {
-                unknown.accepted.push_str(", any");
-                unknown
-            }),
+            text => text
+                .parse()
+                .map(Some)
+                .map(Self)
+                .map_err(|mut unknown: Self::Error| {
+                    unknown.accepted.push_str(", any");
+                    unknown
+                }),
         }
     }
 }

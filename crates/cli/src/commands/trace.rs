@@ -190,7 +190,8 @@ fn line(event: &ServerEvent, data: &Value) -> String {
         .collect();
     if event.event == "approval" {
         facts.extend(text(&body["decided_by"]).map(|by| format!("by {by}")));
-        let [tool, title] = ["tool_kind", "title"].map(|name| text(&body[name]).unwrap_or_default());
+        let [tool, title] =
+            ["tool_kind", "title"].map(|name| text(&body[name]).unwrap_or_default());
         facts.push(format!("{tool}: {title}"));
     }
     let told = if facts.is_empty() {

@@ -192,7 +192,9 @@ pub(super) async fn end_all(
         .filter(|end| written.contains(&end.run.id))
         .collect();
     // Whatever has not begun has asked nothing.
-    let asked = ends.iter().filter(|end| end.run.status == RunStatus::Running);
+    let asked = ends
+        .iter()
+        .filter(|end| end.run.status == RunStatus::Running);
     approvals::void_all(tx, journal, asked.map(|end| end.run.id), now).await?;
     remember(tx, &ends, now).await?;
 

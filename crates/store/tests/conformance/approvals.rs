@@ -8,7 +8,6 @@ use model::{
     notification::NotificationKind,
     outcome::FailureKind,
     permission::Verdict,
-    policy::SessionMode,
     run::RunStatus,
     turn::Settled,
 };
@@ -24,7 +23,12 @@ use crate::{
 
 /// What the agents of these tests ask for.
 pub(crate) fn question(title: &str) -> Question {
-    Question::new("execute", title, "call-1", Some(json!({ "command": title })))
+    Question::new(
+        "execute",
+        title,
+        "call-1",
+        Some(json!({ "command": title })),
+    )
 }
 
 /// Somebody with a token.
@@ -41,7 +45,7 @@ impl Stage {
     }
 
     /// A run whose turn is under way, in a session of its own.
-    pub(crate) async fn running(&self) -> (SessionId, RunId) {
+    pub(crate) async fn under_way(&self) -> (SessionId, RunId) {
         let session = self.session().await;
         let run = self.say(session, "hello").await.run_id;
         self.start(run).await;
@@ -50,9 +54,10 @@ impl Stage {
 
     async fn ask_as(&self, worker: &WorkerId, run: RunId, id: ApprovalId) -> Settled {
         let deadline = self.now() + Duration::from_mins(10);
+        let question = question("rm -rf x");
         let asked = self
             .store
-            .ask(run, worker, id, &question("rm -rf x"), deadline, self.now());
+            .ask(run, worker, id, &question, deadline, self.now());
         asked.await.unwrap()
     }
 
@@ -63,11 +68,7 @@ impl Stage {
         id
     }
 
-    pub(crate) async fn decide(
-        &self,
-        id: ApprovalId,
-        verdict: Verdict,
-    ) -> Result<Approval, Error> {
+    pub(crate) async fn decide(&self, id: ApprovalId, verdict: Verdict) -> Result<Approval, Error> {
         let by = somebody("ci");
         let decided = self
             .store
@@ -107,7 +108,7 @@ impl Stage {
 
 pub(crate) async fn only_whoever_has_a_turn_asks_for_it(db: &TestStore) {
     let stage = Stage::set(db).await;
-    let (session, run) = stage.running().await;
+    let (session, run) = stage.under_way().await;
     let stranger = WorkerId::from_stored("host-2-bbbbbbbb".into());
     let id = stage.approval_id();
     assert_eq!(stage.ask_as(&stranger, run, id).await, Settled::Lost);
@@ -134,7 +135,7 @@ pub(crate) async fn only_whoever_has_a_turn_asks_for_it(db: &TestStore) {
 
 pub(crate) async fn a_decision_is_for_one_request_and_made_once(db: &TestStore) {
     let stage = Stage::set(db).await;
-    let (session, run) = stage.running().await;
+    let (session, run) = stage.under_way().await;
     let [allowed, denied, waits] = [
         stage.ask(run).await,
         stage.ask(run).await,
@@ -177,10 +178,12 @@ pub(crate) async fn a_decision_is_for_one_request_and_made_once(db: &TestStore) 
 
 pub(crate) async fn a_decision_comes_before_the_deadline_or_not_at_all(db: &TestStore) {
     let stage = Stage::set(db).await;
-    let (_, run) = stage.running().await;
+    let (_, run) = stage.under_way().await;
     let [early, late] = [stage.ask(run).await, stage.ask(run).await];
     let deadline = stage.approval(early).await.deadline_at;
-    stage.clock.set(deadline.saturating_sub(Duration::from_micros(1)));
+    stage
+        .clock
+        .set(deadline.saturating_sub(Duration::from_micros(1)));
     stage.decide(early, Verdict::Allow).await.unwrap();
     stage.clock.set(deadline);
     // Nobody has noticed yet.
@@ -190,8 +193,8 @@ pub(crate) async fn a_decision_comes_before_the_deadline_or_not_at_all(db: &Test
 
 pub(crate) async fn what_nobody_decides_expires(db: &TestStore) {
     let stage = Stage::set(db).await;
-    let (session, run) = stage.running().await;
-    let (other_session, other) = stage.running().await;
+    let (session, run) = stage.under_way().await;
+    let (other_session, other) = stage.under_way().await;
     let waiter = stage.ask(run).await;
     let decided = stage.ask(run).await;
     let unnoticed = stage.ask(other).await;
@@ -212,10 +215,13 @@ pub(crate) async fn what_nobody_decides_expires(db: &TestStore) {
     assert_eq!(stage.state(late).await, ApprovalState::Pending);
     assert_eq!(stage.refused(unnoticed, Verdict::Deny).await, "expired");
     let told = stage.told(session).await;
-    assert_eq!(told[2..], [
-        (decided.to_string(), "allowed".to_owned()),
-        (waiter.to_string(), "expired".to_owned()),
-    ]);
+    assert_eq!(
+        told[2..],
+        [
+            (decided.to_string(), "allowed".to_owned()),
+            (waiter.to_string(), "expired".to_owned()),
+        ]
+    );
     let told = stage.told(other_session).await;
     assert_eq!(told.last().unwrap().0, late.to_string());
     assert_eq!(told[1], (unnoticed.to_string(), "expired".to_owned()));
@@ -223,10 +229,10 @@ pub(crate) async fn what_nobody_decides_expires(db: &TestStore) {
 
 pub(crate) async fn the_end_of_an_attempt_makes_void_what_it_asked(db: &TestStore) {
     let stage = Stage::set(db).await;
-    let (session, run) = stage.running().await;
+    let (session, run) = stage.under_way().await;
     let [decided, waits] = [stage.ask(run).await, stage.ask(run).await];
     stage.decide(decided, Verdict::Deny).await.unwrap();
-    let (_, beside) = stage.running().await;
+    let (_, beside) = stage.under_way().await;
     let of_other = stage.ask(beside).await;
     stage.succeed(run).await;
     assert_eq!(stage.state(waits).await, ApprovalState::Void);
@@ -242,7 +248,7 @@ pub(crate) async fn the_end_of_an_attempt_makes_void_what_it_asked(db: &TestStor
     assert!(void.unwrap() < end.unwrap(), "{events:#?}");
 
     // One that is to be called off hears no answer any more, though its turn has not ended.
-    let (session, run) = stage.running().await;
+    let (session, run) = stage.under_way().await;
     let waits = stage.ask(run).await;
     let cancelled = stage
         .store
@@ -255,7 +261,7 @@ pub(crate) async fn the_end_of_an_attempt_makes_void_what_it_asked(db: &TestStor
     let told = stage.told(session).await;
     assert_eq!(told.last().unwrap().1, "void");
 
-    let (_, run) = stage.running().await;
+    let (_, run) = stage.under_way().await;
     let waits = stage.ask(run).await;
     stage.fail(run, FailureKind::HandedBack).await;
     assert_eq!(stage.state(waits).await, ApprovalState::Void);
@@ -263,7 +269,7 @@ pub(crate) async fn the_end_of_an_attempt_makes_void_what_it_asked(db: &TestStor
 
 pub(crate) async fn the_attempt_after_a_stall_asks_anew(db: &TestStore) {
     let stage = Stage::set(db).await;
-    let (session, run) = stage.running().await;
+    let (session, run) = stage.under_way().await;
     let waits = stage.ask(run).await;
     stage.wait(200);
     assert_eq!(stage.stall().await, [run]);
@@ -287,7 +293,7 @@ pub(crate) async fn the_attempt_after_a_stall_asks_anew(db: &TestStore) {
 
 pub(crate) async fn another_tenants_approval_is_as_if_it_were_not_there(db: &TestStore) {
     let stage = Stage::set(db).await;
-    let (session, run) = stage.running().await;
+    let (session, run) = stage.under_way().await;
     let id = stage.ask(run).await;
     let other = stage.store.ensure_tenant("other", stage.now());
     let other = other.await.unwrap();
@@ -296,7 +302,10 @@ pub(crate) async fn another_tenants_approval_is_as_if_it_were_not_there(db: &Tes
         .store
         .decide(other, id, Verdict::Allow, &by, None, stage.now());
     let decided = decided.await;
-    assert!(matches!(decided, Err(Error::NotFound { .. })), "{decided:?}");
+    assert!(
+        matches!(decided, Err(Error::NotFound { .. })),
+        "{decided:?}"
+    );
     let found = stage.store.approval(Scope::Tenant(other), id).await;
     assert!(matches!(found, Err(Error::NotFound { .. })), "{found:?}");
     for filter in [
@@ -449,7 +458,7 @@ pub(crate) async fn a_request_is_told_to_whoever_follows(db: &TestStore) {
 
 pub(crate) async fn a_decision_of_another_process_wakes_whoever_waits(db: &TestStore) {
     let stage = Stage::set(db).await;
-    let (session, run) = stage.running().await;
+    let (session, run) = stage.under_way().await;
     let id = stage.ask(run).await;
     let mut changes = stage.store.changes();
     // What changed before.

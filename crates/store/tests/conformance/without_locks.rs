@@ -202,7 +202,7 @@ pub(crate) async fn a_decision_that_races_with_whatever_ends_it_has_one_winner(d
     let stores = without_locks(db).await;
     let by = somebody("ci");
     for round in 0..12 {
-        let (_, run) = stage.running().await;
+        let (_, run) = stage.under_way().await;
         let id = stage.ask(run).await;
         let now = stage.wait(1);
         let decide = async |store: &Store, verdict| loop {

@@ -1,9 +1,7 @@
 //! Automations as they are printed.
 
 use client::{AutomationFilter, Part};
-use model::{
-    approval::Unruled, automation::AutomationState, entity::Trigger, schedule::Spec,
-};
+use model::{approval::Unruled, automation::AutomationState, entity::Trigger, schedule::Spec};
 use serde::Serialize;
 use wire::{AutomationList, AutomationView, Fire, MAX_PAGE, UnreadableAutomation};
 
