@@ -30,9 +30,10 @@ impl World {
             .await
             .expect(202);
         let run: RunId = fired["id"].as_str().unwrap().parse().unwrap();
-        let claimed = self.store.claim(&worker(), here, 1, Some(run), now);
+        let worker = worker();
+        let claimed = self.store.claim(&worker, here, 1, Some(run), now);
         assert_eq!(claimed.await.unwrap().len(), 1);
-        let begun = self.store.begin(run, &worker(), here, now);
+        let begun = self.store.begin(run, &worker, here, now);
         assert!(matches!(begun.await.unwrap(), Begin::Started(_)));
         run
     }
