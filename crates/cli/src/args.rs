@@ -6,8 +6,8 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::{
     commands::{
-        automation, completions, config, demo, doctor, endpoint, harness, login, man, run, serve,
-        session, sign_in, tenant, token, trace,
+        approval, automation, completions, config, demo, doctor, endpoint, harness, login, man,
+        run, serve, session, sign_in, tenant, token, trace,
     },
     configuration::Flags,
     demo_agent,
@@ -47,6 +47,7 @@ pub(crate) enum Asking {
     Automation(automation::Args),
     Session(session::Args),
     Run(run::Args),
+    Approval(approval::Args),
     Trace(trace::Args),
     Token(token::Args),
     Tenant(tenant::Args),

@@ -274,6 +274,7 @@ pub(crate) fn data_folder(config: &Config) -> Option<PathBuf> {
 pub(crate) fn settings(config: &Config) -> Settings {
     Settings {
         workers: config.workers.value,
+        waiting_turns: config.waiting_turns.value,
         tick: config.tick.value,
         heartbeat: config.heartbeat.value,
         heartbeat_stale: config.heartbeat_stale.value,

@@ -363,6 +363,9 @@ pub(crate) fn waits(app: &App, waiting: &Waiting) -> String {
             };
             format!("It waits for {run} ({whose}, {status}).")
         }
+        Waiting::Approval { approval, title } => format!(
+            "It waits for approval of {title:?}: `matins approval allow {approval}`, or deny."
+        ),
         Waiting::Turn => "It waits for its turn among those that wait.".into(),
     }
 }

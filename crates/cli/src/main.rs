@@ -129,6 +129,7 @@ async fn ask(command: Asking, config: &Config, output: Output) -> Result<Exit, F
         Asking::Automation(args) => commands::automation::run(args, &app).await,
         Asking::Session(args) => commands::session::run(args, &app).await,
         Asking::Run(args) => commands::run::run(args, &app).await,
+        Asking::Approval(args) => commands::approval::run(args, &app).await,
         Asking::Trace(args) => commands::trace::run(args, &app).await,
         Asking::Token(args) => commands::token::run(args, &app).await,
         Asking::Tenant(args) => commands::tenant::run(args, &app).await,

@@ -15,7 +15,8 @@ mod trace;
 mod transport;
 
 pub use calls::{
-    AutomationFilter, MessagePart, Part, RunFilter, SessionFilter, SessionMove, Tagged,
+    ApprovalFilter, ApprovalStates, AutomationFilter, MessagePart, Part, RunFilter, SessionFilter,
+    SessionMove, Tagged,
 };
 pub use client::Client;
 pub use error::{BoxError, Error};

@@ -129,6 +129,12 @@ settings! {
         most: 1000,
         default: limits::WORKERS,
     };
+    /// How many turns that wait for people lend their slots to others meanwhile
+    waiting_turns: u32 = ["waiting_turns", "MATINS_WAITING_TURNS", "waiting-turns"] Count {
+        least: 0,
+        most: 1000,
+        default: limits::WAITING_TURNS,
+    };
     /// The longest sleep of the scheduler, a net below the wake-ups
     tick: Duration = ["scheduler.tick_seconds", "MATINS_TICK_SECONDS", "tick-seconds"] Seconds {
         least: Duration::from_secs(1),

@@ -14,6 +14,8 @@ use crate::SignOfLife;
 pub struct Settings {
     /// How many turns run at once.
     pub workers: u32,
+    /// How many turns that wait for people lend their slots to others.
+    pub waiting_turns: u32,
     /// The longest sleep of the scheduler and of the workers: a net below the wake-ups.
     pub tick: Duration,
     /// The period of heartbeats.
@@ -36,6 +38,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             workers: limits::WORKERS,
+            waiting_turns: limits::WAITING_TURNS,
             tick: limits::TICK,
             heartbeat: limits::HEARTBEAT,
             heartbeat_stale: limits::HEARTBEAT_STALE,

@@ -3,13 +3,16 @@
 use std::{
     collections::HashMap,
     sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use futures::future::BoxFuture;
 use model::{
-    RunId,
+    RunId, SessionId,
+    approval::Question,
     budget::Accounts,
     outcome::Outcome,
+    permission::Verdict,
     run::{Origin, RunStatus},
     turn::{Beat, Begin, Entry, Finished, Settled},
 };
@@ -18,17 +21,23 @@ use store::Scope;
 use tokio::time::Instant;
 use turn::{Ledger, LedgerError};
 
-use crate::host::Host;
+use crate::{
+    asking,
+    host::Host,
+    waits::{OwnWaits, Waits},
+};
 
 /// Keeps the turns of one worker in the store.
 pub struct StoreLedger {
     host: Host,
     begun: Mutex<HashMap<RunId, Begun>>,
+    waits: OwnWaits,
 }
 
 /// A turn that is under way.
 struct Begun {
     origin: Origin,
+    session: SessionId,
     at: Instant,
 }
 
@@ -38,7 +47,14 @@ impl StoreLedger {
         Self {
             host,
             begun: Mutex::default(),
+            waits: OwnWaits::default(),
         }
+    }
+
+    /// The same, which tells when its turn waits for people.
+    pub(crate) fn waiting_in(mut self, waits: Waits) -> Self {
+        self.waits = OwnWaits::of(waits);
+        self
     }
 
     fn begun(&self) -> MutexGuard<'_, HashMap<RunId, Begun>> {
@@ -47,7 +63,7 @@ impl StoreLedger {
 
     /// Counts the end of a turn that is written.
     async fn count(&self, run: RunId, outcome: &Outcome) {
-        let Some(Begun { origin, at }) = self.begun().remove(&run) else {
+        let Some(Begun { origin, at, .. }) = self.begun().remove(&run) else {
             return;
         };
         let took = at.elapsed();
@@ -89,6 +105,7 @@ impl Ledger for StoreLedger {
                 tracing::Span::current().record("session", session);
                 let begun = Begun {
                     origin: assignment.run.origin,
+                    session: assignment.session.id,
                     at: Instant::now(),
                 };
                 self.begun().insert(run, begun);
@@ -147,6 +164,21 @@ impl Ledger for StoreLedger {
         Box::pin(async move {
             store
                 .spend(run, worker, &usage, self.host.now())
+                .await
+                .map_err(failed)
+        })
+    }
+
+    fn ask(
+        &self,
+        run: RunId,
+        question: Question,
+        patience: Duration,
+    ) -> BoxFuture<'_, Result<Verdict, LedgerError>> {
+        Box::pin(async move {
+            let _waits = self.waits.begin();
+            let session = self.begun().get(&run).map(|begun| begun.session);
+            asking::ask(&self.host, run, session, &question, patience)
                 .await
                 .map_err(failed)
         })

@@ -4,6 +4,7 @@
 //! watchdog and housekeeping are a `tick` each that can be called by itself, and one small runner owns
 //! their sleeping, waking and stopping. The pool of workers keeps its own time, since it waits for its turns.
 
+mod asking;
 mod error;
 mod host;
 pub mod housekeeping;
@@ -15,6 +16,7 @@ mod process;
 mod runner;
 pub mod scheduler;
 mod turns;
+mod waits;
 pub mod watchdog;
 
 use std::sync::Arc;

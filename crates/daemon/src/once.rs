@@ -11,7 +11,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 use turn::Orders;
 
-use crate::{Error, Host, scheduler, turns, watchdog::Watch};
+use crate::{Error, Host, scheduler, turns, waits::Waits, watchdog::Watch};
 
 /// How often a run that waits is looked at. Another process may end what it waits for, and cannot
 /// tell.
@@ -25,6 +25,8 @@ const BEAT: Duration = Duration::from_secs(1);
 /// first, as it stands.
 pub async fn take_one(host: &Host, run: RunId, stop: CancellationToken) -> Result<Run, Error> {
     let mut watch = Watch::default();
+    // It has one turn, and nobody to lend a slot to.
+    let waits = Waits::default();
     let mut run = host.store.run(Scope::System, run).await?;
     loop {
         if run.status == RunStatus::Queued {
@@ -35,7 +37,7 @@ pub async fn take_one(host: &Host, run: RunId, stop: CancellationToken) -> Resul
                     beat: Arc::new(Notify::new()),
                 };
                 tokio::select! {
-                    ended = turns::take(host, run.id, &orders) => {
+                    ended = turns::take(host, run.id, &orders, &waits) => {
                         ended?;
                     }
                     () = ask_often(&orders.beat) => {}

@@ -11,7 +11,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 use turn::{Ended, Orders};
 
-use crate::{Error, Host, Waker, turns};
+use crate::{Error, Host, Settings, Waker, turns, waits::Waits};
 
 /// How long to wait after a claim that failed.
 const AFTER_ERROR: Duration = Duration::from_secs(1);
@@ -34,6 +34,7 @@ pub(crate) async fn run(
 ) -> Stopped {
     let (claim, beats) = (Arc::clone(&waker.pool), Arc::clone(&waker.beats));
     let mut turns = Turns {
+        waits: Waits::ringing(Arc::clone(&waker.pool)),
         host,
         waker,
         hand_back,
@@ -73,6 +74,7 @@ pub(crate) async fn run(
 
 /// The turns that run.
 struct Turns {
+    waits: Waits,
     host: Host,
     waker: Waker,
     hand_back: CancellationToken,
@@ -81,10 +83,18 @@ struct Turns {
 }
 
 impl Turns {
-    /// Claims as many runs as there are free slots, and starts their turns.
+    /// Claims as many runs as there are free slots, and starts their turns. Turns that wait for people lend
+    /// theirs, up to a number; they go on whether a slot is free again by then or not, and nothing is claimed
+    /// until there are no more than slots.
     async fn claim(&mut self) -> Result<(), Error> {
+        let Settings {
+            workers,
+            waiting_turns,
+            ..
+        } = self.host.settings;
         let running = u32::try_from(self.set.len()).unwrap_or(u32::MAX);
-        let free = self.host.settings.workers.saturating_sub(running);
+        let lent = self.waits.turns().min(waiting_turns);
+        let free = workers.saturating_sub(running.saturating_sub(lent));
         if free == 0 {
             return Ok(());
         }
@@ -100,10 +110,10 @@ impl Turns {
             hand_back: self.hand_back.clone(),
             beat: Arc::clone(&beat),
         };
-        let host = self.host.clone();
+        let (host, waits) = (self.host.clone(), self.waits.clone());
         let handle = self.set.spawn(async move {
             let run = claimed.run;
-            match turns::take(&host, run, &orders).await {
+            match turns::take(&host, run, &orders, &waits).await {
                 Ok(ended) => Some(ended),
                 Err(error) => {
                     report(&format!("take the turn of {run}"), &error);

@@ -5,7 +5,7 @@ use tokio::time::Instant;
 use tracing::Instrument as _;
 use turn::{Ended, LedgerError, Orders, execute};
 
-use crate::{Error, Host, StoreLedger};
+use crate::{Error, Host, StoreLedger, waits::Waits};
 
 /// Claims up to `limit` runs, or only the run `only`.
 pub(crate) async fn claim(
@@ -37,11 +37,16 @@ pub(crate) async fn claim(
 
 /// Takes the turn of a run that was claimed. One span holds all of it, with ids alone: of what is said in a
 /// turn nothing leaves the database.
-pub(crate) async fn take(host: &Host, run: RunId, orders: &Orders) -> Result<Ended, LedgerError> {
+pub(crate) async fn take(
+    host: &Host,
+    run: RunId,
+    orders: &Orders,
+    waits: &Waits,
+) -> Result<Ended, LedgerError> {
     // The session is known once the turn has begun.
     let span =
         tracing::info_span!("turn", %run, session = tracing::field::Empty, worker = %host.worker);
-    let ledger = StoreLedger::new(host.clone());
+    let ledger = StoreLedger::new(host.clone()).waiting_in(waits.clone());
     execute(&ledger, &host.agents, run, orders)
         .instrument(span)
         .await

@@ -11,11 +11,13 @@ use crate::{Error, Host, Settings, Waker, runner::Look};
 const CLOCK_DRIFT: Duration = Duration::from_secs(1);
 
 /// One look: runs whose heartbeat is stale, and those whose worker was a process of this instance that
-/// is gone. Gives the runs that were given up.
+/// is gone; and approvals whose time is over. Gives the runs that were given up.
 pub async fn tick(host: &Host, now: Timestamp) -> Result<Vec<RunId>, Error> {
     let stale_before = now.saturating_sub(host.settings.heartbeat_stale);
     let mut given_up = host.store.stall(stale_before, now).await?;
     host.metrics.stalled(given_up.len());
+    // Whoever asked may be gone or frozen.
+    host.store.expire_overdue(now).await?;
     given_up.extend(give_up_gone(host, now).await?);
     Ok(given_up)
 }

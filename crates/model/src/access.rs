@@ -45,6 +45,10 @@ text_enum! {
         RunsWrite = "runs:write",
         /// See internal records: what was really sent, and what really went wrong.
         RecordsRead = "records:read",
+        /// See approvals.
+        ApprovalsRead = "approvals:read",
+        /// Decide approvals.
+        ApprovalsWrite = "approvals:write",
         /// See harnesses.
         HarnessesRead = "harnesses:read",
         /// Make and change harnesses, which are commands that run here.
@@ -80,6 +84,8 @@ impl Role {
                     | P::AutomationsWrite
                     | P::RunsRead
                     | P::RunsWrite
+                    | P::ApprovalsRead
+                    | P::ApprovalsWrite
                     | P::HarnessesRead
                     | P::InstancesRead
             ),
@@ -88,6 +94,7 @@ impl Role {
                 P::SessionsRead
                     | P::AutomationsRead
                     | P::RunsRead
+                    | P::ApprovalsRead
                     | P::HarnessesRead
                     | P::InstancesRead
             ),
@@ -157,7 +164,7 @@ mod tests {
     fn a_role_gives_what_the_one_below_it_gives_and_more() {
         let [admin, member, viewer] = [Role::Admin, Role::Member, Role::Viewer].map(permitted);
         assert!(viewer.is_subset(&member) && member.is_subset(&admin));
-        assert_eq!((viewer.len(), member.len()), (5, 8));
+        assert_eq!((viewer.len(), member.len()), (6, 10));
         assert_eq!(admin.len(), Permission::ALL.len());
         assert!(viewer.iter().all(|one| one.as_str().ends_with(":read")));
         // What a person may not do by looking: see secrets' surroundings, and run commands.

@@ -5,6 +5,7 @@
 
 pub mod access;
 pub mod allowance;
+pub mod approval;
 pub mod automation;
 pub mod budget;
 pub mod entity;

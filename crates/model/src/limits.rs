@@ -14,6 +14,9 @@ pub const TRIGGERS_PER_FIRE: u32 = 2000;
 /// How many turns run at once by default.
 pub const WORKERS: u32 = 4;
 
+/// How many turns that wait for people lend their slots to others by default.
+pub const WAITING_TURNS: u32 = WORKERS;
+
 /// The port at which a server listens by default.
 pub const LISTEN_PORT: u16 = 7347;
 
@@ -143,6 +146,15 @@ pub const DELIVERY_LOG: Duration = Duration::from_hours(30 * 24);
 
 /// The longest address of an endpoint of notifications, in bytes.
 pub const URL_BYTES: usize = 2 << 10;
+
+/// How much of a tool's input a permission request keeps that waits for a person, in bytes.
+pub const APPROVAL_INPUT_BYTES: usize = 16 << 10;
+
+/// The longest comment on a decision, in bytes.
+pub const APPROVAL_COMMENT_BYTES: usize = 4 << 10;
+
+/// How many permission requests of one turn wait for a person at the same time; what is beyond is denied.
+pub const ASKED_AT_ONCE: usize = 16;
 
 const _: () = assert!(HEARTBEAT.as_secs() * BEATS_BEFORE_STALE as u64 <= HEARTBEAT_STALE.as_secs());
 const _: () = assert!(LEASE_MARGIN.as_secs() * 3 <= HEARTBEAT_STALE.as_secs());

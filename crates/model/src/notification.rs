@@ -26,6 +26,8 @@ text_enum! {
         RunSkipped = "run.skipped",
         /// Occurrences were missed.
         RunMissed = "run.missed",
+        /// An agent asks for a permission that a person is to give.
+        ApprovalRequested = "approval.requested",
         /// An automation was paused, by a person or by itself.
         AutomationPaused = "automation.paused",
         /// A person should look at an automation.
@@ -58,6 +60,7 @@ impl NotificationKind {
                 "attention" => Some(Self::AutomationAttention),
                 _ => None,
             },
+            "approval" => (word("state")? == "pending").then_some(Self::ApprovalRequested),
             "session" => word("state").map(|_| Self::SessionState),
             _ => None,
         }
@@ -260,6 +263,13 @@ mod tests {
                 Some(Kind::SessionState),
             ),
             ("session", json!({ "title": "x" }), None, None),
+            (
+                "approval",
+                json!({ "state": "pending" }),
+                None,
+                Some(Kind::ApprovalRequested),
+            ),
+            ("approval", json!({ "state": "allowed" }), None, None),
             ("task", json!({ "status": "succeeded" }), None, None),
         ] {
             let told = NotificationKind::of_event(kind, &body, message);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{budget::Budget, schedule::QuietHours, text_enum::text_enum};
+use crate::{approval::Unruled, budget::Budget, schedule::QuietHours, text_enum::text_enum};
 
 text_enum! {
     /// Where an automation's turns go.
@@ -53,6 +53,9 @@ text_enum! {
         Fail = "fail",
     }
 }
+
+/// How long a permission request waits for a person unless somebody says otherwise.
+const ASK_SECONDS: u32 = 10 * 60;
 
 /// How often, and after what waits, a failure of the machinery is tried again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -106,6 +109,10 @@ pub struct Policies {
     pub pause_after_failures: u32,
     /// What its runs may use.
     pub budget: Budget,
+    /// What happens to permission requests that no rule covers.
+    pub unruled: Unruled,
+    /// The longest that such a request waits for a person, in seconds.
+    pub ask_seconds: u32,
 }
 
 impl Default for Policies {
@@ -123,6 +130,8 @@ impl Default for Policies {
             on_crash: OnCrash::Retry,
             pause_after_failures: 5,
             budget: Budget::default(),
+            unruled: Unruled::Deny,
+            ask_seconds: ASK_SECONDS,
         }
     }
 }
@@ -184,6 +193,7 @@ impl Policies {
             ("timeout_seconds", self.timeout_seconds, 1),
             ("inactivity_seconds", self.inactivity_seconds, 1),
             ("retry.attempts", self.retry.attempts, 1),
+            ("ask_seconds", self.ask_seconds, 1),
         ] {
             if value < least {
                 return refuse(field, value.to_string(), "at least 1 is expected");
@@ -195,6 +205,11 @@ impl Policies {
     /// The longest that a turn may take.
     pub fn timeout(&self) -> Duration {
         Duration::from_secs(self.timeout_seconds.into())
+    }
+
+    /// The longest that a permission request waits for a person.
+    pub fn ask(&self) -> Duration {
+        Duration::from_secs(self.ask_seconds.into())
     }
 
     /// The longest that an agent may be silent.
@@ -228,6 +243,8 @@ mod tests {
                 "day": { "tokens": null, "cost": null, "turns": null },
                 "month": { "tokens": null, "cost": null, "turns": null },
             },
+            "unruled": "deny",
+            "ask_seconds": 10 * 60,
         });
         assert_eq!(serde_json::to_value(Policies::default()).unwrap(), expected);
         // What is not said is as if it were said.

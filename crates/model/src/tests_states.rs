@@ -3,7 +3,8 @@
 use std::{fs, path::Path};
 
 use crate::{
-    automation::AutomationState, lifecycle::Lifecycle, run::RunStatus, session::SessionState,
+    approval::ApprovalState, automation::AutomationState, lifecycle::Lifecycle, run::RunStatus,
+    session::SessionState,
 };
 
 /// One line a state: the state after each event in turn, `-` where it is refused.
@@ -69,6 +70,19 @@ fn every_pair_of_automation_state_and_move_is_as_specified() {
 }
 
 #[test]
+fn every_pair_of_approval_state_and_move_is_as_specified() {
+    // allow deny expire void
+    let expected = [
+        "pending: allowed denied expired void",
+        "allowed: - - - -",
+        "denied: - - - -",
+        "expired: - - - -",
+        "void: - - - -",
+    ];
+    assert_eq!(table::<ApprovalState>(), expected);
+}
+
+#[test]
 fn the_diagrams_in_the_docs_are_those_of_the_code() {
     let section =
         |title: &str, diagram: String| format!("## {title}\n\n```mermaid\n{diagram}\n```\n");
@@ -77,6 +91,7 @@ fn the_diagrams_in_the_docs_are_those_of_the_code() {
         section("Session", SessionState::diagram()),
         section("Run", RunStatus::diagram()),
         section("Automation", AutomationState::diagram()),
+        section("Approval", ApprovalState::diagram()),
     ]
     .join("\n");
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/states.md");

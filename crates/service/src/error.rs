@@ -236,9 +236,12 @@ impl Error {
 }
 
 fn list_command(what: &str) -> Option<String> {
-    let command = ["harness", "automation", "session", "run"]
+    let command = ["harness", "automation", "session", "run", "approval"]
         .into_iter()
         .find(|command| what.ends_with(command))?;
-    let all = if command == "session" { " --all" } else { "" };
+    let all = match command {
+        "session" | "approval" => " --all",
+        _ => "",
+    };
     Some(format!("`matins {command} list{all}` shows what there is"))
 }

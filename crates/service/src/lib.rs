@@ -4,6 +4,7 @@
 //! nothing and starts no turn: it commits what was asked for, and whoever runs turns takes it up.
 
 mod access;
+mod approvals;
 mod automations;
 mod budgets;
 mod catalogue;
@@ -33,6 +34,7 @@ use std::sync::Arc;
 use model::{Clock, Entropy, TenantId, Timestamp, allowance::Allowance};
 use store::{Scope, Store};
 
+pub use approvals::ApprovalQuery;
 pub use automations::AutomationQuery;
 pub use catalogue::{install_hint, presence};
 pub use error::{Error, Kind};

@@ -1,7 +1,7 @@
 //! Finding what somebody names: by name, by id, or by the beginning of an id.
 
 use model::{
-    AutomationId, RunId, SessionId,
+    ApprovalId, AutomationId, RunId, SessionId,
     entity::{Automation, Session},
     harness::Harness,
     nearest::nearest,
@@ -98,6 +98,19 @@ impl Service {
             .run_ids_between(self.scope(), first, last, 2)
             .await?;
         only("run", given, &found)?.ok_or_else(|| not_found("run", given, []))
+    }
+
+    /// The approval of an id or the beginning of one.
+    pub(crate) async fn find_approval(&self, given: &str) -> Result<ApprovalId, Error> {
+        let Some(Range { first, last }) = Range::of(given, ApprovalId::PREFIX) else {
+            return Err(not_found("approval", given, []));
+        };
+        let (first, last) = (ApprovalId::from_uuid(first), ApprovalId::from_uuid(last));
+        let found = self
+            .store
+            .approval_ids_between(self.scope(), first, last, 2)
+            .await?;
+        only("approval", given, &found)?.ok_or_else(|| not_found("approval", given, []))
     }
 }
 

@@ -1,7 +1,7 @@
-//! What a run that has not begun waits for.
+//! What a run waits for.
 
-use model::{entity::Run, run::RunStatus, session::Admission};
-use store::RunFilter;
+use model::{approval::ApprovalState, entity::Run, run::RunStatus, session::Admission};
+use store::{ApprovalFilter, Page, RunFilter};
 use wire::Waiting;
 
 use crate::{Error, Service};
@@ -10,10 +10,13 @@ use crate::{Error, Service};
 const LOOKED_AT: u32 = 200;
 
 impl Service {
-    /// What `run` waits for; `None` if it has begun or is over.
+    /// What `run` waits for; `None` if it goes on or is over.
     pub async fn waits_for(&self, run: &Run) -> Result<Option<Waiting>, Error> {
         if run.status == RunStatus::Queued {
             return Ok(Some(Waiting::Worker));
+        }
+        if run.status == RunStatus::Running {
+            return self.approval_of(run).await;
         }
         if run.status != RunStatus::Deferred {
             return Ok(None);
@@ -57,5 +60,22 @@ impl Service {
             }
         }
         Ok(Some(Waiting::Turn))
+    }
+
+    /// The newest permission that a running turn waits for.
+    async fn approval_of(&self, run: &Run) -> Result<Option<Waiting>, Error> {
+        let filter = ApprovalFilter {
+            run: Some(run.id),
+            state: Some(ApprovalState::Pending),
+            ..ApprovalFilter::default()
+        };
+        let found = self
+            .store
+            .approval_page(self.tenant, filter, Page::first(1))
+            .await?;
+        Ok(found.into_iter().next().map(|one| Waiting::Approval {
+            approval: one.id,
+            title: one.question.title,
+        }))
     }
 }

@@ -9,6 +9,7 @@
 #[macro_use]
 pub mod database;
 mod answers;
+mod approvals;
 mod automations;
 mod error;
 mod feed;
@@ -33,6 +34,7 @@ mod waking;
 mod webhooks;
 
 pub use answers::KeyClaim;
+pub use approvals::ApprovalFilter;
 pub use automations::{AutomationEdit, AutomationFilter, Automations, NewAutomation, Unreadable};
 pub use database::{Database, Scope};
 pub use error::Error;

@@ -3,6 +3,7 @@
 use model::{
     ApprovalId, AutomationId, MessageId, RunId, SessionId, TaskId,
     access::Token,
+    approval::{Approval, Question},
     automation::AutomationState,
     entity::{Automation, Channel, Event, Message, Run, RunRecord, Seat, Session, Tenant, Trigger},
     harness::{Harness, HarnessConfig, Offers},
@@ -217,6 +218,30 @@ pub(crate) fn event(row: &Row) -> Result<Event, Error> {
         ref_id,
         body: row.json("body")?,
         created_at: row.get("created_at")?,
+    })
+}
+
+pub(crate) fn approval(row: &Row) -> Result<Approval, Error> {
+    Ok(Approval {
+        id: row.get("id")?,
+        tenant_id: row.get("tenant_id")?,
+        session_id: row.get("session_id")?,
+        run_id: row.get("run_id")?,
+        automation_id: row.optional("automation_id")?,
+        state: row.parse("state")?,
+        question: Question {
+            tool_kind: row.get("tool_kind")?,
+            title: row.get("title")?,
+            tool_call: row.get("tool_call")?,
+            input: row.optional("input")?,
+            input_cut: row.get("input_cut")?,
+        },
+        deadline_at: row.get("deadline_at")?,
+        created_at: row.get("created_at")?,
+        decided_at: row.optional("decided_at")?,
+        decided_by: row.optional("decided_by")?,
+        decided_by_token: row.optional("decided_by_token")?,
+        comment: row.optional("comment")?,
     })
 }
 

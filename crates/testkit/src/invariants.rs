@@ -56,6 +56,11 @@ pub const BROKEN: &[(&str, &str)] = &[
          where r.status <> 'running'",
     ),
     (
+        "I4: a request that waits for a person and is of a run that is not under way",
+        "select a.id from approvals a join agent_runs r on r.id = a.run_id \
+         where a.state = 'pending' and r.status <> 'running'",
+    ),
+    (
         "I5: a message whose number is not that of its event",
         "select m.id from agent_messages m left join session_events e \
          on e.session_id = m.session_id and e.seq = m.seq and e.ref_id = m.id \

@@ -16,7 +16,9 @@ use tokio::{
 };
 
 use crate::{
+    asking::Asking,
     ledger::{Ledger, LedgerError},
+    permissions::Enquiry,
     pulse::{Pulse, Stop},
     recorder::Recorder,
     warn,
@@ -70,6 +72,8 @@ pub(crate) struct Setting<'a> {
     pub(crate) run: RunId,
     pub(crate) policies: &'a Policies,
     pub(crate) deadline: Instant,
+    /// What people are to be asked.
+    pub(crate) asked: mpsc::Receiver<Enquiry>,
     pub(crate) pulse: watch::Receiver<Pulse>,
     /// What is left of the budgets that hold for the turn.
     pub(crate) accounts: Accounts,
@@ -125,10 +129,20 @@ pub(crate) async fn converse(
     let lease = agent.lease();
     let inactivity = setting.policies.inactivity();
     let mut silent_until = Instant::now() + inactivity;
+    let mut asking = Asking::new(
+        setting.ledger,
+        setting.run,
+        setting.policies.ask(),
+        setting.deadline,
+        setting.asked,
+    );
     let mut asked: Option<(Asked, Instant)> = None;
     let mut count_next = Instant::now() + setting.counted_every;
 
     loop {
+        if asked.is_some() {
+            asking.give_up();
+        }
         let give_up = asked.as_ref().map_or(setting.deadline, |(_, until)| *until);
         // In this order: an agent that talks without a pause must not keep its deadline, an order or
         // the end from being seen, and one whose words wait to be taken is not silent.
@@ -176,7 +190,9 @@ pub(crate) async fn converse(
                 failpoint::reached("turn: answering");
                 listener.recorder.take(update);
             }
-            () = sleep_until(silent_until), if asked.is_none() => {
+            // An agent that waits for people is not silent, and has all its time once they have answered.
+            () = asking.next(), if asked.is_none() => silent_until = Instant::now() + inactivity,
+            () = sleep_until(silent_until), if asked.is_none() && !asking.waits() => {
                 agent.cancel();
                 asked = Some((Asked::Inactive, Instant::now() + setting.cancel_grace));
             }

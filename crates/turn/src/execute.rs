@@ -197,7 +197,8 @@ impl Turn<'_> {
     /// Takes the turn; `None` if the run was lost.
     async fn take(mut self) -> Option<Finished> {
         let deadline = Instant::now() + self.assignment.policies.timeout();
-        let started = match self.start(deadline).await {
+        let (rules, asked) = ByRules::of(self.assignment);
+        let started = match self.start(rules, deadline).await {
             Ok(agent) => agent,
             Err(early) => {
                 clear_away(self.assignment.run.id).await;
@@ -232,6 +233,7 @@ impl Turn<'_> {
             run: self.assignment.run.id,
             policies: &self.assignment.policies,
             deadline,
+            asked,
             pulse: self.pulse.clone(),
             accounts: self.assignment.accounts.clone(),
             counted_every: self.agents.heartbeat / 4,
@@ -252,7 +254,7 @@ impl Turn<'_> {
         self.finished(end, id, listener.recorder, &exit).await
     }
 
-    async fn start(&mut self, deadline: Instant) -> Result<Agent, Early> {
+    async fn start(&mut self, rules: ByRules, deadline: Instant) -> Result<Agent, Early> {
         let assignment = self.assignment;
         let config = &assignment.harness.config;
         let settled = self.settled();
@@ -274,8 +276,7 @@ impl Turn<'_> {
             resources: config.limits,
             authenticate: config.authenticate.clone(),
         };
-        let rules = Arc::new(ByRules(assignment.permissions.clone()));
-        let launched = Agent::launch(launch, rules).await;
+        let launched = Agent::launch(launch, Arc::new(rules)).await;
         let starting = launched.map_err(|error| Early::failed(&error))?;
         let lease = starting.lease();
         let started = attended(Some(&lease), &mut self.pulse, deadline, starting.ready()).await?;

@@ -1,9 +1,13 @@
 //! Where a turn's lasting effects go.
 
+use std::time::Duration;
+
 use futures::future::BoxFuture;
 use model::{
     RunId,
+    approval::Question,
     budget::Accounts,
+    permission::Verdict,
     turn::{Beat, Begin, Entry, Finished, Settled},
 };
 use serde_json::Value;
@@ -49,6 +53,15 @@ pub trait Ledger: Send + Sync {
         run: RunId,
         usage: Value,
     ) -> BoxFuture<'_, Result<Option<Accounts>, LedgerError>>;
+
+    /// Asks a person for a permission, and waits for the answer as long as `patience` at the most; then it
+    /// is denied. Whoever drops this asks no more: the end of the run makes void what was asked.
+    fn ask(
+        &self,
+        run: RunId,
+        question: Question,
+        patience: Duration,
+    ) -> BoxFuture<'_, Result<Verdict, LedgerError>>;
 
     /// Ends the run.
     fn finish(&self, run: RunId, finished: Finished)

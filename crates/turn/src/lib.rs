@@ -5,6 +5,7 @@
 //! that lasts goes through a [`Ledger`]. A turn whose ledger says that it is lost stops its agent and
 //! writes nothing more.
 
+mod asking;
 mod conversation;
 mod execute;
 mod failure;

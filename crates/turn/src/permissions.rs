@@ -1,18 +1,65 @@
-//! Answering permission requests by rules.
+//! Answering permission requests: by rules, and by people where the automation asks them.
 
 use agent::{Decision, PermissionRequest, Permissions};
 use futures::future::{self, BoxFuture};
-use model::permission::{PermissionRules, Verdict};
+use model::{
+    approval::{Question, Unruled},
+    limits,
+    permission::{PermissionRules, Verdict},
+    turn::Assignment,
+};
+use tokio::sync::{mpsc, oneshot};
 
-/// Answers by rules; what no rule covers is denied, so that no turn ever hangs on a question.
-pub(crate) struct ByRules(pub(crate) PermissionRules);
+/// Answers by rules. What no rule covers is denied, so that no turn ever hangs on a question, or is handed
+/// on to be asked of people.
+pub(crate) struct ByRules {
+    rules: PermissionRules,
+    people: Option<mpsc::Sender<Enquiry>>,
+}
+
+/// A request that waits for people. Whoever drops it denies it.
+pub(crate) struct Enquiry {
+    pub(crate) question: Question,
+    pub(crate) answer: oneshot::Sender<Verdict>,
+}
+
+impl ByRules {
+    /// The rules of a turn, and where comes what people are to be asked.
+    pub(crate) fn of(assignment: &Assignment) -> (Self, mpsc::Receiver<Enquiry>) {
+        let (people, asked) = mpsc::channel(limits::ASKED_AT_ONCE);
+        let rules = Self {
+            rules: assignment.permissions.clone(),
+            people: (assignment.policies.unruled == Unruled::Ask).then_some(people),
+        };
+        (rules, asked)
+    }
+}
 
 impl Permissions for ByRules {
     fn decide(&self, request: PermissionRequest) -> BoxFuture<'_, Decision> {
-        let decision = match self.0.verdict(&request.about) {
-            Some(Verdict::Allow) => Decision::Allow,
-            Some(Verdict::Deny) | None => Decision::Deny,
-        };
-        Box::pin(future::ready(decision))
+        match (self.rules.verdict(&request.about), &self.people) {
+            (Some(Verdict::Allow), _) => Box::pin(future::ready(Decision::Allow)),
+            (None, Some(people)) => Box::pin(ask(people, request)),
+            (Some(Verdict::Deny), _) | (None, None) => Box::pin(future::ready(Decision::Deny)),
+        }
+    }
+}
+
+/// Has people asked, and waits for their answer. Once the prompt is over nobody asks them any more.
+async fn ask(people: &mpsc::Sender<Enquiry>, request: PermissionRequest) -> Decision {
+    let PermissionRequest {
+        about,
+        tool_call,
+        input,
+        ..
+    } = request;
+    let question = Question::new(&about.tool_kind, &about.title, &tool_call, input);
+    let (answer, answered) = oneshot::channel();
+    if people.send(Enquiry { question, answer }).await.is_err() {
+        return Decision::Deny;
+    }
+    match answered.await {
+        Ok(Verdict::Allow) => Decision::Allow,
+        Ok(Verdict::Deny) | Err(_) => Decision::Deny,
     }
 }

@@ -5,7 +5,7 @@ use model::{
     entity::{Automation, Run, SeatSettings, Session, Trigger},
     permission::PermissionRules,
     policy::{Policies, SessionMode},
-    schedule::{Period, Spec, Zone},
+    schedule::{Spec, Zone},
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

@@ -5,6 +5,7 @@
 //! refused in what is asked, and let pass in what is answered: a newer server may say more.
 
 mod access;
+mod approvals;
 mod automations;
 mod budgets;
 mod harnesses;
@@ -18,11 +19,13 @@ mod session_target;
 mod sessions;
 
 pub use access::*;
+pub use approvals::*;
 pub use automations::*;
 pub use budgets::*;
 pub use harnesses::*;
 pub use model::{
     access::{Permission, Role, Token, TokenKind},
+    approval::{Approval, ApprovalState, Question, Unruled},
     budget::{Budget, Money, PeriodLimits, RunLimits},
     entity::{
         Automation, Channel, Event, Message, Run, RunFlags, RunRecord, Seat, SeatSettings, Session,

@@ -1,7 +1,7 @@
 //! Sessions: begun, spoken to, looked at, moved on, deleted.
 
 use model::{
-    AutomationId, RunId, SessionId, Timestamp,
+    ApprovalId, AutomationId, RunId, SessionId, Timestamp,
     automation::AutomationState,
     entity::{Automation, Channel, Message, Run, Seat, SeatSettings, Session},
     run::{Origin, RunStatus},
@@ -170,7 +170,7 @@ pub struct SessionCancelled {
     pub cancelled: u32,
 }
 
-/// What a run that has not begun waits for.
+/// What a run waits for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "for", rename_all = "snake_case")]
 pub enum Waiting {
@@ -204,6 +204,13 @@ pub enum Waiting {
     },
     /// Its turn among those that wait.
     Turn,
+    /// A person: its agent asks for a permission.
+    Approval {
+        /// What is to be decided; of several, the newest.
+        approval: ApprovalId,
+        /// What the agent asks for.
+        title: String,
+    },
 }
 
 /// How a conversation is written down.

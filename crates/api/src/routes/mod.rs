@@ -1,6 +1,7 @@
 //! The routes, one operation a file where it has anything to say.
 
 mod access;
+mod approvals;
 mod automations;
 mod harnesses;
 mod instances;
@@ -25,6 +26,7 @@ pub(crate) fn all() -> OpenApiRouter<Api> {
         .merge(traces::routes())
         .merge(automations::routes())
         .merge(runs::routes())
+        .merge(approvals::routes())
         .merge(harnesses::routes())
         .merge(instances::routes())
         .merge(webhooks::routes())

@@ -7,6 +7,7 @@ use std::fmt::Display;
 use bytes::Bytes;
 use model::{
     SessionId,
+    approval::Approval,
     entity::{Run, Session},
 };
 use serde::Serialize;
@@ -48,8 +49,13 @@ pub(super) fn delta(text: &LiveText) -> Bytes {
 }
 
 /// A session as it is, for whoever has missed events that are gone: it goes on from its newest number.
-pub(super) fn session_resync(session: &Session, open: &[Run]) -> Bytes {
-    let data = json!({ "session": session, "last_seq": session.last_seq, "runs": open });
+pub(super) fn session_resync(session: &Session, open: &[Run], waiting: &[Approval]) -> Bytes {
+    let data = json!({
+        "session": session,
+        "last_seq": session.last_seq,
+        "runs": open,
+        "approvals": waiting,
+    });
     frame(Some(&session.last_seq), "resync", &data)
 }
 

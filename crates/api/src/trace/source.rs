@@ -18,6 +18,9 @@ const PIECES: u32 = 64;
 /// How many open runs a snapshot shows of each status at the most.
 const OPEN_RUNS: u32 = 100;
 
+/// How many approvals that wait a snapshot shows at the most.
+const WAITING: u32 = 100;
+
 /// A page of the table.
 pub(super) struct Page<K> {
     pub(super) frames: VecDeque<(K, Bytes)>,
@@ -107,7 +110,10 @@ impl OfSession {
             };
             open.extend(store.runs(self.scope, filter, OPEN_RUNS).await?);
         }
-        let frame = frame::session_resync(&session, &open);
+        let waiting = store
+            .pending_approvals(self.scope, self.session, WAITING)
+            .await?;
+        let frame = frame::session_resync(&session, &open, &waiting);
         Ok(Page {
             frames: VecDeque::from([(session.last_seq, frame)]),
             scanned: session.last_seq,

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "tests and their helpers")]
 
 mod access;
+mod approvals;
 mod automations;
 mod budgets;
 mod document;
@@ -32,6 +33,11 @@ macro_rules! on_both {
 }
 
 on_both! {
+    approvals: [
+        what_waits_is_listed_and_decided_by_members,
+        what_is_over_is_refused_with_its_state,
+        a_decision_that_is_sent_again_is_answered_again,
+    ]
     tenants: [
         what_is_another_tenants_answers_as_if_it_were_not_there,
         every_operation_asks_for_the_permission_that_its_document_names,

@@ -101,6 +101,8 @@ impl Things {
             .store
             .register_host(world.tenant, here, "private", now);
         registered.await.unwrap();
+        let turn = world.turn(id).await;
+        let approval = world.ask(turn, "private").await;
         let text = |value: &Value| value.as_str().unwrap().to_owned();
         Self {
             by_parameter: vec![
@@ -115,6 +117,7 @@ impl Things {
                 ("tenant", world.tenant.to_string()),
                 ("endpoint", text(&endpoint["id"])),
                 ("delivery", text(&delivery["id"])),
+                ("approval", approval),
             ],
         }
     }
@@ -144,6 +147,7 @@ impl Things {
             ("tenant", "ten"),
             ("endpoint", "end"),
             ("delivery", "dlv"),
+            ("approval", "apr"),
         ] {
             let id = format!("{prefix}_{}", "0197".repeat(8));
             filled = filled.replace(&format!("{{{name}}}"), &id);
@@ -206,6 +210,7 @@ pub(crate) async fn what_is_another_tenants_answers_as_if_it_were_not_there(worl
         "/runs",
         "/endpoints",
         "/instances",
+        "/approvals?state=any",
     ] {
         let path = list.to_owned();
         let list = world.ask_as(&foreign, "GET", &path, None, &[]).await;

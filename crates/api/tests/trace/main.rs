@@ -50,6 +50,7 @@ scenarios! {
     ]
     readers: [
         whoever_comes_after_retention_gets_one_snapshot,
+        a_snapshot_has_what_waits_for_people,
         a_number_of_the_future_gets_one_snapshot,
         a_slow_reader_misses_nothing_and_holds_up_nobody,
         a_reader_that_was_away_for_too_long_is_dropped,

@@ -4,7 +4,14 @@ use std::time::Duration;
 
 use api::trace::{Hub, Settings};
 use futures::StreamExt as _;
+use model::{
+    ApprovalId,
+    approval::{Decider, Question},
+    permission::Verdict,
+    turn::Settled,
+};
 use serde_json::json;
+use testkit::clock::SeededEntropy;
 
 use crate::stage::{Client, Stage, ids};
 
@@ -37,6 +44,53 @@ pub(crate) async fn whoever_comes_after_retention_gets_one_snapshot(stage: &Stag
     // Nor has whoever asks for what is there.
     let trace = hub.session(stage.scope(), session, None).await.unwrap();
     assert_eq!(Client::new(trace).next().await.id, Some(now.to_string()));
+}
+
+pub(crate) async fn a_snapshot_has_what_waits_for_people(stage: &Stage) {
+    let session = stage.session().await;
+    let run = stage.say(session, "hello").await;
+    stage.start(run).await;
+    let ask = async |number: u64, title: &str| {
+        let (now, worker) = (stage.now(), &stage.worker);
+        let id = ApprovalId::generate(now, &SeededEntropy::new(number));
+        let question = Question::new("execute", title, "1", None);
+        let deadline = now + Duration::from_mins(1);
+        let asked = stage
+            .store
+            .ask(run, worker, id, &question, deadline, now)
+            .await;
+        assert_eq!(asked.unwrap(), Settled::Written);
+        id
+    };
+    let decided = ask(1, "ls").await;
+    let by = Decider {
+        token: None,
+        name: "me".into(),
+    };
+    let decide = async |id| {
+        let (store, now) = (&stage.store, stage.now());
+        let decided = store.decide(stage.tenant, id, Verdict::Deny, &by, None, now);
+        decided.await.unwrap();
+    };
+    decide(decided).await;
+    let waits = ask(2, "rm").await;
+    stage.trim_all().await;
+    let hub = stage.hub();
+    let trace = hub.session(stage.scope(), session, Some(2)).await.unwrap();
+    let mut client = Client::new(trace);
+    let frame = client.next().await;
+    assert_eq!(frame.event, "resync");
+    let waiting = frame.data["approvals"].as_array().unwrap();
+    assert_eq!(waiting.len(), 1, "{waiting:?}");
+    assert_eq!(waiting[0]["id"], json!(waits));
+    assert_eq!(waiting[0]["title"], "rm");
+    // Then what becomes of it.
+    decide(waits).await;
+    let frame = client.next().await;
+    assert_eq!(frame.event, "approval");
+    assert_eq!(frame.data["ref_id"], json!(waits));
+    assert_eq!(frame.data["body"]["state"], "denied");
+    assert_eq!(frame.data["body"]["decided_by"], "me");
 }
 
 pub(crate) async fn a_number_of_the_future_gets_one_snapshot(stage: &Stage) {

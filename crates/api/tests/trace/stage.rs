@@ -42,7 +42,7 @@ pub(crate) struct Stage {
     pub(crate) stop: CancellationToken,
     harness: HarnessId,
     instance: InstanceId,
-    worker: WorkerId,
+    pub(crate) worker: WorkerId,
     home: TestDatabase,
 }
 

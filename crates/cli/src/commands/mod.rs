@@ -1,5 +1,6 @@
 //! The commands, one a module. Each says what it takes and prints what the API answers.
 
+pub(crate) mod approval;
 pub(crate) mod automation;
 mod budget;
 pub(crate) mod completions;

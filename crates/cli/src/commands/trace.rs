@@ -185,9 +185,15 @@ fn line(event: &ServerEvent, data: &Value) -> String {
     .into_iter()
     .find_map(text);
     let facts = ["status", "state", "reason", "message"].into_iter();
-    let facts: Vec<_> = facts
+    let mut facts: Vec<_> = facts
         .filter_map(|name| text(&body[name]).or_else(|| text(&data[name])))
         .collect();
+    if event.event == "approval" {
+        facts.extend(text(&body["decided_by"]).map(|by| format!("by {by}")));
+        let [tool, title] =
+            ["tool_kind", "title"].map(|name| text(&body[name]).unwrap_or_default());
+        facts.push(format!("{tool}: {title}"));
+    }
     let told = if facts.is_empty() {
         event.data.clone()
     } else {
@@ -230,6 +236,14 @@ mod tests {
         let parsed = serde_json::from_str(data).unwrap();
         let shown = line(&event("run", data, "7"), &parsed);
         assert!(shown.contains("7 run run_1 failed, a b"), "{shown}");
+        let data = r#"{"seq":9,"ref_id":"apr_1","body":{"state":"allowed","decided_by":"ci",
+            "run_id":"run_1","tool_kind":"execute","title":"rm -rf x"}}"#;
+        let parsed = serde_json::from_str(data).unwrap();
+        let shown = line(&event("approval", data, "9"), &parsed);
+        assert!(
+            shown.contains("9 approval apr_1 allowed, by ci, execute: rm -rf x"),
+            "{shown}"
+        );
         let shown = line(&event("new", r#"{"x":1}"#, "8"), &json!({ "x": 1 }));
         assert!(shown.contains(r#"8 new {"x":1}"#), "{shown}");
     }

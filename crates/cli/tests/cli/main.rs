@@ -4,6 +4,7 @@
 
 mod access;
 mod alone;
+mod approvals;
 mod automations;
 mod browser;
 mod budgets;

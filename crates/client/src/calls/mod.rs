@@ -1,6 +1,7 @@
 //! The operations of the API, those of one kind of thing a file.
 
 mod access;
+mod approvals;
 mod automations;
 mod harnesses;
 mod notifications;
@@ -12,6 +13,7 @@ use serde::de::DeserializeOwned;
 
 use crate::{Error, request::Call};
 
+pub use approvals::{ApprovalFilter, ApprovalStates};
 pub use automations::AutomationFilter;
 pub use runs::RunFilter;
 pub use sessions::{MessagePart, SessionFilter, SessionMove};

@@ -67,6 +67,7 @@ pub(crate) fn host(store: &Store, home: &Path, now: Timestamp) -> (Host, Arc<Fak
     let entropy: Arc<dyn Entropy> = Arc::new(SeededEntropy::new(seed));
     let settings = Settings {
         workers: 2,
+        waiting_turns: 2,
         tick: HOUR,
         heartbeat: HOUR,
         heartbeat_stale: 4 * HOUR,

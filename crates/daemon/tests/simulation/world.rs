@@ -189,6 +189,7 @@ impl World {
         let sign_of_life = SignOfLife::give(&folder, &worker).expect("a folder for locks");
         let mut settings = Settings {
             workers: 3,
+            waiting_turns: 3,
             ..Settings::default()
         };
         let clock = Arc::new(FakeClock::new(self.clock()));

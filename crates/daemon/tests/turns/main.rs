@@ -4,6 +4,7 @@
 
 #![expect(clippy::unwrap_used, reason = "tests and their helpers")]
 
+mod approvals;
 mod budgets;
 mod cancels;
 mod failures;
@@ -46,6 +47,16 @@ macro_rules! scenarios {
 }
 
 scenarios! {
+    approvals: [
+        what_people_decide_is_what_the_agent_is_told,
+        several_requests_wait_beside_each_other,
+        while_a_request_waits_its_agent_is_not_silent,
+        a_request_waits_no_longer_than_its_turn,
+        a_turn_that_is_called_off_waits_for_nobody,
+        a_server_that_stops_hands_back_what_waits,
+        while_a_request_waits_the_heartbeat_goes_on,
+        while_a_request_waits_its_slot_is_anothers_but_not_every_one,
+    ]
     budgets: [
         a_turn_that_uses_too_much_is_stopped,
         an_answer_that_was_done_before_it_heard_stands,

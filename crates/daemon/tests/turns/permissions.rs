@@ -17,7 +17,8 @@ fn rule(tool: &str, title: &str, verdict: Verdict) -> PermissionRule {
     }
 }
 
-fn answers(script: &Script) -> Vec<String> {
+/// How the permission requests of a script's agents were answered, in order.
+pub(crate) fn answers(script: &Script) -> Vec<String> {
     let ledger = ledger(script);
     let answers = ledger.events().filter_map(|event| match event {
         Event::Answered(answer) => Some(answer.clone()),

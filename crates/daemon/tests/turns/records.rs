@@ -1,12 +1,17 @@
 //! What of a turn is kept, and what is not.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::{
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
 
 use daemon::StoreLedger;
 use futures::future::BoxFuture;
 use model::{
     RunId,
+    approval::Question,
     budget::Accounts,
+    permission::Verdict,
     run::RunStatus,
     turn::{Beat, Begin, Entry, Finished, Settled},
 };
@@ -214,6 +219,15 @@ impl Ledger for Counting {
         usage: Value,
     ) -> BoxFuture<'_, Result<Option<Accounts>, LedgerError>> {
         self.ledger.spend(run, usage)
+    }
+
+    fn ask(
+        &self,
+        run: RunId,
+        question: Question,
+        patience: Duration,
+    ) -> BoxFuture<'_, Result<Verdict, LedgerError>> {
+        self.ledger.ask(run, question, patience)
     }
 
     fn finish(

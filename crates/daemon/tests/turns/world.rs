@@ -81,6 +81,7 @@ impl World {
             .unwrap();
         let settings = Settings {
             workers: 4,
+            waiting_turns: 4,
             tick: HOUR,
             heartbeat: HOUR,
             heartbeat_stale: 4 * HOUR,

@@ -122,6 +122,10 @@ impl Known {
             | NotificationKind::AutomationAttention
             | NotificationKind::SessionState => data["change"] = event.event.body.clone(),
             _ => {
+                if kind == NotificationKind::ApprovalRequested {
+                    data["approval"] = event.event.body.clone();
+                    data["approval"]["id"] = json!(event.event.ref_id);
+                }
                 let found = run_of(event).and_then(|id| self.runs.get(&id));
                 data["run"] = json!(found);
             }
@@ -144,10 +148,13 @@ fn body(kind: NotificationKind, event_id: &str, at: Timestamp, data: &Value) -> 
     json!({ "type": kind, "id": event_id, "timestamp": at, "data": data }).to_string()
 }
 
-/// The run that an event is about.
+/// The run that an event is about, or whose agent asks for what it is about.
 fn run_of(event: &FeedEvent) -> Option<RunId> {
-    let id = event.event.ref_id.parse().ok()?;
-    (event.event.kind == "run").then_some(id)
+    match event.event.kind.as_str() {
+        "run" => event.event.ref_id.parse().ok(),
+        "approval" => event.event.body["run_id"].as_str()?.parse().ok(),
+        _ => None,
+    }
 }
 
 fn message(row: &Message) -> Value {

@@ -9,8 +9,9 @@ use model::{
 };
 
 use crate::{
-    Error, Scope,
+    Error, Scope, approvals,
     database::Tx,
+    journal::Journal,
     rows,
     runs::{end::end, lock::lock},
     store::{Store, transact},
@@ -144,6 +145,9 @@ async fn one(
         RunStatus::Delivered | RunStatus::Running => {
             tx.execute(sql!("runs/request_cancel"), params![run.id, now, reason])
                 .await?;
+            let mut journal = Journal::default();
+            approvals::void_all(tx, &mut journal, std::iter::once(run.id), now).await?;
+            journal.write(tx, now).await?;
         }
         _ => {}
     }

@@ -22,7 +22,7 @@ use model::{
 use serde_json::{Value, json};
 
 use crate::{
-    Error, Scope, automations,
+    Error, Scope, approvals, automations,
     database::Tx,
     journal::{Journal, Place},
     runs::{
@@ -192,6 +192,11 @@ pub(super) async fn end_all(
         .into_iter()
         .filter(|end| written.contains(&end.run.id))
         .collect();
+    // Whatever has not begun has asked nothing.
+    let asked = ends
+        .iter()
+        .filter(|end| end.run.status == RunStatus::Running);
+    approvals::void_all(tx, journal, asked.map(|end| end.run.id), now).await?;
     remember(tx, &ends, now).await?;
 
     let seats: BTreeSet<SeatId> = ends.iter().filter_map(|end| end.run.seat_id).collect();

@@ -83,6 +83,6 @@ async fn lock_places(
 }
 
 /// Locks one run as [`lock_all`] does, though its automation cannot be read.
-pub(super) async fn lock(tx: &mut Tx, run: RunId) -> Result<Option<Run>, Error> {
+pub(crate) async fn lock(tx: &mut Tx, run: RunId) -> Result<Option<Run>, Error> {
     Ok(lock_rows(tx, &[run]).await?.runs.remove(&run))
 }

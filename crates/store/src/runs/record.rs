@@ -123,7 +123,7 @@ pub(super) async fn text_from(
 
 /// Where the rows of runs belong that are workers' and under way; those that are not are left out. On
 /// PostgreSQL the runs' rows stay locked, so that their ends wait for this write.
-async fn owned<'a>(
+pub(crate) async fn owned<'a>(
     tx: &mut Tx,
     runs: impl Iterator<Item = (RunId, &'a WorkerId)>,
 ) -> Result<HashMap<(RunId, WorkerId), Place>, Error> {

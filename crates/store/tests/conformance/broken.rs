@@ -200,6 +200,10 @@ pub(crate) fn rows(world: &World) -> Vec<(&'static str, Values)> {
             row("approvals").with("decided_by", "me"),
         ),
         (
+            "approvals_comment_is_a_persons",
+            row("approvals").with("comment", "why not"),
+        ),
+        (
             "agent_artifacts_size_counted",
             row("agent_artifacts").with("size_bytes", -1_i64),
         ),

@@ -329,8 +329,9 @@ impl World {
             },
             "approvals" => values! {
                 id: id(), tenant_id: tenant_id, session_id: self.id("agent_sessions"),
-                run_id: self.id("agent_runs"), tool_kind: "execute", title: "rm",
-                request: json!({}), state: "pending", deadline_at: at, created_at: at,
+                run_id: self.id("agent_runs"), automation_id: self.id("automations"),
+                tool_kind: "execute", title: "rm", tool_call: "1", input: json!({}),
+                input_cut: false, state: "pending", deadline_at: at, created_at: at,
             },
             "agent_artifacts" => values! {
                 id: id(), tenant_id: tenant_id, session_id: self.id("agent_sessions"),

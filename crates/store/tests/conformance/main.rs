@@ -11,6 +11,7 @@ mod registry;
 
 mod again;
 mod answers;
+mod approvals;
 mod begin;
 mod broken;
 mod budgets;
@@ -102,6 +103,7 @@ behaviours! {
             fires_that_race_keep_the_overlap,
             workers_that_race_claim_each_run_once,
             an_end_that_races_with_a_stall_has_one_winner,
+            a_decision_that_races_with_whatever_ends_it_has_one_winner,
             everything_at_once_breaks_nothing,
         ]
         say: [
@@ -433,6 +435,18 @@ behaviours! {
             text_that_is_written_elsewhere_wakes_its_viewers,
             a_session_that_is_gone_wakes_its_readers,
             who_waits_no_more_costs_nothing,
+        ]
+        approvals: [
+            only_whoever_has_a_turn_asks_for_it,
+            a_decision_is_for_one_request_and_made_once,
+            a_decision_comes_before_the_deadline_or_not_at_all,
+            what_nobody_decides_expires,
+            the_end_of_an_attempt_makes_void_what_it_asked,
+            the_attempt_after_a_stall_asks_anew,
+            another_tenants_approval_is_as_if_it_were_not_there,
+            approvals_are_listed_by_whom_they_belong_to,
+            a_request_is_told_to_whoever_follows,
+            a_decision_of_another_process_wakes_whoever_waits,
         ]
         sequences: [
             a_random_sequence_keeps_the_invariants,

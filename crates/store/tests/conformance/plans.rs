@@ -35,6 +35,12 @@ fn plans() -> Vec<(&'static str, Vec<Param>, &'static [&'static str], bool)> {
             50_u32
         ]
     };
+    let approval = |extra: Vec<Param>| {
+        let mut params = params![id(), Uuid::max(), no_text(), 50_u32];
+        params.extend(extra);
+        params
+    };
+    let none = || None::<Uuid>;
     let open: &[&str] = &[
         "agent_runs_one_active_per_seat",
         "agent_runs_deferred_by_seat",
@@ -87,6 +93,36 @@ fn plans() -> Vec<(&'static str, Vec<Param>, &'static [&'static str], bool)> {
             "triggers/page",
             params![id(), Uuid::max(), 50_u32],
             &["automation_triggers_by_automation"],
+            false,
+        ),
+        (
+            "approvals/page",
+            approval(vec![]),
+            &["approvals_of_tenant"],
+            false,
+        ),
+        (
+            "approvals/page_pending",
+            params![id(), Uuid::max(), 50_u32],
+            &["approvals_inbox"],
+            false,
+        ),
+        (
+            "approvals/page_of_session",
+            approval(params![id(), none()]),
+            &["approvals_by_session"],
+            false,
+        ),
+        (
+            "approvals/page_of_run",
+            approval(params![id(), none(), none()]),
+            &["approvals_by_run"],
+            false,
+        ),
+        (
+            "approvals/page_of_automation",
+            approval(params![id()]),
+            &["approvals_by_automation"],
             false,
         ),
         (

@@ -62,12 +62,19 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
     let stored = |table, column| vec![none().into(), value(world.stored(table), column)];
     let page = || params![none(), Uuid::max(), 50_u32];
     let runs = |status: Option<&str>| params![none(), Uuid::max(), text(), false, status, 50_u32];
+    let approvals =
+        |extra: Vec<Param>| [params![none(), Uuid::max(), text(), 50_u32], extra].concat();
     let sessions = |of_type: Option<&str>, by: Option<Uuid>| {
         let filters = params![none(), of_type, Uuid::max(), text(), text(), by];
         let patterns = params![text(), text(), text(), 50_u32];
         [filters, patterns].concat()
     };
     match name {
+        "approvals/by_id" => params![none(), world.id("approvals")],
+        "approvals/page" => approvals(params![]),
+        "approvals/page_of_session" => approvals(params![session, none()]),
+        "approvals/page_of_run" => approvals(params![run, none(), none()]),
+        "approvals/page_of_automation" => approvals(params![automation]),
         "automations/bound_to" => params![none(), "bound"],
         "automations/by_id" => params![none(), automation],
         "automations/by_name" => stored("automations", "name"),
@@ -98,13 +105,13 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
         | "instances/waiting"
         | "outlook/automations"
         | "outlook/queue" => params![none()],
-        "instances/page" | "tenants/page" | "tokens/page" => page(),
+        "approvals/page_pending" | "instances/page" | "tenants/page" | "tokens/page" => page(),
         "live/read" => params![none(), run, 0_i64],
         "messages/before_run" | "records/read" | "runs/by_id" => params![none(), run],
         "messages/count_before" => params![none(), session, i64::MAX],
         "messages/last" => params![none(), session, 50_u32],
         "runs/attempts" => stored("agent_runs", "input_id"),
-        "runs/ids_between" | "sessions/ids_between" => {
+        "approvals/ids_between" | "runs/ids_between" | "sessions/ids_between" => {
             params![none(), Uuid::nil(), Uuid::max(), 50_u32]
         }
         "runs/page" | "runs/page_of_all" => runs(None),

@@ -8,13 +8,16 @@ use std::{
 use futures::future::join_all;
 use model::{
     AutomationId, RunId, WorkerId,
+    approval::ApprovalState,
     outcome::FailureKind,
+    permission::Verdict,
     policy::{Overlap, SessionMode},
     turn::{Beat, Begin, Finished, Settled},
 };
 use store::{Scope, Store};
 
 use crate::{
+    approvals::somebody,
     fixtures::TestStore,
     invariants,
     stage::{Stage, answer, failed, hourly, store_over},
@@ -191,6 +194,59 @@ pub(crate) async fn an_end_that_races_with_a_stall_has_one_winner(db: &TestStore
         let answers = stage.transcript(session).await;
         let answers = answers.iter().filter(|row| *row == "assistant: Done.");
         assert_eq!(answers.count(), usize::from(ended));
+    }
+}
+
+pub(crate) async fn a_decision_that_races_with_whatever_ends_it_has_one_winner(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let stores = without_locks(db).await;
+    let by = somebody("ci");
+    for round in 0..12 {
+        let (_, run) = stage.under_way().await;
+        let id = stage.ask(run).await;
+        let now = stage.wait(1);
+        let decide = async |store: &Store, verdict| loop {
+            match store
+                .decide(stage.tenant, id, verdict, &by, None, now)
+                .await
+            {
+                Ok(decided) => break Some(decided.state),
+                Err(store::Error::Refused(_)) => break None,
+                Err(store::Error::Database(_)) => tokio::task::yield_now().await,
+                Err(other) => panic!("{other:?}"),
+            }
+        };
+        let end = answer("Done.");
+        let done = Cell::new(false);
+        let race = async {
+            let over = async {
+                if round % 2 == 0 {
+                    let _ = patiently!(stores[1].finish(run, &stage.worker, &end, now));
+                    ApprovalState::Void
+                } else {
+                    patiently!(stores[1].expire(id, now))
+                }
+            };
+            let ends = futures::join!(
+                decide(&stores[0], Verdict::Allow),
+                decide(&stores[1], Verdict::Deny),
+                over
+            );
+            done.set(true);
+            ends
+        };
+        let ((allowed, denied, over), ()) = futures::join!(race, watch(db, &done));
+        let state = stage.approval(id).await.state;
+        let winners = [allowed, denied].into_iter().flatten();
+        let winners: Vec<_> = winners.collect();
+        match winners[..] {
+            [] => assert!(state == over, "{state} in round {round}"),
+            [winner] => assert_eq!(state, winner),
+            _ => panic!("{winners:?}"),
+        }
+        if round % 2 == 1 {
+            stage.succeed(run).await;
+        }
     }
 }
 

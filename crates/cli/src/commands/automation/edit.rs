@@ -98,6 +98,8 @@ enum Clear {
     PauseAfterFailures,
     /// All limits of its budget.
     Budget,
+    Unruled,
+    AskTimeout,
     Mode,
     /// All settings of the agent.
     Set,
@@ -127,6 +129,8 @@ impl Clear {
                 policies.pause_after_failures = default.pause_after_failures;
             }
             Self::Budget => policies.budget = default.budget,
+            Self::Unruled => policies.unruled = default.unruled,
+            Self::AskTimeout => policies.ask_seconds = default.ask_seconds,
             Self::Mode => request.settings.mode = None,
             Self::Set => request.settings.values.clear(),
             Self::Rules => request.permissions = PermissionRules::default(),

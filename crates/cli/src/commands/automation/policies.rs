@@ -1,6 +1,7 @@
 //! The options that say how an automation's occurrences and turns are treated.
 
 use model::{
+    approval::Unruled,
     budget::Limit,
     policy::{CatchUp, OnCrash, Overlap, Policies},
     schedule::{QuietHours, QuietWindow},
@@ -52,6 +53,12 @@ pub(super) struct PolicyOptions {
     /// [default: no limit]
     #[arg(long, value_name = "LIMIT", value_parser = budget::limit)]
     budget: Vec<Limit>,
+    /// What no rule covers: deny, or ask a person [default: deny]
+    #[arg(long, value_name = "HOW")]
+    unruled: Option<Unruled>,
+    /// The longest that such a request waits for a person [default: 10m]
+    #[arg(long, value_name = "PERIOD", value_parser = seconds)]
+    ask_timeout: Option<u32>,
 }
 
 impl PolicyOptions {
@@ -68,6 +75,10 @@ impl PolicyOptions {
             &mut policies.pause_after_failures,
             self.pause_after_failures,
         );
+        set(&mut policies.ask_seconds, self.ask_timeout);
+        if let Some(unruled) = self.unruled {
+            policies.unruled = unruled;
+        }
         if self.overlap.is_some() {
             policies.overlap = self.overlap;
         }

@@ -1,7 +1,7 @@
 //! Automations as they are printed.
 
 use client::{AutomationFilter, Part};
-use model::{automation::AutomationState, entity::Trigger, schedule::Spec};
+use model::{approval::Unruled, automation::AutomationState, entity::Trigger, schedule::Spec};
 use serde::Serialize;
 use wire::{AutomationList, AutomationView, Fire, MAX_PAGE, Spending, UnreadableAutomation};
 
@@ -174,6 +174,13 @@ pub(super) async fn whole(app: &App, view: &AutomationView) -> Result<(), Failur
         ),
         ("budget", budget::limits(&policies.budget)),
         ("used", budget::used(spending)),
+        (
+            "unruled",
+            (policies.unruled == Unruled::Ask).then(|| {
+                let wait = length(policies.ask_seconds.into());
+                format!("ask a person, for {wait} at the most")
+            }),
+        ),
         (
             "failures",
             Some(automation.consecutive_failures)

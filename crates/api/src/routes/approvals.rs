@@ -1,0 +1,195 @@
+//! Approvals: what agents ask of people, and what they decide
+
+use axum::{Json as Answer, response::Response};
+use http::StatusCode;
+use model::{
+    access::Permission,
+    approval::{ApprovalState, Decider},
+    permission::Verdict,
+};
+use serde::Deserialize;
+use service::ApprovalQuery;
+use utoipa::IntoParams;
+use utoipa_axum::{router::OpenApiRouter, routes};
+use wire::{Approval, DecisionRequest, Page};
+
+use super::lists;
+use crate::{
+    Api,
+    caller::Caller,
+    extract::{OptionalJson, Path, Query},
+    once::Once,
+    problem::Failure,
+};
+
+/// What a path parameter that names an approval takes.
+const NAMED: &str = "Its id or the beginning of that";
+/// Who decides where no token came: whoever may open the private socket.
+const SOCKET: &str = "socket";
+
+pub(super) fn routes() -> OpenApiRouter<Api> {
+    OpenApiRouter::new()
+        .routes(routes!(list_approvals))
+        .routes(routes!(show_approval))
+        .routes(routes!(allow_approval))
+        .routes(routes!(deny_approval))
+}
+
+/// Which approvals a list shows.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct Filter {
+    /// Those in a state, or `any`; absent: those that wait.
+    #[param(value_type = Option<String>, example = "pending")]
+    state: Option<Wanted>,
+    /// Those of a session.
+    session: Option<String>,
+    /// Those of an automation.
+    automation: Option<String>,
+    /// Those of a run.
+    run: Option<String>,
+    /// What `next` of the page before said.
+    after: Option<String>,
+    /// How many at the most.
+    #[param(minimum = 1, maximum = 500)]
+    limit: Option<u32>,
+}
+
+/// The states that are wanted.
+#[derive(Deserialize)]
+#[serde(try_from = "String")]
+struct Wanted(Option<ApprovalState>);
+
+impl TryFrom<String> for Wanted {
+    type Error = model::text_enum::UnknownWord;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        match text.as_str() {
+            "any" => Ok(Self(None)),
+            text => text
+                .parse()
+                .map(Some)
+                .map(Self)
+                .map_err(|mut unknown: Self::Error| {
+                    unknown.accepted.push_str(", any");
+                    unknown
+                }),
+        }
+    }
+}
+
+/// List approvals
+///
+/// What agents ask of people, the newest first: those that wait, unless other ones are asked for.
+#[utoipa::path(
+    get,
+    path = "/approvals",
+    tag = "approvals",
+    params(Filter),
+    responses((status = OK, description = "A page of approvals", body = Page<Approval>)),
+    security(("token" = ["approvals:read"]), ("browser" = []))
+)]
+async fn list_approvals(
+    caller: Caller,
+    Query(filter): Query<Filter>,
+) -> Result<Answer<Page<Approval>>, Failure> {
+    let service = caller.may(Permission::ApprovalsRead)?;
+    let query = ApprovalQuery {
+        state: filter.state.map_or(Some(ApprovalState::Pending), |it| it.0),
+        session: filter.session,
+        automation: filter.automation,
+        run: filter.run,
+        after: lists::after(filter.after.as_deref())?,
+        limit: lists::limit(filter.limit)?,
+    };
+    Ok(Answer(service.approvals(&query).await?))
+}
+
+/// Show an approval
+#[utoipa::path(
+    get,
+    path = "/approvals/{approval}",
+    tag = "approvals",
+    params(("approval" = String, Path, description = NAMED)),
+    responses((status = OK, description = "The approval", body = Approval)),
+    security(("token" = ["approvals:read"]), ("browser" = []))
+)]
+async fn show_approval(
+    caller: Caller,
+    Path([approval]): Path<1>,
+) -> Result<Answer<Approval>, Failure> {
+    let service = caller.may(Permission::ApprovalsRead)?;
+    Ok(Answer(service.approval(&approval).await?))
+}
+
+/// Allow what an agent asks
+///
+/// For this request of this attempt, once. Refused with 409 and its state where it is over: decided, out of
+/// time, or void because its attempt has ended.
+#[utoipa::path(
+    post,
+    path = "/approvals/{approval}/allow",
+    tag = "approvals",
+    params(("approval" = String, Path, description = NAMED), Once),
+    request_body = Option<DecisionRequest>,
+    responses((status = OK, description = "The approval, decided", body = Approval)),
+    security(("token" = ["approvals:write"]), ("browser" = []))
+)]
+async fn allow_approval(
+    caller: Caller,
+    Path([approval]): Path<1>,
+    once: Once,
+    OptionalJson(request): OptionalJson<DecisionRequest>,
+) -> Result<Response, Failure> {
+    decide(&caller, &approval, Verdict::Allow, once, &request).await
+}
+
+/// Deny what an agent asks
+///
+/// As nobody's answer does when the time is over. Refused as allowing is.
+#[utoipa::path(
+    post,
+    path = "/approvals/{approval}/deny",
+    tag = "approvals",
+    params(("approval" = String, Path, description = NAMED), Once),
+    request_body = Option<DecisionRequest>,
+    responses((status = OK, description = "The approval, decided", body = Approval)),
+    security(("token" = ["approvals:write"]), ("browser" = []))
+)]
+async fn deny_approval(
+    caller: Caller,
+    Path([approval]): Path<1>,
+    once: Once,
+    OptionalJson(request): OptionalJson<DecisionRequest>,
+) -> Result<Response, Failure> {
+    decide(&caller, &approval, Verdict::Deny, once, &request).await
+}
+
+async fn decide(
+    caller: &Caller,
+    approval: &str,
+    verdict: Verdict,
+    once: Once,
+    request: &DecisionRequest,
+) -> Result<Response, Failure> {
+    let service = caller.may(Permission::ApprovalsWrite)?;
+    let by = decider(caller);
+    let said = request.comment.as_deref().unwrap_or_default().as_bytes();
+    let decided = once.create_of(caller, said, async |id| {
+        let decided = service.decide(approval, verdict, request, &by, id.is_some());
+        Ok((StatusCode::OK, decided.await?))
+    });
+    decided.await
+}
+
+/// Who decides, as they are called today.
+fn decider(caller: &Caller) -> Decider {
+    Decider {
+        token: caller.token.as_ref().map(|token| token.id),
+        name: caller
+            .token
+            .as_ref()
+            .map_or_else(|| SOCKET.to_owned(), |token| token.name.clone()),
+    }
+}

@@ -1,0 +1,209 @@
+//! Approvals: listed, decided, and refused where they are over.
+
+use std::time::Duration;
+
+use model::{
+    ApprovalId, Clock as _, InstanceId, RunId, WorkerId,
+    access::{Permission, Role},
+    approval::Question,
+    turn::{Begin, Settled},
+};
+use serde_json::{Value, json};
+use testkit::clock::SeededEntropy;
+use uuid::Uuid;
+
+use crate::world::{Answer, World};
+
+fn worker() -> WorkerId {
+    WorkerId::from_stored("host-1-aaaaaaaa".into())
+}
+
+impl World {
+    /// Begins a turn of an automation.
+    pub(crate) async fn turn(&self, automation: &str) -> RunId {
+        let here = InstanceId::from_uuid(Uuid::from_u128(1));
+        let now = self.clock.now();
+        let registered = self.store.register_host(self.tenant, here, "here", now);
+        registered.await.unwrap();
+        let fired = self
+            .post(&format!("/automations/{automation}/fire"), json!({}))
+            .await
+            .expect(202);
+        let run: RunId = fired["id"].as_str().unwrap().parse().unwrap();
+        let worker = worker();
+        let claimed = self.store.claim(&worker, here, 1, Some(run), now);
+        assert_eq!(claimed.await.unwrap().len(), 1);
+        let begun = self.store.begin(run, &worker, here, now);
+        assert!(matches!(begun.await.unwrap(), Begin::Started(_)));
+        run
+    }
+
+    /// Has the agent of a run ask for something, for ten minutes.
+    pub(crate) async fn ask(&self, run: RunId, title: &str) -> String {
+        let now = self.clock.advance(Duration::from_millis(1));
+        let id = ApprovalId::generate(now, &SeededEntropy::new(7));
+        let question = Question::new(
+            "execute",
+            title,
+            "call-1",
+            Some(json!({ "command": title })),
+        );
+        let deadline = now + Duration::from_mins(10);
+        let asked = self
+            .store
+            .ask(run, &worker(), id, &question, deadline, now)
+            .await;
+        assert_eq!(asked.unwrap(), Settled::Written);
+        id.to_string()
+    }
+
+    async fn decide(
+        &self,
+        token: &str,
+        approval: &str,
+        word: &str,
+        comment: Option<&str>,
+    ) -> Answer {
+        let path = format!("/approvals/{approval}/{word}");
+        let body = comment.map(|comment| json!({ "comment": comment }));
+        self.ask_as(token, "POST", &path, body.as_ref(), &[]).await
+    }
+}
+
+fn ids(page: &Value) -> Vec<&str> {
+    let items = page["items"].as_array().unwrap().iter();
+    items.map(|item| item["id"].as_str().unwrap()).collect()
+}
+
+pub(crate) async fn what_waits_is_listed_and_decided_by_members(world: &World) {
+    let automation = world.automation("daily").await;
+    let automation = automation["id"].as_str().unwrap();
+    let run = world.turn(automation).await;
+    let [first, second, third] = [
+        world.ask(run, "ls").await,
+        world.ask(run, "rm -rf x").await,
+        world.ask(run, "mv a b").await,
+    ];
+    let page = world.get("/approvals?limit=2").await.expect(200);
+    assert_eq!(ids(&page), [&third, &second]);
+    let next = page["next"].as_str().unwrap();
+    let page = world.get(&format!("/approvals?limit=2&after={next}")).await;
+    assert_eq!(ids(&page.expect(200)), [&first]);
+    let shown = world.get(&format!("/approvals/{second}")).await.expect(200);
+    assert_eq!(shown["state"], "pending");
+    assert_eq!(shown["title"], "rm -rf x");
+    assert_eq!(shown["input"], json!({ "command": "rm -rf x" }));
+    assert_eq!(shown["run_id"], json!(run));
+    assert_eq!(shown["automation_id"], json!(automation));
+    // What it waits for shows at the run.
+    let waits = world.get(&format!("/runs/{run}")).await.expect(200);
+    assert_eq!(
+        waits["waiting"],
+        json!({ "for": "approval", "approval": third, "title": "mv a b" })
+    );
+
+    // Who looks on decides nothing.
+    let viewer = world.token(Role::Viewer, None).await;
+    let list = world.ask_as(&viewer, "GET", "/approvals", None, &[]).await;
+    assert_eq!(ids(&list.expect(200)).len(), 3);
+    let refused = world.decide(&viewer, &second, "allow", None).await;
+    assert!(refused.problem(403).contains("approvals:write"));
+    // A token may be good for this alone.
+    let decider = world
+        .token(Role::Member, Some(&[Permission::ApprovalsWrite]))
+        .await;
+    let allowed = world
+        .decide(&decider, &second, "allow", Some(" fine "))
+        .await;
+    let allowed = allowed.expect(200);
+    assert_eq!(allowed["state"], "allowed");
+    assert_eq!(allowed["decided_by"], "one more");
+    assert_eq!(allowed["comment"], "fine");
+    let tokens = world.get("/tokens").await.expect(200);
+    let tokens = tokens["items"].as_array().unwrap();
+    let by = tokens
+        .iter()
+        .find(|it| it["id"] == allowed["decided_by_token"]);
+    assert_eq!(by.unwrap()["scopes"], json!(["approvals:write"]));
+    let denied = world.decide(&world.admin, &first, "deny", None).await;
+    assert_eq!(denied.expect(200)["state"], "denied");
+
+    for (filter, expected) in [
+        ("", vec![&third]),
+        ("?state=any", vec![&third, &second, &first]),
+        ("?state=allowed", vec![&second]),
+        ("?state=denied&automation=daily", vec![&first]),
+        (&format!("?run={run}"), vec![&third]),
+        (
+            &format!("?session={}", shown["session_id"].as_str().unwrap()),
+            vec![&third],
+        ),
+    ] {
+        let page = world.get(&format!("/approvals{filter}")).await.expect(200);
+        assert_eq!(ids(&page), expected, "{filter}");
+    }
+    let refused = world.get("/approvals?state=maybe").await.problem(400);
+    assert!(refused.contains("expired, void, any"), "{refused}");
+}
+
+pub(crate) async fn what_is_over_is_refused_with_its_state(world: &World) {
+    let automation = world.automation("daily").await;
+    let automation = automation["id"].as_str().unwrap();
+    let run = world.turn(automation).await;
+    let [decided, void, late] = [
+        world.ask(run, "ls").await,
+        world.ask(run, "rm").await,
+        world.ask(run, "mv").await,
+    ];
+    world
+        .decide(&world.admin, &decided, "allow", None)
+        .await
+        .expect(200);
+    for word in ["allow", "deny"] {
+        let refused = world.decide(&world.admin, &decided, word, None).await;
+        let told = refused.problem(409);
+        assert!(told.contains("approval is allowed"), "{told}");
+    }
+    let long = "x".repeat(5000);
+    let refused = world
+        .decide(&world.admin, &late, "allow", Some(&long))
+        .await;
+    assert!(refused.problem(422).contains("comment"));
+    world.clock.advance(Duration::from_mins(10));
+    let refused = world.decide(&world.admin, &late, "allow", None).await;
+    assert!(refused.problem(409).contains("approval is expired"));
+    world
+        .post(&format!("/runs/{run}/cancel"), json!({}))
+        .await
+        .expect(200);
+    let refused = world.decide(&world.admin, &void, "deny", None).await;
+    assert!(refused.problem(409).contains("approval is void"));
+    let absent = format!("/approvals/apr_{}", "0197".repeat(8));
+    world.get(&absent).await.problem(404);
+}
+
+pub(crate) async fn a_decision_that_is_sent_again_is_answered_again(world: &World) {
+    let automation = world.automation("daily").await;
+    let run = world.turn(automation["id"].as_str().unwrap()).await;
+    let id = world.ask(run, "ls").await;
+    let send = async |key: &str, word: &str| {
+        let path = format!("/approvals/{id}/{word}");
+        let headers = [("idempotency-key", key)];
+        world
+            .ask_as(&world.admin, "POST", &path, None, &headers)
+            .await
+    };
+    let first = send("k", "allow").await.expect(200);
+    let again = send("k", "allow").await;
+    assert_eq!(again.header("idempotency-replayed"), "true");
+    assert_eq!(again.json(), first);
+    // Nobody lived to keep the answer under its key: what was decided is what was asked for.
+    assert_eq!(send("other", "allow").await.expect(200), first);
+    // Another decision is another one, and somebody else's is theirs.
+    send("third", "deny").await.problem(409);
+    let member = world.token(Role::Member, None).await;
+    let headers = [("idempotency-key", "theirs")];
+    let path = format!("/approvals/{id}/allow");
+    let theirs = world.ask_as(&member, "POST", &path, None, &headers).await;
+    theirs.problem(409);
+}

@@ -1,0 +1,194 @@
+//! `matins approval`: what agents ask of people, and what they decide.
+
+use clap::Subcommand;
+use client::{ApprovalFilter, ApprovalStates, Part};
+use model::{
+    Timestamp,
+    approval::{Approval, ApprovalState},
+    permission::Verdict,
+};
+use wire::{DecisionRequest, MAX_PAGE};
+
+use crate::{
+    app::App,
+    failure::{Exit, Failure},
+    output::{clean, excerpt, short_ids, table},
+};
+
+/// Approvals: what agents ask of people
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// List approvals that wait, the newest first
+    List {
+        /// Those of a session: its key, its id or the beginning of that
+        #[arg(long)]
+        session: Option<String>,
+        /// Those of an automation
+        #[arg(long, value_name = "NAME")]
+        automation: Option<String>,
+        /// Those of a run: its id or the beginning of that
+        #[arg(long)]
+        run: Option<String>,
+        /// Those in a state instead: allowed, denied, expired or void
+        #[arg(long, conflicts_with = "all")]
+        state: Option<ApprovalState>,
+        /// Those that are over, too
+        #[arg(long)]
+        all: bool,
+        /// How many at the most
+        #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+        limit: u32,
+    },
+    /// Show an approval with what goes into the tool
+    Show {
+        /// The approval: its id or the beginning of that
+        approval: String,
+    },
+    /// Let the agent do what it asks, this once
+    Allow(Decision),
+    /// Refuse what the agent asks
+    Deny(Decision),
+}
+
+#[derive(Debug, clap::Args)]
+struct Decision {
+    /// The approval: its id or the beginning of that
+    approval: String,
+    /// Why, for whoever looks at it later; the agent is not told
+    #[arg(long, value_name = "TEXT")]
+    comment: Option<String>,
+}
+
+pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
+    match args.command {
+        Command::List {
+            session,
+            automation,
+            run,
+            state,
+            all,
+            limit,
+        } => {
+            let states = match state {
+                Some(state) => ApprovalStates::Of(state),
+                None if all => ApprovalStates::Any,
+                None => ApprovalStates::Waiting,
+            };
+            let filter = ApprovalFilter {
+                states,
+                session,
+                automation,
+                run,
+                part: Part::default(),
+            };
+            list(app, filter, limit).await?;
+        }
+        Command::Show { approval } => show(app, &approval).await?,
+        Command::Allow(decision) => decide(app, Verdict::Allow, decision).await?,
+        Command::Deny(decision) => decide(app, Verdict::Deny, decision).await?,
+    }
+    Ok(Exit::Done)
+}
+
+async fn list(app: &App, mut filter: ApprovalFilter, limit: u32) -> Result<(), Failure> {
+    let mut approvals = Vec::new();
+    let mut wanted = limit;
+    while wanted > 0 {
+        filter.part.limit = Some(wanted.min(MAX_PAGE));
+        let page = app.client.approvals(&filter).await?;
+        let came = u32::try_from(page.items.len()).unwrap_or(u32::MAX);
+        wanted = wanted.saturating_sub(came);
+        approvals.extend(page.items);
+        if page.next.is_none() {
+            break;
+        }
+        filter.part.after = page.next;
+    }
+    if app.output.json {
+        return Ok(app.output.document(&approvals)?);
+    }
+    if approvals.is_empty() {
+        let none = match filter.states {
+            ApprovalStates::Waiting => "Nothing waits for approval.",
+            _ => "No approvals.",
+        };
+        return Ok(app.output.line(none)?);
+    }
+    let ids = short_ids(approvals.iter().map(|one| one.id));
+    let rows = approvals.iter().zip(ids).map(|(one, id)| {
+        [
+            id,
+            one.state.to_string(),
+            app.time.date_time(one.deadline_at),
+            excerpt(&one.question.tool_kind, 20),
+            excerpt(&one.question.title, 80),
+        ]
+    });
+    let headings = ["APPROVAL", "STATE", "UNTIL", "TOOL", "WHAT"];
+    Ok(app.output.line(&table(headings, rows))?)
+}
+
+async fn show(app: &App, given: &str) -> Result<(), Failure> {
+    let approval = app.client.approval(given).await?;
+    if app.output.json {
+        return Ok(app.output.document(&approval)?);
+    }
+    let at = |at: Timestamp| app.time.date_time(at);
+    let Approval { question, .. } = &approval;
+    let fields = [
+        ("state", Some(approval.state.to_string())),
+        ("tool", Some(question.tool_kind.clone())),
+        ("what", Some(question.title.clone())),
+        ("session", Some(approval.session_id.to_string())),
+        ("run", Some(approval.run_id.to_string())),
+        (
+            "automation",
+            approval.automation_id.map(|id| id.to_string()),
+        ),
+        ("asked", Some(at(approval.created_at))),
+        ("until", Some(at(approval.deadline_at))),
+        ("over", approval.decided_at.map(at)),
+        ("by", approval.decided_by.clone()),
+        ("comment", approval.comment.clone()),
+    ];
+    app.output.line(&approval.id.to_string())?;
+    for (name, value) in fields {
+        if let Some(value) = value {
+            app.output.line(&format!("  {name:12}{}", clean(&value)))?;
+        }
+    }
+    if let Some(input) = &question.input {
+        let text = match input.as_str() {
+            Some(text) => text.to_owned(),
+            None => format!("{input:#}"),
+        };
+        let heading = if question.input_cut {
+            "Input, its beginning"
+        } else {
+            "Input"
+        };
+        app.output.line(&format!("\n{heading}\n{}", clean(&text)))?;
+    }
+    Ok(())
+}
+
+async fn decide(app: &App, verdict: Verdict, decision: Decision) -> Result<(), Failure> {
+    let Decision { approval, comment } = decision;
+    let request = DecisionRequest { comment };
+    let decided = app.client.decide(&approval, verdict, &request).await?;
+    if app.output.json {
+        return Ok(app.output.document(&decided)?);
+    }
+    let word = match verdict {
+        Verdict::Allow => "Allowed",
+        Verdict::Deny => "Denied",
+    };
+    let what = clean(&decided.question.title);
+    Ok(app.output.line(&format!("{word} {}: {what}", decided.id))?)
+}

@@ -1,0 +1,187 @@
+//! Agents that ask people, and people who answer.
+
+use rustix::process::Signal;
+use serde_json::Value;
+use testkit::{
+    databases::TestDatabase,
+    scripted::{Event, Ledger, Script, Step},
+};
+
+use crate::world::World;
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap()
+}
+
+/// An automation `tidy` whose agent does this for its prompts, and asks people.
+fn tidy(world: &World, prompts: impl IntoIterator<Item = Vec<Step>>) -> Script {
+    let mut script = Script::new(world.path().join("agent"));
+    script.prompts = prompts.into_iter().collect();
+    let command = script.command().unwrap();
+    let command = command.iter().map(String::as_str);
+    let add = ["harness", "add", "scripted", "--"].into_iter();
+    world.run(&add.chain(command).collect::<Vec<_>>()).done();
+    let add = [
+        "automation",
+        "add",
+        "--name",
+        "tidy",
+        "--harness",
+        "scripted",
+        "--session",
+        "continuous",
+        "--unruled",
+        "ask",
+        "--ask-timeout",
+        "5m",
+        "Tidy up.",
+    ];
+    world.run(&add).done();
+    script
+}
+
+fn ask(call: &str, what: &str) -> Step {
+    Step::ask(call, what, "execute")
+}
+
+/// The approvals that wait, once there are any of a run other than `besides`.
+fn waiting(world: &World, besides: Option<&str>) -> Value {
+    let list = |world: &World| world.json(&["approval", "list"])[0].clone();
+    world.wait_for("a request", |world| {
+        let first = list(world);
+        first["state"] == "pending" && first["run_id"].as_str() != besides
+    });
+    list(world)
+}
+
+fn wait_for_success(world: &World, run: &str) -> Value {
+    world.wait_for("the end of the turn", |world| {
+        world.json(&["run", "show", run])["status"] == "succeeded"
+    });
+    world.json(&["run", "show", run])
+}
+
+fn answers(script: &Script) -> Vec<String> {
+    let ledger = Ledger::read(&script.ledger()).unwrap();
+    let answers = ledger.events().filter_map(|event| match event {
+        Event::Answered(answer) => Some(answer.clone()),
+        _ => None,
+    });
+    answers.collect()
+}
+
+#[test]
+fn people_decide_what_an_agent_may_do() {
+    let world = World::new();
+    let two = vec![ask("1", "rm -rf build"), ask("2", "rm -rf ~"), Step::Echo];
+    let script = tidy(&world, [two]);
+    let none = world.run(&["approval", "list"]).done();
+    assert_eq!(none.trim(), "Nothing waits for approval.");
+    let shown = world.run(&["automation", "show", "tidy"]).done();
+    assert!(shown.contains("ask a person, for 5m"), "{shown}");
+
+    let _server = world.serve();
+    let fired = world.json(&["automation", "fire", "tidy", "--queue"]);
+    let (run, session) = (&fired["run"]["id"], &fired["run"]["session_id"]);
+    let mut trace = world.start(&["trace", text(session), "--after", "0"]);
+    let first = waiting(&world, None);
+    let id = text(&first["id"]);
+    let list = world.run(&["approval", "list"]).done();
+    assert!(list.contains("rm -rf build"), "{list}");
+    let shown = world.run(&["run", "show", text(run)]).done();
+    let hint = format!("`matins approval allow {id}`");
+    assert!(shown.contains(&hint), "{shown}");
+    let shown = world.run(&["approval", "show", id]).done();
+    for part in ["pending", "execute", "rm -rf build", text(run)] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    // From elsewhere, by a token that is good for nothing else.
+    let create = [
+        "token",
+        "create",
+        "approver",
+        "--scope",
+        "approvals:read",
+        "--scope",
+        "approvals:write",
+    ];
+    let token = world.run(&create).done();
+    let elsewhere = world.elsewhere(token.trim());
+    let allow = ["approval", "allow", id, "--comment", "it is built again"];
+    let allowed = elsewhere.run(&allow).done();
+    assert!(allowed.contains(": rm -rf build"), "{allowed}");
+
+    world.wait_for("the second request", |world| {
+        world.json(&["approval", "list"])[0]["title"] == "rm -rf ~"
+    });
+    let second = waiting(&world, None);
+    let denied = world.run(&["approval", "deny", text(&second["id"])]);
+    assert!(denied.done().starts_with("Denied apr_"));
+    wait_for_success(&world, text(run));
+    assert_eq!(
+        answers(&script),
+        ["option-allow_once", "option-reject_once"]
+    );
+
+    let late = world.run(&["approval", "deny", id]);
+    assert_eq!(late.code, 4, "{late:#?}");
+    assert!(late.stderr.contains("approval is allowed"), "{late:#?}");
+    let shown = world.run(&["approval", "show", id]).done();
+    assert!(shown.contains("approver"), "{shown}");
+    assert!(shown.contains("it is built again"), "{shown}");
+    let all = world.json(&["approval", "list", "--all", "--automation", "tidy"]);
+    let states: Vec<_> = all
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| text(&it["state"]))
+        .collect();
+    assert_eq!(states, ["denied", "allowed"]);
+    let by = &all[0]["decided_by"];
+    assert_eq!(by, "socket", "by the private socket of the data folder");
+
+    let told = trace.until("denied, by socket, execute: rm -rf ~");
+    assert!(told.contains("pending, execute: rm -rf build"), "{told}");
+    let allowed = "allowed, by approver, execute: rm -rf build";
+    assert!(told.contains(allowed), "{told}");
+    trace.signal(Signal::INT);
+    trace.end();
+}
+
+fn a_server_that_is_killed_asks_anew(world: &World) {
+    let asks = || vec![ask("1", "rm -rf build"), Step::say("It is done")];
+    let script = tidy(world, [asks(), asks()]);
+    let server = world.serve();
+    let fired = world.json(&["automation", "fire", "tidy", "--queue"]);
+    let run = text(&fired["run"]["id"]);
+    let before = waiting(world, None);
+    server.signal(Signal::KILL);
+    server.end();
+
+    let _server = world.serve();
+    let anew = waiting(world, Some(run));
+    assert_eq!(anew["title"], before["title"]);
+    // The answer to the first attempt is too late, and none to the second.
+    let late = world.run(&["approval", "allow", text(&before["id"])]);
+    assert_eq!(late.code, 4, "{late:#?}");
+    assert!(late.stderr.contains("approval is void"), "{late:#?}");
+    let shown = world.json(&["approval", "show", text(&anew["id"])]);
+    assert_eq!(shown["state"], "pending");
+    assert_eq!(answers(&script), <[String; 0]>::default());
+    world.run(&["approval", "allow", text(&anew["id"])]).done();
+    let next = wait_for_success(world, text(&anew["run_id"]));
+    assert_eq!(next["interrupted_run_id"], run);
+    assert_eq!(answers(&script), ["option-allow_once"]);
+}
+
+#[test]
+fn a_server_that_is_killed_asks_anew_on_sqlite() {
+    a_server_that_is_killed_asks_anew(&World::new());
+}
+
+#[test]
+fn a_server_that_is_killed_asks_anew_on_postgres() {
+    let database = TestDatabase::empty_postgres().unwrap();
+    let world = World::new().with("MATINS_DATABASE", database.url());
+    a_server_that_is_killed_asks_anew(&world);
+}

@@ -1,0 +1,100 @@
+//! Approvals, as people look at them and decide them.
+
+use model::{
+    ApprovalId, RunId,
+    approval::{Approval, ApprovalState, Decider},
+    limits,
+    permission::Verdict,
+};
+use store::ApprovalFilter;
+use wire::{DecisionRequest, Page};
+
+use crate::{Error, Service};
+
+/// Which approvals a list shows.
+#[derive(Debug, Clone, Default)]
+pub struct ApprovalQuery {
+    /// Those in a state; absent: in any.
+    pub state: Option<ApprovalState>,
+    /// Those of a session: its key, its id or the beginning of that.
+    pub session: Option<String>,
+    /// Those of an automation: its name, its id or the beginning of that.
+    pub automation: Option<String>,
+    /// Those of a run: its id or the beginning of that.
+    pub run: Option<String>,
+    /// The last one of the page before.
+    pub after: Option<ApprovalId>,
+    /// How many at the most.
+    pub limit: u32,
+}
+
+impl Service {
+    /// Lists approvals, the newest first.
+    pub async fn approvals(&self, query: &ApprovalQuery) -> Result<Page<Approval>, Error> {
+        let session = match &query.session {
+            Some(given) => Some(self.find_session(given).await?.id),
+            None => None,
+        };
+        let automation = match &query.automation {
+            Some(given) => Some(self.find_automation(given).await?.id),
+            None => None,
+        };
+        let run: Option<RunId> = match &query.run {
+            Some(given) => Some(self.find_run(given).await?),
+            None => None,
+        };
+        let filter = ApprovalFilter {
+            state: query.state,
+            session,
+            automation,
+            run,
+        };
+        let page = store::Page {
+            after: query.after,
+            limit: query.limit + 1,
+        };
+        let found = self.store.approval_page(self.tenant, filter, page).await?;
+        Ok(Page::of(found, query.limit, |one| one.id.to_string()))
+    }
+
+    /// Reads one approval: by its id or the beginning of that.
+    pub async fn approval(&self, given: &str) -> Result<Approval, Error> {
+        let id = self.find_approval(given).await?;
+        Ok(self.store.approval(self.scope(), id).await?)
+    }
+
+    /// Decides an approval, named by its id or the beginning of that. Refused with its state where it is over;
+    /// but where the request may be one that is `repeated`, what the same one has decided in the same way is
+    /// given as it is.
+    pub async fn decide(
+        &self,
+        given: &str,
+        verdict: Verdict,
+        request: &DecisionRequest,
+        by: &Decider,
+        repeated: bool,
+    ) -> Result<Approval, Error> {
+        let comment = request.comment.as_deref().map(str::trim);
+        let comment = comment.filter(|comment| !comment.is_empty());
+        if let Some(comment) = comment.filter(|it| it.len() > limits::APPROVAL_COMMENT_BYTES) {
+            let most = limits::APPROVAL_COMMENT_BYTES;
+            let problem = format!("accepted are up to {most} bytes");
+            return Err(Error::invalid("comment", comment, problem));
+        }
+        let id = self.find_approval(given).await?;
+        let decided = self
+            .store
+            .decide(self.tenant, id, verdict, by, comment, self.now());
+        match decided.await {
+            Err(store::Error::Refused(refused)) if repeated => {
+                let found = self.store.approval(self.scope(), id).await?;
+                let same = found.state.verdict() == Some(verdict)
+                    && found.decided_by_token == by.token
+                    && found.decided_by.as_ref() == Some(&by.name)
+                    && found.comment.as_deref() == comment;
+                if same { Ok(found) } else { Err(refused.into()) }
+            }
+            decided => Ok(decided?),
+        }
+    }
+}

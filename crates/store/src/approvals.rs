@@ -1,0 +1,232 @@
+//! Approvals: what an agent asks of people, what they decide, and what becomes of it without them.
+//!
+//! **Invariant:** what waits belongs to an attempt that is under way. Whatever ends an attempt, or calls it
+//! off, makes void what waits of it, in the same transaction; a decision compares the state and the deadline.
+
+mod read;
+
+use model::{
+    ApprovalId, RunId, SessionId, TenantId, Timestamp, WorkerId,
+    approval::{Approval, ApprovalEvent, ApprovalState, Decider, Question},
+    entity::Run,
+    lifecycle::{Lifecycle, Refused},
+    permission::Verdict,
+    run::RunStatus,
+    turn::Settled,
+};
+use serde_json::{Value, json};
+
+use crate::{
+    Error, Scope,
+    database::{Row, Tx},
+    journal::{self, Journal},
+    rows,
+    runs::{lock, owned},
+    store::{Store, transact},
+};
+
+pub use read::ApprovalFilter;
+
+/// How many approvals one look lets expire at the most.
+const BATCH: u32 = 200;
+
+impl Store {
+    /// Asks a person for a permission on behalf of a run that is the worker's and under way. Lost also where
+    /// the run is being called off: no answer would reach it. Asked again under the same id, it is asked once.
+    pub async fn ask(
+        &self,
+        run: RunId,
+        worker: &WorkerId,
+        id: ApprovalId,
+        question: &Question,
+        deadline: Timestamp,
+        now: Timestamp,
+    ) -> Result<Settled, Error> {
+        transact!(self, Scope::System, |tx| {
+            let places = owned(tx, std::iter::once((run, worker))).await?;
+            let Some(place) = places.values().next() else {
+                return Ok(Settled::Lost);
+            };
+            let asked = tx
+                .fetch_optional(
+                    sql!("approvals/insert"),
+                    params![
+                        id,
+                        run,
+                        question.tool_kind.as_str(),
+                        question.title.as_str(),
+                        question.tool_call.as_str(),
+                        question.input.clone(),
+                        question.input_cut,
+                        deadline,
+                        now
+                    ],
+                )
+                .await?;
+            if asked.is_none() {
+                let there = tx
+                    .fetch_optional(sql!("approvals/by_id"), params![place.tenant, id])
+                    .await?;
+                return Ok(there.map_or(Settled::Lost, |_| Settled::Written));
+            }
+            let body = json!({
+                "state": ApprovalState::Pending,
+                "run_id": run,
+                "tool_kind": question.tool_kind,
+                "title": question.title,
+                "deadline_at": deadline,
+            });
+            journal::event(tx, place.session, "approval", id.uuid(), body, now).await?;
+            Ok(Settled::Written)
+        })
+    }
+
+    /// Decides an approval that waits. Refused with its state where it is over, be it decided, out of time,
+    /// or void.
+    pub async fn decide(
+        &self,
+        tenant: TenantId,
+        id: ApprovalId,
+        verdict: Verdict,
+        by: &Decider,
+        comment: Option<&str>,
+        now: Timestamp,
+    ) -> Result<Approval, Error> {
+        let event = ApprovalEvent::from(verdict);
+        transact!(self, Scope::Tenant(tenant), |tx| {
+            let scope = Scope::Tenant(tenant);
+            let found = read(tx, scope, id).await?;
+            // Whoever ends a run has its seat.
+            let run = lock(tx, found.run_id).await?;
+            let decided = tx
+                .fetch_optional(
+                    sql!("approvals/decide"),
+                    params![
+                        tenant,
+                        id,
+                        ApprovalState::Pending.apply(event)?.as_str(),
+                        now,
+                        by.name.as_str(),
+                        by.token,
+                        comment
+                    ],
+                )
+                .await?;
+            let by_now = read(tx, scope, id).await?;
+            let Some(row) = decided else {
+                return Err(Error::Refused(Refused {
+                    what: ApprovalState::WHAT,
+                    state: state_of(&by_now, run.as_ref(), now).to_string(),
+                    event: event.to_string(),
+                }));
+            };
+            let mut journal = Journal::default();
+            let (session, mut body) = closed(&row, by_now.state)?;
+            body["decided_by"] = json!(by.name);
+            journal.event(session, "approval", id.uuid(), body);
+            journal.write(tx, now).await?;
+            Ok(by_now)
+        })
+    }
+
+    /// Denies an approval because its time is over, unless it is over already. Gives its state by then.
+    pub async fn expire(&self, id: ApprovalId, now: Timestamp) -> Result<ApprovalState, Error> {
+        transact!(self, Scope::System, |tx| {
+            let found = read(tx, Scope::System, id).await?;
+            if found.state != ApprovalState::Pending {
+                return Ok(found.state);
+            }
+            expire_one(tx, id, found.run_id, now).await?;
+            Ok(read(tx, Scope::System, id).await?.state)
+        })
+    }
+
+    /// Denies what waits though its time is over, and nobody has noticed. Gives how many there were.
+    pub async fn expire_overdue(&self, now: Timestamp) -> Result<u32, Error> {
+        let overdue = {
+            let mut tx = self.db.read(Scope::System).await?;
+            tx.fetch_all(sql!("approvals/overdue"), params![now, BATCH])
+                .await?
+        };
+        let mut expired = 0;
+        for row in &overdue {
+            let (id, run) = (row.get("id")?, row.get("run_id")?);
+            let over = transact!(self, Scope::System, |tx| {
+                expire_one(tx, id, run, now).await
+            })?;
+            expired += u32::from(over);
+        }
+        Ok(expired)
+    }
+}
+
+/// Reads an approval.
+async fn read(tx: &mut Tx, scope: Scope, id: ApprovalId) -> Result<Approval, Error> {
+    let row = tx
+        .fetch_optional(sql!("approvals/by_id"), params![scope.tenant(), id])
+        .await?;
+    rows::approval(&row.ok_or_else(|| Error::not_found("approval", id))?)
+}
+
+/// What an approval is to whoever comes too late. Nobody may have noticed yet that its time is over.
+fn state_of(found: &Approval, run: Option<&Run>, now: Timestamp) -> ApprovalState {
+    match found.state {
+        ApprovalState::Pending if found.deadline_at <= now => ApprovalState::Expired,
+        ApprovalState::Pending
+            if run.is_none_or(|run| {
+                run.status != RunStatus::Running || run.cancel_requested_at.is_some()
+            }) =>
+        {
+            ApprovalState::Void
+        }
+        state => state,
+    }
+}
+
+async fn expire_one(
+    tx: &mut Tx,
+    id: ApprovalId,
+    run: RunId,
+    now: Timestamp,
+) -> Result<bool, Error> {
+    lock(tx, run).await?;
+    let Some(row) = tx
+        .fetch_optional(sql!("approvals/expire"), params![id, now])
+        .await?
+    else {
+        return Ok(false);
+    };
+    let (session, body) = closed(&row, ApprovalState::Expired)?;
+    journal::event(tx, session, "approval", id.uuid(), body, now).await?;
+    Ok(true)
+}
+
+/// Makes void what waits of attempts that are over or are being called off. Their seats are locked.
+pub(crate) async fn void_all(
+    tx: &mut Tx,
+    journal: &mut Journal,
+    runs: impl Iterator<Item = RunId>,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let runs = runs.map(|run| params![run]).collect();
+    let voided = tx
+        .fetch_rows(sql!("approvals/void"), runs, params![now])
+        .await?;
+    for row in &voided {
+        let id: ApprovalId = row.get("id")?;
+        let (session, body) = closed(row, ApprovalState::Void)?;
+        journal.event(session, "approval", id.uuid(), body);
+    }
+    Ok(())
+}
+
+/// The session of an approval that is over, and what its log says.
+fn closed(row: &Row, state: ApprovalState) -> Result<(SessionId, Value), Error> {
+    let body = json!({
+        "state": state,
+        "run_id": row.get::<RunId>("run_id")?,
+        "tool_kind": row.get::<String>("tool_kind")?,
+        "title": row.get::<String>("title")?,
+    });
+    Ok((row.get("session_id")?, body))
+}

@@ -1,0 +1,101 @@
+//! Reading approvals.
+
+use model::{
+    ApprovalId, AutomationId, RunId, SessionId, TenantId,
+    approval::{Approval, ApprovalState},
+};
+
+use crate::{Error, Page, Scope, rows, store::Store};
+
+/// Which approvals a list shows.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ApprovalFilter {
+    /// Those in a state.
+    pub state: Option<ApprovalState>,
+    /// Those of a session.
+    pub session: Option<SessionId>,
+    /// Those of an automation.
+    pub automation: Option<AutomationId>,
+    /// Those of a run.
+    pub run: Option<RunId>,
+}
+
+impl Store {
+    /// Reads one approval.
+    pub async fn approval(&self, scope: Scope, id: ApprovalId) -> Result<Approval, Error> {
+        let mut tx = self.db.read(scope).await?;
+        super::read(&mut tx, scope, id).await
+    }
+
+    /// Lists a tenant's approvals, the newest first. What the filter asks for is found by an index.
+    pub async fn approval_page(
+        &self,
+        tenant: TenantId,
+        filter: ApprovalFilter,
+        page: Page<ApprovalId>,
+    ) -> Result<Vec<Approval>, Error> {
+        let state = filter.state.map(ApprovalState::as_str);
+        let mut params = params![tenant, page.before(), state, page.limit];
+        let statement = match (filter.run, filter.session, filter.automation) {
+            (Some(run), session, automation) => {
+                params.extend(params![run, automation, session]);
+                sql!("approvals/page_of_run")
+            }
+            (None, Some(session), automation) => {
+                params.extend(params![session, automation]);
+                sql!("approvals/page_of_session")
+            }
+            (None, None, Some(automation)) => {
+                params.extend(params![automation]);
+                sql!("approvals/page_of_automation")
+            }
+            (None, None, None) if filter.state == Some(ApprovalState::Pending) => {
+                params = params![tenant, page.before(), page.limit];
+                sql!("approvals/page_pending")
+            }
+            (None, None, None) => sql!("approvals/page"),
+        };
+        let mut tx = self.db.read(Scope::Tenant(tenant)).await?;
+        let found = tx.fetch_all(statement, params).await?;
+        found.iter().map(rows::approval).collect()
+    }
+
+    /// Lists the newest approvals of a session that wait, the newest first.
+    pub async fn pending_approvals(
+        &self,
+        scope: Scope,
+        session: SessionId,
+        limit: u32,
+    ) -> Result<Vec<Approval>, Error> {
+        let mut params = params![
+            scope.tenant(),
+            Page::<ApprovalId>::first(limit).before(),
+            ApprovalState::Pending.as_str(),
+            limit
+        ];
+        params.extend(params![session, None::<AutomationId>]);
+        let mut tx = self.db.read(scope).await?;
+        let found = tx
+            .fetch_all(sql!("approvals/page_of_session"), params)
+            .await?;
+        found.iter().map(rows::approval).collect()
+    }
+
+    /// Lists up to `limit` ids of approvals from `first` to `last`, both included, in order.
+    pub async fn approval_ids_between(
+        &self,
+        scope: Scope,
+        first: ApprovalId,
+        last: ApprovalId,
+        limit: u32,
+    ) -> Result<Vec<ApprovalId>, Error> {
+        let mut tx = self.db.read(scope).await?;
+        let found = tx
+            .fetch_all(
+                sql!("approvals/ids_between"),
+                params![scope.tenant(), first, last, limit],
+            )
+            .await?;
+        found.iter().map(|row| Ok(row.get("id")?)).collect()
+    }
+}

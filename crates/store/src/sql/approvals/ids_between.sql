@@ -1,0 +1,7 @@
+-- Lists the ids of approvals in a range, for a person who names one by the beginning of its id.
+-- $1 tenant or null, $2 first, $3 last, $4 limit
+select id from approvals
+where id between $2 and $3
+  and ($1 is null or tenant_id = $1)
+order by id
+limit $4

@@ -1,0 +1,490 @@
+//! Approvals: asked by one attempt, decided once, in time, and void with the attempt.
+
+use std::time::Duration;
+
+use model::{
+    ApprovalId, RunId, SessionId, Timestamp, TokenId, WorkerId,
+    approval::{Approval, ApprovalState, Decider, Question},
+    notification::NotificationKind,
+    outcome::FailureKind,
+    permission::Verdict,
+    run::RunStatus,
+    turn::Settled,
+};
+use serde_json::json;
+use store::{ApprovalFilter, Error, Page, Scope};
+use testkit::clock::SeededEntropy;
+use uuid::Uuid;
+
+use crate::{
+    fixtures::TestStore,
+    stage::{Stage, store_over, unique},
+};
+
+/// What the agents of these tests ask for.
+pub(crate) fn question(title: &str) -> Question {
+    Question::new(
+        "execute",
+        title,
+        "call-1",
+        Some(json!({ "command": title })),
+    )
+}
+
+/// Somebody with a token.
+pub(crate) fn somebody(name: &str) -> Decider {
+    Decider {
+        token: Some(TokenId::from_uuid(Uuid::from_u128(77))),
+        name: name.into(),
+    }
+}
+
+impl Stage {
+    pub(crate) fn approval_id(&self) -> ApprovalId {
+        ApprovalId::generate(self.now(), &SeededEntropy::new(unique()))
+    }
+
+    /// A run whose turn is under way, in a session of its own.
+    pub(crate) async fn under_way(&self) -> (SessionId, RunId) {
+        let session = self.session().await;
+        let run = self.say(session, "hello").await.run_id;
+        self.start(run).await;
+        (session, run)
+    }
+
+    async fn ask_as(&self, worker: &WorkerId, run: RunId, id: ApprovalId) -> Settled {
+        let deadline = self.now() + Duration::from_mins(10);
+        let question = question("rm -rf x");
+        let asked = self
+            .store
+            .ask(run, worker, id, &question, deadline, self.now());
+        asked.await.unwrap()
+    }
+
+    /// Asks for a permission for ten minutes.
+    pub(crate) async fn ask(&self, run: RunId) -> ApprovalId {
+        let id = self.approval_id();
+        assert_eq!(self.ask_as(&self.worker, run, id).await, Settled::Written);
+        id
+    }
+
+    pub(crate) async fn decide(&self, id: ApprovalId, verdict: Verdict) -> Result<Approval, Error> {
+        let by = somebody("ci");
+        let decided = self
+            .store
+            .decide(self.tenant, id, verdict, &by, None, self.now());
+        decided.await
+    }
+
+    pub(crate) async fn approval(&self, id: ApprovalId) -> Approval {
+        self.store.approval(self.scope(), id).await.unwrap()
+    }
+
+    async fn state(&self, id: ApprovalId) -> ApprovalState {
+        self.approval(id).await.state
+    }
+
+    /// The state that a refused decision names.
+    async fn refused(&self, id: ApprovalId, verdict: Verdict) -> String {
+        match self.decide(id, verdict).await {
+            Err(Error::Refused(refused)) => refused.state,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// What the log of a session says of approvals: which, and its state.
+    async fn told(&self, session: SessionId) -> Vec<(String, String)> {
+        let events = self.store.events(self.scope(), session, 0, 1000);
+        let events = events.await.unwrap().into_iter();
+        let of_approvals = events.filter(|event| event.kind == "approval");
+        of_approvals
+            .map(|event| {
+                let state = event.body["state"].as_str().unwrap().to_owned();
+                (event.ref_id, state)
+            })
+            .collect()
+    }
+}
+
+pub(crate) async fn only_whoever_has_a_turn_asks_for_it(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let (session, run) = stage.under_way().await;
+    let stranger = WorkerId::from_stored("host-2-bbbbbbbb".into());
+    let id = stage.approval_id();
+    assert_eq!(stage.ask_as(&stranger, run, id).await, Settled::Lost);
+    let waits = stage.say(session, "and then").await.run_id;
+    assert_eq!(stage.ask_as(&stage.worker, waits, id).await, Settled::Lost);
+    assert_eq!(stage.told(session).await, []);
+
+    assert_eq!(stage.ask_as(&stage.worker, run, id).await, Settled::Written);
+    let asked = stage.approval(id).await;
+    assert_eq!(asked.question, question("rm -rf x"));
+    assert_eq!((asked.session_id, asked.run_id), (session, run));
+    assert_eq!(asked.deadline_at, stage.now() + Duration::from_mins(10));
+    // Whoever does not know whether it was asked asks again.
+    assert_eq!(stage.ask_as(&stage.worker, run, id).await, Settled::Written);
+    let told = [(id.to_string(), "pending".to_owned())];
+    assert_eq!(stage.told(session).await, told);
+
+    stage.succeed(run).await;
+    let late = stage.approval_id();
+    assert_eq!(stage.ask_as(&stage.worker, run, late).await, Settled::Lost);
+    let absent = stage.store.approval(stage.scope(), late).await;
+    assert!(matches!(absent, Err(Error::NotFound { .. })), "{absent:?}");
+}
+
+pub(crate) async fn a_decision_is_for_one_request_and_made_once(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let (session, run) = stage.under_way().await;
+    let [allowed, denied, waits] = [
+        stage.ask(run).await,
+        stage.ask(run).await,
+        stage.ask(run).await,
+    ];
+    let now = stage.wait(5);
+    let by = somebody("laptop");
+    let decided = stage.store.decide(
+        stage.tenant,
+        allowed,
+        Verdict::Allow,
+        &by,
+        Some("looks right"),
+        now,
+    );
+    let decided = decided.await.unwrap();
+    assert_eq!(decided, stage.approval(allowed).await);
+    assert_eq!(decided.state, ApprovalState::Allowed);
+    assert_eq!(decided.decided_at, Some(now));
+    assert_eq!(decided.decided_by.as_deref(), Some("laptop"));
+    assert_eq!(decided.decided_by_token, by.token);
+    assert_eq!(decided.comment.as_deref(), Some("looks right"));
+    let second = stage.decide(denied, Verdict::Deny).await.unwrap();
+    assert_eq!(second.state, ApprovalState::Denied);
+
+    for verdict in [Verdict::Allow, Verdict::Deny] {
+        assert_eq!(stage.refused(allowed, verdict).await, "allowed");
+        assert_eq!(stage.refused(denied, verdict).await, "denied");
+    }
+    assert_eq!(stage.approval(allowed).await, decided);
+    // The same request, asked once more, is another one.
+    assert_eq!(stage.state(waits).await, ApprovalState::Pending);
+    let told = stage.told(session).await;
+    let states: Vec<_> = told.iter().map(|(_, state)| state.as_str()).collect();
+    assert_eq!(
+        states,
+        ["pending", "pending", "pending", "allowed", "denied"]
+    );
+}
+
+pub(crate) async fn a_decision_comes_before_the_deadline_or_not_at_all(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let (_, run) = stage.under_way().await;
+    let [early, late] = [stage.ask(run).await, stage.ask(run).await];
+    let deadline = stage.approval(early).await.deadline_at;
+    stage
+        .clock
+        .set(deadline.saturating_sub(Duration::from_micros(1)));
+    stage.decide(early, Verdict::Allow).await.unwrap();
+    stage.clock.set(deadline);
+    // Nobody has noticed yet.
+    assert_eq!(stage.refused(late, Verdict::Allow).await, "expired");
+    assert_eq!(stage.state(late).await, ApprovalState::Pending);
+}
+
+pub(crate) async fn what_nobody_decides_expires(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let (session, run) = stage.under_way().await;
+    let (other_session, other) = stage.under_way().await;
+    let waiter = stage.ask(run).await;
+    let decided = stage.ask(run).await;
+    let unnoticed = stage.ask(other).await;
+    stage.decide(decided, Verdict::Allow).await.unwrap();
+    // Whoever waits knows by itself that its patience is over.
+    let expire = |id| stage.store.expire(id, stage.now());
+    assert_eq!(expire(waiter).await.unwrap(), ApprovalState::Expired);
+    assert_eq!(expire(waiter).await.unwrap(), ApprovalState::Expired);
+    // A decision that came before that stands.
+    assert_eq!(expire(decided).await.unwrap(), ApprovalState::Allowed);
+
+    assert_eq!(stage.store.expire_overdue(stage.now()).await.unwrap(), 0);
+    let now = stage.wait(600);
+    let late = stage.ask(other).await;
+    assert_eq!(stage.store.expire_overdue(now).await.unwrap(), 1);
+    assert_eq!(stage.state(unnoticed).await, ApprovalState::Expired);
+    assert_eq!(stage.approval(unnoticed).await.decided_at, Some(now));
+    assert_eq!(stage.state(late).await, ApprovalState::Pending);
+    assert_eq!(stage.refused(unnoticed, Verdict::Deny).await, "expired");
+    let told = stage.told(session).await;
+    assert_eq!(
+        told[2..],
+        [
+            (decided.to_string(), "allowed".to_owned()),
+            (waiter.to_string(), "expired".to_owned()),
+        ]
+    );
+    assert_eq!(
+        stage.told(other_session).await,
+        [
+            (unnoticed.to_string(), "pending".to_owned()),
+            (late.to_string(), "pending".to_owned()),
+            (unnoticed.to_string(), "expired".to_owned()),
+        ]
+    );
+}
+
+pub(crate) async fn the_end_of_an_attempt_makes_void_what_it_asked(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let (session, run) = stage.under_way().await;
+    let [decided, waits] = [stage.ask(run).await, stage.ask(run).await];
+    stage.decide(decided, Verdict::Deny).await.unwrap();
+    let (_, beside) = stage.under_way().await;
+    let of_other = stage.ask(beside).await;
+    stage.succeed(run).await;
+    assert_eq!(stage.state(waits).await, ApprovalState::Void);
+    assert_eq!(stage.state(decided).await, ApprovalState::Denied);
+    assert_eq!(stage.state(of_other).await, ApprovalState::Pending);
+    assert_eq!(stage.refused(waits, Verdict::Allow).await, "void");
+    let events = stage.store.events(stage.scope(), session, 0, 100);
+    let events = events.await.unwrap();
+    let void = events.iter().position(|it| it.body["state"] == "void");
+    let end = events
+        .iter()
+        .position(|it| it.body["status"] == "succeeded");
+    assert!(void.unwrap() < end.unwrap(), "{events:#?}");
+
+    // One that is to be called off hears no answer any more, though its turn has not ended.
+    let (session, run) = stage.under_way().await;
+    let waits = stage.ask(run).await;
+    let cancelled = stage
+        .store
+        .cancel_run(stage.scope(), run, "enough", stage.now());
+    assert_eq!(cancelled.await.unwrap(), RunStatus::Running);
+    assert_eq!(stage.state(waits).await, ApprovalState::Void);
+    assert_eq!(stage.refused(waits, Verdict::Allow).await, "void");
+    let late = stage.approval_id();
+    assert_eq!(stage.ask_as(&stage.worker, run, late).await, Settled::Lost);
+    let told = stage.told(session).await;
+    assert_eq!(told.last().unwrap().1, "void");
+
+    let (_, run) = stage.under_way().await;
+    let waits = stage.ask(run).await;
+    stage.fail(run, FailureKind::HandedBack).await;
+    assert_eq!(stage.state(waits).await, ApprovalState::Void);
+}
+
+pub(crate) async fn the_attempt_after_a_stall_asks_anew(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let (session, run) = stage.under_way().await;
+    let waits = stage.ask(run).await;
+    stage.wait(200);
+    assert_eq!(stage.stall().await, [run]);
+    assert_eq!(stage.state(waits).await, ApprovalState::Void);
+    let next = &stage.attempts(run).await[1];
+    stage.clock.set(next.not_before.unwrap());
+    stage.store.promote_due(stage.now()).await.unwrap();
+    let next = next.id;
+    stage.start(next).await;
+    let anew = stage.ask(next).await;
+
+    // Whoever answers the old one changes nothing, and says nothing of the new one.
+    assert_eq!(stage.refused(waits, Verdict::Allow).await, "void");
+    assert_eq!(stage.state(waits).await, ApprovalState::Void);
+    assert_eq!(stage.state(anew).await, ApprovalState::Pending);
+    // Nor does the worker that was lost.
+    let late = stage.approval_id();
+    assert_eq!(stage.ask_as(&stage.worker, run, late).await, Settled::Lost);
+    let expired = stage.store.expire(waits, stage.now()).await.unwrap();
+    assert_eq!(expired, ApprovalState::Void);
+    let allowed = stage.decide(anew, Verdict::Allow).await.unwrap();
+    assert_eq!((allowed.session_id, allowed.run_id), (session, next));
+}
+
+pub(crate) async fn another_tenants_approval_is_as_if_it_were_not_there(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let (session, run) = stage.under_way().await;
+    let id = stage.ask(run).await;
+    let other = stage.store.ensure_tenant("other", stage.now());
+    let other = other.await.unwrap();
+    let by = somebody("them");
+    let decided = stage
+        .store
+        .decide(other, id, Verdict::Allow, &by, None, stage.now());
+    let decided = decided.await;
+    assert!(
+        matches!(decided, Err(Error::NotFound { .. })),
+        "{decided:?}"
+    );
+    let found = stage.store.approval(Scope::Tenant(other), id).await;
+    assert!(matches!(found, Err(Error::NotFound { .. })), "{found:?}");
+    for filter in [
+        ApprovalFilter::default(),
+        ApprovalFilter {
+            session: Some(session),
+            ..ApprovalFilter::default()
+        },
+        ApprovalFilter {
+            run: Some(run),
+            ..ApprovalFilter::default()
+        },
+    ] {
+        let page = stage.store.approval_page(other, filter, Page::first(9));
+        assert_eq!(page.await.unwrap(), []);
+    }
+    let theirs = stage
+        .store
+        .pending_approvals(Scope::Tenant(other), session, 9);
+    assert_eq!(theirs.await.unwrap(), []);
+    assert_eq!(stage.state(id).await, ApprovalState::Pending);
+}
+
+pub(crate) async fn approvals_are_listed_by_whom_they_belong_to(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let key = "web:1";
+    let session = stage.keyed_session(Some(key)).await;
+    let automation = stage.bound("standup", key).await;
+    let said = stage.say(session, "hello").await.run_id;
+    stage.start(said).await;
+    let of_person = stage.ask(said).await;
+    stage.succeed(said).await;
+    let fired = stage.fire(automation).await.run_id;
+    stage.start(fired).await;
+    stage.wait(1);
+    let first = stage.ask(fired).await;
+    stage.wait(1);
+    let second = stage.ask(fired).await;
+    stage.decide(first, Verdict::Allow).await.unwrap();
+
+    let list = async |filter: ApprovalFilter, page: Page<ApprovalId>| {
+        let found = stage.store.approval_page(stage.tenant, filter, page);
+        let found = found.await.unwrap();
+        found.iter().map(|one| one.id).collect::<Vec<_>>()
+    };
+    let all = ApprovalFilter::default();
+    let pending = ApprovalFilter {
+        state: Some(ApprovalState::Pending),
+        ..all
+    };
+    let of_session = ApprovalFilter {
+        session: Some(session),
+        ..all
+    };
+    let of_automation = ApprovalFilter {
+        automation: Some(automation),
+        ..all
+    };
+    let of_run = ApprovalFilter {
+        run: Some(fired),
+        ..all
+    };
+    let nobodys = ApprovalFilter {
+        run: Some(said),
+        automation: Some(automation),
+        ..all
+    };
+    let allowed = ApprovalFilter {
+        state: Some(ApprovalState::Allowed),
+        ..of_automation
+    };
+    let newest = Page::first(9);
+    for (filter, expected) in [
+        (all, vec![second, first, of_person]),
+        (pending, vec![second]),
+        (of_session, vec![second, first, of_person]),
+        (of_automation, vec![second, first]),
+        (of_run, vec![second, first]),
+        (nobodys, vec![]),
+        (allowed, vec![first]),
+    ] {
+        assert_eq!(list(filter, newest).await, expected, "{filter:?}");
+    }
+    let after = Page {
+        after: Some(second),
+        limit: 1,
+    };
+    for filter in [all, of_session, of_automation, of_run] {
+        assert_eq!(list(filter, after).await, [first], "{filter:?}");
+    }
+    assert_eq!(list(pending, after).await, []);
+    let waiting = stage.store.pending_approvals(stage.scope(), session, 9);
+    let waiting = waiting.await.unwrap();
+    assert_eq!(waiting.iter().map(|it| it.id).collect::<Vec<_>>(), [second]);
+    let between = stage
+        .store
+        .approval_ids_between(stage.scope(), first, second, 9);
+    assert_eq!(between.await.unwrap(), [first, second]);
+    assert_eq!(stage.approval(second).await.automation_id, Some(automation));
+}
+
+pub(crate) async fn a_request_is_told_to_whoever_follows(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.keyed_session(Some("web:1")).await;
+    let automation = stage.bound("standup", "web:1").await;
+    let from = stage.store.feed_head(stage.tenant).await.unwrap();
+    let fired = stage.fire(automation).await.run_id;
+    stage.start(fired).await;
+    let id = stage.ask(fired).await;
+    stage.decide(id, Verdict::Deny).await.unwrap();
+    // The feed shows what was committed once no transaction is under way that began before, in whatever test.
+    let events = loop {
+        let page = stage
+            .store
+            .automation_feed(stage.tenant, automation, from, 1000);
+        let events = page.await.unwrap().events;
+        let of_approvals = events.into_iter().filter(|it| it.event.kind == "approval");
+        let of_approvals: Vec<_> = of_approvals.collect();
+        if of_approvals.len() == 2 {
+            break of_approvals;
+        }
+        tokio::task::yield_now().await;
+    };
+    for event in &events {
+        assert_eq!(event.session_id, Some(session));
+        assert_eq!(event.automation_id, Some(automation));
+        assert_eq!(event.event.ref_id, id.to_string());
+    }
+    let states = [&events[0], &events[1]].map(|it| it.event.body["state"].clone());
+    assert_eq!(states, [json!("pending"), json!("denied")]);
+    assert_eq!(events[1].event.body["decided_by"], "ci");
+
+    let notices = stage.store.notices(stage.tenant, &events).await.unwrap();
+    assert_eq!(notices.len(), 1, "what was decided is not asked");
+    assert_eq!(notices[0].kind, NotificationKind::ApprovalRequested);
+    assert_eq!(notices[0].automation, Some(automation));
+    let body: serde_json::Value = serde_json::from_str(&notices[0].body).unwrap();
+    let told = &body["data"];
+    assert_eq!(told["approval"]["id"], id.to_string());
+    assert_eq!(told["approval"]["title"], "rm -rf x");
+    assert_eq!(told["run"]["id"], fired.to_string());
+    assert_eq!(told["automation"]["name"], "standup");
+    let deadline: Timestamp = told["approval"]["deadline_at"]
+        .as_str()
+        .unwrap()
+        .parse()
+        .unwrap();
+    assert_eq!(deadline, stage.approval(id).await.deadline_at);
+}
+
+pub(crate) async fn a_decision_of_another_process_wakes_whoever_waits(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let (session, run) = stage.under_way().await;
+    let id = stage.ask(run).await;
+    let mut changes = stage.store.changes();
+    // What changed before.
+    assert!(changes.next().await.everything);
+    let second = store_over(&store::open(&db.location()).await.unwrap());
+    let by = somebody("elsewhere");
+    let decided = second.decide(stage.tenant, id, Verdict::Allow, &by, None, stage.now());
+    decided.await.unwrap();
+    let woken = async {
+        loop {
+            let changed = changes.next().await;
+            if changed.everything || changed.logs.contains(&session.uuid()) {
+                return;
+            }
+        }
+    };
+    // The safety net comes every five seconds: this comes well before.
+    let woken = tokio::time::timeout(Duration::from_secs(2), woken).await;
+    assert!(woken.is_ok(), "nobody was woken");
+    assert_eq!(stage.state(id).await, ApprovalState::Allowed);
+}
