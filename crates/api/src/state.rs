@@ -54,6 +54,7 @@ pub(crate) struct Shared {
     pub(crate) metrics: Metrics,
     pub(crate) hosts: Hosts,
     pub(crate) serves: bool,
+    pub(crate) unified: bool,
     pub(crate) by_tls: bool,
     pub(crate) patience: Duration,
     pub(crate) traces: Hub,
@@ -90,6 +91,7 @@ impl Api {
             metrics: Metrics::new(env!("CARGO_PKG_VERSION")),
             hosts: Hosts::default(),
             serves: false,
+            unified: false,
             by_tls: false,
             patience: PATIENCE,
             uses: Uses::default(),
@@ -150,6 +152,20 @@ impl ApiBuilder {
     #[must_use]
     pub fn allowing(mut self, allowance: Allowance) -> Self {
         self.0.allowance = allowance;
+        self
+    }
+
+    /// Says whether automations of the web are bound to one conversation.
+    #[must_use]
+    pub fn unified(mut self, unified: bool) -> Self {
+        self.0.unified = unified;
+        self
+    }
+
+    /// Says how long a request may take that starts no agent.
+    #[must_use]
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.0.patience = patience;
         self
     }
 

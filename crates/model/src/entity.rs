@@ -259,6 +259,8 @@ pub struct RunFlags {
     pub tool_calls: u32,
     /// The answer was longer than is kept.
     pub answer_cut: bool,
+    /// The precheck ended otherwise than by saying whether to take the turn, which was taken.
+    pub precheck_unclear: bool,
 }
 
 /// A row of a transcript.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{schedule::QuietHours, text_enum::text_enum};
+use crate::{precheck::Precheck, schedule::QuietHours, text_enum::text_enum};
 
 text_enum! {
     /// Where an automation's turns go.
@@ -104,6 +104,8 @@ pub struct Policies {
     pub on_crash: OnCrash,
     /// Consecutive failures after which the automation pauses itself; 0: never.
     pub pause_after_failures: u32,
+    /// A command that is asked before each occurrence whether its turn is taken; absent: none.
+    pub precheck: Option<Precheck>,
 }
 
 impl Default for Policies {
@@ -120,6 +122,7 @@ impl Default for Policies {
             retry: Retry::default(),
             on_crash: OnCrash::Retry,
             pause_after_failures: 5,
+            precheck: None,
         }
     }
 }
@@ -176,6 +179,20 @@ impl Policies {
                 return refuse(field, value.to_string(), "at least 1 is expected");
             }
         }
+        let Some(precheck) = &self.precheck else {
+            return Ok(());
+        };
+        if !precheck.has_program() {
+            let given = format!("{:?}", precheck.command);
+            return refuse("precheck.command", given, "a program is expected");
+        }
+        if precheck.timeout_seconds == 0 {
+            return refuse(
+                "precheck.timeout_seconds",
+                "0".into(),
+                "at least 1 is expected",
+            );
+        }
         Ok(())
     }
 
@@ -210,6 +227,7 @@ mod tests {
             "retry": { "attempts": 3, "backoff_seconds": 10, "backoff_max_seconds": 600 },
             "on_crash": "retry",
             "pause_after_failures": 5,
+            "precheck": null,
         });
         assert_eq!(serde_json::to_value(Policies::default()).unwrap(), expected);
         // What is not said is as if it were said.
@@ -221,6 +239,31 @@ mod tests {
             (SessionMode::Fresh, Overlap::Allow),
         ] {
             assert_eq!(nothing.overlap(mode), expected, "{mode}");
+        }
+    }
+
+    #[test]
+    fn a_precheck_names_a_program_and_has_time() {
+        let refused = |command: &[&str], timeout_seconds| {
+            let command = command.iter().map(|&word| word.to_owned()).collect();
+            let policies = Policies {
+                precheck: Some(Precheck {
+                    command,
+                    timeout_seconds,
+                }),
+                ..Policies::default()
+            };
+            let validated = policies.validate(SessionMode::Fresh);
+            validated.err().map(|error| error.to_string())
+        };
+        assert_eq!(refused(&["check", ""], 1), None);
+        for (command, seconds, field) in [
+            (&[][..], 60, "precheck.command"),
+            (&["", "x"][..], 60, "precheck.command"),
+            (&["check"][..], 0, "precheck.timeout_seconds"),
+        ] {
+            let refused = refused(command, seconds).unwrap();
+            assert!(refused.starts_with(field), "{refused}");
         }
     }
 }

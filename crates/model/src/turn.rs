@@ -11,6 +11,7 @@ use crate::{
     outcome::{Failure, Outcome},
     permission::PermissionRules,
     policy::Policies,
+    precheck::Question,
     prompt::Rendered,
 };
 
@@ -38,6 +39,8 @@ pub struct Assignment {
 pub enum Begin {
     /// The turn may begin.
     Started(Box<Assignment>),
+    /// The turn may begin once its precheck was asked, which is to be said then.
+    Ask(Box<Question>),
     /// The run waits again: its session is held.
     Held,
     /// The run was called off before it began.

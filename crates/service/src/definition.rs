@@ -103,7 +103,10 @@ impl Service {
         Ok(same_session && same_cwd && same_harness)
     }
 
-    async fn named_harness(&self, request: &AutomationRequest) -> Result<Harness, Error> {
+    pub(crate) async fn named_harness(
+        &self,
+        request: &AutomationRequest,
+    ) -> Result<Harness, Error> {
         if let Some(harness) = &request.harness {
             return self.find_harness(harness).await;
         }
@@ -122,7 +125,11 @@ impl Service {
         given: &str,
     ) -> Result<(Harness, Option<String>, Option<String>), Error> {
         let cwd = working_directory::check(request.cwd.as_deref())?;
-        let session = self.find_session(given).await?;
+        let session = self.session_to_bind(request, given).await?;
+        let given = match &session.session_key {
+            Some(key) if given.is_empty() => key,
+            _ => given,
+        };
         let key = bound_key(given, &session)?;
         if let Some(cwd) = cwd.filter(|cwd| *cwd != session.cwd) {
             let problem = format!(

@@ -23,6 +23,7 @@ mod replay;
 mod runs;
 mod sessions;
 mod triggers;
+mod unified;
 mod waiting;
 mod webhooks;
 mod working_directory;
@@ -42,6 +43,7 @@ pub use outlook::Outlook;
 pub use probe::{Probe, ProbeError, Probing};
 pub use runs::RunQuery;
 pub use sessions::SessionQuery;
+pub use unified::Unified;
 pub use webhooks::{WebhookError, receive_webhook};
 
 /// The rules over a store, for one tenant. Cheap to clone.
@@ -53,6 +55,7 @@ pub struct Service {
     entropy: Arc<dyn Entropy>,
     probe: Arc<dyn Probe>,
     allowance: Allowance,
+    unified: Unified,
 }
 
 impl Service {
@@ -71,6 +74,7 @@ impl Service {
             entropy,
             probe,
             allowance: Allowance::default(),
+            unified: Unified::default(),
         }
     }
 
@@ -78,6 +82,13 @@ impl Service {
     #[must_use]
     pub fn allowing(mut self, allowance: Allowance) -> Self {
         self.allowance = allowance;
+        self
+    }
+
+    /// The same in unified mode, or not, for a browser or for others.
+    #[must_use]
+    pub fn unified(mut self, unified: Unified) -> Self {
+        self.unified = unified;
         self
     }
 

@@ -1,15 +1,17 @@
-//! One run from start to end: begin, start the agent, restore or make its session, prompt, record,
+//! One run from start to end: ask its precheck, begin, start the agent, restore or make its session, prompt, record,
 //! shut down, finish.
 //!
 //! **Invariants:** the only crate that runs turns, whoever asked for them. It knows no database: all
 //! that lasts goes through a [`Ledger`]. A turn whose ledger says that it is lost stops its agent and
 //! writes nothing more.
 
+mod begin;
 mod conversation;
 mod execute;
 mod failure;
 mod ledger;
 mod permissions;
+mod precheck;
 mod pulse;
 mod recorder;
 

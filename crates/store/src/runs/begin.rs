@@ -13,6 +13,7 @@ use model::{
     outcome::{Failure, FailureKind, Outcome},
     permission::PermissionRules,
     policy::Policies,
+    precheck::Question,
     prompt::{self, Rendered},
     run::{Origin, RunStatus},
     schedule::Spec,
@@ -41,6 +42,8 @@ pub(crate) struct Beginning {
     run: RunId,
     worker: WorkerId,
     instance: InstanceId,
+    /// Whether its precheck was asked.
+    asked: bool,
     now: Timestamp,
 }
 
@@ -54,6 +57,9 @@ impl Beginning {
 impl Store {
     /// Begins the turn of a run that `worker` has claimed: the run is `running`, the transcript shows
     /// the input, the internal record holds the prompt, and the seat is pinned to `instance`.
+    ///
+    /// Where a precheck is to be asked before, nothing changes and the answer is what to ask. An input
+    /// whose turn has begun once is not asked about again.
     pub async fn begin(
         &self,
         run: RunId,
@@ -61,10 +67,33 @@ impl Store {
         instance: InstanceId,
         now: Timestamp,
     ) -> Result<Begin, Error> {
+        self.begin_with(run, worker, instance, false, now).await
+    }
+
+    /// The same for a run whose precheck was asked and has not declined.
+    pub async fn begin_asked(
+        &self,
+        run: RunId,
+        worker: &WorkerId,
+        instance: InstanceId,
+        now: Timestamp,
+    ) -> Result<Begin, Error> {
+        self.begin_with(run, worker, instance, true, now).await
+    }
+
+    async fn begin_with(
+        &self,
+        run: RunId,
+        worker: &WorkerId,
+        instance: InstanceId,
+        asked: bool,
+        now: Timestamp,
+    ) -> Result<Begin, Error> {
         let beginning = Beginning {
             run,
             worker: worker.clone(),
             instance,
+            asked,
             now,
         };
         self.together.begin.submit(self, beginning).await
@@ -78,6 +107,8 @@ impl Store {
         let (worker, instance) = (&first.worker, first.instance);
         transact!(self, Scope::System, |tx| {
             let ids: Vec<RunId> = all.iter().map(|one| one.run).collect();
+            let asked = all.iter().filter(|one| one.asked).map(|one| one.run);
+            let asked: HashSet<RunId> = asked.collect();
             let mut locked = lock_all(tx, &ids).await?;
             let (sessions, seats) = places(tx, &locked).await?;
             let mut begun = HashMap::with_capacity(all.len());
@@ -103,6 +134,10 @@ impl Store {
                     }
                     None => ready.push(Ready { run, session, seat }),
                 }
+            }
+            for (run, question) in questions(tx, &ready, &locked.automations, &asked).await? {
+                ready.retain(|one| one.run.id != run);
+                begun.insert(run, Begin::Ask(Box::new(question)));
             }
             for assignment in self
                 .start(tx, ready, &locked.automations, worker, instance, now)
@@ -290,6 +325,61 @@ struct Ready {
     seat: Seat,
 }
 
+/// What is to be asked before turns that can begin. Where no precheck is, nothing is looked up.
+async fn questions(
+    tx: &mut Tx,
+    ready: &[Ready],
+    automations: &HashMap<AutomationId, Automation>,
+    asked: &HashSet<RunId>,
+) -> Result<HashMap<RunId, Question>, Error> {
+    let mut questions = HashMap::new();
+    let mut again = Vec::new();
+    for Ready { run, session, .. } in ready {
+        let automation = run.automation_id.and_then(|id| automations.get(&id));
+        let Some(automation) = automation.filter(|_| run.origin == Origin::Occurrence) else {
+            continue;
+        };
+        let Some(precheck) = &automation.policies.precheck else {
+            continue;
+        };
+        if asked.contains(&run.id) {
+            continue;
+        }
+        if run.attempt > 1 {
+            again.push((run.input_id, run.id));
+        }
+        let question = Question {
+            run: run.id,
+            session: session.id,
+            cwd: session.cwd.clone(),
+            automation: automation.id,
+            name: automation.name.clone(),
+            scheduled_for: run.scheduled_for,
+            precheck: precheck.clone(),
+        };
+        questions.insert(run.id, question);
+    }
+    let shown = shown(tx, again.iter().map(|(input, _)| *input).collect()).await?;
+    for (input, run) in again {
+        if shown.contains(&input) {
+            questions.remove(&run);
+        }
+    }
+    Ok(questions)
+}
+
+/// Which inputs an earlier attempt has shown: its turn has begun.
+async fn shown(tx: &mut Tx, inputs: BTreeSet<InputId>) -> Result<HashSet<InputId>, Error> {
+    let rows = inputs.iter().map(|id| params![*id]).collect();
+    let shown = tx
+        .fetch_rows(sql!("runs/input_shown"), rows, params![])
+        .await?;
+    shown
+        .iter()
+        .map(|row| Ok(InputId::from_uuid(row.get("id")?)))
+        .collect()
+}
+
 /// What prompts and assignments are made of.
 struct About {
     harnesses: HashMap<HarnessId, Harness>,
@@ -306,19 +396,12 @@ impl About {
         let triggers = ready.iter().filter_map(|one| one.run.trigger_id).collect();
         let triggers = by_id(tx, sql!("triggers/by_ids"), triggers, rows::trigger).await?;
         let again = ready.iter().filter(|one| one.run.attempt > 1);
-        let again: BTreeSet<InputId> = again.map(|one| one.run.input_id).collect();
-        let rows = again.iter().map(|id| params![*id]).collect();
-        let shown = tx
-            .fetch_rows(sql!("runs/input_shown"), rows, params![])
-            .await?;
+        let again = again.map(|one| one.run.input_id).collect();
         Ok(Self {
             harnesses: by_id(tx, sql!("harnesses/by_ids"), harnesses, rows::harness).await?,
             payloads: payloads(tx, ready, &triggers).await?,
             triggers,
-            shown: shown
-                .iter()
-                .map(|row| Ok(InputId::from_uuid(row.get("id")?)))
-                .collect::<Result<_, Error>>()?,
+            shown: shown(tx, again).await?,
         })
     }
 

@@ -40,8 +40,14 @@ fn row(view: &AutomationView) -> [String; COLUMNS] {
 
 /// All automations by name, a page at a time.
 pub(crate) async fn all(app: &App) -> Result<AutomationList, Failure> {
+    all_of(app, None).await
+}
+
+/// The same of those alone whose turns go to a session.
+async fn all_of(app: &App, session: Option<String>) -> Result<AutomationList, Failure> {
     let mut all = AutomationList::default();
     let mut filter = AutomationFilter {
+        session,
         part: Part::first(MAX_PAGE),
         ..AutomationFilter::default()
     };
@@ -61,13 +67,17 @@ pub(crate) async fn all(app: &App) -> Result<AutomationList, Failure> {
     Ok(all)
 }
 
-pub(super) async fn list(app: &App) -> Result<(), Failure> {
-    let list = all(app).await?;
+pub(super) async fn list(app: &App, session: Option<String>) -> Result<(), Failure> {
+    let in_session = session.is_some();
+    let list = all_of(app, session).await?;
     if app.output.json {
         let views = list.automations.iter().map(Listed::Whole);
         let unreadable = list.unreadable.iter().map(Listed::Unreadable);
         let all: Vec<_> = views.chain(unreadable).collect();
         return Ok(app.output.document(&all)?);
+    }
+    if list.automations.is_empty() && list.unreadable.is_empty() && in_session {
+        return Ok(app.output.line("No automations go to it.")?);
     }
     if list.automations.is_empty() && list.unreadable.is_empty() {
         return Ok(app
@@ -137,10 +147,7 @@ pub(super) async fn whole(app: &App, view: &AutomationView) -> Result<(), Failur
         ("session", Some(session)),
         ("harness", Some(view.harness.clone())),
         ("directory", automation.cwd.clone()),
-        (
-            "overlap",
-            Some(policies.overlap(automation.session_mode).to_string()),
-        ),
+        ("overlap", Some(view.overlap.to_string())),
         (
             "catch-up",
             Some(format!(
@@ -161,6 +168,10 @@ pub(super) async fn whole(app: &App, view: &AutomationView) -> Result<(), Failur
                 length(policies.inactivity_seconds.into()),
                 policies.retry.attempts
             )),
+        ),
+        (
+            "precheck",
+            policies.precheck.as_ref().map(super::policies::shown),
         ),
         (
             "failures",
