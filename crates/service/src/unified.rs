@@ -31,11 +31,13 @@ pub struct Unified {
 
 impl Service {
     /// The session to which an automation is to be bound: the one that is named, but where that is a web
-    /// chat and unified mode is on, the one conversation.
+    /// chat and unified mode is on, the one conversation. One that is bound to a web chat, `bound_so_far`, may
+    /// stay there.
     pub(crate) async fn session_to_bind(
         &self,
         request: &AutomationRequest,
         given: &str,
+        bound_so_far: Option<&str>,
     ) -> Result<Session, Error> {
         let Unified { on, by_browser } = self.unified;
         if given.is_empty() && !(on && by_browser) {
@@ -48,7 +50,8 @@ impl Service {
             return self.unified_session(request, None).await;
         }
         let session = self.find_session(given).await?;
-        if on && is_of_the_web(&session) {
+        let stays = bound_so_far.is_some() && session.session_key.as_deref() == bound_so_far;
+        if on && is_of_the_web(&session) && !stays {
             return self.unified_session(request, Some(&session)).await;
         }
         Ok(session)

@@ -14,6 +14,7 @@ mod edits;
 mod elsewhere;
 mod harnesses;
 mod hostile;
+mod prechecks;
 mod reached;
 mod runs;
 mod serving;
