@@ -33,8 +33,9 @@ pub(crate) async fn a_precheck_is_set_by_those_who_may_change_harnesses(world: &
     assert_eq!(made["policies"]["precheck"], precheck);
 
     // Whoever changes something else keeps it, by a patch or by the whole.
-    let patched = world.change(&member, &json!({ "prompt": "Look twice." }));
-    assert_eq!(patched.await.expect(200)["policies"]["precheck"], precheck);
+    let patch = json!({ "prompt": "Look twice." });
+    let patched = world.change(&member, &patch).await.expect(200);
+    assert_eq!(patched["policies"]["precheck"], precheck);
     let mut whole = asked.clone();
     whole["prompt"] = "Look again.".into();
     let replaced = world
@@ -54,8 +55,8 @@ pub(crate) async fn a_precheck_is_set_by_those_who_may_change_harnesses(world: &
     }
     let none = world.get("/automations/daily").await.expect(200);
     assert_eq!(none["policies"]["precheck"], Value::Null);
-    let refused = world.change(&member, &json!({ "policies": asking("check") }));
-    refused.await.problem(403);
+    let patch = json!({ "policies": asking("check") });
+    world.change(&member, &patch).await.problem(403);
 }
 
 pub(crate) async fn a_precheck_that_runs_nothing_is_refused(world: &World) {

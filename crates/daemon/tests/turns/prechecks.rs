@@ -186,14 +186,16 @@ pub(crate) async fn a_precheck_without_end_in_words_is_taken_and_its_end_kept(wo
 
 pub(crate) async fn retries_are_not_asked_about_again(world: &World) {
     let asked = world.path("asked");
-    let script = world
-        .script()
-        .prompt([Step::say("half"), Step::Crash(Crash::Exit(3))])
-        .prompt([Step::say("whole")]);
+    let mut script = world.script().prompt([Step::Echo]);
+    script.before_initialize = vec![Step::Crash(Crash::Exit(7))];
     // It would decline the second time.
-    let words = format!("test ! -e {0} && touch {0}", asked.display());
+    let words = format!("test ! -e '{0}' && touch '{0}'", asked.display());
     let run = taken(world, &script, sh(&words)).await;
     assert_eq!(run.status, RunStatus::Failed, "{run:#?}");
+    let kept = &record(world, run.id).await.diagnostics["precheck"];
+    assert_eq!(kept["ended"], "exit code 0");
+    script.before_initialize.clear();
+    script.command().unwrap();
     let attempts = world.attempts(run.id).await;
     let again = world.take_after_backoff(&attempts[1]).await;
     assert_eq!(again.status, RunStatus::Succeeded, "{again:#?}");
@@ -204,7 +206,7 @@ pub(crate) async fn retries_are_not_asked_about_again(world: &World) {
 pub(crate) async fn a_run_is_called_off_while_its_precheck_is_asked(world: &World) {
     let script = world.script();
     let began = world.path("began");
-    let words = format!("touch {}; sleep 1000", began.display());
+    let words = format!("touch '{}'; sleep 1000", began.display());
     let new = asking(world, &script, sh(&words)).await;
     let run = world.fire(world.make(&new).await).await;
     let daemon = world.daemon();
@@ -222,7 +224,7 @@ pub(crate) async fn a_server_that_stops_gives_back_what_it_asks_about(world: &Wo
     let script = world.script().prompt([Step::Echo]);
     let (began, go_on) = (world.path("began"), world.path("goes on"));
     let words = format!(
-        "touch {}; test -e {} || sleep 1000",
+        "touch '{}'; test -e '{}' || sleep 1000",
         began.display(),
         go_on.display()
     );
@@ -248,7 +250,7 @@ pub(crate) async fn a_server_that_stops_gives_back_what_it_asks_about(world: &Wo
 pub(crate) async fn the_heartbeat_goes_on_while_a_precheck_is_asked(world: &World) {
     let script = world.script();
     let began = world.path("began");
-    let words = format!("touch {}; sleep 1000", began.display());
+    let words = format!("touch '{}'; sleep 1000", began.display());
     let new = asking(world, &script, sh(&words)).await;
     let run = world.fire(world.make(&new).await).await;
     let (host, now) = (&world.host, world.clock.now());

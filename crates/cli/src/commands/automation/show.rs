@@ -38,13 +38,8 @@ fn row(view: &AutomationView) -> [String; COLUMNS] {
     ]
 }
 
-/// All automations by name, a page at a time.
-pub(crate) async fn all(app: &App) -> Result<AutomationList, Failure> {
-    all_of(app, None).await
-}
-
-/// The same of those alone whose turns go to a session.
-async fn all_of(app: &App, session: Option<String>) -> Result<AutomationList, Failure> {
+/// All automations by name, a page at a time; or those alone whose turns go to a session.
+async fn all(app: &App, session: Option<String>) -> Result<AutomationList, Failure> {
     let mut all = AutomationList::default();
     let mut filter = AutomationFilter {
         session,
@@ -69,7 +64,7 @@ async fn all_of(app: &App, session: Option<String>) -> Result<AutomationList, Fa
 
 pub(super) async fn list(app: &App, session: Option<String>) -> Result<(), Failure> {
     let in_session = session.is_some();
-    let list = all_of(app, session).await?;
+    let list = all(app, session).await?;
     if app.output.json {
         let views = list.automations.iter().map(Listed::Whole);
         let unreadable = list.unreadable.iter().map(Listed::Unreadable);
