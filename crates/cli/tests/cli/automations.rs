@@ -111,6 +111,8 @@ fn every_policy_can_be_set_and_read() {
             "fail",
             "--pause-after-failures",
             "0",
+            "--precheck",
+            "test -e news",
             "--mode",
             "plan",
             "--set",
@@ -133,6 +135,7 @@ fn every_policy_can_be_set_and_read() {
         "retry": { "attempts": 2, "backoff_seconds": 10, "backoff_max_seconds": 600 },
         "on_crash": "fail",
         "pause_after_failures": 0,
+        "precheck": { "command": ["sh", "-c", "test -e news"], "timeout_seconds": 60 },
     });
     assert_eq!(made["policies"], expected);
     assert_eq!(made["settings"]["mode"], "plan");

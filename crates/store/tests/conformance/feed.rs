@@ -152,7 +152,8 @@ pub(crate) async fn triggers_that_come_and_go_are_in_the_log(db: &TestStore) {
     let stage = Stage::set(db).await;
     let id = stage.automation("report", SessionMode::Fresh).await;
     let scope = stage.scope();
-    let added = stage.store.add_trigger(scope, id, &hourly(), stage.now());
+    let spec = hourly();
+    let added = stage.store.add_trigger(scope, id, &spec, stage.now());
     let trigger = added.await.unwrap();
     let removed = stage.store.remove_trigger(scope, trigger, stage.now());
     removed.await.unwrap();

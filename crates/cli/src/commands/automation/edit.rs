@@ -69,9 +69,6 @@ pub(super) struct Args {
     /// Set something back to its default, before the other options; may be given again
     #[arg(long, value_name = "WHAT")]
     clear: Vec<Clear>,
-    /// Ask no precheck any more
-    #[arg(long, conflicts_with_all = ["precheck", "precheck_timeout"])]
-    no_precheck: bool,
     #[command(flatten)]
     policies: PolicyOptions,
     #[command(flatten)]
@@ -181,9 +178,6 @@ fn asked(
     }
     if let Some(prompt) = args.prompt {
         request.prompt = text(prompt)?;
-    }
-    if args.no_precheck {
-        request.policies.precheck = None;
     }
     args.policies.apply(&mut request.policies)?;
     let SeatSettings { mode, values } = args.settings.settings();

@@ -58,6 +58,9 @@ pub(super) struct PolicyOptions {
     /// The longest that the precheck may take [default: 1m]
     #[arg(long, value_name = "PERIOD", value_parser = seconds)]
     precheck_timeout: Option<u32>,
+    /// Ask nothing before a turn, as by default
+    #[arg(long, conflicts_with_all = ["precheck", "precheck_timeout"])]
+    no_precheck: bool,
 }
 
 impl PolicyOptions {
@@ -87,6 +90,9 @@ impl PolicyOptions {
         }
         if let Some(on_crash) = self.on_crash {
             policies.on_crash = on_crash;
+        }
+        if self.no_precheck {
+            policies.precheck = None;
         }
         if let Some(mut precheck) = self.precheck {
             if let Some(before) = &policies.precheck {
