@@ -280,9 +280,10 @@ fn precheck(record: &RunRecord) -> Option<String> {
     let kept = &record.diagnostics["precheck"];
     let ended = clean(kept["ended"].as_str()?);
     let output = clean(kept["output_tail"].as_str().unwrap_or_default().trim_end());
-    Some(match &output[..] {
-        "" => ended.to_string(),
-        output => format!("{ended}\n{output}"),
+    Some(if output.is_empty() {
+        ended
+    } else {
+        format!("{ended}\n{output}")
     })
 }
 
