@@ -158,7 +158,7 @@ pub(crate) struct Readers {
 /// The right of an agent to live on, to be renewed by whoever watches over its turn. It does not keep
 /// the agent: one that was dropped is gone, whoever still has its lease.
 #[derive(Clone)]
-pub struct Lease(Weak<Control>);
+pub struct Lease(pub(crate) Weak<Control>);
 
 impl Lease {
     /// Lets the agent live for `time` from now. Without it the guard kills the whole tree when the

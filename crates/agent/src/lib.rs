@@ -2,7 +2,8 @@
 //!
 //! [`Agent::start`] launches a harness's command and agrees on the protocol; then one session is
 //! made ([`Agent::new_session`]) or taken up again ([`Agent::restore`]), prompted
-//! ([`Agent::prompt`]) and shut down ([`Agent::shutdown`]).
+//! ([`Agent::prompt`]) and shut down ([`Agent::shutdown`]). A [`Command`] that speaks no protocol is run
+//! under a guard in the same way.
 //!
 //! **Invariants**
 //! - Knows no database and no schedule.
@@ -13,6 +14,7 @@
 //! - Of the protocol's SDK nothing is visible outside `sdk`.
 
 mod agent;
+mod command;
 mod exit;
 #[cfg(fuzzing)]
 pub mod fuzz;
@@ -31,6 +33,7 @@ mod tail;
 mod update;
 
 pub use agent::{Agent, Launch, Lease, StartError, Starting};
+pub use command::{Command, CommandEnd, CommandError, RunningCommand};
 pub use exit::{Ended, Excess, Status, Used};
 pub use guard::GuardProgram;
 pub use limits::Limits;

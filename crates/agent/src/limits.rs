@@ -17,6 +17,8 @@ pub(crate) const ERROR_TEXT_BYTES: usize = 8 * 1024;
 pub(crate) const STDERR_TAIL_BYTES: usize = 64 * 1024;
 /// How much of what an agent writes that is no message is kept.
 pub(crate) const NOISE_TAIL_BYTES: usize = 8 * 1024;
+/// How much of what a command writes is kept.
+pub(crate) const COMMAND_TAIL_BYTES: usize = 8 * 1024;
 /// Lines read from the agent that wait for the protocol.
 pub(crate) const WAITING_LINES: usize = 64;
 /// Requests of the agent that wait for an answer; with more, its output is not read on.

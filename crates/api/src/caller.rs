@@ -9,10 +9,10 @@ use axum::extract::FromRequestParts;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts};
 use model::{
     TenantId, Timestamp, TokenId,
-    access::{Permission, Role, Token, secret::TokenSecret},
+    access::{Permission, Role, Token, TokenKind, secret::TokenSecret},
     limits,
 };
-use service::Service;
+use service::{Service, Unified};
 use wire::ProblemKind;
 
 use crate::{Api, Peer, cookie, extract::is_safe, gate, problem::Failure};
@@ -35,7 +35,11 @@ impl Caller {
             Some(token) => token.permits(permission),
         };
         if permitted {
-            return Ok(self.api.service(self.tenant));
+            let service = self.api.service(self.tenant);
+            return Ok(service.unified(Unified {
+                on: self.api.shared.unified,
+                by_browser: self.is_browser(),
+            }));
         }
         Err(Failure::forbidden(format!(
             "failed to do that: the token may not {permission}; it is that of {}",
@@ -47,6 +51,12 @@ impl Caller {
                 Role::Run => "a run",
             }
         )))
+    }
+
+    /// Whether a browser asks that was signed in.
+    fn is_browser(&self) -> bool {
+        let token = self.token.as_ref();
+        token.is_some_and(|token| token.kind == TokenKind::Browser)
     }
 
     /// The caller's role. Whoever may open the private socket is an admin.

@@ -54,6 +54,7 @@ pub(crate) struct Shared {
     pub(crate) metrics: Metrics,
     pub(crate) hosts: Hosts,
     pub(crate) serves: bool,
+    pub(crate) unified: bool,
     pub(crate) by_tls: bool,
     pub(crate) patience: Duration,
     pub(crate) traces: Hub,
@@ -90,6 +91,7 @@ impl Api {
             metrics: Metrics::new(env!("CARGO_PKG_VERSION")),
             hosts: Hosts::default(),
             serves: false,
+            unified: false,
             by_tls: false,
             patience: PATIENCE,
             uses: Uses::default(),
@@ -153,6 +155,13 @@ impl ApiBuilder {
         self
     }
 
+    /// Says whether automations of the web are bound to one conversation.
+    #[must_use]
+    pub fn unified(mut self, unified: bool) -> Self {
+        self.0.unified = unified;
+        self
+    }
+
     /// Says what ends every trace at once: a stop waits for none of them.
     #[must_use]
     pub fn stopped_by(mut self, stop: CancellationToken) -> Self {
@@ -173,5 +182,58 @@ impl ApiBuilder {
         Api {
             shared: Arc::new(self.0),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use axum::{Extension, body::Body};
+    use bytes::Bytes;
+    use futures::stream;
+    use http::{Request, StatusCode};
+    use http_body_util::BodyExt;
+    use model::harness::HarnessConfig;
+    use service::{ProbeError, Probing};
+    use testkit::clock::{FakeClock, SeededEntropy};
+    use tower::ServiceExt;
+    use wire::Depth;
+
+    use super::*;
+
+    /// Whoever starts no agent.
+    struct NoAgents;
+
+    impl Probe for NoAgents {
+        fn probe<'a>(&'a self, _: &'a HarnessConfig, _: Depth) -> Probing<'a> {
+            Box::pin(async { Err(ProbeError("no such program".into())) })
+        }
+    }
+
+    #[tokio::test]
+    async fn a_request_that_takes_too_long_is_given_up() {
+        let location = store::Location::SqliteMemory;
+        let entropy = Arc::new(SeededEntropy::new(1));
+        let clock = Arc::new(FakeClock::at("2026-11-21T09:00:00Z"));
+        let database = store::open(&location).await.unwrap();
+        let store = Store::new(database, entropy.clone(), "/data/sessions".into());
+        let tenant = store.ensure_tenant("default", clock.now()).await.unwrap();
+        let mut builder = Api::over(store, tenant, clock, entropy, Arc::new(NoAgents));
+        assert_eq!(builder.0.patience, PATIENCE);
+        builder.0.patience = Duration::ZERO;
+        let routes = crate::router(builder.build()).layer(Extension(Peer::Private));
+        // Its body never comes.
+        let never = stream::pending::<Result<Bytes, Infallible>>();
+        let request = Request::post("/api/v1/automations")
+            .header("host", "localhost")
+            .header("content-type", "application/json")
+            .body(Body::from_stream(never))
+            .unwrap();
+        let answer = routes.oneshot(request).await.unwrap();
+        assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
+        let told = answer.into_body().collect().await.unwrap().to_bytes();
+        let told = String::from_utf8_lossy(&told);
+        assert!(told.contains("failed to answer within 0 s"), "{told}");
     }
 }

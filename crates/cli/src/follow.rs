@@ -12,7 +12,7 @@ use model::{
 use serde::Serialize;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
-use wire::{RunView, Waiting};
+use wire::{ProblemKind, RunView, Waiting};
 
 use crate::{
     app::{App, Whom},
@@ -252,7 +252,11 @@ impl<'a> Follower<'a> {
             self.attempts.push(run.id);
         }
         if let Some(transcript) = &mut self.transcript {
-            let news = transcript.news(&self.client).await?;
+            let news = match transcript.news(&self.client).await {
+                // A run that its precheck declines takes the session along that it had for itself.
+                Err(error) if error.kind() == Some(ProblemKind::NotFound) => Vec::new(),
+                news => news?,
+            };
             let told =
                 |message: &&Message| message.run_id.is_some_and(|id| self.attempts.contains(&id));
             let news: Vec<_> = news.iter().filter(told).collect();
@@ -331,6 +335,11 @@ fn end(app: &App, run: &Run, answer: Option<&str>) -> Result<Exit, Failure> {
 fn flags(app: &App, flags: RunFlags) {
     if flags.empty_answer {
         app.output.aside("The agent gave no answer.");
+    }
+    if flags.precheck_unclear {
+        app.output.aside(
+            "The precheck did not say whether to take the turn: it ended neither with 0 nor with 1.",
+        );
     }
     if flags.permissions_denied > 0 {
         app.output.aside(&format!(

@@ -38,6 +38,7 @@ pub(crate) struct Local {
     pub(crate) settings: Settings,
     probe: Arc<dyn Probe>,
     demo_command: Vec<String>,
+    unified: bool,
 }
 
 impl Local {
@@ -86,6 +87,7 @@ impl Local {
             settings,
             probe: Arc::new(probe),
             demo_command,
+            unified: config.unified_session.value,
         };
         let service = Service::new(
             local.store.clone(),
@@ -110,6 +112,7 @@ impl Local {
         builder
             .agents(environment::for_agents(), self.demo_command.clone())
             .allowing(self.settings.webhook_allow.clone())
+            .unified(self.unified)
     }
 
     /// The routes of this process, where it serves nobody else.

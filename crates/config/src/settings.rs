@@ -177,6 +177,10 @@ settings! {
     };
     /// Where notifications may go beside public addresses with https: networks and hosts, with commas
     webhook_allow: Allowance = ["webhook.allow", "MATINS_WEBHOOK_ALLOW", "webhook-allow"] Allowed {};
+    /// Whether automations made from the web are bound to one conversation, which every web chat shows
+    unified_session: bool = ["unified_session", "MATINS_UNIFIED_SESSION", "unified-session"] Switch {
+        default: false,
+    };
     /// What is logged: a level, or targets with levels such as daemon=debug,warn
     log: Option<String> = ["log.directives", "MATINS_LOG", "log"] Directives {
         default: "info for serve, else warn",

@@ -61,6 +61,22 @@ impl StoreLedger {
         self.begun.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Notes a turn that has begun.
+    fn note(&self, run: RunId, begun: Result<Begin, store::Error>) -> Result<Begin, LedgerError> {
+        let begun = begun.map_err(failed)?;
+        if let Begin::Started(assignment) = &begun {
+            let session = tracing::field::display(assignment.session.id);
+            tracing::Span::current().record("session", session);
+            let begun = Begun {
+                origin: assignment.run.origin,
+                session: assignment.session.id,
+                at: Instant::now(),
+            };
+            self.begun().insert(run, begun);
+        }
+        Ok(begun)
+    }
+
     /// Counts the end of a turn that is written.
     async fn count(&self, run: RunId, outcome: &Outcome) {
         let Some(Begun { origin, at, .. }) = self.begun().remove(&run) else {
@@ -96,21 +112,35 @@ impl Ledger for StoreLedger {
             ..
         } = &self.host;
         Box::pin(async move {
-            let begun = store
-                .begin(run, worker, *instance, self.host.now())
+            let begun = store.begin(run, worker, *instance, self.host.now());
+            self.note(run, begun.await)
+        })
+    }
+
+    fn begin_asked(&self, run: RunId) -> BoxFuture<'_, Result<Begin, LedgerError>> {
+        let Host {
+            store,
+            worker,
+            instance,
+            ..
+        } = &self.host;
+        Box::pin(async move {
+            let begun = store.begin_asked(run, worker, *instance, self.host.now());
+            self.note(run, begun.await)
+        })
+    }
+
+    fn decline(
+        &self,
+        run: RunId,
+        diagnostics: Value,
+    ) -> BoxFuture<'_, Result<Settled, LedgerError>> {
+        let Host { store, worker, .. } = &self.host;
+        Box::pin(async move {
+            store
+                .decline(run, worker, &diagnostics, self.host.now())
                 .await
-                .map_err(failed)?;
-            if let Begin::Started(assignment) = &begun {
-                let session = tracing::field::display(assignment.session.id);
-                tracing::Span::current().record("session", session);
-                let begun = Begun {
-                    origin: assignment.run.origin,
-                    session: assignment.session.id,
-                    at: Instant::now(),
-                };
-                self.begun().insert(run, begun);
-            }
-            Ok(begun)
+                .map_err(failed)
         })
     }
 

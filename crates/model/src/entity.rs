@@ -207,9 +207,9 @@ pub struct Run {
     pub status: RunStatus,
     /// Where the input came from.
     pub origin: Origin,
-    /// The session; none for what was skipped or missed.
+    /// The session; none for what was missed or skipped, unless it was skipped in one that stays.
     pub session_id: Option<SessionId>,
-    /// The seat; none for what was skipped or missed.
+    /// The seat; none where there is no session.
     pub seat_id: Option<SeatId>,
     /// The automation.
     pub automation_id: Option<AutomationId>,
@@ -266,6 +266,8 @@ pub struct RunFlags {
     pub tool_calls: u32,
     /// The answer was longer than is kept.
     pub answer_cut: bool,
+    /// The precheck ended otherwise than by saying whether to take the turn, which was taken.
+    pub precheck_unclear: bool,
 }
 
 /// A row of a transcript.

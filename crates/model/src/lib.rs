@@ -20,6 +20,7 @@ pub mod occurrence;
 pub mod outcome;
 pub mod permission;
 pub mod policy;
+pub mod precheck;
 pub mod prompt;
 pub mod run;
 pub mod schedule;

@@ -24,7 +24,7 @@ text_enum! {
         MaxTurnRequests = "max_turn_requests",
         /// The agent refuses to go on.
         Refusal = "refusal",
-        /// The client called the turn off.
+        /// The turn was called off. Where nobody did that, the agent has failed.
         Cancelled = "cancelled",
     }
 }
@@ -97,7 +97,7 @@ impl Outcome {
     pub fn status(&self) -> RunStatus {
         match self {
             Self::Stopped(StopReason::EndTurn) => RunStatus::Succeeded,
-            Self::Stopped(StopReason::Cancelled) | Self::Cancelled(_) => RunStatus::Cancelled,
+            Self::Cancelled(_) => RunStatus::Cancelled,
             Self::Stopped(_) => RunStatus::Failed,
             Self::Failed(failure) => match failure.kind {
                 FailureKind::WorkerLost | FailureKind::HandedBack => RunStatus::Stalled,

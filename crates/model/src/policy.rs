@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{approval::Unruled, budget::Budget, schedule::QuietHours, text_enum::text_enum};
+use crate::{
+    approval::Unruled, budget::Budget, precheck::Precheck, schedule::QuietHours,
+    text_enum::text_enum,
+};
 
 text_enum! {
     /// Where an automation's turns go.
@@ -113,6 +116,8 @@ pub struct Policies {
     pub unruled: Unruled,
     /// The longest that such a request waits for a person, in seconds.
     pub ask_seconds: u32,
+    /// A command that is asked before each occurrence whether its turn is taken; absent: none.
+    pub precheck: Option<Precheck>,
 }
 
 impl Default for Policies {
@@ -132,6 +137,7 @@ impl Default for Policies {
             budget: Budget::default(),
             unruled: Unruled::Deny,
             ask_seconds: ASK_SECONDS,
+            precheck: None,
         }
     }
 }
@@ -199,7 +205,22 @@ impl Policies {
                 return refuse(field, value.to_string(), "at least 1 is expected");
             }
         }
-        self.budget.validate()
+        self.budget.validate()?;
+        let Some(precheck) = &self.precheck else {
+            return Ok(());
+        };
+        if !precheck.has_program() {
+            let given = format!("{:?}", precheck.command);
+            return refuse("precheck.command", given, "a program is expected");
+        }
+        if precheck.timeout_seconds == 0 {
+            return refuse(
+                "precheck.timeout_seconds",
+                "0".into(),
+                "at least 1 is expected",
+            );
+        }
+        Ok(())
     }
 
     /// The longest that a turn may take.
@@ -245,6 +266,7 @@ mod tests {
             },
             "unruled": "deny",
             "ask_seconds": 10 * 60,
+            "precheck": null,
         });
         assert_eq!(serde_json::to_value(Policies::default()).unwrap(), expected);
         // What is not said is as if it were said.
@@ -256,6 +278,31 @@ mod tests {
             (SessionMode::Fresh, Overlap::Allow),
         ] {
             assert_eq!(nothing.overlap(mode), expected, "{mode}");
+        }
+    }
+
+    #[test]
+    fn a_precheck_names_a_program_and_has_time() {
+        let refused = |command: &[&str], timeout_seconds| {
+            let command = command.iter().map(|&word| word.to_owned()).collect();
+            let policies = Policies {
+                precheck: Some(Precheck {
+                    command,
+                    timeout_seconds,
+                }),
+                ..Policies::default()
+            };
+            let validated = policies.validate(SessionMode::Fresh);
+            validated.err().map(|error| error.to_string())
+        };
+        assert_eq!(refused(&["check", ""], 1), None);
+        for (command, seconds, field) in [
+            (&[][..], 60, "precheck.command"),
+            (&["", "x"][..], 60, "precheck.command"),
+            (&["check"][..], 0, "precheck.timeout_seconds"),
+        ] {
+            let refused = refused(command, seconds).unwrap();
+            assert!(refused.starts_with(field), "{refused}");
         }
     }
 }

@@ -47,6 +47,8 @@ text_enum! {
         Cancel = "cancel",
         /// Whoever executed it is lost, or hands it back.
         Stall = "stall",
+        /// Its precheck declines it.
+        Decline = "decline",
     }
 }
 
@@ -72,6 +74,7 @@ impl Lifecycle for RunStatus {
                 Some(Self::Cancelled)
             }
             (Self::Delivered | Self::Running, RunEvent::Stall) => Some(Self::Stalled),
+            (Self::Delivered, RunEvent::Decline) => Some(Self::Skipped),
             _ => None,
         }
     }

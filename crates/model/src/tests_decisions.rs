@@ -195,7 +195,7 @@ fn every_stop_reason_is_its_own_outcome() {
         (RunStatus::Failed, "max_tokens"),
         (RunStatus::Failed, "max_turn_requests"),
         (RunStatus::Failed, "refusal"),
-        (RunStatus::Cancelled, "cancelled"),
+        (RunStatus::Failed, "cancelled"),
     ];
     assert_eq!(
         shown,
@@ -294,4 +294,5 @@ fn a_success_ends_a_row_of_failures_and_a_cancellation_leaves_it() {
     assert_eq!(consecutive_failures(3, RunStatus::Succeeded), 0);
     assert_eq!(consecutive_failures(3, RunStatus::Failed), 4);
     assert_eq!(consecutive_failures(3, RunStatus::Cancelled), 3);
+    assert_eq!(consecutive_failures(3, RunStatus::Skipped), 3);
 }

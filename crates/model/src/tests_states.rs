@@ -39,18 +39,18 @@ fn every_pair_of_session_state_and_move_is_as_specified() {
 
 #[test]
 fn every_pair_of_run_status_and_move_is_as_specified() {
-    // promote claim hold begin succeed fail cancel stall
+    // promote claim hold begin succeed fail cancel stall decline
     let expected = [
-        "queued: - delivered deferred - - failed cancelled -",
-        "deferred: queued - - - - failed cancelled -",
-        "delivered: - - deferred running - failed cancelled stalled",
-        "running: - - - - succeeded failed cancelled stalled",
-        "succeeded: - - - - - - - -",
-        "failed: - - - - - - - -",
-        "cancelled: - - - - - - - -",
-        "stalled: - - - - - - - -",
-        "skipped: - - - - - - - -",
-        "missed: - - - - - - - -",
+        "queued: - delivered deferred - - failed cancelled - -",
+        "deferred: queued - - - - failed cancelled - -",
+        "delivered: - - deferred running - failed cancelled stalled skipped",
+        "running: - - - - succeeded failed cancelled stalled -",
+        "succeeded: - - - - - - - - -",
+        "failed: - - - - - - - - -",
+        "cancelled: - - - - - - - - -",
+        "stalled: - - - - - - - - -",
+        "skipped: - - - - - - - - -",
+        "missed: - - - - - - - - -",
     ];
     assert_eq!(table::<RunStatus>(), expected);
     for status in RunStatus::ALL {

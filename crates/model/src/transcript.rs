@@ -132,7 +132,9 @@ fn end(outcome: &Outcome, answer: Answer) -> Option<String> {
             "The turn failed: the limit of requests in one turn was reached.".into()
         }
         Outcome::Stopped(StopReason::Refusal) => "The turn failed: the agent refused.".into(),
-        Outcome::Stopped(StopReason::Cancelled) => "The turn was cancelled.".into(),
+        Outcome::Stopped(StopReason::Cancelled) => {
+            "The turn failed: the agent ended it as cancelled, and nobody had called it off.".into()
+        }
         Outcome::Cancelled(reason) => format!("The turn was cancelled: {reason}."),
         Outcome::Failed(failure) => match failure.kind {
             FailureKind::HandedBack => {

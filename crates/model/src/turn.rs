@@ -12,6 +12,7 @@ use crate::{
     outcome::{Failure, Outcome},
     permission::PermissionRules,
     policy::Policies,
+    precheck::Question,
     prompt::Rendered,
 };
 
@@ -41,6 +42,8 @@ pub struct Assignment {
 pub enum Begin {
     /// The turn may begin.
     Started(Box<Assignment>),
+    /// The turn may begin once its precheck was asked, which is to be said then.
+    Ask(Box<Question>),
     /// The run waits again: its session is held, or a budget is used up.
     Held,
     /// The run was called off before it began.

@@ -92,9 +92,10 @@ impl Service {
         Ok(Page::of(found, limit, |token| token.id.to_string()))
     }
 
-    /// Reads one token, by its id.
+    /// Reads one token, by its id or the beginning of that.
     pub async fn token(&self, given: &str) -> Result<Token, Error> {
-        Ok(self.store.token(self.scope(), token_id(given)?).await?)
+        let id = self.find_token(given).await?;
+        Ok(self.store.token(self.scope(), id).await?)
     }
 
     /// Makes a token that gives no more than is `permitted` to whoever asks for it. With an `id` that was
@@ -138,9 +139,9 @@ impl Service {
         })
     }
 
-    /// Takes a token back, by its id.
+    /// Takes a token back, by its id or the beginning of that.
     pub async fn revoke_token(&self, given: &str) -> Result<Token, Error> {
-        let id = token_id(given)?;
+        let id = self.find_token(given).await?;
         self.store
             .revoke_token(self.scope(), id, self.now())
             .await?;
@@ -198,14 +199,6 @@ impl Service {
             i64::try_from(until.since(now).as_secs()).unwrap_or(i64::MAX)
         }))
     }
-}
-
-fn token_id(given: &str) -> Result<TokenId, Error> {
-    given.parse().map_err(|_| Error::NotFound {
-        what: "token",
-        given: given.chars().take(80).collect(),
-        nearest: None,
-    })
 }
 
 /// What a token may do that is asked for: no more than whoever asks for it may.

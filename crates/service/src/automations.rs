@@ -24,6 +24,9 @@ pub struct AutomationQuery {
     pub state: Option<AutomationState>,
     /// Those with a text in their names.
     pub text: Option<String>,
+    /// Those whose turns go to a session: its key, its id or the beginning of that. In unified mode a web
+    /// chat shows those of the unified conversation as well.
+    pub session: Option<String>,
     /// The last one of the page before.
     pub after: Option<AutomationId>,
     /// How many at the most.
@@ -51,6 +54,10 @@ impl Service {
         let filter = AutomationFilter {
             state: query.state,
             text: query.text.clone(),
+            session: match &query.session {
+                Some(given) => Some(self.shown_in(given).await?),
+                None => None,
+            },
         };
         let page = store::Page {
             after: query.after,
@@ -162,13 +169,14 @@ impl Service {
         given: &str,
         with_sessions: bool,
     ) -> Result<AutomationDeleted, Error> {
-        let automation = self.find_automation(given).await?;
+        // One that cannot be read can be removed.
+        let (automation_id, name) = self.identify_automation(given).await?;
         self.store
-            .delete_automation(self.scope(), automation.id, self.now())
+            .delete_automation(self.scope(), automation_id, self.now())
             .await?;
         let mut deleted = AutomationDeleted {
-            automation_id: automation.id,
-            name: automation.name,
+            automation_id,
+            name,
             sessions_deleted: 0,
             sessions_kept: Vec::new(),
         };
@@ -225,6 +233,7 @@ impl Service {
         };
         Ok(AutomationView {
             harness: self.store.harness(scope, automation.harness_id).await?.name,
+            overlap: automation.policies.overlap(automation.session_mode),
             next_fires: fires::next(&automation, &triggers, self.now())?,
             last_runs: self.store.runs(scope, filter, SHOWN_RUNS).await?,
             triggers,

@@ -70,7 +70,8 @@ impl Service {
         }
         let (harness, cwd, bound_session_key) =
             if let SessionTarget::Bound(given) = &request.session {
-                self.bound_place(request, given).await?
+                let so_far = before.and_then(|before| before.bound_session_key.as_deref());
+                self.bound_place(request, given, so_far).await?
             } else {
                 let cwd = working_directory::check(request.cwd.as_deref())?;
                 (self.named_harness(request).await?, cwd, None)
@@ -103,7 +104,10 @@ impl Service {
         Ok(same_session && same_cwd && same_harness)
     }
 
-    async fn named_harness(&self, request: &AutomationRequest) -> Result<Harness, Error> {
+    pub(crate) async fn named_harness(
+        &self,
+        request: &AutomationRequest,
+    ) -> Result<Harness, Error> {
         if let Some(harness) = &request.harness {
             return self.find_harness(harness).await;
         }
@@ -120,9 +124,14 @@ impl Service {
         &self,
         request: &AutomationRequest,
         given: &str,
+        so_far: Option<&str>,
     ) -> Result<(Harness, Option<String>, Option<String>), Error> {
         let cwd = working_directory::check(request.cwd.as_deref())?;
-        let session = self.find_session(given).await?;
+        let session = self.session_to_bind(request, given, so_far).await?;
+        let given = match &session.session_key {
+            Some(key) if given.is_empty() => key,
+            _ => given,
+        };
         let key = bound_key(given, &session)?;
         if let Some(cwd) = cwd.filter(|cwd| *cwd != session.cwd) {
             let problem = format!(

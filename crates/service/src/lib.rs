@@ -25,6 +25,7 @@ mod replay;
 mod runs;
 mod sessions;
 mod triggers;
+mod unified;
 mod waiting;
 mod webhooks;
 mod working_directory;
@@ -45,6 +46,7 @@ pub use outlook::Outlook;
 pub use probe::{Probe, ProbeError, Probing};
 pub use runs::RunQuery;
 pub use sessions::SessionQuery;
+pub use unified::Unified;
 pub use webhooks::{WebhookError, receive_webhook};
 
 /// The rules over a store, for one tenant. Cheap to clone.
@@ -56,6 +58,7 @@ pub struct Service {
     entropy: Arc<dyn Entropy>,
     probe: Arc<dyn Probe>,
     allowance: Allowance,
+    unified: Unified,
 }
 
 impl Service {
@@ -74,6 +77,7 @@ impl Service {
             entropy,
             probe,
             allowance: Allowance::default(),
+            unified: Unified::default(),
         }
     }
 
@@ -81,6 +85,13 @@ impl Service {
     #[must_use]
     pub fn allowing(mut self, allowance: Allowance) -> Self {
         self.allowance = allowance;
+        self
+    }
+
+    /// The same in unified mode, or not, for a browser or for others.
+    #[must_use]
+    pub fn unified(mut self, unified: Unified) -> Self {
+        self.unified = unified;
         self
     }
 

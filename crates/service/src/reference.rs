@@ -1,7 +1,7 @@
 //! Finding what somebody names: by name, by id, or by the beginning of an id.
 
 use model::{
-    ApprovalId, AutomationId, RunId, SessionId,
+    ApprovalId, AutomationId, RunId, SessionId, TokenId,
     entity::{Automation, Session},
     harness::Harness,
     nearest::nearest,
@@ -42,27 +42,33 @@ impl Service {
 
     /// The automation of a name, an id or the beginning of an id.
     pub(crate) async fn find_automation(&self, given: &str) -> Result<Automation, Error> {
+        let (id, _) = self.identify_automation(given).await?;
+        // One that cannot be read says why.
+        Ok(self.store.automation(self.scope(), id).await?)
+    }
+
+    /// The id and the name of an automation, be it readable or not, by its name, its id or the beginning of
+    /// an id.
+    pub(crate) async fn identify_automation(
+        &self,
+        given: &str,
+    ) -> Result<(AutomationId, String), Error> {
         let all = self.store.automations(self.scope()).await?;
-        let known = |one: &Automation| (one.id, one.name.clone());
-        let broken = all.unreadable.iter().map(|one| (one.id, one.name.clone()));
-        let names: Vec<_> = all.readable.iter().map(known).chain(broken).collect();
-        let named = names.iter().find(|(_, name)| name == given);
-        let id = if let Some((id, _)) = named {
-            *id
-        } else {
-            let range = Range::of(given, AutomationId::PREFIX);
-            let held = |id: &AutomationId| range.is_some_and(|range| range.holds(id.uuid()));
-            let matching: Vec<_> = names.iter().map(|(id, _)| *id).filter(held).collect();
-            only("automation", given, &matching)?.ok_or_else(|| {
-                let names = names.iter().map(|(_, name)| name.as_str());
-                not_found("automation", given, names)
-            })?
-        };
-        match all.readable.into_iter().find(|one| one.id == id) {
-            Some(found) => Ok(found),
-            // One that cannot be read says why.
-            None => Ok(self.store.automation(self.scope(), id).await?),
+        let readable = all.readable.into_iter().map(|one| (one.id, one.name));
+        let broken = all.unreadable.into_iter().map(|one| (one.id, one.name));
+        let names: Vec<_> = readable.chain(broken).collect();
+        if let Some(named) = names.iter().find(|(_, name)| name == given) {
+            return Ok(named.clone());
         }
+        let range = Range::of(given, AutomationId::PREFIX);
+        let held = |id: &AutomationId| range.is_some_and(|range| range.holds(id.uuid()));
+        let matching: Vec<_> = names.iter().map(|(id, _)| *id).filter(held).collect();
+        let id = only("automation", given, &matching)?;
+        let found = id.and_then(|id| names.iter().find(|(known, _)| *known == id));
+        found.cloned().ok_or_else(|| {
+            let names = names.iter().map(|(_, name)| name.as_str());
+            not_found("automation", given, names)
+        })
     }
 
     /// The session of a key, an id or the beginning of an id.
@@ -85,6 +91,19 @@ impl Service {
             Some(id) => Ok(self.store.session(self.scope(), id).await?),
             None => Err(not_found("session", given, [])),
         }
+    }
+
+    /// The token of an id or the beginning of one, be it over or not.
+    pub(crate) async fn find_token(&self, given: &str) -> Result<TokenId, Error> {
+        let Some(Range { first, last }) = Range::of(given, TokenId::PREFIX) else {
+            return Err(not_found("token", given, []));
+        };
+        let (first, last) = (TokenId::from_uuid(first), TokenId::from_uuid(last));
+        let found = self
+            .store
+            .token_ids_between(self.scope(), first, last, 2)
+            .await?;
+        only("token", given, &found)?.ok_or_else(|| not_found("token", given, []))
     }
 
     /// The run of an id or the beginning of one.

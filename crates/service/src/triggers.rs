@@ -14,26 +14,27 @@ impl Service {
         find(view.triggers, given)
     }
 
-    /// Adds a trigger to an automation. One that it has already is not added again.
+    /// Adds a trigger to an automation, and says whether it did: one that it has already is not added again.
     pub async fn add_trigger(
         &self,
         automation: &str,
         asked: &TriggerRequest,
-    ) -> Result<AutomationView, Error> {
+    ) -> Result<(AutomationView, bool), Error> {
         let view = self.automation(automation).await?;
         let there: Vec<Spec> = view.triggers.iter().map(|it| it.spec.clone()).collect();
         let request = view.request();
         let one = std::slice::from_ref(asked);
         let specs = definition::specs(one, request.zone.as_deref(), &there, self.now())?;
         if specs.iter().all(|spec| there.contains(spec)) {
-            return Ok(view);
+            return Ok((view, false));
         }
         for spec in &specs {
             self.store
                 .add_trigger(self.scope(), view.automation.id, spec, self.now())
                 .await?;
         }
-        self.automation(&view.automation.id.to_string()).await
+        let view = self.automation(&view.automation.id.to_string()).await?;
+        Ok((view, true))
     }
 
     /// The secret with which webhooks of a trigger are signed, for whoever is to sign them.

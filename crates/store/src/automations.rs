@@ -32,7 +32,7 @@ use crate::{
 
 pub use edit::AutomationEdit;
 use read::read;
-pub use read::{AutomationFilter, Automations, Unreadable};
+pub use read::{AutomationFilter, Automations, InSession, Unreadable};
 pub(crate) use read::{bound_to, live_triggers, triggers};
 
 /// What a person says of an automation: one to be made, or what one is to be.
@@ -350,6 +350,7 @@ pub(crate) async fn delete(
     tx.execute(sql!("webhooks/forget_secrets_of"), params![automation.id])
         .await?;
     log::change(tx, automation.id, "deleted", json!({}), now).await?;
+    disable_endpoints(tx, automation.id, now).await?;
     settle_triggers(store, tx, automation, now).await
 }
 
@@ -369,7 +370,19 @@ async fn delete_unreadable(tx: &mut Tx, id: AutomationId, now: Timestamp) -> Res
     }
     tx.execute(sql!("automations/delete"), params![id, now])
         .await?;
+    disable_endpoints(tx, id, now).await?;
     stop_triggers(tx, id, now).await
+}
+
+/// Disables the endpoints that are told of a removed automation alone, and says why. What is on its way
+/// to them still goes.
+async fn disable_endpoints(tx: &mut Tx, id: AutomationId, now: Timestamp) -> Result<(), Error> {
+    tx.execute(
+        sql!("endpoints/disable_of_automation"),
+        params![id, "its automation was deleted", now],
+    )
+    .await?;
+    Ok(())
 }
 
 /// Stops an automation's triggers, with a row for what they owe: a server that was down has not

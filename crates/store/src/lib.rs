@@ -35,7 +35,9 @@ mod webhooks;
 
 pub use answers::KeyClaim;
 pub use approvals::ApprovalFilter;
-pub use automations::{AutomationEdit, AutomationFilter, Automations, NewAutomation, Unreadable};
+pub use automations::{
+    AutomationEdit, AutomationFilter, Automations, InSession, NewAutomation, Unreadable,
+};
 pub use database::{Database, Scope};
 pub use error::Error;
 pub use feed::{FeedEvent, FeedPage, Lost};

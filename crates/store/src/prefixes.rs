@@ -1,6 +1,6 @@
 //! Finding what somebody names by the beginning of its id.
 
-use model::{RunId, SessionId};
+use model::{RunId, SessionId, TokenId};
 
 use crate::{Error, Scope, store::Store};
 
@@ -35,6 +35,24 @@ impl Store {
         let found = tx
             .fetch_all(
                 sql!("sessions/ids_between"),
+                params![scope.tenant(), first, last, limit],
+            )
+            .await?;
+        found.iter().map(|row| Ok(row.get("id")?)).collect()
+    }
+
+    /// Lists up to `limit` ids of tokens from `first` to `last`, both included, in order.
+    pub async fn token_ids_between(
+        &self,
+        scope: Scope,
+        first: TokenId,
+        last: TokenId,
+        limit: u32,
+    ) -> Result<Vec<TokenId>, Error> {
+        let mut tx = self.db.read(scope).await?;
+        let found = tx
+            .fetch_all(
+                sql!("tokens/ids_between"),
                 params![scope.tenant(), first, last, limit],
             )
             .await?;

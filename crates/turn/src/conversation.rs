@@ -177,7 +177,8 @@ pub(crate) async fn converse(
                 let uncounted = listener.recorder.spent().beyond(&setting.accounts.counted);
                 if Instant::now() >= count_next && !uncounted.is_none() {
                     count_next = Instant::now() + setting.counted_every;
-                    if count(&mut setting, &listener.recorder).await == Settled::Lost {
+                    let counted = count(setting.ledger, setting.run, &mut setting.accounts, &listener.recorder);
+                    if counted.await == Settled::Lost {
                         return End::Stopped(Stop::Lost, false);
                     }
                 }
@@ -246,14 +247,19 @@ async fn flush_out(ledger: &dyn Ledger, run: RunId, recorder: &mut Recorder) -> 
 
 /// Counts what the turn has used so far, and learns what others have used. What could not be counted is
 /// counted the next time.
-async fn count(setting: &mut Setting<'_>, recorder: &Recorder) -> Settled {
+async fn count(
+    ledger: &dyn Ledger,
+    run: RunId,
+    accounts: &mut Accounts,
+    recorder: &Recorder,
+) -> Settled {
     let Some(usage) = recorder.usage() else {
         return Settled::Written;
     };
-    match in_time(setting.ledger.spend(setting.run, usage.clone())).await {
-        Ok(Some(accounts)) => setting.accounts = accounts,
+    match in_time(ledger.spend(run, usage.clone())).await {
+        Ok(Some(now)) => *accounts = now,
         Ok(None) => return Settled::Lost,
-        Err(error) => warn(setting.run, &error, "count what the turn uses"),
+        Err(error) => warn(run, &error, "count what the turn uses"),
     }
     Settled::Written
 }

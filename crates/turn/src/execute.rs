@@ -13,7 +13,7 @@ use futures::future::BoxFuture;
 use model::{
     Clock, Entropy, RunId, limits,
     outcome::{Failure, FailureKind, Outcome},
-    turn::{Assignment, Begin, Finished, Settled},
+    turn::{Assignment, Finished, Settled},
 };
 use serde_json::{Value, json};
 use tokio::{
@@ -23,6 +23,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    begin::{Begun, begin},
     conversation::{End, Listener, Setting, Stopped, attended, converse},
     failure::{Classified, cut},
     ledger::{Ledger, LedgerError},
@@ -39,10 +40,6 @@ const AT_ONCE: Grace = Grace {
     eof: Duration::ZERO,
     term: Duration::ZERO,
 };
-
-/// How often beginning is tried while the ledger is away, and the pause in between.
-const BEGIN_TRIES: u32 = 10;
-const BEGIN_PAUSE: Duration = Duration::from_millis(500);
 
 /// How often the clock is asked while a session settles: clocks are set.
 const SETTLE_LOOK: Duration = Duration::from_millis(200);
@@ -96,19 +93,16 @@ pub async fn execute(
     run: RunId,
     orders: &Orders,
 ) -> Result<Ended, LedgerError> {
-    let claimed = Instant::now();
-    let assignment = match begin(ledger, run).await? {
-        Begin::Started(assignment) => assignment,
-        Begin::Lost => return Ok(Ended::Lost),
-        Begin::Held | Begin::Cancelled | Begin::Refused(_) => return Ok(Ended::NotBegun),
+    let (sender, pulse) = watch::channel(Pulse {
+        lease_until: Instant::now() + agents.lease,
+        stop: None,
+    });
+    let (assignment, asked) = match begin(ledger, agents, run, orders, &sender).await? {
+        Begun::Started(assignment, asked) => (assignment, asked),
+        Begun::Ended(ended) => return Ok(ended),
     };
     #[cfg(feature = "failpoints")]
     failpoint::reached("turn: begun");
-    let lease_until = claimed + agents.lease;
-    let (sender, pulse) = watch::channel(Pulse {
-        lease_until,
-        stop: None,
-    });
     let turn = async {
         let finished = Turn {
             ledger,
@@ -119,7 +113,10 @@ pub async fn execute(
         .take()
         .await;
         match finished {
-            Some(finished) => finish(ledger, run, finished, agents.lease).await,
+            Some(mut finished) => {
+                asked.note(&mut finished);
+                finish(ledger, run, finished, agents.lease).await
+            }
             None => Ok(Ended::Lost),
         }
     };
@@ -130,21 +127,9 @@ pub async fn execute(
     }
 }
 
-/// Begins a run. A ledger that is away for a moment is tried again, while nobody else takes the run.
-async fn begin(ledger: &dyn Ledger, run: RunId) -> Result<Begin, LedgerError> {
-    for _ in 1..BEGIN_TRIES {
-        match ledger.begin(run).await {
-            Err(error) if error.transient => warn(run, &error, "begin the turn"),
-            begun => return begun,
-        }
-        sleep(BEGIN_PAUSE).await;
-    }
-    ledger.begin(run).await
-}
-
 /// Writes the end of a run. A ledger that is away is tried again for as long as the run is this
 /// worker's: a turn that was taken must not be taken for lost.
-async fn finish(
+pub(crate) async fn finish(
     ledger: &dyn Ledger,
     run: RunId,
     finished: Finished,
@@ -166,7 +151,7 @@ async fn finish(
 }
 
 /// Makes a write again for as long as the ledger is only away, and the run this worker's.
-async fn persist<'a>(
+pub(crate) async fn persist<'a>(
     run: RunId,
     patience: Duration,
     write: impl Fn() -> BoxFuture<'a, Result<Settled, LedgerError>>,
@@ -470,7 +455,7 @@ impl From<Stopped> for Early {
 }
 
 /// Makes the folder of a session that has one of its own. A folder that was given must be there.
-fn make_own_folder(cwd: &Path, session: &str) {
+pub(crate) fn make_own_folder(cwd: &Path, session: &str) {
     if cwd.ends_with(session)
         && let Err(error) = std::fs::create_dir_all(cwd)
     {
@@ -480,7 +465,7 @@ fn make_own_folder(cwd: &Path, session: &str) {
 }
 
 /// An error with all that led to it.
-fn chain(error: &dyn std::error::Error) -> String {
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     let chain = causes.map(ToString::to_string).collect::<Vec<_>>();
     cut(chain.join(": "), limits::ERROR_RECORD_BYTES)

@@ -28,6 +28,16 @@ pub trait Ledger: Send + Sync {
     /// Begins the turn of a run that is this worker's.
     fn begin(&self, run: RunId) -> BoxFuture<'_, Result<Begin, LedgerError>>;
 
+    /// The same once its precheck was asked and has not declined.
+    fn begin_asked(&self, run: RunId) -> BoxFuture<'_, Result<Begin, LedgerError>>;
+
+    /// Skips a run whose precheck has declined, with what is to be kept of that.
+    fn decline(
+        &self,
+        run: RunId,
+        diagnostics: Value,
+    ) -> BoxFuture<'_, Result<Settled, LedgerError>>;
+
     /// Says that the run is still being executed, and asks what is wanted of it.
     fn heartbeat(&self, run: RunId) -> BoxFuture<'_, Result<Beat, LedgerError>>;
 
@@ -63,7 +73,7 @@ pub trait Ledger: Send + Sync {
         patience: Duration,
     ) -> BoxFuture<'_, Result<Verdict, LedgerError>>;
 
-    /// Ends the run.
+    /// Ends the run, or gives one back that was not begun.
     fn finish(&self, run: RunId, finished: Finished)
     -> BoxFuture<'_, Result<Settled, LedgerError>>;
 }

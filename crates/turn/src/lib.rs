@@ -1,4 +1,4 @@
-//! One run from start to end: begin, start the agent, restore or make its session, prompt, record,
+//! One run from start to end: ask its precheck, begin, start the agent, restore or make its session, prompt, record,
 //! shut down, finish.
 //!
 //! **Invariants:** the only crate that runs turns, whoever asked for them. It knows no database: all
@@ -6,11 +6,13 @@
 //! writes nothing more.
 
 mod asking;
+mod begin;
 mod conversation;
 mod execute;
 mod failure;
 mod ledger;
 mod permissions;
+mod precheck;
 mod pulse;
 mod recorder;
 

@@ -4,7 +4,7 @@ use model::{
     AutomationId, SessionId, Timestamp,
     entity::{Automation, Run, SeatSettings, Session, Trigger},
     permission::PermissionRules,
-    policy::{Policies, SessionMode},
+    policy::{Overlap, Policies, SessionMode},
     schedule::{Spec, Zone},
 };
 use serde::{Deserialize, Serialize};
@@ -169,6 +169,8 @@ pub struct AutomationView {
     pub next_fires: Vec<Fire>,
     /// The session that its next turn goes to, where it has one.
     pub session: Option<Session>,
+    /// The overlap policy that holds: what its policies name, else that of where its turns go.
+    pub overlap: Overlap,
     /// Its newest runs, the newest first.
     pub last_runs: Vec<Run>,
 }

@@ -13,6 +13,9 @@ pub struct ServerInfo {
     pub serves: bool,
     /// The present, by its clock.
     pub now: Timestamp,
+    /// Whether automations of the web are bound to one conversation, which every web chat shows.
+    #[serde(default)]
+    pub unified_session: bool,
 }
 
 /// A place where agents run and keep their own files.

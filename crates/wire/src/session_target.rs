@@ -13,7 +13,8 @@ pub enum SessionTarget {
     Fresh,
     /// The automation's own session.
     Continuous,
-    /// An existing session, by its key, its id or the beginning of that.
+    /// An existing session, by its key, its id or the beginning of that. Empty: the one that is meant where
+    /// the request comes from, if there is one.
     Bound(String),
 }
 
@@ -44,6 +45,7 @@ impl FromStr for SessionTarget {
         match (text, text.strip_prefix("bound:")) {
             ("fresh", _) => Ok(Self::Fresh),
             ("continuous", _) => Ok(Self::Continuous),
+            ("bound", _) => Ok(Self::Bound(String::new())),
             (_, Some(session)) if !session.is_empty() => Ok(Self::Bound(session.to_owned())),
             _ => Err(InvalidTarget {
                 given: text.chars().take(80).collect(),
@@ -55,7 +57,7 @@ impl FromStr for SessionTarget {
 impl fmt::Display for SessionTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Bound(session) => write!(f, "bound:{session}"),
+            Self::Bound(session) if !session.is_empty() => write!(f, "bound:{session}"),
             target => f.write_str(target.mode().as_str()),
         }
     }
@@ -79,9 +81,10 @@ impl utoipa::PartialSchema for SessionTarget {
         utoipa::openapi::ObjectBuilder::new()
             .schema_type(utoipa::openapi::schema::Type::String)
             .description(Some(
-                "`fresh`, `continuous`, or `bound:` and the key or the id of a session.",
+                "`fresh`, `continuous`, or `bound:` and the key or the id of a session. In unified mode a \
+                 browser may leave out which: `bound`.",
             ))
-            .pattern(Some("^(fresh|continuous|bound:.+)$"))
+            .pattern(Some("^(fresh|continuous|bound(:.+)?)$"))
             .into()
     }
 }
@@ -94,10 +97,16 @@ mod tests {
 
     #[test]
     fn targets_are_read_as_they_are_written() {
-        for text in ["fresh", "continuous", "bound:web:7", "bound:ses_0199"] {
+        for text in [
+            "fresh",
+            "continuous",
+            "bound",
+            "bound:web:7",
+            "bound:ses_0199",
+        ] {
             assert_eq!(text.parse::<SessionTarget>().unwrap().to_string(), text);
         }
-        for text in ["", "bound", "bound:", "Fresh", "new"] {
+        for text in ["", "bound:", "Fresh", "new"] {
             let error = text.parse::<SessionTarget>().unwrap_err().to_string();
             assert!(error.contains("fresh, continuous, or bound:"), "{error}");
         }

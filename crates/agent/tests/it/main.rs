@@ -8,6 +8,7 @@
     reason = "the helpers of tests may fail loudly, as tests do"
 )]
 
+mod commands;
 mod guard;
 mod misbehaving;
 mod permissions;

@@ -25,6 +25,7 @@ async fn show_server(caller: Caller) -> Json<ServerInfo> {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         serves: caller.api.shared.serves,
         now: caller.now(),
+        unified_session: caller.api.shared.unified,
     })
 }
 

@@ -59,6 +59,50 @@ pub(crate) async fn an_automation_is_made_shown_and_changed(world: &World) {
     world.get(&path).await.problem(404);
 }
 
+pub(crate) async fn the_default_of_every_policy_is_read(world: &World) {
+    let defaults = json!({
+        "queue_limit": 100,
+        "catch_up": "latest",
+        "catch_up_window_seconds": 86400,
+        "jitter_seconds": 0,
+        "quiet_hours": [],
+        "timeout_seconds": 1800,
+        "inactivity_seconds": 600,
+        "retry": { "attempts": 3, "backoff_seconds": 10, "backoff_max_seconds": 600 },
+        "on_crash": "retry",
+        "pause_after_failures": 5,
+        "precheck": null,
+    });
+    world
+        .post(
+            "/sessions",
+            json!({ "harness": "good", "session_key": "chat" }),
+        )
+        .await
+        .expect(201);
+    for (session, overlap) in [
+        ("fresh", "allow"),
+        ("continuous", "queue"),
+        ("bound:chat", "queue"),
+    ] {
+        let asked =
+            json!({ "name": session, "prompt": "Look.", "harness": "good", "session": session });
+        let made = world.post("/automations", asked).await.expect(201);
+        // Nobody has named one, so the one that holds follows where the turns go.
+        assert_eq!(made["overlap"], overlap, "{session}");
+        assert_eq!(made["policies"]["overlap"], Value::Null);
+        for (name, default) in defaults.as_object().unwrap() {
+            assert_eq!(&made["policies"][name], default, "{name}");
+        }
+        let patch = json!({ "policies": { "overlap": "skip" } });
+        let path = format!("/automations/{}", made["id"].as_str().unwrap());
+        let named = world
+            .ask_as(&world.admin, "PATCH", &path, Some(&patch), &[])
+            .await;
+        assert_eq!(named.expect(200)["overlap"], "skip");
+    }
+}
+
 pub(crate) async fn an_edit_names_what_it_has_seen(world: &World) {
     world.automation("daily").await;
     let seen = world.get("/automations/daily").await;
@@ -141,7 +185,7 @@ pub(crate) async fn triggers_come_and_go(world: &World) {
     let cron = json!({ "kind": "cron", "expression": "0 9 * * *" });
     world.post(path, cron.clone()).await.expect(201);
     // The same one is there already.
-    world.post(path, cron).await.expect(201);
+    world.post(path, cron).await.expect(200);
     let list = world.get(path).await.expect(200);
     let items = list["items"].as_array().unwrap();
     assert_eq!(items.len(), 2, "the manual one and this: {list}");

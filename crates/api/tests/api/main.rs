@@ -11,8 +11,10 @@ mod errors;
 mod gate;
 mod health;
 mod once;
+mod prechecks;
 mod sessions;
 mod tenants;
+mod unified;
 mod world;
 
 /// Makes a test of each behaviour for each database.
@@ -67,6 +69,7 @@ on_both! {
     ]
     automations: [
         an_automation_is_made_shown_and_changed,
+        the_default_of_every_policy_is_read,
         an_edit_names_what_it_has_seen,
         a_patch_changes_what_it_names,
         triggers_come_and_go,
@@ -98,5 +101,14 @@ on_both! {
         what_cannot_be_taken_is_named,
         what_is_not_there_is_a_problem_too,
         a_body_that_is_too_long_is_refused,
+    ]
+    prechecks: [
+        a_precheck_is_set_by_those_who_may_change_harnesses,
+        a_precheck_that_runs_nothing_is_refused,
+    ]
+    unified: [
+        the_server_says_whether_it_is_unified,
+        what_a_browser_binds_goes_to_the_one_conversation,
+        a_list_shows_what_goes_to_a_session,
     ]
 }

@@ -3,7 +3,7 @@
 
 use std::{net::SocketAddr, sync::Arc};
 
-use api::{Api, Peer};
+use api::{Api, ApiBuilder, Peer};
 use axum::{
     Router,
     body::{Body, Bytes},
@@ -59,6 +59,7 @@ pub(crate) struct World {
     pub(crate) store: Store,
     pub(crate) clock: Arc<FakeClock>,
     pub(crate) tenant: TenantId,
+    pub(crate) dialect: Dialect,
     /// The secret of a token of an admin of the install's own tenant.
     pub(crate) admin: String,
     router: Router,
@@ -110,6 +111,14 @@ impl Answer {
 
 impl World {
     pub(crate) async fn new(dialect: Dialect) -> Self {
+        Self::with(dialect, |api| api).await
+    }
+
+    /// A world whose server is another than by default.
+    pub(crate) async fn with(
+        dialect: Dialect,
+        other: impl FnOnce(ApiBuilder) -> ApiBuilder,
+    ) -> Self {
         let database = match dialect {
             Dialect::Sqlite => TestDatabase::sqlite().unwrap(),
             Dialect::Postgres => TestDatabase::postgres(async |url: &str| {
@@ -131,8 +140,8 @@ impl World {
             clock.clone(),
             entropy.clone(),
             Arc::new(Agents),
-        )
-        .build();
+        );
+        let api = other(api).build();
         let service = Service::new(
             store.clone(),
             tenant,
@@ -147,6 +156,7 @@ impl World {
             store,
             clock,
             tenant,
+            dialect,
             admin,
             router: api::router(api),
             _folder: folder,

@@ -4,6 +4,7 @@ mod add;
 mod edit;
 mod policies;
 mod preview;
+mod removals;
 mod show;
 mod triggers;
 mod webhook;
@@ -29,7 +30,11 @@ enum Command {
     Add(Box<add::Args>),
     Edit(Box<edit::Args>),
     /// List the automations by name
-    List,
+    List {
+        /// Those whose turns go to a session: its key, its id or the beginning of that
+        #[arg(long)]
+        session: Option<String>,
+    },
     /// Show an automation with its next fires and its last runs
     Show(Named),
     Preview(Box<preview::Args>),
@@ -71,8 +76,8 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
             (view, true) => (view, "Changed"),
             (view, false) => (view, "Nothing to change in"),
         },
-        Command::List => {
-            show::list(app).await?;
+        Command::List { session } => {
+            show::list(app, session).await?;
             return Ok(Exit::Done);
         }
         Command::Preview(args) => {
@@ -114,13 +119,16 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
 }
 
 async fn delete(app: &App, given: &str, with_sessions: bool) -> Result<Exit, Failure> {
-    // Afterwards nobody knows what it was.
-    let automation = app.client.automation(given).await?.value.automation;
-    let id = automation.id.to_string();
-    let deleted = app.client.delete_automation(&id, with_sessions).await?;
+    // Afterwards nobody knows what it was. One that cannot be read is removed all the same.
+    let automation = app.client.automation(given).await;
+    let automation = automation.ok().map(|found| found.value.automation);
+    let id = automation.as_ref().map(|found| found.id.to_string());
+    let id = id.as_deref().unwrap_or(given);
+    let deleted = app.client.delete_automation(id, with_sessions).await?;
     if app.output.json {
+        let unreadable = || json!({ "id": deleted.automation_id, "name": deleted.name });
         app.output.document(&json!({
-            "automation": automation,
+            "automation": automation.map_or_else(unreadable, |found| json!(found)),
             "sessions_deleted": deleted.sessions_deleted,
             "sessions_kept": deleted.sessions_kept,
         }))?;

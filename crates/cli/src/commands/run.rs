@@ -178,6 +178,9 @@ fn why(run: &Run) -> String {
     if run.flags.permissions_denied > 0 {
         told.push(format!("{} denied", run.flags.permissions_denied));
     }
+    if run.flags.precheck_unclear {
+        told.push("precheck unclear".into());
+    }
     told.join(", ")
 }
 
@@ -261,12 +264,27 @@ async fn show(app: &App, given: &str) -> Result<(), Failure> {
             app.output
                 .line(&format!("\nSent\n{}", clean(prompt.trim_end())))?;
         }
+        if let Some(precheck) = precheck(record) {
+            app.output.line(&format!("\nPrecheck\n{precheck}"))?;
+        }
         if let Some(error) = &record.error {
             app.output
                 .line(&format!("\nError\n{}", clean(error.trim_end())))?;
         }
     }
     Ok(())
+}
+
+/// How a run's precheck ended, and the end of what it wrote.
+fn precheck(record: &RunRecord) -> Option<String> {
+    let kept = &record.diagnostics["precheck"];
+    let ended = clean(kept["ended"].as_str()?);
+    let output = clean(kept["output_tail"].as_str().unwrap_or_default().trim_end());
+    Some(if output.is_empty() {
+        ended
+    } else {
+        format!("{ended}\n{output}")
+    })
 }
 
 async fn cancel(app: &App, given: &str) -> Result<(), Failure> {

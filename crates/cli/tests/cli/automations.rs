@@ -117,6 +117,8 @@ fn every_policy_can_be_set_and_read() {
             "20.50 USD/month",
             "--budget",
             "24 turns/day",
+            "--precheck",
+            "test -e news",
             "--mode",
             "plan",
             "--set",
@@ -146,6 +148,7 @@ fn every_policy_can_be_set_and_read() {
                 "tokens": null, "cost": { "amount": "20.5", "currency": "USD" }, "turns": null,
             },
         },
+        "precheck": { "command": ["sh", "-c", "test -e news"], "timeout_seconds": 60 },
     });
     assert_eq!(made["policies"], expected);
     assert_eq!(made["settings"]["mode"], "plan");

@@ -1,6 +1,6 @@
 //! `matins automation edit`, and lists with an automation that cannot be read.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::world::World;
 
@@ -27,6 +27,11 @@ fn edit(world: &World, more: &[&str]) -> Value {
         .chain(more.iter().copied())
         .collect();
     world.json(&args)
+}
+
+fn edit_named(world: &World, name: &str, more: &[&str]) -> Value {
+    let args = ["automation", "edit", name];
+    world.json(&[&args[..], more].concat())
 }
 
 /// The schedules as they are shown, the manual one left out.
@@ -78,6 +83,10 @@ fn every_option_of_add_can_be_edited_and_cleared() {
             "fail",
             "--pause-after-failures",
             "0",
+            "--precheck",
+            "test -e news",
+            "--precheck-timeout",
+            "5s",
             "--mode",
             "plan",
             "--set",
@@ -89,6 +98,10 @@ fn every_option_of_add_can_be_edited_and_cleared() {
     assert_eq!(edited["prompt"], "Look again");
     assert_eq!(edited["policies"]["jitter_seconds"], 30);
     assert_eq!(edited["policies"]["quiet_hours"][0], "22:00-06:00");
+    assert_eq!(
+        edited["policies"]["precheck"],
+        json!({ "command": ["sh", "-c", "test -e news"], "timeout_seconds": 5 })
+    );
     assert_eq!(edited["settings"]["values"]["model"], "fast");
     assert_eq!(edited["permissions"][0]["tool"], "read");
     assert!(edited["cwd"].is_string());
@@ -97,6 +110,8 @@ fn every_option_of_add_can_be_edited_and_cleared() {
     assert_eq!(edited["next_fires"], before["next_fires"]);
     let shown = world.run(&["automation", "show", "standup"]).done();
     assert!(shown.contains("quiet       22:00-06:00"), "{shown}");
+    let precheck = "precheck    test -e news (within 5s)";
+    assert!(shown.contains(precheck), "{shown}");
 
     let clears = [
         "dir",
@@ -111,6 +126,7 @@ fn every_option_of_add_can_be_edited_and_cleared() {
         "attempts",
         "on-crash",
         "pause-after-failures",
+        "precheck",
         "mode",
         "set",
         "rules",
@@ -159,6 +175,42 @@ fn triggers_are_replaced_added_and_removed() {
 }
 
 #[test]
+fn a_trigger_is_removed_by_what_it_says_where_no_other_says_the_same() {
+    let world = World::new();
+    standup(&world);
+    edit(&world, &["--add", "--every", "2h", "--every", "3h"]);
+    let left = edit(&world, &["--remove-trigger", "2h", "--name", "later"]);
+    assert_eq!(
+        schedules(&left),
+        ["0 9 * * 1-5 Europe/Prague", "3h Europe/Prague"]
+    );
+    let args = ["automation", "edit", "later", "--remove-trigger"];
+    let removing = |given: &str| world.run(&[&args[..], &[given]].concat());
+    removing("cron 0 9 * * 1-5 (Europe/Prague)").done();
+    // Two that say the same are told apart by their ids alone.
+    edit_named(&world, "later", &["--add", "--every", "3h"]);
+    let shown = world.json(&["automation", "show", "later"]);
+    let ids: Vec<_> = shown["triggers"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|trigger| trigger["spec"]["kind"] == "every")
+        .map(|trigger| trigger["id"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(ids.len(), 2, "{shown}");
+    let ambiguous = removing("every 3h");
+    assert_eq!(ambiguous.code, 3, "{ambiguous:#?}");
+    for id in &ids {
+        assert!(ambiguous.stderr.contains(id), "{ambiguous:#?}");
+    }
+    // The second one goes, and not the first.
+    removing(&ids[1]).done();
+    let shown = world.json(&["automation", "show", "later"]);
+    let left = shown["triggers"].to_string();
+    assert!(left.contains(&ids[0]) && !left.contains(&ids[1]), "{left}");
+}
+
+#[test]
 fn an_edit_that_cannot_be_is_refused_whole() {
     let world = World::new();
     standup(&world);
@@ -173,6 +225,8 @@ fn an_edit_that_cannot_be_is_refused_whole() {
         (&["--dir", "nowhere"], 2, "does not exist"),
         (&["--session", "bound:nobody"], 3, "nobody"),
         (&["--remove-trigger", "ffff"], 3, "ffff"),
+        (&["--precheck-timeout", "5s"], 2, "there is no precheck"),
+        (&["--precheck", " "], 2, "it is empty"),
         (&["--clear", "prompt"], 2, "possible values"),
         (&["--add"], 2, "nothing says when"),
         (&["--on-demand", "--every", "1h"], 2, "--every"),
@@ -245,4 +299,12 @@ async fn an_automation_that_cannot_be_read_is_named_and_hides_no_other() {
     let shown = world.run(&["automation", "show", "standup"]);
     assert_eq!(shown.code, 6, "{shown:#?}");
     assert!(shown.stderr.contains("policies"), "{shown:#?}");
+    // It can be removed, though nobody knows what it was.
+    let deleted = world.json(&["automation", "delete", "standup"]);
+    assert_eq!(deleted["automation"]["name"], "standup");
+    assert_eq!(deleted["automation"]["id"], json[1]["id"]);
+    let left = world.json(&["automation", "list"]);
+    assert_eq!(left.as_array().unwrap().len(), 1, "{left}");
+    let twice = world.run(&["automation", "delete", "standup"]);
+    assert_eq!(twice.code, 3, "{twice:#?}");
 }

@@ -18,6 +18,7 @@ mod elsewhere;
 mod harnesses;
 mod hostile;
 mod notifications;
+mod prechecks;
 mod reached;
 mod runs;
 mod serving;

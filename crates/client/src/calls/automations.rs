@@ -18,6 +18,8 @@ pub struct AutomationFilter {
     pub state: Option<AutomationState>,
     /// A text in their names.
     pub text: Option<String>,
+    /// The session to which their turns go: its key, its id or the beginning of that.
+    pub session: Option<String>,
     /// Which part.
     pub part: Part,
 }
@@ -28,6 +30,7 @@ impl Client {
         self.get(&["automations"])
             .ask("state", filter.state)
             .ask("text", filter.text.as_ref())
+            .ask("session", filter.session.as_ref())
             .part(&filter.part)
             .fetch()
             .await

@@ -202,7 +202,7 @@ impl World {
                 );
                 self.servers[index].turns.remove(turn);
             }
-            Begin::Held | Begin::Cancelled | Begin::Refused(_) => {
+            Begin::Ask(_) | Begin::Held | Begin::Cancelled | Begin::Refused(_) => {
                 self.servers[index].turns.remove(turn);
                 self.did_not_begin(run, &begun).await?;
             }
@@ -225,7 +225,7 @@ impl World {
         self.note(|| "... and the answer is lost".into());
         match begun {
             Begin::Started(_) | Begin::Lost => {}
-            Begin::Held | Begin::Cancelled | Begin::Refused(_) => {
+            Begin::Ask(_) | Begin::Held | Begin::Cancelled | Begin::Refused(_) => {
                 self.did_not_begin(run, begun).await?;
             }
         }
@@ -457,6 +457,7 @@ pub(crate) fn failed(kind: FailureKind, prompted: bool) -> Finished {
 fn name(begun: &Begin) -> &'static str {
     match begun {
         Begin::Started(_) => "started",
+        Begin::Ask(_) => "to be asked about",
         Begin::Held => "held",
         Begin::Cancelled => "cancelled",
         Begin::Refused(_) => "refused",

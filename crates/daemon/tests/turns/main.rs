@@ -16,6 +16,7 @@ mod loops;
 mod notifications;
 mod outcomes;
 mod permissions;
+mod prechecks;
 mod records;
 mod remembers;
 mod resources;
@@ -159,6 +160,18 @@ scenarios! {
         an_error_as_answer_fails_the_turn_and_keeps_what_was_said,
         an_answer_longer_than_is_kept_is_cut_and_said_so,
         a_session_too_large_for_its_agent_fails_and_can_be_reset,
+    ]
+    prechecks: [
+        a_precheck_that_says_yes_is_followed_by_the_turn,
+        a_precheck_that_says_no_skips_the_occurrence_and_starts_no_agent,
+        a_precheck_that_says_neither_is_followed_by_the_turn_and_recorded,
+        a_precheck_that_takes_too_long_is_killed_with_all_it_started,
+        a_precheck_is_told_what_it_is_asked_about_and_no_secret,
+        a_precheck_without_end_in_words_is_taken_and_its_end_kept,
+        retries_are_not_asked_about_again,
+        a_run_is_called_off_while_its_precheck_is_asked,
+        a_server_that_stops_gives_back_what_it_asks_about,
+        the_heartbeat_goes_on_while_a_precheck_is_asked,
     ]
     permissions: [
         rules_allow_and_deny_and_what_none_covers_is_denied,

@@ -22,7 +22,11 @@ pub(crate) async fn each_stop_reason_is_an_outcome_of_its_own(world: &World) {
             RunStatus::Failed,
             "The turn failed: the limit of requests in one turn was reached.",
         ),
-        ("cancelled", RunStatus::Cancelled, "The turn was cancelled."),
+        (
+            "cancelled",
+            RunStatus::Failed,
+            "The turn failed: the agent ended it as cancelled, and nobody had called it off.",
+        ),
     ];
     let says = |script: Script, reason: &str| {
         script.prompt([Step::say(format!("half of {reason}")), Step::stop(reason)])

@@ -191,6 +191,18 @@ impl Ledger for Counting {
         self.ledger.begin(run)
     }
 
+    fn begin_asked(&self, run: RunId) -> BoxFuture<'_, Result<Begin, LedgerError>> {
+        self.ledger.begin_asked(run)
+    }
+
+    fn decline(
+        &self,
+        run: RunId,
+        diagnostics: Value,
+    ) -> BoxFuture<'_, Result<Settled, LedgerError>> {
+        self.ledger.decline(run, diagnostics)
+    }
+
     fn heartbeat(&self, run: RunId) -> BoxFuture<'_, Result<Beat, LedgerError>> {
         self.ledger.heartbeat(run)
     }

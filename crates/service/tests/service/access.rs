@@ -9,7 +9,7 @@ use model::{
         secret::{LinkSecret, TokenSecret},
     },
 };
-use service::{Kind, Service};
+use service::{Error, Kind, Service};
 use testkit::clock::SeededEntropy;
 use wire::{SignInLink, TokenRequest};
 
@@ -187,6 +187,19 @@ async fn a_token_shows_its_secret_once_and_is_worth_nothing_once_it_is_revoked()
     let revoked = world.service.revoke_token(&id.to_string()).await.unwrap();
     assert_eq!(revoked.revoked_at, Some(world.clock_now()));
     assert!(!world.is_signed_in(&secret).await);
+    let digits = id.uuid().simple().to_string();
+    let begins = [format!("tok_{}", &digits[..20]), digits[..20].to_owned()];
+    for given in begins {
+        assert_eq!(world.service.token(&given).await.unwrap().id, id, "{given}");
+    }
+    // Both were made in one millisecond, so they begin alike.
+    let other = world.service.create_token(&request, Permission::ALL, None);
+    let other = other.await.unwrap().token.id;
+    let alike = world.service.revoke_token(&digits[..8]).await.unwrap_err();
+    assert!(matches!(alike, Error::Ambiguous { .. }), "{alike}");
+    let other = other.uuid().simple().to_string();
+    let revoked = world.service.revoke_token(&other[..24]).await.unwrap();
+    assert!(revoked.revoked_at.is_some());
     for given in ["robot", "tok_0", ""] {
         let unknown = world.service.revoke_token(given).await.unwrap_err();
         assert_eq!(unknown.kind(), Kind::NotFound, "{unknown}");

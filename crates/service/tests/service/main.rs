@@ -12,5 +12,6 @@ mod preview;
 mod replay;
 mod sessions;
 mod turns;
+mod unified;
 mod webhooks;
 mod world;

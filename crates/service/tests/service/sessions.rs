@@ -54,6 +54,34 @@ async fn a_conversation_is_refused_before_anything_is_made() {
 }
 
 #[tokio::test]
+async fn a_conversation_works_in_the_folder_that_a_person_gives() {
+    let world = World::new().await;
+    let given = world.directory().join("project");
+    std::fs::create_dir(&given).unwrap();
+    let given = given.to_str().unwrap();
+    let request = SessionRequest {
+        harness: "good".into(),
+        cwd: Some(given.into()),
+        ..SessionRequest::default()
+    };
+    let made = world.service.create_session(&request, None).await.unwrap();
+    assert_eq!(made.cwd, given);
+    // That is where its agent is started.
+    let run = world.said(&made.id.to_string(), "hello").await;
+    assert_eq!(world.begun(run).await.session.cwd, given);
+    let own = world.conversation().await;
+    assert!(own.cwd.ends_with(&own.id.to_string()), "{}", own.cwd);
+    for refused in ["project", "./project"] {
+        let request = SessionRequest {
+            cwd: Some(refused.into()),
+            ..request.clone()
+        };
+        let error = world.service.create_session(&request, None).await;
+        assert_eq!(error.unwrap_err().kind(), Kind::Invalid, "{refused}");
+    }
+}
+
+#[tokio::test]
 async fn words_that_say_nothing_or_too_much_are_refused_and_become_no_run() {
     let world = World::new().await;
     let id = world.conversation().await.id.to_string();

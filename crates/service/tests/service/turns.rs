@@ -5,7 +5,7 @@ use std::time::Duration;
 use model::{
     AcpSessionId, InstanceId, MessageId, RunId, WorkerId,
     outcome::{Outcome, StopReason},
-    turn::{Begin, Entry, EntryKind, Finished, Role, Settled},
+    turn::{Assignment, Begin, Entry, EntryKind, Finished, Role, Settled},
 };
 use serde_json::{Value, json};
 use testkit::clock::SeededEntropy;
@@ -25,6 +25,11 @@ impl World {
 
     /// Claims a run and begins its turn.
     pub(crate) async fn begin(&self, run: RunId) {
+        self.begun(run).await;
+    }
+
+    /// The same, and gives what the turn is taken with.
+    pub(crate) async fn begun(&self, run: RunId) -> Assignment {
         let now = self.tick();
         let here = InstanceId::from_uuid(uuid::Uuid::from_u128(1));
         let registered = self.store.register_host(self.tenant, here, "host", now);
@@ -32,7 +37,10 @@ impl World {
         let claimed = self.store.claim(&worker(), here, 1, Some(run), now).await;
         assert_eq!(claimed.unwrap().len(), 1, "{run} cannot be claimed");
         let begun = self.store.begin(run, &worker(), here, now).await.unwrap();
-        assert!(matches!(begun, Begin::Started(_)), "{begun:?}");
+        let Begin::Started(assignment) = begun else {
+            panic!("{begun:?}")
+        };
+        *assignment
     }
 
     /// Writes rows of a run's transcript, each a tool call with a title.

@@ -1,7 +1,7 @@
 //! Reading automations.
 
 use model::{
-    AutomationId, TenantId, TriggerId,
+    AutomationId, SessionId, TenantId, TriggerId,
     automation::AutomationState,
     entity::{Automation, Trigger},
 };
@@ -41,6 +41,19 @@ pub struct AutomationFilter {
     pub state: Option<AutomationState>,
     /// Those with a text in their name, whatever the case of its letters.
     pub text: Option<String>,
+    /// Those whose turns go to a session.
+    pub session: Option<InSession>,
+}
+
+/// A session to which turns go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InSession {
+    /// Its id: it may be an automation's own.
+    pub session: SessionId,
+    /// Its key: automations may be bound to it.
+    pub key: Option<String>,
+    /// Another key: what is bound to that is listed as well.
+    pub other_key: Option<String>,
 }
 
 impl Store {
@@ -79,6 +92,7 @@ impl Store {
         page: Page<AutomationId>,
     ) -> Result<Automations, Error> {
         let wanted = Wanted::new(filter.text.as_deref(), AutomationId::PREFIX);
+        let session = filter.session.as_ref();
         let mut tx = self.db.read(Scope::Tenant(tenant)).await?;
         let found = tx
             .fetch_all(
@@ -89,6 +103,9 @@ impl Store {
                     filter.state.map(AutomationState::as_str),
                     wanted.lower.as_deref(),
                     wanted.written.as_deref(),
+                    session.map(|session| session.session),
+                    session.and_then(|session| session.key.as_deref()),
+                    session.and_then(|session| session.other_key.as_deref()),
                     page.limit
                 ],
             )

@@ -10,7 +10,7 @@ use model::{
 };
 use serde_json::json;
 
-use super::{live_triggers, lock_with_triggers, next_due, settle};
+use super::{live_triggers, lock_with_triggers, log, next_due, settle};
 use crate::{
     Error, Scope,
     database::Tx,
@@ -31,8 +31,12 @@ impl Store {
             let found = lock_with_triggers(tx, scope, automation).await?;
             let enabled = found.state == AutomationState::Enabled;
             let due_by = enabled.then_some(&found.policies);
-            self.insert_trigger(tx, found.tenant_id, automation, spec, due_by, now)
-                .await
+            let id = self
+                .insert_trigger(tx, found.tenant_id, automation, spec, due_by, now)
+                .await?;
+            let told = json!({ "name": found.name, "trigger_added": id });
+            log::change(tx, automation, "edited", told, now).await?;
+            Ok(id)
         })
     }
 
@@ -61,7 +65,9 @@ impl Store {
                     event: "be removed".into(),
                 }));
             }
-            self.drop_trigger(tx, &automation, trigger, now).await
+            self.drop_trigger(tx, &automation, trigger, now).await?;
+            let told = json!({ "name": automation.name, "trigger_removed": id });
+            log::change(tx, owner, "edited", told, now).await
         })
     }
 

@@ -14,6 +14,7 @@ use model::{
     outcome::{Failure, FailureKind, Outcome},
     permission::PermissionRules,
     policy::Policies,
+    precheck::Question,
     prompt::{self, Rendered},
     run::{Origin, RunStatus},
     schedule::Spec,
@@ -44,6 +45,8 @@ pub(crate) struct Beginning {
     run: RunId,
     worker: WorkerId,
     instance: InstanceId,
+    /// Whether its precheck was asked.
+    asked: bool,
     now: Timestamp,
 }
 
@@ -57,6 +60,9 @@ impl Beginning {
 impl Store {
     /// Begins the turn of a run that `worker` has claimed: the run is `running`, the transcript shows
     /// the input, the internal record holds the prompt, and the seat is pinned to `instance`.
+    ///
+    /// Where a precheck is to be asked before, nothing changes and the answer is what to ask. An input
+    /// whose turn has begun once is not asked about again.
     pub async fn begin(
         &self,
         run: RunId,
@@ -64,10 +70,33 @@ impl Store {
         instance: InstanceId,
         now: Timestamp,
     ) -> Result<Begin, Error> {
+        self.begin_with(run, worker, instance, false, now).await
+    }
+
+    /// The same for a run whose precheck was asked and has not declined.
+    pub async fn begin_asked(
+        &self,
+        run: RunId,
+        worker: &WorkerId,
+        instance: InstanceId,
+        now: Timestamp,
+    ) -> Result<Begin, Error> {
+        self.begin_with(run, worker, instance, true, now).await
+    }
+
+    async fn begin_with(
+        &self,
+        run: RunId,
+        worker: &WorkerId,
+        instance: InstanceId,
+        asked: bool,
+        now: Timestamp,
+    ) -> Result<Begin, Error> {
         let beginning = Beginning {
             run,
             worker: worker.clone(),
             instance,
+            asked,
             now,
         };
         self.together.begin.submit(self, beginning).await
@@ -82,10 +111,13 @@ impl Store {
         transact!(self, Scope::System, |tx| {
             let ids: Vec<RunId> = all.iter().map(|one| one.run).collect();
             let tenants = spending::lock_budgets(tx, &ids).await?;
+            let asked = all.iter().filter(|one| one.asked).map(|one| one.run);
+            let asked: HashSet<RunId> = asked.collect();
             let mut locked = lock_all(tx, &ids).await?;
             let (sessions, seats) = places(tx, &locked).await?;
             let automations = locked.automations.values();
             let mut budgets = Budgets::read(tx, tenants, automations, now).await?;
+            let unasked = unasked(tx, &locked, &asked).await?;
             let mut begun = HashMap::with_capacity(all.len());
             let mut ready = Vec::with_capacity(all.len());
             for id in ids {
@@ -114,6 +146,14 @@ impl Store {
                 match answer {
                     Some(answer) => {
                         begun.insert(id, answer);
+                    }
+                    // Its turn is not taken yet, and counts towards no budget.
+                    None if unasked.contains(&id) => {
+                        let own = run.automation_id;
+                        let own = own.and_then(|id| locked.automations.get(&id));
+                        if let Some(question) = own.and_then(|own| question(&run, &session, own)) {
+                            begun.insert(id, Begin::Ask(Box::new(question)));
+                        }
                     }
                     None => {
                         budgets.count_turn(&run);
@@ -319,6 +359,51 @@ struct Ready {
     accounts: Accounts,
 }
 
+/// The runs before whose turns a precheck is to be asked. Where no precheck is, nothing is looked up.
+async fn unasked(
+    tx: &mut Tx,
+    locked: &Locked,
+    asked: &HashSet<RunId>,
+) -> Result<HashSet<RunId>, Error> {
+    let has_precheck = |run: &&Run| {
+        let own = run.automation_id;
+        let own = own.and_then(|id| locked.automations.get(&id));
+        own.is_some_and(|own| own.policies.precheck.is_some())
+    };
+    let runs = locked.runs.values();
+    let runs = runs.filter(|run| run.origin == Origin::Occurrence && !asked.contains(&run.id));
+    let runs: Vec<&Run> = runs.filter(has_precheck).collect();
+    let again = runs.iter().filter(|run| run.attempt > 1);
+    let shown = shown(tx, again.map(|run| run.input_id).collect()).await?;
+    let unasked = runs.iter().filter(|run| !shown.contains(&run.input_id));
+    Ok(unasked.map(|run| run.id).collect())
+}
+
+/// What is asked before a turn.
+fn question(run: &Run, session: &Session, automation: &Automation) -> Option<Question> {
+    Some(Question {
+        run: run.id,
+        session: session.id,
+        cwd: session.cwd.clone(),
+        automation: automation.id,
+        name: automation.name.clone(),
+        scheduled_for: run.scheduled_for,
+        precheck: automation.policies.precheck.clone()?,
+    })
+}
+
+/// Which inputs an earlier attempt has shown: its turn has begun.
+async fn shown(tx: &mut Tx, inputs: BTreeSet<InputId>) -> Result<HashSet<InputId>, Error> {
+    let rows = inputs.iter().map(|id| params![*id]).collect();
+    let shown = tx
+        .fetch_rows(sql!("runs/input_shown"), rows, params![])
+        .await?;
+    shown
+        .iter()
+        .map(|row| Ok(InputId::from_uuid(row.get("id")?)))
+        .collect()
+}
+
 /// What prompts and assignments are made of.
 struct About {
     harnesses: HashMap<HarnessId, Harness>,
@@ -335,19 +420,12 @@ impl About {
         let triggers = ready.iter().filter_map(|one| one.run.trigger_id).collect();
         let triggers = by_id(tx, sql!("triggers/by_ids"), triggers, rows::trigger).await?;
         let again = ready.iter().filter(|one| one.run.attempt > 1);
-        let again: BTreeSet<InputId> = again.map(|one| one.run.input_id).collect();
-        let rows = again.iter().map(|id| params![*id]).collect();
-        let shown = tx
-            .fetch_rows(sql!("runs/input_shown"), rows, params![])
-            .await?;
+        let again = again.map(|one| one.run.input_id).collect();
         Ok(Self {
             harnesses: by_id(tx, sql!("harnesses/by_ids"), harnesses, rows::harness).await?,
             payloads: payloads(tx, ready, &triggers).await?,
             triggers,
-            shown: shown
-                .iter()
-                .map(|row| Ok(InputId::from_uuid(row.get("id")?)))
-                .collect::<Result<_, Error>>()?,
+            shown: shown(tx, again).await?,
         })
     }
 

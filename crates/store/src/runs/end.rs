@@ -43,7 +43,7 @@ pub(crate) struct Finishing {
 }
 
 impl Store {
-    /// Ends a run that is the worker's and under way.
+    /// Ends a run that is the worker's and under way, or gives one back that was not begun.
     pub async fn finish(
         &self,
         run: RunId,
@@ -76,7 +76,11 @@ impl Store {
                     continue;
                 };
                 let own = run.worker_id.as_ref() == Some(&one.worker);
-                if run.status == RunStatus::Running && own && !taken.contains_key(&one.run) {
+                // One that was not begun is only ever given back: while its precheck was asked.
+                let given_back = one.finished.outcome.status() == RunStatus::Stalled;
+                let under_way = run.status == RunStatus::Running
+                    || (run.status == RunStatus::Delivered && given_back);
+                if under_way && own && !taken.contains_key(&one.run) {
                     taken.insert(one.run, at);
                     let finished = called_off(tx, run, &one.finished).await?;
                     let run = run.clone();
@@ -100,13 +104,17 @@ impl Store {
 }
 
 /// A run that was to be called off and ended by a failure has been called off: its agent was killed
-/// for it, or its worker was lost before it could obey.
+/// for it or said so itself, or its worker was lost before it could obey.
 pub(super) async fn called_off<'a>(
     tx: &mut Tx,
     run: &Run,
     finished: &'a Finished,
 ) -> Result<Cow<'a, Finished>, Error> {
-    if !matches!(finished.outcome, Outcome::Failed(_)) {
+    let by_failure = matches!(
+        finished.outcome,
+        Outcome::Failed(_) | Outcome::Stopped(StopReason::Cancelled)
+    );
+    if !by_failure {
         return Ok(Cow::Borrowed(finished));
     }
     Ok(match cancel_reason(tx, run).await? {

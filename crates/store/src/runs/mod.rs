@@ -3,6 +3,7 @@
 mod begin;
 pub(crate) mod cancel;
 mod claim;
+mod decline;
 mod end;
 mod fire;
 mod heartbeat;

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use model::notification::NotificationKind as Kind;
+use model::{
+    notification::{DeliveryState, NotificationKind as Kind},
+    policy::SessionMode,
+};
 use store::{Error, NewEndpoint, Scope};
 
 use crate::{fixtures::TestStore, notifications::new_endpoint, stage::Stage};
@@ -104,4 +107,49 @@ pub(crate) async fn endpoints_are_made_changed_and_removed(db: &TestStore) {
     }
     stage.store.delete_endpoint(scope, id).await.unwrap();
     assert_eq!(db.count(Scope::System, "webhook_deliveries").await, 0);
+}
+
+pub(crate) async fn an_endpoint_of_a_deleted_automation_is_disabled_and_says_why(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let gone = stage.automation("gone", SessionMode::Fresh).await;
+    let stays = stage.automation("stays", SessionMode::Fresh).await;
+    let mut made = Vec::new();
+    for (name, automation) in [
+        ("of it", Some(gone)),
+        ("of another", Some(stays)),
+        ("all", None),
+    ] {
+        let id = stage.endpoint_id();
+        let new = NewEndpoint {
+            automation,
+            ..new_endpoint(name, &[Kind::RunFailed])
+        };
+        let endpoint = stage
+            .store
+            .create_endpoint(stage.tenant, id, &new, stage.now());
+        endpoint.await.unwrap();
+        made.push(id);
+    }
+    let tested = stage
+        .store
+        .test_endpoint(stage.tenant, made[0], stage.now());
+    let on_its_way = tested.await.unwrap();
+    stage.wait(1);
+    let deleted = stage
+        .store
+        .delete_automation(stage.scope(), gone, stage.now());
+    deleted.await.unwrap();
+    let mut told = Vec::new();
+    for id in made {
+        let endpoint = stage.store.endpoint(stage.scope(), id).await.unwrap();
+        told.push((endpoint.disabled_at, endpoint.disabled_reason));
+    }
+    let why = "its automation was deleted".to_owned();
+    assert_eq!(
+        told,
+        [(Some(stage.now()), Some(why)), (None, None), (None, None)]
+    );
+    // What is on its way goes all the same.
+    let delivery = stage.store.delivery(stage.scope(), on_its_way).await;
+    assert_eq!(delivery.unwrap().0.state, DeliveryState::Pending);
 }

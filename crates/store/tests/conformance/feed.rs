@@ -148,6 +148,30 @@ pub(crate) async fn a_feed_is_read_on_from_any_place(db: &TestStore) {
     assert!(feed[8].cursor < rest.scanned && head <= rest.scanned);
 }
 
+pub(crate) async fn triggers_that_come_and_go_are_in_the_log(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let id = stage.automation("report", SessionMode::Fresh).await;
+    let scope = stage.scope();
+    let spec = hourly();
+    let added = stage.store.add_trigger(scope, id, &spec, stage.now());
+    let trigger = added.await.unwrap();
+    let removed = stage.store.remove_trigger(scope, trigger, stage.now());
+    removed.await.unwrap();
+    let feed = stage.whole_feed(db).await;
+    assert_eq!(told(&feed), ["created", "edited", "edited"]);
+    let bodies = feed.iter().map(|event| &event.event.body);
+    let [_, came, went] = bodies.collect::<Vec<_>>()[..] else {
+        panic!("{feed:?}")
+    };
+    let trigger = trigger.to_string();
+    assert_eq!(came["trigger_added"], *trigger);
+    assert_eq!(went["trigger_removed"], *trigger);
+    assert_eq!(
+        (&came["name"], &went["name"]),
+        (&"report".into(), &"report".into())
+    );
+}
+
 pub(crate) async fn what_happens_to_an_automation_is_in_its_log(db: &TestStore) {
     let stage = Stage::set(db).await;
     let mut new = stage.new_automation("report", SessionMode::Continuous);

@@ -22,7 +22,6 @@ fn outcomes() -> Vec<(Outcome, RunStatus, Option<String>)> {
     for stop in StopReason::ALL {
         let status = match stop {
             StopReason::EndTurn => Succeeded,
-            StopReason::Cancelled => Cancelled,
             _ => Failed,
         };
         let reason = (status != Succeeded).then(|| stop.to_string());
@@ -217,6 +216,52 @@ pub(crate) async fn usage_title_and_record_are_kept(db: &TestStore) {
         assert_eq!(record.error, finished.error);
         assert!(record.rendered_prompt.is_some(), "what was sent stays");
     }
+}
+
+pub(crate) async fn an_agent_that_ends_as_cancelled_unasked_has_failed_and_that_counts(
+    db: &TestStore,
+) {
+    let stage = Stage::set(db).await;
+    let mut new = stage.new_automation("report", SessionMode::Fresh);
+    new.policies.pause_after_failures = 2;
+    let automation = stage.create(&new).await;
+    let failures = async || {
+        let found = stage.store.automation(stage.scope(), automation).await;
+        let found = found.unwrap();
+        (found.state, found.consecutive_failures)
+    };
+    let cancelled = Finished::bare(Outcome::Stopped(StopReason::Cancelled));
+
+    // Where somebody did call it off, it is no failure, whoever was first to say so.
+    let run = stage.fire(automation).await.run_id;
+    stage.start(run).await;
+    let called_off = stage
+        .store
+        .cancel_run(stage.scope(), run, "not wanted", stage.now());
+    called_off.await.unwrap();
+    stage.end(run, &cancelled).await;
+    let ended = stage.run(run).await;
+    assert_eq!(
+        (ended.status, ended.reason.as_deref()),
+        (Cancelled, Some("not wanted"))
+    );
+    assert_eq!(failures().await, (AutomationState::Enabled, 0));
+
+    for count in 1..=2 {
+        let run = stage.fire(automation).await.run_id;
+        stage.start(run).await;
+        stage.end(run, &cancelled).await;
+        let ended = stage.run(run).await;
+        assert_eq!(
+            (ended.status, ended.reason.as_deref()),
+            (Failed, Some("cancelled"))
+        );
+        assert_eq!(stage.attempts(run).await.len(), 1, "it is not tried again");
+        assert_eq!(failures().await.1, count);
+        let message = ended.message.unwrap();
+        assert!(message.contains("nobody had called it off"), "{message}");
+    }
+    assert_eq!(failures().await.0, AutomationState::Paused);
 }
 
 pub(crate) async fn an_automation_that_keeps_failing_pauses_itself(db: &TestStore) {

@@ -39,6 +39,7 @@ mod overlap;
 mod owed;
 mod pages;
 mod plans;
+mod prechecks;
 mod record;
 mod retention;
 mod retry;
@@ -130,6 +131,20 @@ behaviours! {
             a_tenants_budget_holds_for_all_of_it_and_nobody_else,
             what_a_removed_automation_used_stays_the_tenants,
             nobody_waits_behind_a_run_without_a_budget,
+        ]
+        prechecks: [
+            an_occurrence_is_asked_about_before_its_turn,
+            a_persons_words_are_never_asked_about,
+            an_input_is_asked_about_until_its_turn_has_begun_once,
+            a_run_that_is_given_back_while_it_is_asked_about_is_asked_about_again,
+            a_declined_run_is_skipped_with_its_reason_and_starts_the_next,
+            a_declined_run_takes_the_session_along_that_it_had_for_itself,
+            a_session_in_which_anything_else_is_stays,
+            only_whoever_has_a_run_that_is_not_begun_declines_it,
+            a_declined_run_is_neither_a_failure_nor_a_success,
+            a_declined_run_makes_room_for_another_one_of_its_automation,
+            what_is_called_off_while_it_is_asked_about_ends_so,
+            of_a_declined_webhook_nothing_is_kept_but_its_row,
         ]
         owed: [
             what_was_due_before_a_pause_or_an_end_has_its_row,
@@ -291,6 +306,7 @@ behaviours! {
             what_was_answered_before_a_failure_is_kept_and_marked,
             only_a_turn_that_ended_makes_the_agents_session_the_memory,
             usage_title_and_record_are_kept,
+            an_agent_that_ends_as_cancelled_unasked_has_failed_and_that_counts,
             an_automation_that_keeps_failing_pauses_itself,
             failures_that_are_tried_again_count_once,
             the_end_and_the_next_start_are_one_transaction,
@@ -320,6 +336,7 @@ behaviours! {
         ]
         endpoints: [
             endpoints_are_made_changed_and_removed,
+            an_endpoint_of_a_deleted_automation_is_disabled_and_says_why,
         ]
         webhooks: [
             a_webhook_becomes_a_run_with_what_came_with_it,
@@ -358,6 +375,7 @@ behaviours! {
             runs_are_read_page_by_page_by_all_that_they_are_asked_for,
             sessions_are_read_page_by_page_by_all_that_they_are_asked_for,
             automations_and_their_triggers_are_read_page_by_page,
+            automations_are_listed_by_where_their_turns_go,
             instances_and_tenants_are_read_page_by_page,
             what_is_not_over_is_counted_by_status,
         ]
@@ -395,6 +413,7 @@ behaviours! {
             a_browser_ends_with_the_token_that_signed_it_in,
             another_tenants_token_is_as_if_it_were_not_there,
             tokens_are_listed_newest_first_page_by_page,
+            tokens_are_found_between_two_ids_and_only_the_tenants_own,
             the_use_of_a_token_is_noted_once_a_minute,
             a_link_signs_one_browser_in_once_and_in_time,
             browsers_that_race_for_a_link_have_one_winner,
@@ -415,6 +434,7 @@ behaviours! {
         feed: [
             a_feed_holds_every_log_of_a_tenant_and_no_other,
             a_feed_is_read_on_from_any_place,
+            triggers_that_come_and_go_are_in_the_log,
             what_happens_to_an_automation_is_in_its_log,
             what_is_skipped_or_missed_is_in_the_log_of_its_automation,
             the_feed_of_an_automation_holds_what_belongs_to_it,

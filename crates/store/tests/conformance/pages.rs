@@ -11,7 +11,7 @@ use model::{
     run::{Origin, RunStatus},
     session::{SessionEvent, SessionKind, SessionState, SessionType},
 };
-use store::{AutomationFilter, Page, RunFilter, Scope, SessionFilter};
+use store::{AutomationFilter, InSession, Page, RunFilter, Scope, SessionFilter};
 
 use crate::{
     fixtures::TestStore,
@@ -282,10 +282,18 @@ async fn automations_with(
     state: Option<AutomationState>,
     text: Option<&str>,
 ) -> Vec<AutomationId> {
-    let filter = AutomationFilter {
-        state,
-        text: text.map(str::to_owned),
-    };
+    automations_by(
+        stage,
+        AutomationFilter {
+            state,
+            text: text.map(str::to_owned),
+            session: None,
+        },
+    )
+    .await
+}
+
+async fn automations_by(stage: &Stage, filter: AutomationFilter) -> Vec<AutomationId> {
     let read = async |page| {
         let read = stage
             .store
@@ -352,6 +360,37 @@ pub(crate) async fn automations_and_their_triggers_are_read_page_by_page(db: &Te
         .store
         .trigger_page(Scope::Tenant(theirs), report, Page::first(9));
     assert!(matches!(read.await, Err(store::Error::NotFound { .. })));
+}
+
+pub(crate) async fn automations_are_listed_by_where_their_turns_go(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let web = stage.keyed_session(Some("web:7")).await;
+    stage.keyed_session(Some("unified:default")).await;
+    let bound = stage.bound("bound", "web:7").await;
+    let unified = stage.bound("unified", "unified:default").await;
+    let continuous = stage.automation("diary", SessionMode::Continuous).await;
+    let run = stage.fire(continuous).await.run_id;
+    let own = stage.session_of(run).await;
+    stage.automation("fresh", SessionMode::Fresh).await;
+    let listed = async |session, key: Option<&str>, other_key: Option<&str>| {
+        let session = InSession {
+            session,
+            key: key.map(str::to_owned),
+            other_key: other_key.map(str::to_owned),
+        };
+        let filter = AutomationFilter {
+            session: Some(session),
+            ..AutomationFilter::default()
+        };
+        automations_by(&stage, filter).await
+    };
+    assert_eq!(listed(web, Some("web:7"), None).await, [bound]);
+    assert_eq!(
+        listed(web, Some("web:7"), Some("unified:default")).await,
+        [unified, bound]
+    );
+    assert_eq!(listed(own, None, None).await, [continuous]);
+    assert_eq!(listed(web, None, None).await, []);
 }
 
 pub(crate) async fn instances_and_tenants_are_read_page_by_page(db: &TestStore) {

@@ -85,7 +85,17 @@ fn plans() -> Vec<(&'static str, Vec<Param>, &'static [&'static str], bool)> {
         ),
         (
             "automations/page",
-            params![id(), Uuid::max(), no_text(), no_text(), no_text(), 50_u32],
+            params![
+                id(),
+                Uuid::max(),
+                no_text(),
+                no_text(),
+                no_text(),
+                None::<Uuid>,
+                no_text(),
+                no_text(),
+                50_u32
+            ],
             &["automations_of_tenant"],
             false,
         ),

@@ -78,7 +78,10 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
         "automations/bound_to" => params![none(), "bound"],
         "automations/by_id" => params![none(), automation],
         "automations/by_name" => stored("automations", "name"),
-        "automations/page" => params![none(), Uuid::max(), text(), text(), text(), 50_u32],
+        "automations/page" => {
+            let filters = params![none(), Uuid::max(), text(), text(), text()];
+            [filters, params![none(), text(), text(), 50_u32]].concat()
+        }
         "deliveries/attempts" | "deliveries/by_id" => {
             params![none(), world.id("webhook_deliveries")]
         }
@@ -111,7 +114,10 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
         "messages/count_before" => params![none(), session, i64::MAX],
         "messages/last" => params![none(), session, 50_u32],
         "runs/attempts" => stored("agent_runs", "input_id"),
-        "approvals/ids_between" | "runs/ids_between" | "sessions/ids_between" => {
+        "approvals/ids_between"
+        | "runs/ids_between"
+        | "sessions/ids_between"
+        | "tokens/ids_between" => {
             params![none(), Uuid::nil(), Uuid::max(), 50_u32]
         }
         "runs/page" | "runs/page_of_all" => runs(None),

@@ -228,6 +228,25 @@ pub(crate) async fn tokens_are_listed_newest_first_page_by_page(db: &TestStore) 
     assert_eq!(listed, made);
 }
 
+pub(crate) async fn tokens_are_found_between_two_ids_and_only_the_tenants_own(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let mut made = Vec::new();
+    for _ in 0..3 {
+        stage.wait(1);
+        made.push(stage.token().await.id);
+    }
+    let found = async |scope, first, last, limit| {
+        let found = stage.store.token_ids_between(scope, first, last, limit);
+        found.await.unwrap()
+    };
+    let scope = stage.scope();
+    assert_eq!(found(scope, made[0], made[1], 9).await, made[..2]);
+    assert_eq!(found(scope, made[1], made[2], 1).await, made[1..2]);
+    let other = stage.store.ensure_tenant("other", stage.now());
+    let other = Scope::Tenant(other.await.unwrap());
+    assert!(found(other, made[0], made[2], 9).await.is_empty());
+}
+
 pub(crate) async fn the_use_of_a_token_is_noted_once_a_minute(db: &TestStore) {
     let stage = Stage::set(db).await;
     let (one, two) = (stage.token().await, stage.token().await);

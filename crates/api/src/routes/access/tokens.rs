@@ -54,7 +54,7 @@ pub(super) async fn list_tokens(
     get,
     path = "/tokens/{token}",
     tag = "access",
-    params(("token" = String, Path, description = "Its id")),
+    params(("token" = String, Path, description = "Its id or the beginning of that")),
     responses((status = OK, description = "The token, without its secret", body = Token)),
     security(("token" = ["tokens:read"]), ("browser" = []))
 )]
@@ -100,7 +100,7 @@ pub(super) async fn create_token(
     delete,
     path = "/tokens/{token}",
     tag = "access",
-    params(("token" = String, Path, description = "Its id")),
+    params(("token" = String, Path, description = "Its id or the beginning of that")),
     responses((status = OK, description = "The token", body = Token)),
     security(("token" = ["tokens:write"]), ("browser" = []))
 )]

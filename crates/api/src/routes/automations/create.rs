@@ -9,7 +9,8 @@ use crate::{caller::Caller, extract::Json, once::Once, problem::Failure};
 
 /// Create an automation
 ///
-/// It is enabled at once. The answer tells the next fires, with zone and offset.
+/// It is enabled at once. The answer tells the next fires, with zone and offset. A precheck runs a command on the
+/// server, and so asks for `harnesses:write` as well.
 #[utoipa::path(
     post,
     path = "/automations",
@@ -25,6 +26,7 @@ pub(super) async fn create_automation(
     request: Json<AutomationRequest>,
 ) -> Result<Response, Failure> {
     let service = caller.may(Permission::AutomationsWrite)?;
+    super::check_precheck(&caller, None, &request.value.policies)?;
     let made = once.create(&caller, &request, async |id| {
         let id = id.map(AutomationId::from_uuid);
         let view = service.create_automation(&request.value, id).await?;

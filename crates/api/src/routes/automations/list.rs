@@ -19,6 +19,9 @@ pub(super) struct Filter {
     state: Option<AutomationState>,
     /// A text in their names.
     text: Option<String>,
+    /// The session to which their turns go: its key, its id or the beginning of that. In unified mode a web
+    /// chat shows those of the unified conversation as well.
+    session: Option<String>,
     /// What `next` of the page before said.
     #[param(value_type = Option<model::AutomationId>)]
     after: Option<String>,
@@ -46,6 +49,7 @@ pub(super) async fn list_automations(
     let query = AutomationQuery {
         state: filter.state,
         text: filter.text,
+        session: filter.session,
         after: lists::after(filter.after.as_deref())?,
         limit: lists::limit(filter.limit)?,
     };

@@ -12,9 +12,10 @@ mod show;
 mod spending;
 mod triggers;
 
+use model::{access::Permission, policy::Policies};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use crate::Api;
+use crate::{Api, caller::Caller, problem::Failure};
 
 pub(super) fn routes() -> OpenApiRouter<Api> {
     OpenApiRouter::new()
@@ -39,3 +40,17 @@ pub(super) fn routes() -> OpenApiRouter<Api> {
 
 /// What a path parameter that names an automation takes.
 const NAMED: &str = "Its name, its id or the beginning of that";
+
+/// Refuses policies that run another command on the server than before to whoever may not say what runs
+/// there. One that stays may stay.
+fn check_precheck(
+    caller: &Caller,
+    before: Option<&Policies>,
+    to: &Policies,
+) -> Result<(), Failure> {
+    let before = before.and_then(|before| before.precheck.as_ref());
+    if to.precheck.as_ref() != before {
+        caller.may(Permission::HarnessesWrite)?;
+    }
+    Ok(())
+}

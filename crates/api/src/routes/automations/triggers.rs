@@ -53,14 +53,17 @@ pub(super) async fn show_trigger(
 
 /// Add a trigger to an automation
 ///
-/// Those that it has keep their cadence.
+/// Those that it has keep their cadence. One that is there already is not added again.
 #[utoipa::path(
     post,
     path = "/automations/{automation}/triggers",
     tag = "triggers",
     params(("automation" = String, Path, description = NAMED), Once),
     request_body = TriggerRequest,
-    responses((status = CREATED, description = "The automation", body = AutomationView)),
+    responses(
+        (status = CREATED, description = "The automation", body = AutomationView),
+        (status = OK, description = "The automation, which has the trigger already", body = AutomationView)
+    ),
     security(("token" = ["automations:write"]), ("browser" = []))
 )]
 pub(super) async fn add_trigger(
@@ -71,9 +74,14 @@ pub(super) async fn add_trigger(
 ) -> Result<Response, Failure> {
     let service = caller.may(Permission::AutomationsWrite)?;
     let made = once.create(&caller, &request, async |_| {
-        let view = service.add_trigger(&automation, &request.value).await?;
+        let (view, added) = service.add_trigger(&automation, &request.value).await?;
         caller.wake();
-        Ok((StatusCode::CREATED, view))
+        let status = if added {
+            StatusCode::CREATED
+        } else {
+            StatusCode::OK
+        };
+        Ok((status, view))
     });
     made.await
 }

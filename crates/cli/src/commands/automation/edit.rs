@@ -3,15 +3,10 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use model::{
-    entity::{SeatSettings, Trigger},
-    permission::PermissionRules,
-    policy::Policies,
-    schedule::{Spec, Zone},
-};
-use wire::{AutomationRequest, AutomationView, SessionTarget, TriggerRequest};
+use model::{entity::SeatSettings, permission::PermissionRules, policy::Policies, schedule::Zone};
+use wire::{AutomationRequest, AutomationView, SessionTarget};
 
-use super::{policies::PolicyOptions, triggers};
+use super::{policies::PolicyOptions, removals::Removals, triggers};
 use crate::{
     app::App,
     commands::options::{RuleOptions, SettingOptions, absolute, target, text},
@@ -46,7 +41,8 @@ pub(super) struct Args {
     /// Keep the triggers that it has beside those that are given
     #[arg(long)]
     add: bool,
-    /// Remove one of its triggers, by its id or the beginning of that; `matins automation show` tells them
+    /// Remove one of its triggers: its id, the beginning of that, or what it says if no other says the same;
+    /// `matins automation show` tells them
     #[arg(long, value_name = "TRIGGER")]
     remove_trigger: Vec<String>,
     /// The zone in which times are read, those of triggers that stay, too [default: theirs, else UTC]
@@ -100,6 +96,7 @@ enum Clear {
     Budget,
     Unruled,
     AskTimeout,
+    Precheck,
     Mode,
     /// All settings of the agent.
     Set,
@@ -131,6 +128,7 @@ impl Clear {
             Self::Budget => policies.budget = default.budget,
             Self::Unruled => policies.unruled = default.unruled,
             Self::AskTimeout => policies.ask_seconds = default.ask_seconds,
+            Self::Precheck => policies.precheck = default.precheck,
             Self::Mode => request.settings.mode = None,
             Self::Set => request.settings.values.clear(),
             Self::Rules => request.permissions = PermissionRules::default(),
@@ -144,17 +142,26 @@ pub(super) async fn run(args: Args, app: &App) -> Result<(AutomationView, bool),
     let before = seen.value.request();
     let reset = args.reset;
     let id = seen.value.automation.id.to_string();
-    let asked = asked(app, args, &seen.value)?;
-    let edited = app
+    let removals = Removals::of(&args.remove_trigger, &seen.value)?;
+    let asked = asked(app, args, &seen.value, &removals)?;
+    let mut edited = app
         .client
         .replace_automation(&id, &asked, reset, seen.tag.as_deref())
         .await?;
+    for trigger in &removals.by_id {
+        edited = app.client.remove_trigger(&id, &trigger.to_string()).await?;
+    }
     let changed = edited.request() != before || reset;
     Ok((edited, changed))
 }
 
 /// What the automation is to be.
-fn asked(app: &App, args: Args, seen: &AutomationView) -> Result<AutomationRequest, Failure> {
+fn asked(
+    app: &App,
+    args: Args,
+    seen: &AutomationView,
+    removals: &Removals<'_>,
+) -> Result<AutomationRequest, Failure> {
     let mut request = seen.request();
     for clear in args.clear {
         clear.apply(&mut request);
@@ -202,50 +209,11 @@ fn asked(app: &App, args: Args, seen: &AutomationView) -> Result<AutomationReque
     if args.on_demand || !(given.is_empty() || args.add) {
         request.triggers.clear();
     }
-    for trigger in &args.remove_trigger {
-        let removed = named(trigger, seen)?;
-        let asks = TriggerRequest::of(&removed.spec);
-        let index = request
-            .triggers
-            .iter()
-            .position(|it| Some(it) == asks.as_ref());
-        if let Some(index) = index {
-            request.triggers.remove(index);
-        }
-    }
+    removals.apply(&mut request);
     if let Some(zone) = args.zone {
         let zone = Zone::parse(&zone).map_err(|error| Failure::new(Exit::Usage, error))?;
         request.in_zone(&zone);
     }
     request.triggers.extend(given);
     Ok(request)
-}
-
-/// The trigger of an id or the beginning of one.
-fn named<'a>(given: &str, seen: &'a AutomationView) -> Result<&'a Trigger, Failure> {
-    let bare = given.strip_prefix("trg_").unwrap_or(given);
-    let timed = seen
-        .triggers
-        .iter()
-        .filter(|trigger| trigger.spec != Spec::Manual {});
-    let named: Vec<_> = timed
-        .filter(|trigger| {
-            let id = trigger.id.to_string();
-            !bare.is_empty() && (id == given || id.split('_').any(|part| part.starts_with(bare)))
-        })
-        .collect();
-    let name = &seen.automation.name;
-    match named[..] {
-        [trigger] => Ok(trigger),
-        [] => {
-            let message = format!("find the trigger {given:?} of {name}: there is none");
-            Err(Failure::message(Exit::NotFound, message).with_hint(format!(
-                "`matins automation show {name}` tells its triggers"
-            )))
-        }
-        _ => {
-            let message = format!("tell which trigger of {name} {given:?} is: several begin so");
-            Err(Failure::message(Exit::NotFound, message).with_hint("give more of the id"))
-        }
-    }
 }

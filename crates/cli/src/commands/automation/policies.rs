@@ -4,13 +4,20 @@ use model::{
     approval::Unruled,
     budget::Limit,
     policy::{CatchUp, OnCrash, Overlap, Policies},
+    precheck::Precheck,
     schedule::{QuietHours, QuietWindow},
 };
 
 use crate::{
-    commands::{budget, options::seconds},
+    commands::{
+        budget,
+        options::{length, seconds},
+    },
     failure::{Exit, Failure},
 };
+
+/// What reads a line of --precheck.
+const SHELL: [&str; 2] = ["sh", "-c"];
 
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Policies")]
@@ -59,6 +66,16 @@ pub(super) struct PolicyOptions {
     /// The longest that such a request waits for a person [default: 10m]
     #[arg(long, value_name = "PERIOD", value_parser = seconds)]
     ask_timeout: Option<u32>,
+    /// A line for the shell (sh -c) that is asked on the server before each turn that nobody spoke for: 0
+    /// takes the turn, 1 skips it, anything else takes it and is recorded
+    #[arg(long, value_name = "COMMAND", value_parser = shell_line)]
+    precheck: Option<Precheck>,
+    /// The longest that the precheck may take [default: 1m]
+    #[arg(long, value_name = "PERIOD", value_parser = seconds)]
+    precheck_timeout: Option<u32>,
+    /// Ask nothing before a turn, as by default
+    #[arg(long, conflicts_with_all = ["precheck", "precheck_timeout"])]
+    no_precheck: bool,
 }
 
 impl PolicyOptions {
@@ -94,8 +111,47 @@ impl PolicyOptions {
         if let Some(on_crash) = self.on_crash {
             policies.on_crash = on_crash;
         }
+        if self.no_precheck {
+            policies.precheck = None;
+        }
+        if let Some(mut precheck) = self.precheck {
+            if let Some(before) = &policies.precheck {
+                precheck.timeout_seconds = before.timeout_seconds;
+            }
+            policies.precheck = Some(precheck);
+        }
+        match (self.precheck_timeout, &mut policies.precheck) {
+            (Some(seconds), Some(precheck)) => precheck.timeout_seconds = seconds,
+            (Some(_), None) => {
+                let message = "take --precheck-timeout: there is no precheck";
+                return Err(Failure::message(Exit::Usage, message)
+                    .with_hint("--precheck says what is asked before each turn"));
+            }
+            (None, _) => {}
+        }
         budget::set(&mut policies.budget, self.budget)
     }
+}
+
+/// A precheck that a shell runs.
+fn shell_line(line: &str) -> Result<Precheck, String> {
+    if line.trim().is_empty() {
+        return Err("it is empty".into());
+    }
+    let command = SHELL.iter().copied().chain([line]).map(str::to_owned);
+    Ok(Precheck::new(command.collect()))
+}
+
+/// A precheck as it was given.
+pub(super) fn shown(precheck: &Precheck) -> String {
+    let command = match &precheck.command[..] {
+        [shell, option, line] if [shell, option] == SHELL => line.clone(),
+        words => format!("{words:?}"),
+    };
+    format!(
+        "{command} (within {})",
+        length(precheck.timeout_seconds.into())
+    )
 }
 
 /// Windows as quiet hours.

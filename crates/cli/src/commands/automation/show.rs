@@ -38,10 +38,11 @@ fn row(view: &AutomationView) -> [String; COLUMNS] {
     ]
 }
 
-/// All automations by name, a page at a time.
-pub(crate) async fn all(app: &App) -> Result<AutomationList, Failure> {
+/// All automations by name, a page at a time; or those alone whose turns go to a session.
+async fn all(app: &App, session: Option<String>) -> Result<AutomationList, Failure> {
     let mut all = AutomationList::default();
     let mut filter = AutomationFilter {
+        session,
         part: Part::first(MAX_PAGE),
         ..AutomationFilter::default()
     };
@@ -61,13 +62,17 @@ pub(crate) async fn all(app: &App) -> Result<AutomationList, Failure> {
     Ok(all)
 }
 
-pub(super) async fn list(app: &App) -> Result<(), Failure> {
-    let list = all(app).await?;
+pub(super) async fn list(app: &App, session: Option<String>) -> Result<(), Failure> {
+    let in_session = session.is_some();
+    let list = all(app, session).await?;
     if app.output.json {
         let views = list.automations.iter().map(Listed::Whole);
         let unreadable = list.unreadable.iter().map(Listed::Unreadable);
         let all: Vec<_> = views.chain(unreadable).collect();
         return Ok(app.output.document(&all)?);
+    }
+    if list.automations.is_empty() && list.unreadable.is_empty() && in_session {
+        return Ok(app.output.line("No automations go to it.")?);
     }
     if list.automations.is_empty() && list.unreadable.is_empty() {
         return Ok(app
@@ -147,10 +152,7 @@ pub(super) async fn whole(app: &App, view: &AutomationView) -> Result<(), Failur
         ("session", Some(session)),
         ("harness", Some(view.harness.clone())),
         ("directory", automation.cwd.clone()),
-        (
-            "overlap",
-            Some(policies.overlap(automation.session_mode).to_string()),
-        ),
+        ("overlap", Some(view.overlap.to_string())),
         (
             "catch-up",
             Some(format!(
@@ -180,6 +182,10 @@ pub(super) async fn whole(app: &App, view: &AutomationView) -> Result<(), Failur
                 let wait = length(policies.ask_seconds.into());
                 format!("ask a person, for {wait} at the most")
             }),
+        ),
+        (
+            "precheck",
+            policies.precheck.as_ref().map(super::policies::shown),
         ),
         (
             "failures",

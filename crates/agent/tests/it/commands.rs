@@ -1,0 +1,95 @@
+//! Commands that are no agents, under a guard.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use agent::{Command, CommandError, Status};
+use model::harness::ResourceLimits;
+
+use crate::support::{LONG, World, file_made, guard_program, within};
+
+fn command(world: &World, words: &str) -> Command {
+    Command {
+        command: ["/bin/sh", "-c", words].map(str::to_owned).to_vec(),
+        cwd: world.cwd().to_owned(),
+        env: BTreeMap::new(),
+        guard: guard_program(),
+        marker: world.marker(),
+        lease: LONG * 10,
+        resources: ResourceLimits::default(),
+    }
+}
+
+/// Words that begin a process in a session of its own, which takes no hint, and then wait.
+fn stubborn(world: &World) -> String {
+    let began = world.path("began");
+    format!(
+        "trap '' TERM; setsid sh -c 'trap \"\" TERM; touch {}; while :; do sleep 1000; done' & \
+         while :; do sleep 1000; done",
+        began.display()
+    )
+}
+
+#[tokio::test]
+async fn a_command_is_told_by_its_status_and_its_last_words() {
+    let world = World::new();
+    for (words, status, said) in [
+        ("echo out; echo err >&2; exit 7", Status::Code(7), "err\n"),
+        ("kill -9 $$", Status::Signal(9), ""),
+        // It has nothing to read.
+        ("cat; echo read", Status::Code(0), "read\n"),
+    ] {
+        let running = command(&world, words).start().unwrap();
+        within(running.ended()).await;
+        let end = within(running.end()).await;
+        assert_eq!((end.status, &end.failed), (status, &None), "{words}");
+        assert!(end.output_tail.contains(said), "{words}: {end:?}");
+        assert!(!end.lease_over);
+        assert_eq!(world.alive(), [] as [String; 0]);
+    }
+}
+
+#[tokio::test]
+async fn a_command_that_cannot_be_started_says_why() {
+    let world = World::new();
+    let mut nowhere = command(&world, "");
+    nowhere.command = vec!["/nowhere/check".into()];
+    let running = nowhere.start().unwrap();
+    within(running.ended()).await;
+    let end = within(running.end()).await;
+    assert!(end.failed.unwrap().contains("No such file"));
+    nowhere.command.clear();
+    assert!(matches!(nowhere.start(), Err(CommandError::Empty)));
+    let mut homeless = command(&world, "true");
+    homeless.cwd = world.path("nowhere");
+    let error = homeless.start().err();
+    assert!(matches!(error, Some(CommandError::WorkingDirectory { .. })));
+}
+
+#[tokio::test]
+async fn a_command_that_is_let_go_is_killed_with_all_it_started() {
+    let world = World::new();
+    let running = command(&world, &stubborn(&world)).start().unwrap();
+    file_made(&world.path("began")).await;
+    assert_eq!(running.status(), None);
+    let end = within(running.end()).await;
+    assert_eq!(end.status, Status::Signal(9));
+    assert_eq!(world.alive(), [] as [String; 0]);
+
+    std::fs::remove_file(world.path("began")).unwrap();
+    let running = command(&world, &stubborn(&world)).start().unwrap();
+    file_made(&world.path("began")).await;
+    drop(running);
+    world.wait_until_nothing_is_alive().await;
+}
+
+#[tokio::test]
+async fn a_command_whose_lease_is_over_is_killed_and_says_so() {
+    let world = World::new();
+    let running = command(&world, &stubborn(&world)).start().unwrap();
+    file_made(&world.path("began")).await;
+    running.lease().renew(Duration::ZERO).unwrap();
+    within(running.ended()).await;
+    let end = within(running.end()).await;
+    assert!(end.lease_over, "{end:?}");
+    assert_eq!(world.alive(), [] as [String; 0]);
+}

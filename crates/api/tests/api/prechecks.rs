@@ -1,0 +1,79 @@
+//! Who may say which command runs on the server before a turn.
+
+use model::access::Role;
+use serde_json::{Value, json};
+
+use crate::world::{Answer, World};
+
+fn asking(command: &str) -> Value {
+    json!({ "precheck": { "command": [command] } })
+}
+
+impl World {
+    async fn change(&self, token: &str, patch: &Value) -> Answer {
+        let path = "/automations/daily";
+        self.ask_as(token, "PATCH", path, Some(patch), &[]).await
+    }
+}
+
+pub(crate) async fn a_precheck_is_set_by_those_who_may_change_harnesses(world: &World) {
+    let member = world.token(Role::Member, None).await;
+    let asked = json!({
+        "name": "daily", "prompt": "Look.", "harness": "good", "policies": asking("check"),
+    });
+    let create = async |token: &str| {
+        world
+            .ask_as(token, "POST", "/automations", Some(&asked), &[])
+            .await
+    };
+    let refused = create(&member).await.problem(403);
+    assert!(refused.contains("harnesses:write"), "{refused}");
+    let made = create(&world.admin).await.expect(201);
+    let precheck = json!({ "command": ["check"], "timeout_seconds": 60 });
+    assert_eq!(made["policies"]["precheck"], precheck);
+
+    // Whoever changes something else keeps it, by a patch or by the whole.
+    let patch = json!({ "prompt": "Look twice." });
+    let patched = world.change(&member, &patch).await.expect(200);
+    assert_eq!(patched["policies"]["precheck"], precheck);
+    let mut whole = asked.clone();
+    whole["prompt"] = "Look again.".into();
+    let replaced = world
+        .ask_as(&member, "PUT", "/automations/daily", Some(&whole), &[])
+        .await;
+    assert_eq!(replaced.expect(200)["policies"]["precheck"], precheck);
+
+    for other in [
+        asking("other"),
+        json!({ "precheck": { "timeout_seconds": 1 } }),
+        json!({ "precheck": null }),
+    ] {
+        let patch = json!({ "policies": other });
+        let refused = world.change(&member, &patch).await.problem(403);
+        assert!(refused.contains("harnesses:write"), "{refused}");
+        world.change(&world.admin, &patch).await.expect(200);
+    }
+    let none = world.get("/automations/daily").await.expect(200);
+    assert_eq!(none["policies"]["precheck"], Value::Null);
+    let patch = json!({ "policies": asking("check") });
+    world.change(&member, &patch).await.problem(403);
+}
+
+pub(crate) async fn a_precheck_that_runs_nothing_is_refused(world: &World) {
+    world.automation("daily").await;
+    for (precheck, status, named) in [
+        (json!({ "command": [] }), 422, "precheck.command"),
+        (json!({ "command": [""] }), 422, "precheck.command"),
+        (
+            json!({ "command": ["x"], "timeout_seconds": 0 }),
+            422,
+            "precheck.timeout_seconds",
+        ),
+        (json!({ "command": "x" }), 400, "precheck.command"),
+        (json!({ "command": ["x"], "shell": true }), 400, "shell"),
+    ] {
+        let patch = json!({ "policies": { "precheck": precheck } });
+        let refused = world.change(&world.admin, &patch).await.problem(status);
+        assert!(refused.contains(named), "{refused}");
+    }
+}

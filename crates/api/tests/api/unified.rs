@@ -1,0 +1,101 @@
+//! Unified mode, as the web asks.
+
+use axum::body::Body;
+use http::Request;
+use serde_json::{Value, json};
+use store::database::Dialect;
+
+use crate::world::{Answer, World};
+
+/// A server in unified mode beside the one that is not.
+async fn unified(dialect: Dialect) -> World {
+    World::with(dialect, |api| api.unified(true)).await
+}
+
+impl World {
+    /// Asks as a browser that is signed in.
+    async fn browse(&self, cookie: &str, path: &str, body: &Value) -> Answer {
+        let request = Request::builder()
+            .method("POST")
+            .uri(format!("/api/v1{path}"))
+            .header("host", "localhost:7347")
+            .header("origin", "http://localhost:7347")
+            .header("content-type", "application/json")
+            .header("cookie", cookie);
+        self.send(request.body(Body::from(body.to_string())).unwrap())
+            .await
+    }
+
+    async fn cookie(&self) -> String {
+        let link = self.post("/sign-in-links", json!({})).await.expect(201);
+        let code = link["path"].as_str().unwrap();
+        let code = code.strip_prefix("/sign-in#").unwrap();
+        let signed_in = self.browse("", "/sign-in", &json!({ "code": code })).await;
+        signed_in.expect(204);
+        let cookie = signed_in.header("set-cookie");
+        cookie.split(';').next().unwrap().to_owned()
+    }
+
+    async fn chat(&self, key: &str) {
+        let asked = json!({ "harness": "good", "session_key": key });
+        self.post("/sessions", asked).await.expect(201);
+    }
+}
+
+fn bound(name: &str, session: &str) -> Value {
+    json!({ "name": name, "prompt": "Look.", "harness": "good", "session": session })
+}
+
+pub(crate) async fn the_server_says_whether_it_is_unified(world: &World) {
+    let told = world.get("/server").await.expect(200);
+    assert_eq!(told["unified_session"], false);
+    let world = unified(world.dialect).await;
+    let told = world.get("/server").await.expect(200);
+    assert_eq!(told["unified_session"], true);
+}
+
+pub(crate) async fn what_a_browser_binds_goes_to_the_one_conversation(world: &World) {
+    let asked = bound("news", "bound");
+    let cookie = world.cookie().await;
+    let refused = world.browse(&cookie, "/automations", &asked).await;
+    assert!(refused.problem(422).contains("a session"));
+
+    let world = unified(world.dialect).await;
+    let cookie = world.cookie().await;
+    let made = world.browse(&cookie, "/automations", &asked).await;
+    assert_eq!(made.expect(201)["bound_session_key"], "unified:default");
+    // A program says which session it means.
+    let asked = bound("weather", "bound");
+    world.post("/automations", asked).await.problem(422);
+    world.chat("web:7").await;
+    let asked = bound("weather", "bound:web:7");
+    let made = world.post("/automations", asked).await.expect(201);
+    assert_eq!(made["bound_session_key"], "unified:default");
+}
+
+pub(crate) async fn a_list_shows_what_goes_to_a_session(world: &World) {
+    world.chat("web:7").await;
+    world.chat("web:8").await;
+    let asked = bound("apart", "bound:web:7");
+    world.post("/automations", asked).await.expect(201);
+    world.automation("fresh").await;
+    let shown = async |world: &World, key: &str| {
+        let path = format!("/automations?session={key}");
+        let listed = world.get(&path).await.expect(200);
+        let listed = listed["automations"].as_array().unwrap().iter();
+        let names = listed.map(|one| one["name"].as_str().unwrap().to_owned());
+        names.collect::<Vec<_>>()
+    };
+    assert_eq!(shown(world, "web:7").await, ["apart"]);
+    assert_eq!(shown(world, "web:8").await, [""; 0]);
+    world.get("/automations?session=none").await.problem(404);
+
+    let world = unified(world.dialect).await;
+    world.chat("web:7").await;
+    world.chat("web:8").await;
+    let asked = bound("shared", "bound:web:7");
+    world.post("/automations", asked).await.expect(201);
+    for key in ["web:7", "web:8", "unified:default"] {
+        assert_eq!(shown(&world, key).await, ["shared"], "{key}");
+    }
+}

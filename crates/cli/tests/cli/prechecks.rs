@@ -1,0 +1,101 @@
+//! Commands that are asked before the model, as people set them and see them.
+
+use std::fs;
+
+use rustix::process::Signal;
+use serde_json::Value;
+use testkit::processes::marked;
+
+use crate::world::World;
+
+fn asking(world: &World, precheck: &str) {
+    let add = ["automation", "add", "--on-demand", "--harness", "demo"];
+    let named = ["--name", "news", "--precheck", precheck, "Read the news"];
+    world.json(&[&add[..], &named].concat());
+}
+
+#[test]
+fn a_precheck_that_declines_is_told_and_leaves_no_conversation() {
+    let world = World::new();
+    asking(&world, "echo nothing new; exit 1");
+    let fired = world.run(&["automation", "fire", "news"]);
+    assert_eq!(fired.code, 4, "{fired:#?}");
+    assert!(
+        fired.stderr.contains("it was skipped: precheck"),
+        "{fired:#?}"
+    );
+    let run = &world.json(&["run", "list", "--automation", "news"])[0];
+    assert_eq!(
+        (&run["status"], &run["reason"], &run["session_id"]),
+        (&"skipped".into(), &"precheck".into(), &Value::Null)
+    );
+    let shown = world
+        .run(&["run", "show", run["id"].as_str().unwrap()])
+        .done();
+    for told in ["skipped", "precheck", "Precheck\nexit code 1\nnothing new"] {
+        assert!(shown.contains(told), "{shown}");
+    }
+    let sessions = world.json(&["session", "list", "--automation", "news"]);
+    assert_eq!(sessions.as_array().unwrap().len(), 0, "{sessions}");
+}
+
+#[test]
+fn a_precheck_that_says_neither_takes_the_turn_and_is_told_beside_it() {
+    let world = World::new();
+    asking(&world, "echo no idea >&2; exit 3");
+    let fired = world.run(&["automation", "fire", "news"]);
+    assert_eq!(fired.code, 0, "{fired:#?}");
+    assert!(fired.stdout.contains("This is turn 1"), "{fired:#?}");
+    assert!(
+        fired.stderr.contains("The precheck did not say"),
+        "{fired:#?}"
+    );
+    let listed = world.run(&["run", "list"]).done();
+    assert!(listed.contains("precheck unclear"), "{listed}");
+    let run = &world.json(&["run", "list"])[0];
+    let shown = world
+        .run(&["run", "show", run["id"].as_str().unwrap()])
+        .done();
+    assert!(shown.contains("Precheck\nexit code 3\nno idea"), "{shown}");
+    // Without it, the turn is taken as any other.
+    world.json(&["automation", "edit", "news", "--no-precheck"]);
+    let fired = world.run(&["automation", "fire", "news"]);
+    assert!(!fired.stderr.contains("precheck"), "{fired:#?}");
+}
+
+#[test]
+fn a_killed_server_leaves_nothing_of_a_precheck_and_the_next_one_asks_again() {
+    let world = World::new();
+    let (began, go_on) = (world.path().join("began"), world.path().join("goes on"));
+    let words = format!(
+        "touch '{}'; test -e '{}' || sleep 1000",
+        began.display(),
+        go_on.display()
+    );
+    let server = world.serve();
+    asking(&world, &words);
+    world.run(&["automation", "fire", "news", "--queue"]).done();
+    world.wait_for("the precheck", |_| began.exists());
+    let run = world.json(&["run", "list"])[0].clone();
+    assert_eq!(run["status"], "delivered");
+    let run = run["id"].as_str().unwrap().to_owned();
+    assert!(marked(&run).unwrap().len() >= 2);
+    server.signal(Signal::KILL);
+    server.end();
+    world.wait_for("all of its processes are gone", |_| {
+        marked(&run).unwrap().is_empty()
+    });
+
+    fs::write(&go_on, "").unwrap();
+    let _server = world.serve();
+    world.wait_for("the next attempt", |_| {
+        world.json(&["run", "list"])[0]["status"] == "succeeded"
+    });
+    let runs = world.json(&["run", "list"]);
+    assert_eq!(
+        (&runs[1]["id"], &runs[1]["status"]),
+        (&run.into(), &"stalled".into())
+    );
+    // Nobody had asked the agent anything before.
+    assert_eq!(runs[0]["interrupted_run_id"], Value::Null);
+}

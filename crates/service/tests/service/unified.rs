@@ -1,0 +1,199 @@
+//! Unified mode: one conversation for the automations of the web.
+
+use model::{
+    entity::Session,
+    session::{SessionKind, SessionType},
+};
+use service::{AutomationQuery, Error, Kind, Service, Unified};
+use wire::{AutomationRequest, SessionDeleted, SessionRequest, SessionTarget};
+
+use crate::world::{World, request, told};
+
+const UNIFIED: &str = "unified:default";
+
+impl World {
+    /// The rules in unified mode, for a browser or for others.
+    fn unified(&self, by_browser: bool) -> Service {
+        let on = true;
+        self.service.clone().unified(Unified { on, by_browser })
+    }
+
+    async fn chat(&self, key: &str) -> Session {
+        let request = SessionRequest {
+            harness: "good".into(),
+            session_key: Some(key.into()),
+            ..SessionRequest::default()
+        };
+        self.service.create_session(&request, None).await.unwrap()
+    }
+}
+
+fn bound_to(name: &str, session: &str) -> AutomationRequest {
+    AutomationRequest {
+        name: Some(name.into()),
+        harness: None,
+        session: SessionTarget::Bound(session.into()),
+        ..request()
+    }
+}
+
+/// The names of what a list shows for a session.
+async fn shown(service: &Service, session: &str) -> Vec<String> {
+    let query = AutomationQuery {
+        session: Some(session.into()),
+        limit: 100,
+        ..AutomationQuery::default()
+    };
+    let listed = service.automations(&query).await.unwrap();
+    let listed = listed.automations.into_iter();
+    listed.map(|view| view.automation.name).collect()
+}
+
+async fn key_of(service: &Service, automation: &str) -> Option<String> {
+    let found = service.automation(automation).await.unwrap();
+    found.automation.bound_session_key
+}
+
+#[tokio::test]
+async fn what_is_bound_to_a_web_chat_goes_to_the_one_conversation() {
+    let world = World::new().await;
+    let chat = world.chat("web:7").await;
+    let unified = world.unified(false);
+    for (name, given) in [
+        ("by key", "web:7".to_owned()),
+        ("by id", chat.id.to_string()),
+    ] {
+        let asked = bound_to(name, &given);
+        let made = unified.create_automation(&asked, None).await.unwrap();
+        assert_eq!(made.automation.bound_session_key.as_deref(), Some(UNIFIED));
+        let session = made.session.unwrap();
+        assert_eq!(session.session_key.as_deref(), Some(UNIFIED));
+        assert_eq!(
+            (session.kind, session.session_type),
+            (SessionKind::Interactive, SessionType::Regular)
+        );
+        assert_eq!(made.harness, "good", "that of the chat");
+    }
+    // What is no web chat is bound as it is asked for.
+    world.chat("slack:7").await;
+    let asked = bound_to("slack", "slack:7");
+    let made = unified.create_automation(&asked, None).await.unwrap();
+    assert_eq!(
+        made.automation.bound_session_key.as_deref(),
+        Some("slack:7")
+    );
+    // Without the mode, so is a web chat.
+    let asked = bound_to("apart", "web:7");
+    let made = world.service.create_automation(&asked, None).await.unwrap();
+    assert_eq!(made.automation.bound_session_key.as_deref(), Some("web:7"));
+    // A chat that is not there is none.
+    let asked = bound_to("nowhere", "web:8");
+    let refused = unified.create_automation(&asked, None).await.unwrap_err();
+    assert_eq!(refused.kind(), Kind::NotFound, "{refused}");
+}
+
+#[tokio::test]
+async fn a_browser_need_not_say_which_conversation() {
+    let world = World::new().await;
+    let mut asked = bound_to("news", "");
+    for service in [&world.service, &world.unified(false)] {
+        let refused = service.create_automation(&asked, None).await.unwrap_err();
+        assert!(matches!(refused, Error::Missing { .. }), "{refused}");
+    }
+    let by_browser = Unified {
+        on: false,
+        by_browser: true,
+    };
+    let off = world.service.clone().unified(by_browser);
+    assert!(off.create_automation(&asked, None).await.is_err());
+
+    // There is no chat whose harness it could have.
+    let browser = world.unified(true);
+    let refused = browser.create_automation(&asked, None).await.unwrap_err();
+    assert!(told(&refused).contains("a harness"), "{refused}");
+    asked.harness = Some("good".into());
+    asked.cwd = Some("/".into());
+    let refused = browser.create_automation(&asked, None).await.unwrap_err();
+    assert!(told(&refused).contains("a folder of its own"), "{refused}");
+    let key = UNIFIED;
+    let none = world.store.session_by_key(world.tenant, key).await.unwrap();
+    assert_eq!(none, None, "what is refused makes nothing");
+    asked.cwd = None;
+    let made = browser.create_automation(&asked, None).await.unwrap();
+    assert_eq!(made.automation.bound_session_key.as_deref(), Some(UNIFIED));
+    // The next one finds it there.
+    let again = bound_to("weather", "");
+    let again = browser.create_automation(&again, None).await.unwrap();
+    assert_eq!(again.session.unwrap().id, made.session.unwrap().id);
+}
+
+#[tokio::test]
+async fn every_web_chat_shows_what_goes_to_the_one_conversation() {
+    let world = World::new().await;
+    world.chat("web:7").await;
+    world.chat("web:8").await;
+    world.chat("slack:7").await;
+    let asked = bound_to("apart", "web:7");
+    world.service.create_automation(&asked, None).await.unwrap();
+    let unified = world.unified(false);
+    let asked = bound_to("shared", "web:7");
+    unified.create_automation(&asked, None).await.unwrap();
+    assert_eq!(shown(&unified, "web:7").await, ["shared", "apart"]);
+    assert_eq!(shown(&unified, "web:8").await, ["shared"]);
+    assert_eq!(shown(&unified, UNIFIED).await, ["shared"]);
+    assert_eq!(shown(&unified, "slack:7").await, [""; 0]);
+    assert_eq!(shown(&world.service, "web:7").await, ["apart"]);
+    assert_eq!(shown(&world.service, "web:8").await, [""; 0]);
+    assert_eq!(shown(&world.service, UNIFIED).await, ["shared"]);
+}
+
+#[tokio::test]
+async fn switching_the_mode_moves_nothing() {
+    let world = World::new().await;
+    world.chat("web:7").await;
+    let unified = world.unified(true);
+    let asked = bound_to("apart", "web:7");
+    world.service.create_automation(&asked, None).await.unwrap();
+    let asked = bound_to("shared", "web:7");
+    unified.create_automation(&asked, None).await.unwrap();
+    for service in [&world.service, &unified, &world.service] {
+        assert_eq!(key_of(service, "apart").await.unwrap(), "web:7");
+        assert_eq!(key_of(service, "shared").await.unwrap(), UNIFIED);
+        // An edit of something else leaves it where it is, whatever the mode.
+        for name in ["apart", "shared"] {
+            let seen = service.automation(name).await.unwrap();
+            let mut asked = seen.request();
+            asked.prompt.push('.');
+            let edited = service.edit_automation(&seen, &asked, false).await.unwrap();
+            let (before, after) = (&seen.automation, &edited.automation);
+            assert_eq!(after.bound_session_key, before.bound_session_key);
+        }
+    }
+    // Nor does one that is refused where it is.
+    let seen = unified.automation("apart").await.unwrap();
+    let mut asked = seen.request();
+    asked.harness = Some("amnesiac".into());
+    let refused = unified.edit_automation(&seen, &asked, false).await;
+    let refused = refused.unwrap_err();
+    assert!(told(&refused).contains("has the harness good"), "{refused}");
+    // A fire goes where it is bound, and not where the mode would have put it.
+    let run = unified.fire("apart", None).await.unwrap();
+    let chat = unified.session_id("web:7").await.unwrap();
+    assert_eq!(run.session_id, Some(chat));
+}
+
+#[tokio::test]
+async fn a_web_chat_that_goes_leaves_the_one_conversation() {
+    let world = World::new().await;
+    world.chat("web:7").await;
+    let unified = world.unified(false);
+    let asked = bound_to("shared", "web:7");
+    unified.create_automation(&asked, None).await.unwrap();
+    let deleted = unified.delete_session("web:7", false).await.unwrap();
+    assert!(
+        matches!(deleted, SessionDeleted { deleted: true, .. }),
+        "{deleted:?}"
+    );
+    assert_eq!(key_of(&unified, "shared").await.unwrap(), UNIFIED);
+    assert_eq!(shown(&unified, UNIFIED).await, ["shared"]);
+}

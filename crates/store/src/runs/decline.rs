@@ -1,0 +1,144 @@
+//! Runs that their prechecks decline.
+
+use std::collections::BTreeSet;
+
+use model::{
+    RunId, SeatId, SessionId, Timestamp, WorkerId,
+    entity::Run,
+    lifecycle::Lifecycle,
+    run::{RunEvent, RunStatus, SkipReason},
+    turn::Settled,
+};
+use serde_json::{Value, json};
+
+use crate::{
+    Error, Scope,
+    automations::{self, log::Line},
+    database::Tx,
+    journal::Journal,
+    runs::{lock::lock_all, place::promote_after},
+    store::{Store, transact},
+};
+
+impl Store {
+    /// Skips a claimed run that is the worker's and not begun, because its precheck has declined, and
+    /// lets what waited for it start. `diagnostics` goes to its internal record.
+    ///
+    /// A session that was made for this run alone goes: an occurrence that does nothing leaves no empty
+    /// conversation. Its row then stands in the automation's own log, as that of any other skip.
+    pub async fn decline(
+        &self,
+        run: RunId,
+        worker: &WorkerId,
+        diagnostics: &Value,
+        now: Timestamp,
+    ) -> Result<Settled, Error> {
+        transact!(self, Scope::System, |tx| {
+            let mut locked = lock_all(tx, &[run]).await?;
+            let Some(run) = locked.runs.remove(&run) else {
+                return Ok(Settled::Lost);
+            };
+            let Ok(status) = run.status.apply(RunEvent::Decline) else {
+                return Ok(Settled::Lost);
+            };
+            let alone = is_alone(tx, &run).await?;
+            let (session, seat) = match alone {
+                Some(_) => (None, None),
+                None => (run.session_id, run.seat_id),
+            };
+            if !skip(tx, &run, worker, session, seat, now).await? {
+                return Ok(Settled::Lost);
+            }
+            let error: Option<&str> = None;
+            tx.execute(
+                sql!("records/end"),
+                params![run.id, run.tenant_id, diagnostics, error, now],
+            )
+            .await?;
+            let mut journal = Journal::default();
+            if let Some(session) = session {
+                let reason = SkipReason::Precheck;
+                let body = json!({ "status": status, "reason": reason, "attempt": run.attempt });
+                journal.run(session, run.id, body);
+            }
+            let seats = seat.into_iter().collect();
+            let own: BTreeSet<_> = run.automation_id.into_iter().collect();
+            promote_after(tx, &mut journal, seats, own, now).await?;
+            journal.write(tx, now).await?;
+            if let Some(session) = alone {
+                leave(tx, &run, session, status, now).await?;
+            }
+            Ok(Settled::Written)
+        })
+    }
+}
+
+/// The session of a run, if it was made for that run alone. Whoever gives it another input locks its
+/// seat before, and that is locked.
+async fn is_alone(tx: &mut Tx, run: &Run) -> Result<Option<SessionId>, Error> {
+    let found = tx
+        .fetch_optional(
+            sql!("sessions/of_run_alone"),
+            params![run.session_id, run.id],
+        )
+        .await?;
+    Ok(found.map(|row| row.get("id")).transpose()?)
+}
+
+/// Writes the skip; tells whether the run was still the worker's.
+async fn skip(
+    tx: &mut Tx,
+    run: &Run,
+    worker: &WorkerId,
+    session: Option<SessionId>,
+    seat: Option<SeatId>,
+    now: Timestamp,
+) -> Result<bool, Error> {
+    let skipped = tx
+        .fetch_optional(
+            sql!("runs/decline"),
+            params![
+                run.id,
+                worker.as_str(),
+                SkipReason::Precheck.as_str(),
+                session,
+                seat,
+                now
+            ],
+        )
+        .await?;
+    if skipped.is_some() {
+        tx.execute(sql!("heartbeats/delete"), params![run.id])
+            .await?;
+    }
+    Ok(skipped.is_some())
+}
+
+/// Deletes the session that a run had for itself, and writes what became of the run into the log of
+/// its automation.
+async fn leave(
+    tx: &mut Tx,
+    run: &Run,
+    session: SessionId,
+    status: RunStatus,
+    now: Timestamp,
+) -> Result<(), Error> {
+    // What is skipped has no prompt, and no session with which it would go one day.
+    tx.execute(sql!("webhooks/forget_payload"), params![run.id])
+        .await?;
+    tx.execute(sql!("sessions/delete"), params![session])
+        .await?;
+    tx.changes(session.uuid()).await?;
+    let Some(automation) = run.automation_id else {
+        return Ok(());
+    };
+    let body = json!({
+        "status": status,
+        "reason": SkipReason::Precheck,
+        "trigger_id": run.trigger_id,
+        "scheduled_for": run.scheduled_for,
+        "missed_until": run.missed_until,
+        "occurrences": run.occurrences,
+    });
+    automations::log::write(tx, vec![Line::not_run(automation, run.id, body)], now).await
+}

@@ -1,0 +1,5 @@
+-- Stops telling endpoints of an automation that is gone: they would never hear of anything again.
+-- $1 automation, $2 reason, $3 now
+update notification_endpoints
+set disabled_at = $3, disabled_reason = $2, updated_at = $3
+where automation_id = $1 and disabled_at is null

@@ -1,0 +1,349 @@
+//! Occurrences that are asked about before their turns, and what a "no" does.
+
+use model::{
+    AutomationId, RunId, WorkerId,
+    automation::AutomationState,
+    outcome::{FailureKind, Outcome, StopReason},
+    policy::{Overlap, SessionMode},
+    precheck::{Precheck, Question},
+    run::RunStatus::{Cancelled, Deferred, Delivered, Queued, Running, Skipped, Stalled},
+    schedule::Spec,
+    turn::{Begin, Finished, Settled},
+};
+use serde_json::json;
+use store::{Error, Scope};
+
+use crate::{
+    fixtures::TestStore,
+    stage::{Stage, failed},
+};
+
+impl Stage {
+    /// An automation that asks before each turn.
+    async fn asking(&self, mode: SessionMode) -> AutomationId {
+        let mut new = self.new_automation("report", mode);
+        new.policies.precheck = Some(Precheck::new(vec!["is-there-news".into()]));
+        self.create(&new).await
+    }
+
+    /// Claims a run and learns what is to be asked about it.
+    async fn question(&self, run: RunId) -> Question {
+        let claimed = self
+            .store
+            .claim(&self.worker, self.instance, 1, Some(run), self.now());
+        assert_eq!(claimed.await.unwrap().len(), 1, "{run} cannot be claimed");
+        match self.begin(run).await {
+            Begin::Ask(question) => *question,
+            other => panic!("nothing is to be asked about {run}: {other:?}"),
+        }
+    }
+
+    async fn begin_asked(&self, run: RunId) -> Begin {
+        let begun = self
+            .store
+            .begin_asked(run, &self.worker, self.instance, self.now());
+        begun.await.unwrap()
+    }
+
+    async fn decline(&self, run: RunId) -> Settled {
+        let kept = json!({ "precheck": { "ended": "exit code 1" } });
+        let declined = self.store.decline(run, &self.worker, &kept, self.now());
+        declined.await.unwrap()
+    }
+}
+
+pub(crate) async fn an_occurrence_is_asked_about_before_its_turn(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let automation = stage.asking(SessionMode::Fresh).await;
+    let run = stage.fire(automation).await.run_id;
+    let question = stage.question(run).await;
+    let row = stage.run(run).await;
+    assert_eq!((row.status, row.started_at), (Delivered, None));
+    let session = row.session_id.unwrap();
+    let cwd = stage.store.session(stage.scope(), session).await;
+    assert_eq!(
+        question,
+        Question {
+            run,
+            session,
+            cwd: cwd.unwrap().cwd,
+            automation,
+            name: "report".into(),
+            scheduled_for: row.scheduled_for,
+            precheck: Precheck::new(vec!["is-there-news".into()]),
+        }
+    );
+    assert!(
+        stage.transcript(session).await.is_empty(),
+        "nothing shows yet"
+    );
+    // Whoever asks twice is told twice: the answer is what begins the turn.
+    assert!(matches!(stage.begin(run).await, Begin::Ask(_)));
+    assert!(matches!(stage.begin_asked(run).await, Begin::Started(_)));
+    assert_eq!(stage.status(run).await, Running);
+}
+
+pub(crate) async fn a_persons_words_are_never_asked_about(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let automation = stage.asking(SessionMode::Continuous).await;
+    let run = stage.fire(automation).await.run_id;
+    stage.question(run).await;
+    stage.begin_asked(run).await;
+    stage.succeed(run).await;
+    let session = stage.session_of(run).await;
+    let words = stage.say(session, "And you?").await.run_id;
+    stage.start(words).await;
+}
+
+pub(crate) async fn an_input_is_asked_about_until_its_turn_has_begun_once(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let automation = stage.asking(SessionMode::Fresh).await;
+    let first = stage.fire(automation).await.run_id;
+    stage.question(first).await;
+    // Its worker is lost before it knows the answer.
+    stage.wait(3600);
+    assert_eq!(stage.stall().await, [first]);
+    stage.wait(3600);
+    stage.store.promote_due(stage.now()).await.unwrap();
+    let second = stage.attempts(first).await[1].id;
+    stage.question(second).await;
+    assert!(matches!(stage.begin_asked(second).await, Begin::Started(_)));
+    stage.fail(second, FailureKind::AgentExited).await;
+    stage.wait(3600);
+    stage.store.promote_due(stage.now()).await.unwrap();
+    let third = stage.attempts(first).await[2].id;
+    stage.start(third).await;
+    stage.succeed(third).await;
+}
+
+pub(crate) async fn a_run_that_is_given_back_while_it_is_asked_about_is_asked_about_again(
+    db: &TestStore,
+) {
+    let stage = Stage::set(db).await;
+    let automation = stage.asking(SessionMode::Fresh).await;
+    let first = stage.fire(automation).await.run_id;
+    stage.question(first).await;
+    // A turn that has not begun has no other end.
+    let success = Finished::bare(Outcome::Stopped(StopReason::EndTurn));
+    assert_eq!(stage.finish(first, &success).await, Settled::Lost);
+    stage
+        .end(first, &failed(FailureKind::HandedBack, false))
+        .await;
+    assert_eq!(stage.status(first).await, Stalled);
+    let second = stage.attempts(first).await.pop().unwrap();
+    assert_eq!((second.status, second.failures), (Queued, 0));
+    stage.question(second.id).await;
+}
+
+pub(crate) async fn a_declined_run_is_skipped_with_its_reason_and_starts_the_next(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let automation = stage.asking(SessionMode::Continuous).await;
+    let before = stage.fire(automation).await.run_id;
+    stage.question(before).await;
+    stage.begin_asked(before).await;
+    stage.succeed(before).await;
+    let session = stage.session_of(before).await;
+
+    let run = stage.fire(automation).await.run_id;
+    let words = stage.say(session, "And you?").await.run_id;
+    let later = stage.fire(automation).await.run_id;
+    stage.question(run).await;
+    let shown = stage.transcript(session).await;
+    assert_eq!(stage.decline(run).await, Settled::Written);
+    let row = stage.run(run).await;
+    assert_eq!((row.status, row.reason), (Skipped, Some("precheck".into())));
+    assert_eq!(row.ended_at, Some(stage.now()));
+    assert_eq!((row.started_at, row.session_id), (None, Some(session)));
+    assert_eq!(stage.statuses([words, later]).await, [Queued, Deferred]);
+    stage.nothing_is_left_behind().await;
+    assert_eq!(db.count(Scope::System, "run_heartbeats").await, 0);
+
+    // The conversation says nothing of it; its log, and so its trace, does.
+    assert_eq!(stage.transcript(session).await, shown);
+    let log = stage.store.events(stage.scope(), session, 0, 100).await;
+    let log = log.unwrap();
+    let of_run = log.iter().rfind(|event| event.ref_id == run.to_string());
+    assert_eq!(
+        of_run.unwrap().body,
+        json!({ "status": "skipped", "reason": "precheck", "attempt": 1 })
+    );
+    let record = stage.store.run_record(stage.scope(), run).await;
+    let record = record.unwrap().unwrap();
+    assert_eq!(record.diagnostics["precheck"]["ended"], "exit code 1");
+    assert_eq!(record.rendered_prompt, None);
+}
+
+pub(crate) async fn a_declined_run_takes_the_session_along_that_it_had_for_itself(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let automation = stage.asking(SessionMode::Fresh).await;
+    let run = stage.fire(automation).await.run_id;
+    stage.question(run).await;
+    let session = stage.session_of(run).await;
+    assert_eq!(stage.decline(run).await, Settled::Written);
+    let row = stage.run(run).await;
+    assert_eq!((row.status, row.reason), (Skipped, Some("precheck".into())));
+    assert_eq!((row.session_id, row.seat_id), (None, None));
+    let gone = stage.store.session(stage.scope(), session).await;
+    assert!(matches!(gone, Err(Error::NotFound { .. })), "{gone:?}");
+    assert_eq!(db.count(Scope::System, "agent_definitions").await, 0);
+
+    // Its row stands in the automation's own log, as that of any other skip.
+    let log = db.run(
+        Scope::System,
+        "select kind, body from automation_events order by seq desc limit 1",
+        Vec::new(),
+    );
+    let log = log.await.unwrap();
+    assert_eq!(log[0].get::<String>("kind").unwrap(), "run");
+    let body: serde_json::Value = log[0].get("body").unwrap();
+    assert_eq!(
+        (body["status"].as_str(), body["reason"].as_str()),
+        (Some("skipped"), Some("precheck"))
+    );
+    assert_eq!(body["scheduled_for"], json!(row.scheduled_for));
+}
+
+pub(crate) async fn a_session_in_which_anything_else_is_stays(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let automation = stage.asking(SessionMode::Fresh).await;
+    // A person speaks in it, while the answer is waited for.
+    let run = stage.fire(automation).await.run_id;
+    stage.question(run).await;
+    let session = stage.session_of(run).await;
+    let words = stage.say(session, "Wait for me.").await.run_id;
+    assert_eq!(stage.decline(run).await, Settled::Written);
+    assert_eq!(stage.run(run).await.session_id, Some(session));
+    assert_eq!(stage.status(words).await, Queued);
+
+    // An earlier attempt has its end there.
+    let first = stage.fire(automation).await.run_id;
+    stage.question(first).await;
+    stage
+        .end(first, &failed(FailureKind::HandedBack, false))
+        .await;
+    let second = stage.attempts(first).await[1].id;
+    stage.question(second).await;
+    assert_eq!(stage.decline(second).await, Settled::Written);
+    assert!(stage.run(second).await.session_id.is_some());
+
+    // That of a continuous automation is where its next turn goes.
+    let mut new = stage.new_automation("diary", SessionMode::Continuous);
+    new.policies.precheck = Some(Precheck::new(vec!["is-there-news".into()]));
+    let continuous = stage.create(&new).await;
+    let run = stage.fire(continuous).await.run_id;
+    stage.question(run).await;
+    assert_eq!(stage.decline(run).await, Settled::Written);
+    let own = stage.session_of(run).await;
+    let next = stage.fire(continuous).await.run_id;
+    assert_eq!(stage.session_of(next).await, own);
+}
+
+pub(crate) async fn only_whoever_has_a_run_that_is_not_begun_declines_it(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let automation = stage.asking(SessionMode::Fresh).await;
+    let run = stage.fire(automation).await.run_id;
+    assert_eq!(stage.decline(run).await, Settled::Lost, "not claimed");
+    stage.question(run).await;
+    let other = WorkerId::from_stored("host-2-bbbbbbbb".into());
+    let nothing = json!({});
+    let declined = stage.store.decline(run, &other, &nothing, stage.now());
+    assert_eq!(declined.await.unwrap(), Settled::Lost);
+    assert_eq!(stage.status(run).await, Delivered);
+    stage.begin_asked(run).await;
+    assert_eq!(stage.decline(run).await, Settled::Lost, "begun");
+    stage.succeed(run).await;
+    assert_eq!(stage.decline(run).await, Settled::Lost, "over");
+
+    let run = stage.fire(automation).await.run_id;
+    stage.question(run).await;
+    stage.wait(3600);
+    assert_eq!(stage.stall().await, [run]);
+    assert_eq!(stage.decline(run).await, Settled::Lost, "stalled");
+    assert_eq!(stage.status(run).await, Stalled);
+}
+
+pub(crate) async fn a_declined_run_is_neither_a_failure_nor_a_success(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let mut new = stage.new_automation("report", SessionMode::Fresh);
+    new.policies.precheck = Some(Precheck::new(vec!["is-there-news".into()]));
+    new.policies.pause_after_failures = 2;
+    let automation = stage.create(&new).await;
+    let failures = async || {
+        let found = stage.store.automation(stage.scope(), automation).await;
+        let found = found.unwrap();
+        (found.state, found.consecutive_failures)
+    };
+    let run = stage.fire(automation).await.run_id;
+    stage.question(run).await;
+    stage.begin_asked(run).await;
+    stage.fail(run, FailureKind::AgentError).await;
+    assert_eq!(failures().await, (AutomationState::Enabled, 1));
+    for _ in 0..3 {
+        let run = stage.fire(automation).await.run_id;
+        stage.question(run).await;
+        assert_eq!(stage.decline(run).await, Settled::Written);
+        assert_eq!(failures().await, (AutomationState::Enabled, 1));
+    }
+}
+
+pub(crate) async fn a_declined_run_makes_room_for_another_one_of_its_automation(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let mut new = stage.new_automation("report", SessionMode::Fresh);
+    new.policies.precheck = Some(Precheck::new(vec!["is-there-news".into()]));
+    new.policies.overlap = Some(Overlap::Queue);
+    let automation = stage.create(&new).await;
+    let first = stage.fire(automation).await.run_id;
+    let second = stage.fire(automation).await.run_id;
+    assert_eq!(stage.statuses([first, second]).await, [Queued, Deferred]);
+    stage.question(first).await;
+    assert_eq!(stage.decline(first).await, Settled::Written);
+    assert_eq!(stage.statuses([first, second]).await, [Skipped, Queued]);
+    stage.nothing_is_left_behind().await;
+}
+
+pub(crate) async fn what_is_called_off_while_it_is_asked_about_ends_so(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let automation = stage.asking(SessionMode::Fresh).await;
+    let run = stage.fire(automation).await.run_id;
+    stage.question(run).await;
+    let cancelled = stage
+        .store
+        .cancel_run(stage.scope(), run, "not wanted", stage.now());
+    assert_eq!(cancelled.await.unwrap(), Delivered);
+    assert!(matches!(stage.begin_asked(run).await, Begin::Cancelled));
+    assert_eq!(stage.status(run).await, Cancelled);
+
+    // And one that a server gave back instead is not tried again.
+    let run = stage.fire(automation).await.run_id;
+    stage.question(run).await;
+    let cancelled = stage
+        .store
+        .cancel_run(stage.scope(), run, "not wanted", stage.now());
+    cancelled.await.unwrap();
+    stage
+        .end(run, &failed(FailureKind::HandedBack, false))
+        .await;
+    assert_eq!(stage.status(run).await, Cancelled);
+    assert_eq!(stage.attempts(run).await.len(), 1);
+}
+
+pub(crate) async fn of_a_declined_webhook_nothing_is_kept_but_its_row(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let mut new = stage.new_automation("deploy", SessionMode::Fresh);
+    new.policies.precheck = Some(Precheck::new(vec!["is-it-mine".into()]));
+    new.triggers = vec![Spec::Webhook {}];
+    let automation = stage.create(&new).await;
+    let triggers = stage.store.triggers(stage.scope(), automation).await;
+    let triggers = triggers.unwrap();
+    let hook = triggers.iter().find(|one| one.spec == Spec::Webhook {});
+    let fired =
+        stage
+            .store
+            .fire_webhook(stage.tenant, hook.unwrap().id, "msg_1", "{}", stage.now());
+    let run = fired.await.unwrap().run_id;
+    assert_eq!(db.count(Scope::System, "webhook_payloads").await, 1);
+    stage.question(run).await;
+    assert_eq!(stage.decline(run).await, Settled::Written);
+    assert_eq!(stage.status(run).await, Skipped);
+    assert_eq!(db.count(Scope::System, "webhook_payloads").await, 0);
+}

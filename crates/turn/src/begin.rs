@@ -1,0 +1,138 @@
+//! What comes before a turn: its beginning, and the precheck that is asked before that.
+
+use std::time::Duration;
+
+use model::{
+    RunId,
+    outcome::{Failure, FailureKind, Outcome},
+    precheck::{Question, Verdict},
+    turn::{Assignment, Begin, Finished, Settled},
+};
+use tokio::{sync::watch, time::sleep};
+
+use crate::{
+    execute::{Agents, Ended, Orders, finish, persist},
+    ledger::{Ledger, LedgerError},
+    precheck::{Answer, Asked, ask},
+    pulse::{Pulse, Stop, beat},
+    warn,
+};
+
+/// How often beginning is tried while the ledger is away, and the pause in between.
+const BEGIN_TRIES: u32 = 10;
+const BEGIN_PAUSE: Duration = Duration::from_millis(500);
+
+/// Whether a turn has begun.
+pub(crate) enum Begun {
+    /// It has; and what its precheck has said, if it has one.
+    Started(Box<Assignment>, Asked),
+    /// It will not.
+    Ended(Ended),
+}
+
+/// Begins a run that is this worker's; where it has a precheck, that is asked before. The run's
+/// heartbeat is renewed meanwhile, and an order to stop ends the precheck.
+pub(crate) async fn begin(
+    ledger: &dyn Ledger,
+    agents: &Agents,
+    run: RunId,
+    orders: &Orders,
+    pulse: &watch::Sender<Pulse>,
+) -> Result<Begun, LedgerError> {
+    match patiently(ledger, run, false).await? {
+        Begin::Ask(question) => {
+            let heartbeat = beat(ledger, run, orders, agents.heartbeat, agents.lease, pulse);
+            tokio::select! {
+                begun = begin_if_wanted(ledger, agents, &question, pulse.subscribe()) => begun,
+                () = heartbeat => Ok(Begun::Ended(Ended::Lost)),
+            }
+        }
+        begun => Ok(Begun::of(begun, Asked::default())),
+    }
+}
+
+async fn begin_if_wanted(
+    ledger: &dyn Ledger,
+    agents: &Agents,
+    question: &Question,
+    pulse: watch::Receiver<Pulse>,
+) -> Result<Begun, LedgerError> {
+    let run = question.run;
+    let asked = match ask(question, agents, pulse).await {
+        Answer::Given(asked) => asked,
+        Answer::Stopped(Stop::Lost) => return Ok(Begun::Ended(Ended::Lost)),
+        Answer::Stopped(Stop::HandBack) => {
+            let kind = FailureKind::HandedBack;
+            return give_back(ledger, agents, run, kind, "the server stopped").await;
+        }
+        Answer::LeaseOver => {
+            let message = "nobody renewed its lease while its precheck was asked";
+            return give_back(ledger, agents, run, FailureKind::WorkerLost, message).await;
+        }
+        // The ledger knows, and ends it.
+        Answer::Stopped(Stop::Cancel(_)) => Asked::default(),
+    };
+    #[cfg(feature = "failpoints")]
+    failpoint::reached("turn: precheck asked");
+    if asked.verdict() == Some(Verdict::Decline) {
+        let decline = || ledger.decline(run, asked.diagnostics());
+        return Ok(Begun::Ended(
+            match persist(run, agents.lease, decline).await? {
+                Settled::Written => Ended::NotBegun,
+                Settled::Lost => Ended::Lost,
+            },
+        ));
+    }
+    let begun = patiently(ledger, run, true).await?;
+    Ok(Begun::of(begun, asked))
+}
+
+impl Begun {
+    fn of(begun: Begin, asked: Asked) -> Self {
+        match begun {
+            Begin::Started(assignment) => Self::Started(assignment, asked),
+            Begin::Lost => Self::Ended(Ended::Lost),
+            // Nothing is asked twice: a ledger that wants that is not obeyed.
+            Begin::Ask(_) | Begin::Held | Begin::Cancelled | Begin::Refused(_) => {
+                Self::Ended(Ended::NotBegun)
+            }
+        }
+    }
+}
+
+/// Ends an attempt that has not begun, so that another one is asked about.
+async fn give_back(
+    ledger: &dyn Ledger,
+    agents: &Agents,
+    run: RunId,
+    kind: FailureKind,
+    message: &str,
+) -> Result<Begun, LedgerError> {
+    let failure = Failure {
+        kind,
+        prompted: false,
+        message: message.into(),
+    };
+    let finished = Finished::bare(Outcome::Failed(failure));
+    let ended = finish(ledger, run, finished, agents.lease).await?;
+    Ok(Begun::Ended(ended))
+}
+
+/// Begins a run. A ledger that is away for a moment is tried again, while nobody else takes the run.
+async fn patiently(ledger: &dyn Ledger, run: RunId, asked: bool) -> Result<Begin, LedgerError> {
+    let begin = || {
+        if asked {
+            ledger.begin_asked(run)
+        } else {
+            ledger.begin(run)
+        }
+    };
+    for _ in 1..BEGIN_TRIES {
+        match begin().await {
+            Err(error) if error.transient => warn(run, &error, "begin the turn"),
+            begun => return begun,
+        }
+        sleep(BEGIN_PAUSE).await;
+    }
+    begin().await
+}

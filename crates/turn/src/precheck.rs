@@ -1,0 +1,128 @@
+//! Asking a precheck: running its command, under a guard as an agent.
+
+use std::path::PathBuf;
+
+use agent::{Command, Status};
+use model::{
+    harness::ResourceLimits,
+    limits,
+    precheck::{Question, Reply, Verdict},
+    turn::Finished,
+};
+use serde_json::{Value, json};
+use tokio::{sync::watch, time::Instant};
+
+use crate::{
+    conversation::{Stopped, attended},
+    execute::{Agents, chain, make_own_folder},
+    failure::cut,
+    pulse::{Pulse, Stop},
+};
+
+/// What came of asking.
+pub(crate) enum Answer {
+    /// It has ended, however it did.
+    Given(Asked),
+    /// It was stopped, because the run is not to go on.
+    Stopped(Stop),
+    /// Its guard killed it, because nobody renewed its lease.
+    LeaseOver,
+}
+
+/// What a precheck has said; nothing where there is none.
+#[derive(Debug, Default)]
+pub(crate) struct Asked(Option<Said>);
+
+#[derive(Debug)]
+struct Said {
+    command: Vec<String>,
+    reply: Reply,
+    output_tail: String,
+}
+
+impl Asked {
+    /// What follows.
+    pub(crate) fn verdict(&self) -> Option<Verdict> {
+        self.0.as_ref().map(|said| said.reply.verdict())
+    }
+
+    /// What is kept of it in the run's internal record.
+    pub(crate) fn diagnostics(&self) -> Value {
+        let said = self.0.as_ref().map(|said| {
+            json!({
+                "command": said.command,
+                "ended": said.reply.to_string(),
+                "output_tail": said.output_tail,
+            })
+        });
+        json!({ "precheck": said })
+    }
+
+    /// Adds to the end of a turn what was asked before it.
+    pub(crate) fn note(&self, finished: &mut Finished) {
+        let Some(verdict) = self.verdict() else {
+            return;
+        };
+        finished.flags.precheck_unclear = verdict == Verdict::Unclear;
+        finished.diagnostics["precheck"] = self.diagnostics()["precheck"].take();
+    }
+}
+
+/// Runs the command to its end, and no longer than it may take. When it answers, nothing of the
+/// command is left.
+pub(crate) async fn ask(
+    question: &Question,
+    agents: &Agents,
+    mut pulse: watch::Receiver<Pulse>,
+) -> Answer {
+    let precheck = &question.precheck;
+    let deadline = Instant::now() + precheck.timeout();
+    let said = |reply, output_tail| {
+        Answer::Given(Asked(Some(Said {
+            command: precheck.command.clone(),
+            reply,
+            output_tail,
+        })))
+    };
+    let cwd = PathBuf::from(&question.cwd);
+    make_own_folder(&cwd, &question.session.to_string());
+    let command = Command {
+        command: precheck.command.clone(),
+        cwd,
+        env: question.environment(&agents.environment),
+        guard: agents.guard.clone(),
+        marker: question.run.to_string(),
+        lease: pulse.borrow().lease(),
+        resources: ResourceLimits::default(),
+    };
+    let running = match command.start() {
+        Ok(running) => running,
+        Err(error) => return said(Reply::NotStarted(chain(&error)), String::new()),
+    };
+    let lease = running.lease();
+    let waited = attended(Some(&lease), &mut pulse, deadline, running.ended()).await;
+    // Its own word stands, though what it left behind took longer.
+    let status = running.status();
+    let end = running.end().await;
+    if let Err(Stopped::Order(stop)) = waited {
+        return Answer::Stopped(stop);
+    }
+    if end.lease_over {
+        return Answer::LeaseOver;
+    }
+    let reply = match (end.failed, status, waited) {
+        (Some(why), ..) => Reply::NotStarted(cut(why, limits::ERROR_BYTES)),
+        (None, None, Err(_)) => Reply::Timeout,
+        (None, Some(status), _) => reply(status),
+        (None, None, Ok(())) => reply(end.status),
+    };
+    said(reply, end.output_tail)
+}
+
+const fn reply(status: Status) -> Reply {
+    match status {
+        Status::Code(code) => Reply::Code(code),
+        Status::Signal(signal) => Reply::Signal(signal),
+        Status::Unknown => Reply::Unknown,
+    }
+}
