@@ -27,6 +27,20 @@ pub(crate) fn header(editable: &impl Serialize) -> [(header::HeaderName, String)
 pub(crate) struct IfMatch(Option<String>);
 
 impl IfMatch {
+    /// Whether an edit says what it has seen.
+    pub(crate) const fn is_given(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Refuses to change what is not there, if anything was to be seen (RFC 9110, section 13.1.1).
+    pub(crate) fn check_absent(&self, what: &str) -> Result<(), Failure> {
+        let Some(given) = &self.0 else { return Ok(()) };
+        Err(Failure::changed(format!(
+            "failed to change {what}: If-Match says {given}, and there is none"
+        ))
+        .field("If-Match"))
+    }
+
     /// Refuses to change what is not what was seen.
     pub(crate) fn check(&self, what: &str, editable: &impl Serialize) -> Result<(), Failure> {
         let Some(given) = &self.0 else { return Ok(()) };

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use wire::ProblemKind;
 
-use crate::problem::Failure;
+use crate::{problem::Failure, strict::Strict, words};
 
 /// The longest body that is read, in bytes: the longest words, escaped, with something around them.
 const BODY_BYTES: usize = 4 << 20;
@@ -97,7 +97,7 @@ fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Failure> {
 
 /// Understands JSON. An error names the field by its path.
 pub(crate) fn of_value<T: DeserializeOwned>(value: Value) -> Result<T, Failure> {
-    serde_path_to_error::deserialize(value).map_err(|error| {
+    serde_path_to_error::deserialize(Strict(value)).map_err(|error| {
         let path = error.path().to_string();
         let problem = error.into_inner();
         if path == "." {
@@ -158,17 +158,20 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
             let detail = "failed to take the query: no text may hold the character U+0000";
             return Err(Failure::malformed(detail));
         }
-        let read =
-            serde_urlencoded::Deserializer::new(url::form_urlencoded::parse(query.as_bytes()));
-        serde_path_to_error::deserialize(read)
+        let pairs = url::form_urlencoded::parse(query.as_bytes()).into_owned();
+        let pairs: Vec<_> = pairs.collect();
+        serde_path_to_error::deserialize(words::deserializer(&pairs))
             .map(Self)
             .map_err(|error| {
                 let path = error.path().to_string();
                 let problem = error.into_inner();
-                if path == "." {
+                let given = pairs.iter().rfind(|(name, _)| *name == path);
+                let Some((_, value)) = given else {
                     return Failure::malformed(format!("failed to take the query: {problem}"));
-                }
-                Failure::malformed(format!("failed to take {path}: {problem}")).field(path)
+                };
+                let value: String = value.chars().take(80).collect();
+                let detail = format!("failed to take {path} {value:?}: {problem}");
+                Failure::malformed(detail).field(path)
             })
     }
 }

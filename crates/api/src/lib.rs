@@ -24,8 +24,10 @@ mod pages;
 mod problem;
 mod routes;
 mod state;
+mod strict;
 pub mod trace;
 mod within;
+mod words;
 
 use axum::{Router, middleware};
 use tower::ServiceBuilder;

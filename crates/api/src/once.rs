@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 use store::KeyClaim;
 use utoipa::IntoParams;
 use uuid::Uuid;
-use wire::ProblemKind;
+use wire::{ProblemKind, Rotation, SecretRotated};
 
 use crate::{caller::Caller, extract::Json, problem::Failure};
 
@@ -56,6 +56,17 @@ impl Once {
         bytes: &[u8],
         make: impl AsyncFnOnce(Option<Uuid>) -> Result<(StatusCode, T), Failure>,
     ) -> Result<Response, Failure> {
+        self.create_hiding(caller, bytes, "secret", make).await
+    }
+
+    /// The same where what is shown one time stands in fields of another name.
+    pub(crate) async fn create_hiding<T: Serialize>(
+        self,
+        caller: &Caller,
+        bytes: &[u8],
+        hidden: &str,
+        make: impl AsyncFnOnce(Option<Uuid>) -> Result<(StatusCode, T), Failure>,
+    ) -> Result<Response, Failure> {
         let Some(key) = self.0 else {
             let (status, made) = make(None).await?;
             return Ok((status, axum::Json(made)).into_response());
@@ -91,7 +102,7 @@ impl Once {
                 let answer = serde_json::to_value(made).map_err(|error| {
                     Failure::internal(format!("failed to write the answer: {error}"))
                 })?;
-                let kept = without_secrets(answer.clone());
+                let kept = without(hidden, answer.clone());
                 store
                     .answer_key(tenant, &key.text, status.as_u16(), &kept)
                     .await?;
@@ -105,6 +116,24 @@ impl Once {
                 Err(failure)
             }
         }
+    }
+}
+
+impl Once {
+    /// Answers with the secret that `rotate` makes, or without it where the same request came before. That makes
+    /// no row that could have a reserved id, so `rotate` gets the key, to answer it in its transaction.
+    pub(crate) async fn rotate(
+        self,
+        caller: &Caller,
+        rotation: Rotation,
+        rotate: impl AsyncFnOnce(Option<&str>) -> Result<SecretRotated, Failure>,
+    ) -> Result<Response, Failure> {
+        let key = self.0.as_ref().map(|key| key.text.clone());
+        let asked = rotation.overlap_seconds.to_le_bytes();
+        let rotated = self.create_of(caller, &asked, async |_| {
+            Ok((StatusCode::OK, rotate(key.as_deref()).await?))
+        });
+        rotated.await
     }
 }
 
@@ -127,20 +156,20 @@ fn again(status: u16, answer: Value) -> Response {
 }
 
 /// The answer as it may be kept: what is shown one time is not.
-fn without_secrets(mut answer: Value) -> Value {
+fn without(hidden: &str, mut answer: Value) -> Value {
     match &mut answer {
         Value::Object(fields) => {
             for (name, value) in fields.iter_mut() {
-                *value = if name == "secret" {
+                *value = if name == hidden {
                     Value::Null
                 } else {
-                    without_secrets(value.take())
+                    without(hidden, value.take())
                 };
             }
         }
         Value::Array(items) => {
             for item in items.iter_mut() {
-                *item = without_secrets(item.take());
+                *item = without(hidden, item.take());
             }
         }
         _ => {}
@@ -183,6 +212,6 @@ mod tests {
     fn no_secret_is_kept() {
         let answer = json!({ "id": 1, "token": { "secret": "mat_x" }, "all": [{ "secret": "y" }] });
         let kept = json!({ "id": 1, "token": { "secret": null }, "all": [{ "secret": null }] });
-        assert_eq!(without_secrets(answer), kept);
+        assert_eq!(without("secret", answer), kept);
     }
 }

@@ -223,17 +223,19 @@ mod tests {
         assert_eq!(builder.0.patience, PATIENCE);
         builder.0.patience = Duration::ZERO;
         let routes = crate::router(builder.build()).layer(Extension(Peer::Private));
-        // Its body never comes.
-        let never = stream::pending::<Result<Bytes, Infallible>>();
-        let request = Request::post("/api/v1/automations")
-            .header("host", "localhost")
-            .header("content-type", "application/json")
-            .body(Body::from_stream(never))
-            .unwrap();
-        let answer = routes.oneshot(request).await.unwrap();
-        assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
-        let told = answer.into_body().collect().await.unwrap().to_bytes();
-        let told = String::from_utf8_lossy(&told);
-        assert!(told.contains("failed to answer within 0 s"), "{told}");
+        for path in ["automations", "webhooks/check", "harnesses/any/check"] {
+            // Its body never comes.
+            let never = stream::pending::<Result<Bytes, Infallible>>();
+            let request = Request::post(format!("/api/v1/{path}"))
+                .header("host", "localhost")
+                .header("content-type", "application/json")
+                .body(Body::from_stream(never))
+                .unwrap();
+            let answer = routes.clone().oneshot(request).await.unwrap();
+            assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE, "{path}");
+            let told = answer.into_body().collect().await.unwrap().to_bytes();
+            let told = String::from_utf8_lossy(&told);
+            assert!(told.contains("failed to answer within 0 s"), "{told}");
+        }
     }
 }

@@ -38,6 +38,11 @@ use crate::{
     output::Output,
 };
 
+/// What is large lies apart from what is small: the buffers of a connection that waits are mostly never touched,
+/// and then cost nothing.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     // A guard must come to its watch whatever its environment, which is the agent's, makes of the
     // command line's options.

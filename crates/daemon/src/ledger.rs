@@ -14,7 +14,7 @@ use model::{
     outcome::Outcome,
     permission::Verdict,
     run::{Origin, RunStatus},
-    turn::{Beat, Begin, Entry, Finished, Settled},
+    turn::{Beat, Begin, Declined, Entry, Finished, Settled},
 };
 use serde_json::Value;
 use store::Scope;
@@ -134,7 +134,7 @@ impl Ledger for StoreLedger {
         &self,
         run: RunId,
         diagnostics: Value,
-    ) -> BoxFuture<'_, Result<Settled, LedgerError>> {
+    ) -> BoxFuture<'_, Result<Declined, LedgerError>> {
         let Host { store, worker, .. } = &self.host;
         Box::pin(async move {
             store
@@ -209,6 +209,16 @@ impl Ledger for StoreLedger {
             let _waits = self.waits.begin();
             let session = self.begun().get(&run).map(|begun| begun.session);
             asking::ask(&self.host, run, session, &question, patience)
+                .await
+                .map_err(failed)
+        })
+    }
+
+    fn withdraw(&self, run: RunId) -> BoxFuture<'_, Result<Settled, LedgerError>> {
+        let Host { store, worker, .. } = &self.host;
+        Box::pin(async move {
+            store
+                .withdraw(run, worker, self.host.now())
                 .await
                 .map_err(failed)
         })

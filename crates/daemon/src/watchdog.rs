@@ -16,9 +16,13 @@ pub async fn tick(host: &Host, now: Timestamp) -> Result<Vec<RunId>, Error> {
     let stale_before = now.saturating_sub(host.settings.heartbeat_stale);
     let mut given_up = host.store.stall(stale_before, now).await?;
     host.metrics.stalled(given_up.len());
-    // Whoever asked may be gone or frozen.
-    host.store.expire_overdue(now).await?;
     given_up.extend(give_up_gone(host, now).await?);
+    // Whoever asked may be gone or frozen. Those who wait for what was given up must be woken in any case.
+    if let Err(error) = host.store.expire_overdue(now).await {
+        let error: &(dyn std::error::Error + 'static) = &error;
+        tracing::error!(error, "failed to deny what nobody has decided in time");
+        host.metrics.failed(Watchdog::NAME);
+    }
     Ok(given_up)
 }
 
@@ -163,13 +167,15 @@ mod tests {
 
     use agent::{Grace, GuardProgram};
     use model::{
-        Clock as _, Entropy, InstanceId, SessionId, WorkerId,
+        ApprovalId, Clock as _, Entropy, InstanceId, SessionId, WorkerId,
+        approval::{ApprovalState, Question},
         entity::SeatSettings,
         harness::HarnessConfig,
         run::RunStatus,
         session::{SessionKind, SessionType},
+        turn::{Beat, Begin, Settled},
     };
-    use store::{Location, NewSession, Scope, Store};
+    use store::{Location, NewSession, Scope, Store, database::Statement, params};
     use testkit::clock::{FakeClock, SeededEntropy};
     use turn::Agents;
 
@@ -239,6 +245,48 @@ mod tests {
         let claimed = store.claim(&host.worker, host.instance, 1, Some(run), now);
         assert_eq!(claimed.await.unwrap().len(), 1);
         run
+    }
+
+    /// Has the server begin a turn that asks for a permission.
+    async fn asked(host: &Host, title: &str, patience: Duration) -> (RunId, ApprovalId) {
+        let run = claimed(host).await;
+        let (store, now) = (&host.store, host.now());
+        let begun = store.begin(run, &host.worker, host.instance, now);
+        assert!(matches!(begun.await.unwrap(), Begin::Started(_)));
+        let id = ApprovalId::generate(now, &*host.entropy);
+        let question = Question::new("execute", title, "call-1", None);
+        let asked = store.ask(run, &host.worker, id, &question, now + patience, now);
+        assert_eq!(asked.await.unwrap(), Settled::Written);
+        (run, id)
+    }
+
+    #[tokio::test]
+    async fn an_approval_that_cannot_be_written_holds_up_nothing() {
+        const BREAK: &str = "create trigger break_one before update on approvals \
+            when old.title = 'broken' begin select raise(abort, 'it is broken'); end";
+        static STATEMENT: Statement = Statement::new("a test's statement", BREAK, BREAK);
+        let folder = tempfile::tempdir().unwrap();
+        let clock = Arc::new(FakeClock::at("2026-11-23T08:00:00Z"));
+        let host = host(&clock, folder.path()).await;
+        let store = &host.store;
+        // The one that is broken comes first.
+        let (first, broken) = asked(&host, "broken", Duration::from_secs(1)).await;
+        let (second, overdue) = asked(&host, "ls", Duration::from_secs(2)).await;
+        let lost = claimed(&host).await;
+        let now = clock.advance(Duration::from_secs(3));
+        let live = [first, second];
+        let beats = store.heartbeat(&host.worker, &live, now);
+        assert_eq!(beats.await.unwrap(), [Beat::GoOn, Beat::GoOn]);
+        let mut tx = store.database().begin(Scope::System).await.unwrap();
+        tx.execute(&STATEMENT, params![]).await.unwrap();
+        tx.commit().await.unwrap();
+
+        assert!(store.expire_overdue(now).await.is_err());
+        let state = async |id| store.approval(Scope::System, id).await.unwrap().state;
+        assert_eq!(state(broken).await, ApprovalState::Pending);
+        assert_eq!(state(overdue).await, ApprovalState::Expired);
+        // And whoever is woken for what was given up is told of it.
+        assert_eq!(tick(&host, now).await.unwrap(), [lost]);
     }
 
     #[tokio::test]

@@ -159,6 +159,11 @@ impl InvalidPolicy {
             accepted,
         }
     }
+
+    /// The policy, as its path in all of them: `budget.day.tokens`.
+    pub const fn field(&self) -> &'static str {
+        self.field
+    }
 }
 
 impl Policies {

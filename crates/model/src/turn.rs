@@ -162,6 +162,18 @@ pub enum Settled {
     Lost,
 }
 
+/// What became of a run whose precheck has declined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[must_use]
+pub enum Declined {
+    /// It is skipped.
+    Skipped,
+    /// It is skipped, and the session that was made for it alone is gone.
+    WithSession,
+    /// The run is no longer the worker's; nothing was written.
+    Lost,
+}
+
 /// A run that a worker has claimed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Claimed {

@@ -18,8 +18,6 @@ use crate::{Error, Service, naming};
 const LINK_LIFE: Duration = Duration::from_mins(10);
 /// How long a browser stays signed in.
 const BROWSER_LIFE: Duration = Duration::from_hours(30 * 24);
-/// How many tenants are listed at the most.
-const MOST_TENANTS: u32 = 10_000;
 /// What the token of a tenant's first admin is called.
 const FIRST_TOKEN: &str = "first";
 /// What the tokens are called on which browsers hang that were signed in from this machine.
@@ -31,11 +29,48 @@ impl Service {
         Ok(self.store.tenant(self.scope(), self.tenant).await?)
     }
 
-    /// Lists tenants by name: all of them, or the own one.
-    pub async fn tenants(&self, all: bool) -> Result<Vec<Tenant>, Error> {
+    /// Lists tenants, the newest first: all of them, or the own one.
+    pub async fn tenants(
+        &self,
+        all: bool,
+        after: Option<TenantId>,
+        limit: u32,
+    ) -> Result<Page<Tenant>, Error> {
         let scope = if all { Scope::System } else { self.scope() };
-        let page = StorePage::first(MOST_TENANTS);
-        Ok(self.store.tenants(scope, page).await?)
+        let page = StorePage {
+            after,
+            limit: limit + 1,
+        };
+        let found = self.store.tenants(scope, page).await?;
+        Ok(Page::of(found, limit, |tenant| tenant.id.to_string()))
+    }
+
+    /// The tenant of a name or an id: of all of them, or the own one.
+    pub async fn tenant(&self, all: bool, given: &str) -> Result<Tenant, Error> {
+        let found = if all {
+            self.any_tenant(given).await?
+        } else {
+            let own = self.own_tenant().await?;
+            Some(own).filter(|own| own.name == given || own.id.to_string() == given)
+        };
+        found.ok_or_else(|| Error::NotFound {
+            what: "tenant",
+            given: given.chars().take(80).collect(),
+            nearest: None,
+        })
+    }
+
+    async fn any_tenant(&self, given: &str) -> Result<Option<Tenant>, Error> {
+        if let Some(named) = self.store.tenant_named(given).await? {
+            return Ok(Some(named));
+        }
+        let Ok(id) = given.parse::<TenantId>() else {
+            return Ok(None);
+        };
+        match self.store.tenant(Scope::System, id).await {
+            Err(store::Error::NotFound { .. }) => Ok(None),
+            found => Ok(Some(found?)),
+        }
     }
 
     /// Makes a tenant with its known harnesses and the token of its first admin. With an `id` that was
@@ -58,7 +93,9 @@ impl Service {
             ..self.clone()
         };
         of_tenant.add_known_harnesses(demo_command).await?;
-        let token = of_tenant.first_token().await?;
+        // Its id follows from the tenant's, so that whoever asks again finds the token that is there.
+        let token = of_tenant.first_token_as(Some(TokenId::from_uuid(id.uuid())));
+        let token = token.await?;
         Ok(TenantCreated {
             tenant: of_tenant.own_tenant().await?,
             token,
@@ -67,13 +104,17 @@ impl Service {
 
     /// Makes the token of the tenant's first admin.
     pub async fn first_token(&self) -> Result<TokenCreated, Error> {
+        self.first_token_as(None).await
+    }
+
+    async fn first_token_as(&self, id: Option<TokenId>) -> Result<TokenCreated, Error> {
         let request = TokenRequest {
             name: FIRST_TOKEN.to_owned(),
             role: Role::Admin,
             scopes: None,
             expires_at: None,
         };
-        self.create_token(&request, Permission::ALL, None).await
+        self.create_token(&request, Permission::ALL, id).await
     }
 
     /// Whether the tenant has any token.
@@ -106,6 +147,17 @@ impl Service {
         permitted: &[Permission],
         id: Option<TokenId>,
     ) -> Result<TokenCreated, Error> {
+        if let Some(id) = id {
+            match self.store.token(self.scope(), id).await {
+                Err(store::Error::NotFound { .. }) => {}
+                there => {
+                    return Ok(TokenCreated {
+                        token: there?,
+                        secret: None,
+                    });
+                }
+            }
+        }
         let now = self.now();
         let name = naming::name("name", &request.name)?;
         if matches!(request.role, Role::Runtime | Role::Run) {
@@ -149,12 +201,17 @@ impl Service {
     }
 
     /// Makes a link that signs a browser in, once, as the bearer of a token; without one, as the bearer of a
-    /// new one of an admin.
-    pub async fn create_sign_in_link(&self, token: Option<TokenId>) -> Result<SignInLink, Error> {
+    /// new one of an admin, which has the id that was `reserved` for it. Where nobody lived to tell a code,
+    /// there is another one: the first is known to nobody.
+    pub async fn create_sign_in_link(
+        &self,
+        token: Option<TokenId>,
+        reserved: Option<TokenId>,
+    ) -> Result<SignInLink, Error> {
         let now = self.now();
         let token = match token {
             Some(token) => token,
-            None => self.token_of_machine().await?,
+            None => self.token_of_machine(reserved).await?,
         };
         let secret = LinkSecret::generate(&*self.entropy);
         let expires_at = now + LINK_LIFE;
@@ -162,20 +219,20 @@ impl Service {
             .create_sign_in_link(self.tenant, token, &secret.hash(), now, expires_at)
             .await?;
         Ok(SignInLink {
-            path: format!("/sign-in#{}", secret.reveal()),
+            path: Some(format!("/sign-in#{}", secret.reveal())),
             expires_at,
         })
     }
 
     /// Makes a token whose secret nobody gets: browsers that are signed in from this machine hang on it.
-    async fn token_of_machine(&self) -> Result<TokenId, Error> {
+    async fn token_of_machine(&self, id: Option<TokenId>) -> Result<TokenId, Error> {
         let request = TokenRequest {
             name: MACHINE_TOKEN.to_owned(),
             role: Role::Admin,
             scopes: None,
             expires_at: Some(self.now() + BROWSER_LIFE),
         };
-        let made = self.create_token(&request, Permission::ALL, None).await?;
+        let made = self.create_token(&request, Permission::ALL, id).await?;
         Ok(made.token.id)
     }
 

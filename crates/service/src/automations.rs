@@ -124,6 +124,9 @@ impl Service {
     /// Makes an occurrence now and answers with its run. Its triggers keep their cadence. With an id of the
     /// input that was reserved for it, an occurrence that is there already is not made again.
     pub async fn fire(&self, given: &str, input: Option<InputId>) -> Result<Run, Error> {
+        if let Some(run) = self.made_by(input).await? {
+            return Ok(run);
+        }
         let automation = self.find_automation(given).await?.id;
         let now = self.now();
         let Some(input) = input else {

@@ -21,15 +21,21 @@ impl Service {
         Ok(spending.await?.into())
     }
 
-    /// Sets what all runs of a tenant may use together, and each of them.
+    /// Sets what all runs of a tenant may use together, and each of them. Where it was `seen`, and is something
+    /// else by now, that is refused.
     pub async fn set_tenant_budget(
         &self,
         tenant: TenantId,
+        seen: Option<&Budget>,
         budget: &Budget,
     ) -> Result<Tenant, Error> {
-        budget.validate()?;
+        budget.validate().map_err(|invalid| {
+            // Here the budget is the whole body.
+            let field = invalid.field().trim_start_matches("budget.");
+            Error::from(invalid).in_field(field)
+        })?;
         self.store
-            .set_tenant_budget(tenant, budget, self.now())
+            .set_tenant_budget(tenant, seen, budget, self.now())
             .await?;
         Ok(self.store.tenant(Scope::Tenant(tenant), tenant).await?)
     }

@@ -6,7 +6,7 @@ use model::{
     entity::{SeatSettings, Session},
     harness::Harness,
     policy::SessionMode,
-    schedule::{Period, Schedule, Spec, Zone, parse_at},
+    schedule::{self, Period, Schedule, Spec, Zone, parse_at},
     session::Admission,
 };
 use store::NewAutomation;
@@ -32,7 +32,10 @@ impl Service {
     ) -> Result<NewAutomation, Error> {
         naming::content("prompt", &request.prompt)?;
         let mode = request.session.mode();
-        request.policies.validate(mode)?;
+        request.policies.validate(mode).map_err(|invalid| {
+            let field = format!("policies.{}", invalid.field());
+            Error::from(invalid).in_field(field)
+        })?;
         let there = before.map_or(&[][..], |before| &before.triggers);
         let triggers = specs(&request.triggers, request.zone.as_deref(), there, now)?;
         let name = match &request.name {
@@ -114,6 +117,7 @@ impl Service {
         let known = self.store.harnesses(self.scope()).await?;
         let names: Vec<_> = known.into_iter().map(|harness| harness.name).collect();
         Err(Error::Missing {
+            field: "harness",
             what: "a harness",
             expected: format!("accepted are {}", names.join(", ")),
         })
@@ -138,7 +142,7 @@ impl Service {
                 "the session {given} works in {}, and that never changes",
                 session.cwd
             );
-            return Err(Error::invalid("working directory", &cwd, problem));
+            return Err(working_directory::invalid(&cwd, problem));
         }
         if request.settings != SeatSettings::default() {
             let problem = "the mode and the settings of its agent were given when it began";
@@ -182,37 +186,50 @@ pub(crate) fn specs(
     there: &[Spec],
     now: Timestamp,
 ) -> Result<Vec<Spec>, Error> {
-    let utc = Zone::utc();
-    let zone = zone.unwrap_or_else(|| utc.name());
-    let read = triggers
-        .iter()
-        .map(|trigger| spec(trigger, zone, there, now));
+    let read = triggers.iter().enumerate().map(|(at, trigger)| {
+        let path = format!("triggers[{at}].");
+        spec(trigger, &path, zone, there, now)
+    });
     read.collect()
 }
 
-/// Reads one trigger. What never fires again is refused. One that is `there` already is taken as it is:
-/// its anchor stays, and so does one that has fired for the last time.
-fn spec(
+/// Reads one trigger, whose fields are named with `path` in front. What never fires again is refused. One that
+/// is `there` already is taken as it is: its anchor stays, and so does one that has fired for the last time.
+pub(crate) fn spec(
     trigger: &TriggerRequest,
-    zone: &str,
+    path: &str,
+    zone: Option<&str>,
     there: &[Spec],
     now: Timestamp,
 ) -> Result<Spec, Error> {
-    let zone = |own: &Option<String>| Zone::parse(own.as_deref().unwrap_or(zone));
-    let spec = match trigger {
+    let refused = |field: &'static str| {
+        move |error: schedule::Error| Error::from(error).in_field(format!("{path}{field}"))
+    };
+    let zone = |own: &Option<String>| match (own, zone) {
+        (Some(own), _) => Zone::parse(own).map_err(refused("zone")),
+        (None, Some(zone)) => {
+            Zone::parse(zone).map_err(|error| Error::from(error).in_field("zone"))
+        }
+        (None, None) => Ok(Zone::utc()),
+    };
+    let (spec, field, given) = match trigger {
         TriggerRequest::Cron {
             expression,
             zone: own,
-        } => Spec::Cron {
-            expression: expression.clone(),
-            zone: zone(own)?.name().to_owned(),
-        },
+        } => {
+            let zone = zone(own)?.name().to_owned();
+            let spec = Spec::Cron {
+                expression: expression.clone(),
+                zone,
+            };
+            (spec, "expression", expression)
+        }
         TriggerRequest::Every {
-            period,
+            period: given,
             anchor,
             zone: own,
         } => {
-            let period: Period = period.parse()?;
+            let period: Period = given.parse().map_err(refused("period"))?;
             let zone = zone(own)?.name().to_owned();
             let same = |spec: &&Spec| {
                 matches!(spec, Spec::Every { period: other, zone: its, .. }
@@ -223,35 +240,39 @@ fn spec(
                 (None, Some(same)) => return Ok(same.clone()),
                 (None, None) => now.ceil_second() + period.duration(),
             };
-            Spec::Every {
+            let spec = Spec::Every {
                 period,
                 anchor,
                 zone,
-            }
+            };
+            (spec, "period", given)
         }
-        TriggerRequest::At { at, zone: own } => {
+        TriggerRequest::At {
+            at: given,
+            zone: own,
+        } => {
             let zone = zone(own)?;
             // Another zone changes nothing about an instant that is over.
-            let same = |spec: &&Spec| matches!(spec, Spec::At { at: other, .. } if at.parse().ok() == Some(*other));
-            match there.iter().find(same) {
-                Some(Spec::At { at, .. }) if *at > now => Spec::At {
-                    at: *at,
-                    zone: zone.name().to_owned(),
-                },
+            let same = |spec: &&Spec| matches!(spec, Spec::At { at: other, .. } if given.parse().ok() == Some(*other));
+            let at = match there.iter().find(same) {
+                Some(Spec::At { at, .. }) if *at > now => *at,
                 Some(over) => return Ok(over.clone()),
-                None => Spec::At {
-                    at: parse_at(at, &zone, now)?,
-                    zone: zone.name().to_owned(),
-                },
-            }
+                None => parse_at(given, &zone, now).map_err(refused("at"))?,
+            };
+            let zone = zone.name().to_owned();
+            (Spec::At { at, zone }, "at", given)
         }
         TriggerRequest::Webhook {} => return Ok(Spec::Webhook {}),
     };
     if there.contains(&spec) {
         return Ok(spec);
     }
-    if Schedule::parse_new(&spec, now)?.next_after(now).is_none() {
-        return Err(Error::NothingLeft { at: now });
+    let schedule = Schedule::parse_new(&spec, now).map_err(refused(field))?;
+    if schedule.next_after(now).is_none() {
+        let problem = format!(
+            "no instant is left after {now}; accepted is what fires once more before the year 10000"
+        );
+        return Err(Error::invalid(format!("{path}{field}"), given, problem));
     }
     Ok(spec)
 }

@@ -1,11 +1,12 @@
 //! Why something that was asked for was not done.
 
+use std::borrow::Cow;
+
 use model::{
-    Timestamp, harness::RestoreBy, lifecycle::Refused, policy::InvalidPolicy, schedule,
-    session::SessionState,
+    harness::RestoreBy, lifecycle::Refused, policy::InvalidPolicy, schedule, session::SessionState,
 };
 
-use crate::ProbeError;
+use crate::{ProbeError, in_field::InField};
 
 /// What kind of thing went wrong; exit codes and HTTP statuses follow from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,10 +27,12 @@ pub enum Kind {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A value cannot be taken.
-    #[error("take the {field} {value:?}: {problem}")]
+    #[error("take the {what} {value:?}: {problem}")]
     Invalid {
-        /// The field, in the words of the API.
-        field: &'static str,
+        /// The field, as its path in a request.
+        field: Cow<'static, str>,
+        /// What people call it.
+        what: Cow<'static, str>,
         /// What was given, shortened.
         value: String,
         /// What is wrong with it, and what is accepted.
@@ -38,6 +41,8 @@ pub enum Error {
     /// Something that is needed was not given.
     #[error("go on without {what}: {expected}")]
     Missing {
+        /// The field, as its path in a request.
+        field: &'static str,
         /// What is missing.
         what: &'static str,
         /// What is accepted.
@@ -49,6 +54,9 @@ pub enum Error {
     /// Policies contradict each other or the session mode.
     #[error("take the policies")]
     Policies(#[from] InvalidPolicy),
+    /// Something in a field cannot be taken.
+    #[error(transparent)]
+    InField(Box<InField>),
     /// There is no such thing.
     #[error("find {what} {given:?}: there is none{}", did_you_mean(.nearest.as_deref()))]
     NotFound {
@@ -99,12 +107,6 @@ pub enum Error {
         /// Why.
         source: ProbeError,
     },
-    /// The instant lies before the present.
-    #[error("schedule anything at {at}: no instant is left")]
-    NothingLeft {
-        /// The present.
-        at: Timestamp,
-    },
     /// The state does not allow it.
     #[error("do that")]
     Refused(#[from] Refused),
@@ -141,13 +143,12 @@ impl From<store::Error> for Error {
 
 impl Error {
     /// What kind of thing went wrong.
-    pub const fn kind(&self) -> Kind {
+    pub fn kind(&self) -> Kind {
         match self {
-            Self::Invalid { .. }
-            | Self::Missing { .. }
-            | Self::Schedule(_)
-            | Self::Policies(_)
-            | Self::NothingLeft { .. } => Kind::Invalid,
+            Self::InField(within) => within.error.kind(),
+            Self::Invalid { .. } | Self::Missing { .. } | Self::Schedule(_) | Self::Policies(_) => {
+                Kind::Invalid
+            }
             Self::NotFound { .. } | Self::Ambiguous { .. } => Kind::NotFound,
             Self::CannotRestore { .. }
             | Self::SessionClosed { .. }
@@ -184,10 +185,12 @@ impl Error {
         matches!(self, Self::Store(store::Error::Changed { .. }))
     }
 
-    /// The field that is at fault, where one is.
-    pub const fn field(&self) -> Option<&'static str> {
+    /// The field that is at fault, where one is, as its path in a request.
+    pub fn field(&self) -> Option<&str> {
         match self {
             Self::Invalid { field, .. } => Some(field),
+            Self::Missing { field, .. } => Some(field),
+            Self::InField(within) => Some(&within.field),
             _ => None,
         }
     }
@@ -195,6 +198,7 @@ impl Error {
     /// What a person can do about it.
     pub fn hint(&self) -> Option<String> {
         match self {
+            Self::InField(within) => within.error.hint(),
             Self::NotFound { what, .. } => list_command(what),
             Self::Ambiguous { .. } => Some("give more of the id".into()),
             Self::CannotRestore { harness, .. } => Some(format!(
@@ -221,17 +225,39 @@ impl Error {
         }
     }
 
-    pub(crate) fn invalid(field: &'static str, value: &str, problem: impl Into<String>) -> Self {
+    pub(crate) fn invalid(
+        field: impl Into<Cow<'static, str>>,
+        value: &str,
+        problem: impl Into<String>,
+    ) -> Self {
         const SHOWN_CHARS: usize = 80;
         let mut shown: String = value.chars().take(SHOWN_CHARS).collect();
         if shown.len() < value.len() {
             shown.push('…');
         }
+        let field = field.into();
         Self::Invalid {
+            what: field.clone(),
             field,
             value: shown,
             problem: problem.into(),
         }
+    }
+
+    /// The same of a value that people call something else than its field.
+    pub(crate) fn called(mut self, name: &'static str) -> Self {
+        if let Self::Invalid { what, .. } = &mut self {
+            *what = name.into();
+        }
+        self
+    }
+
+    /// The same where what could not be taken stands in a field.
+    pub(crate) fn in_field(self, field: impl Into<String>) -> Self {
+        Self::InField(Box::new(InField {
+            field: field.into(),
+            error: self,
+        }))
     }
 }
 

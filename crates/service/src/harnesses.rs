@@ -56,21 +56,23 @@ impl Service {
     /// Adds a harness, or gives the one of that name another configuration. What its agent offers is
     /// unknown until it is started.
     pub async fn add_harness(&self, name: &str, config: &HarnessConfig) -> Result<Harness, Error> {
-        let name = naming::name("harness name", name)?;
-        if config.command.first().is_none_or(String::is_empty) {
-            return Err(Error::Missing {
-                what: "a command",
-                expected: "give the agent's program and its arguments".into(),
-            });
-        }
-        for variable in config.env.keys().chain(&config.pass_env) {
-            if variable.is_empty() || variable.contains(['=', '\0']) {
-                let accepted = "the name of a variable is not empty and has no =";
-                return Err(Error::invalid("variable", variable, accepted));
-            }
-        }
-        check_limits(config)?;
+        let name = naming::name("name", name).map_err(|error| error.called("harness name"))?;
+        check_config(config)?;
         self.put(&name, config, None).await
+    }
+
+    /// Gives a harness that was seen another configuration. Where it is something else by now, nothing is changed.
+    pub async fn edit_harness(
+        &self,
+        seen: &Harness,
+        config: &HarnessConfig,
+    ) -> Result<Harness, Error> {
+        check_config(config)?;
+        let (tenant, now) = (self.tenant, self.now());
+        let edited = self
+            .store
+            .edit_harness(tenant, seen.id, &seen.config, config, now);
+        Ok(edited.await?)
     }
 
     /// Starts the agent of a harness, keeps what it offers, and tells.
@@ -110,8 +112,11 @@ impl Service {
         })?;
         let took = self.now().since(begun);
         let can_restore = probed.offers.can_restore(harness.config.restore);
+        // Somebody may have changed it while its agent was started: what was found is not of that.
+        let (id, started) = (harness.id, &harness.config);
         let harness = self
-            .put(&harness.name, &harness.config, Some(&probed.offers))
+            .store
+            .note_offers(self.tenant, id, started, &probed.offers, self.now())
             .await?;
         Ok(Checked {
             sign_in_hint: catalogue::sign_in_hint(&harness.config),
@@ -135,42 +140,91 @@ impl Service {
     }
 }
 
+/// Refuses a configuration that cannot start an agent.
+fn check_config(config: &HarnessConfig) -> Result<(), Error> {
+    if config.command.first().is_none_or(String::is_empty) {
+        return Err(Error::Missing {
+            field: "command",
+            what: "a command",
+            expected: "give the agent's program and its arguments".into(),
+        });
+    }
+    for variable in config.env.keys() {
+        check_variable("env".into(), variable)?;
+    }
+    for (at, variable) in config.pass_env.iter().enumerate() {
+        check_variable(format!("pass_env[{at}]"), variable)?;
+    }
+    check_limits(config)
+}
+
+/// Refuses what is no name of a variable.
+fn check_variable(field: String, variable: &str) -> Result<(), Error> {
+    if variable.is_empty() || variable.contains(['=', '\0']) {
+        let accepted = "the name of a variable is not empty and has no =";
+        return Err(Error::invalid(field, variable, accepted).called("variable"));
+    }
+    Ok(())
+}
+
 /// Refuses limits under which no agent can start, and times of nothing.
 fn check_limits(config: &HarnessConfig) -> Result<(), Error> {
     let limits = config.limits;
     let least = [
-        ("memory limit", limits.memory_bytes, LEAST_MEMORY, "bytes"),
         (
+            "limits.memory_bytes",
+            "memory limit",
+            limits.memory_bytes,
+            LEAST_MEMORY,
+            "bytes",
+        ),
+        (
+            "limits.processes",
             "processes limit",
             limits.processes,
             LEAST_PROCESSES,
             "processes and threads",
         ),
-        ("processor time limit", limits.cpu_seconds, 1, "seconds"),
         (
+            "limits.cpu_seconds",
+            "processor time limit",
+            limits.cpu_seconds,
+            1,
+            "seconds",
+        ),
+        (
+            "limits.open_files",
             "open files limit",
             limits.open_files,
             LEAST_OPEN_FILES,
             "files",
         ),
-        ("file size limit", limits.file_bytes, LEAST_FILE, "bytes"),
         (
+            "limits.file_bytes",
+            "file size limit",
+            limits.file_bytes,
+            LEAST_FILE,
+            "bytes",
+        ),
+        (
+            "start_seconds",
             "start limit",
             Some(config.start_seconds.into()),
             1,
             "seconds",
         ),
         (
+            "restore_seconds",
             "restore limit",
             Some(config.restore_seconds.into()),
             1,
             "seconds",
         ),
     ];
-    for (what, given, least, unit) in least {
+    for (field, what, given, least, unit) in least {
         if let Some(given) = given.filter(|given| *given < least) {
             let accepted = format!("{least} {unit} is the least");
-            return Err(Error::invalid(what, &given.to_string(), accepted));
+            return Err(Error::invalid(field, &given.to_string(), accepted).called(what));
         }
     }
     Ok(())

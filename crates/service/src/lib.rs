@@ -15,6 +15,7 @@ mod error;
 mod export;
 mod fires;
 mod harnesses;
+mod in_field;
 mod instances;
 mod naming;
 mod notifications;

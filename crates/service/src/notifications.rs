@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use model::{
-    DeliveryId, EndpointId,
+    DeliveryId, EndpointId, Timestamp,
     nearest::nearest,
-    notification::{Delivery, Endpoint, NotificationKind},
+    notification::{Delivery, DeliveryState, Endpoint, NotificationKind},
 };
-use store::NewEndpoint;
+use serde_json::{Value, json};
+use store::{Answered, NewEndpoint};
 use webhook::Target;
 use wire::{DeliveryView, EndpointMade, EndpointRequest, Page, SecretRotated};
 
@@ -21,6 +22,17 @@ impl Service {
         request: &EndpointRequest,
         id: Option<EndpointId>,
     ) -> Result<EndpointMade, Error> {
+        if let Some(id) = id {
+            match self.store.endpoint(self.scope(), id).await {
+                Err(store::Error::NotFound { .. }) => {}
+                there => {
+                    return Ok(EndpointMade {
+                        endpoint: there?,
+                        secret: None,
+                    });
+                }
+            }
+        }
         let new = self.new_endpoint(request).await?;
         let now = self.now();
         let id = id.unwrap_or_else(|| EndpointId::generate(now, &*self.entropy));
@@ -74,23 +86,36 @@ impl Service {
         Ok(found)
     }
 
-    /// Gives an endpoint another secret. For `overlap` the one that held so far signs as well.
+    /// Gives an endpoint another secret. For `overlap` the one that held so far signs as well. With the `key`
+    /// of a request that was done before it gets none, and no secret is told.
     pub async fn rotate_endpoint_secret(
         &self,
         given: &str,
         overlap: Duration,
+        key: Option<&str>,
     ) -> Result<SecretRotated, Error> {
-        let id = self.endpoint(given).await?.id;
+        let endpoint = self.endpoint(given).await?;
         let now = self.now();
         let until = now + overlap;
-        let secret = self
-            .store
-            .rotate_endpoint_secret(self.scope(), id, until, now)
-            .await?;
-        Ok(SecretRotated {
-            secret: Some(secret.reveal()),
-            previous_until: until,
-        })
+        let kept = rotated_before(until);
+        let answered = key.map(|key| answered(key, &kept));
+        let rotated =
+            self.store
+                .rotate_endpoint_secret(self.scope(), endpoint.id, until, answered, now);
+        match rotated.await {
+            Ok(secret) => Ok(SecretRotated {
+                secret: Some(secret.reveal()),
+                previous_until: until,
+            }),
+            Err(store::Error::Made { .. }) => {
+                let endpoint = self.store.endpoint(self.scope(), endpoint.id).await?;
+                Ok(SecretRotated {
+                    secret: None,
+                    previous_until: endpoint.previous_secret_until.unwrap_or(until),
+                })
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Stops telling an endpoint of anything. What is on its way is given up.
@@ -134,12 +159,30 @@ impl Service {
         Ok(DeliveryView { delivery, log })
     }
 
-    /// Sends an endpoint something that tells nothing, to see whether it arrives.
-    pub async fn test_endpoint(&self, given: &str) -> Result<DeliveryView, Error> {
-        let id = self.endpoint(given).await?.id;
+    /// Sends an endpoint something that tells nothing, to see whether it arrives. With an `id` that was
+    /// reserved for the delivery, one that is there already is given as it is.
+    pub async fn test_endpoint(
+        &self,
+        given: &str,
+        id: Option<DeliveryId>,
+    ) -> Result<DeliveryView, Error> {
+        if let Some(id) = id {
+            match self.store.delivery(self.scope(), id).await {
+                Err(store::Error::NotFound { .. }) => {}
+                there => {
+                    let (delivery, log) = there?;
+                    return Ok(DeliveryView { delivery, log });
+                }
+            }
+        }
+        let endpoint = self.endpoint(given).await?.id;
         let now = self.now();
-        let made = self.store.test_endpoint(self.tenant, id, now).await?;
-        self.delivery(&made.to_string()).await
+        let id = id.unwrap_or_else(|| DeliveryId::generate(now, &*self.entropy));
+        let sent = self.store.test_endpoint_as(self.tenant, endpoint, id, now);
+        match sent.await {
+            Ok(()) | Err(store::Error::Made { .. }) => self.delivery(&id.to_string()).await,
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Sends what is over once more, under the same id.
@@ -147,6 +190,15 @@ impl Service {
         let id = delivery_id(given)?;
         self.store.redeliver(self.scope(), id, self.now()).await?;
         self.delivery(given).await
+    }
+
+    /// The same for a request that may come again: what is on its way already is given as it is.
+    pub async fn redeliver_once(&self, given: &str) -> Result<DeliveryView, Error> {
+        let view = self.delivery(given).await?;
+        if view.delivery.state == DeliveryState::Pending {
+            return Ok(view);
+        }
+        self.redeliver(given).await
     }
 
     /// Takes what is asked for of an endpoint, or refuses it.
@@ -183,6 +235,24 @@ impl Service {
             automation,
             channel,
         })
+    }
+}
+
+/// What a request is answered with when it comes again that has changed a secret: the secret is told once.
+pub(crate) fn rotated_before(previous_until: Timestamp) -> Value {
+    json!(SecretRotated {
+        secret: None,
+        previous_until,
+    })
+}
+
+/// An answer that is kept with the change of a secret.
+pub(crate) const fn answered<'a>(key: &'a str, response: &'a Value) -> Answered<'a> {
+    const OK: u16 = 200;
+    Answered {
+        key,
+        status: OK,
+        response,
     }
 }
 

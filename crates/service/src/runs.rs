@@ -126,6 +126,14 @@ impl Service {
         Ok(RunCancelled { run_id, status })
     }
 
+    /// The run of an input whose id was reserved, where it is there already. What it belongs to may have moved
+    /// on since.
+    pub(crate) async fn made_by(&self, input: Option<InputId>) -> Result<Option<Run>, Error> {
+        let Some(input) = input else { return Ok(None) };
+        let attempts = self.store.attempts(self.scope(), input).await?;
+        Ok(attempts.into_iter().next())
+    }
+
     /// The run of an input that was given in with an id that was reserved for it, be it just made or made
     /// before.
     pub(crate) async fn run_of_input(
@@ -136,8 +144,7 @@ impl Service {
         match submitted {
             Ok(submitted) => self.run_by_id(submitted.run_id).await,
             Err(store::Error::Made { .. }) => {
-                let attempts = self.store.attempts(self.scope(), input).await?;
-                let first = attempts.into_iter().next();
+                let first = self.made_by(Some(input)).await?;
                 first.ok_or_else(|| Error::NotFound {
                     what: "the run of the input",
                     given: input.to_string(),

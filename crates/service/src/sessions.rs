@@ -1,10 +1,11 @@
 //! Sessions: begun by a person, spoken to, looked at, called off, deleted.
 
-use std::cmp::Reverse;
+use std::{cmp::Reverse, collections::BTreeMap};
 
 use model::{
     InputId, RunId, SessionId,
     entity::{Run, Session},
+    run::RunStatus,
     session::{Admission, SessionEvent, SessionKind, SessionState, SessionType},
 };
 use store::{Automations, Deletion, NewSession, RunFilter, SessionFilter};
@@ -15,8 +16,8 @@ use wire::{
 
 use crate::{Error, Service, naming, working_directory};
 
-/// How many of a session's newest runs are looked through for those that are not over.
-const LOOKED_AT: u32 = 200;
+/// How many of a session's open runs are read at once.
+const READ_AT_ONCE: u32 = 200;
 
 /// The channel whose sessions have a type of their own.
 const SLACK: &str = "slack";
@@ -113,6 +114,10 @@ impl Service {
             text: query.text.clone(),
         };
         if query.by_change {
+            if let Some(after) = query.after {
+                let problem = "a list in the order of changes has one page";
+                return Err(Error::invalid("after", &after.to_string(), problem));
+            }
             return self.sessions_by_change(&filter, query.limit).await;
         }
         let page = store::Page {
@@ -148,13 +153,7 @@ impl Service {
     /// Reads one session, by its key, its id or the beginning of that.
     pub async fn session(&self, given: &str) -> Result<SessionView, Error> {
         let session = self.find_session(given).await?;
-        let filter = RunFilter {
-            session: Some(session.id),
-            ..RunFilter::default()
-        };
-        let mut runs = self.store.runs(self.scope(), filter, LOOKED_AT).await?;
-        runs.retain(|run| !run.status.is_over());
-        runs.reverse();
+        let runs = self.open_runs(session.id).await?;
         let mut open_runs = Vec::with_capacity(runs.len());
         for run in runs {
             let waiting = self.waits_for(&run).await?;
@@ -173,6 +172,33 @@ impl Service {
             oldest_event: self.store.oldest_event(self.scope(), session.id).await?,
             session,
         })
+    }
+
+    /// The runs of a session that are not over, the oldest first.
+    async fn open_runs(&self, session: SessionId) -> Result<Vec<Run>, Error> {
+        // One that moves on meanwhile is found twice, and is what it was last.
+        let mut open = BTreeMap::new();
+        for status in RunStatus::ALL {
+            if status.is_over() {
+                continue;
+            }
+            let filter = RunFilter {
+                session: Some(session),
+                status: Some(*status),
+                ..RunFilter::default()
+            };
+            let mut page = store::Page::first(READ_AT_ONCE);
+            loop {
+                let found = self.store.run_page(self.scope(), filter, page).await?;
+                page.after = found.last().map(|run| run.id);
+                let whole = found.len() < READ_AT_ONCE as usize;
+                open.extend(found.into_iter().map(|run| (run.id, run)));
+                if whole {
+                    break;
+                }
+            }
+        }
+        Ok(open.into_values().collect())
     }
 
     /// Reads the last rows of a transcript, with how many come before them.
@@ -218,6 +244,9 @@ impl Service {
         words: &str,
         input: Option<InputId>,
     ) -> Result<Run, Error> {
+        if let Some(run) = self.made_by(input).await? {
+            return Ok(run);
+        }
         naming::content("words", words)?;
         let session = self.find_session(given).await?;
         if session.state.admission() == Admission::Refuse {

@@ -3,9 +3,13 @@
 use std::time::Duration;
 
 use model::{TriggerId, entity::Trigger, schedule::Spec};
+use store::{NewAutomation, NewTrigger};
 use wire::{AutomationView, Preview, PreviewRequest, SecretRotated, TriggerRequest};
 
-use crate::{Error, Service, definition, fires};
+use crate::{
+    Error, Service, definition, fires,
+    notifications::{answered, rotated_before},
+};
 
 impl Service {
     /// Reads one trigger of an automation: by its id or the beginning of that.
@@ -14,27 +18,45 @@ impl Service {
         find(view.triggers, given)
     }
 
-    /// Adds a trigger to an automation, and says whether it did: one that it has already is not added again.
+    /// Whether an automation has a trigger of an id that was reserved for it, or had one that was removed.
+    pub async fn had_trigger(&self, view: &AutomationView, id: TriggerId) -> Result<bool, Error> {
+        let had = self.store.had_trigger(self.scope(), view.automation.id, id);
+        Ok(had.await?)
+    }
+
+    /// Adds a trigger to an automation that was read, and says whether it did: one that it has already is not
+    /// added again. Where it is to be added to what was read `exactly`, and that is something else by now, it is
+    /// refused. With an `id` that was reserved for it, one that is there already counts as added.
     pub async fn add_trigger(
         &self,
-        automation: &str,
+        view: &AutomationView,
         asked: &TriggerRequest,
+        exactly: bool,
+        id: Option<TriggerId>,
     ) -> Result<(AutomationView, bool), Error> {
-        let view = self.automation(automation).await?;
         let there: Vec<Spec> = view.triggers.iter().map(|it| it.spec.clone()).collect();
         let request = view.request();
-        let one = std::slice::from_ref(asked);
-        let specs = definition::specs(one, request.zone.as_deref(), &there, self.now())?;
-        if specs.iter().all(|spec| there.contains(spec)) {
-            return Ok((view, false));
-        }
-        for spec in &specs {
-            self.store
-                .add_trigger(self.scope(), view.automation.id, spec, self.now())
-                .await?;
-        }
+        let zone = request.zone.as_deref();
+        let now = self.now();
+        let spec = definition::spec(asked, "", zone, &there, now)?;
+        let id = id.unwrap_or_else(|| TriggerId::generate(now, &*self.entropy));
+        let seen = NewAutomation::of(&view.automation, &view.triggers);
+        let new = NewTrigger {
+            id,
+            spec: &spec,
+            seen: exactly.then_some(&seen),
+        };
+        // What says the same is looked for where nobody else can add it meanwhile.
+        let add = self
+            .store
+            .add_trigger_as(self.scope(), view.automation.id, new, now);
+        let added = match add.await {
+            Ok(is) => is == id,
+            Err(store::Error::Made { .. }) => true,
+            Err(error) => return Err(error.into()),
+        };
         let view = self.automation(&view.automation.id.to_string()).await?;
-        Ok((view, true))
+        Ok((view, added))
     }
 
     /// The secret with which webhooks of a trigger are signed, for whoever is to sign them.
@@ -45,12 +67,14 @@ impl Service {
         Ok(found.secrets.current.reveal())
     }
 
-    /// Gives a trigger another secret. The one that held so far holds for `overlap` as well.
+    /// Gives a trigger another secret. The one that held so far holds for `overlap` as well. With the `key` of
+    /// a request that was done before it gets none, and no secret is told.
     pub async fn rotate_webhook_secret(
         &self,
         automation: &str,
         given: &str,
         overlap: Duration,
+        key: Option<&str>,
     ) -> Result<SecretRotated, Error> {
         let trigger = self.trigger(automation, given).await?;
         if trigger.spec != (Spec::Webhook {}) {
@@ -58,31 +82,50 @@ impl Service {
         }
         let now = self.now();
         let previous_until = now + overlap;
-        let secret = self
-            .store
-            .rotate_webhook_secret(self.scope(), trigger.id, previous_until, now)
-            .await?;
-        Ok(SecretRotated {
-            secret: Some(secret.reveal()),
+        let kept = rotated_before(previous_until);
+        let answered = key.map(|key| answered(key, &kept));
+        let rotated = self.store.rotate_webhook_secret(
+            self.scope(),
+            trigger.id,
             previous_until,
-        })
+            answered,
+            now,
+        );
+        match rotated.await {
+            Ok(secret) => Ok(SecretRotated {
+                secret: Some(secret.reveal()),
+                previous_until,
+            }),
+            Err(store::Error::Made { .. }) => {
+                let found = self.store.webhook_trigger(self.scope(), trigger.id).await?;
+                let previous = found.and_then(|found| found.secrets.previous);
+                Ok(SecretRotated {
+                    secret: None,
+                    previous_until: previous.map_or(previous_until, |(_, until)| until),
+                })
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 
-    /// Removes a trigger from an automation; what it has fired stays.
+    /// Removes a trigger from an automation that was read; what it has fired stays. Where it is to be removed
+    /// from what was read `exactly`, and that is something else by now, it is refused.
     pub async fn remove_trigger(
         &self,
-        automation: &str,
+        view: &AutomationView,
         given: &str,
+        exactly: bool,
     ) -> Result<AutomationView, Error> {
-        let view = self.automation(automation).await?;
-        let removed = find(view.triggers, given)?;
+        let removed = find(view.triggers.clone(), given)?;
         if removed.spec == (Spec::Manual {}) {
             let problem = "it is the one that every automation has";
             return Err(Error::invalid("trigger", given, problem));
         }
         // By its id: there may be another webhook, which says the same and has another secret.
+        let seen = NewAutomation::of(&view.automation, &view.triggers);
+        let seen = exactly.then_some(&seen);
         self.store
-            .remove_trigger(self.scope(), removed.id, self.now())
+            .remove_trigger(self.scope(), removed.id, seen, self.now())
             .await?;
         self.automation(&view.automation.id.to_string()).await
     }

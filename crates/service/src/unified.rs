@@ -42,6 +42,7 @@ impl Service {
         let Unified { on, by_browser } = self.unified;
         if given.is_empty() && !(on && by_browser) {
             return Err(Error::Missing {
+                field: "session",
                 what: "a session",
                 expected: "accepted are bound: and the key or the id of a session".into(),
             });
@@ -87,7 +88,7 @@ impl Service {
         // What would be refused once it is there is refused before it is made.
         if let Some(cwd) = working_directory::check(request.cwd.as_deref())? {
             let problem = "the unified conversation has a folder of its own";
-            return Err(Error::invalid("working directory", &cwd, problem));
+            return Err(working_directory::invalid(&cwd, problem));
         }
         if request.settings != SeatSettings::default() {
             let problem = "the unified conversation begins with the settings of its harness";

@@ -6,10 +6,9 @@ use crate::Error;
 
 /// Takes a working directory: absolute, there, and a directory.
 pub(crate) fn check(given: Option<&str>) -> Result<Option<String>, Error> {
-    const FIELD: &str = "working directory";
     let Some(text) = given else { return Ok(None) };
     let path = Path::new(text);
-    let refuse = |problem: &str| Err(Error::invalid(FIELD, text, problem));
+    let refuse = |problem: &str| Err(invalid(text, problem));
     if !path.is_absolute() {
         return refuse("it is relative; accepted is an absolute path");
     }
@@ -21,4 +20,9 @@ pub(crate) fn check(given: Option<&str>) -> Result<Option<String>, Error> {
         }
         Err(error) => refuse(&error.to_string()),
     }
+}
+
+/// A working directory that cannot be taken.
+pub(crate) fn invalid(given: &str, problem: impl Into<String>) -> Error {
+    Error::invalid("cwd", given, problem).called("working directory")
 }

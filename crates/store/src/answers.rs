@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use crate::{
     Error, Scope,
+    database::Tx,
     store::{Store, transact},
 };
 
@@ -28,6 +29,18 @@ pub enum KeyClaim {
     },
     /// The key belongs to another request.
     OtherRequest,
+}
+
+/// An answer that is kept in the transaction that does what it tells of. So what makes no row of its own,
+/// which would have the reserved id, is done once, too.
+#[derive(Debug, Clone, Copy)]
+pub struct Answered<'a> {
+    /// The key of the request.
+    pub key: &'a str,
+    /// The status.
+    pub status: u16,
+    /// The body.
+    pub response: &'a Value,
 }
 
 impl Store {
@@ -90,5 +103,27 @@ impl Store {
                 .await?;
             Ok(())
         })
+    }
+}
+
+/// Keeps an answer with what it tells of. Refused with [`Error::Made`] where there is one already: it was done.
+pub(crate) async fn keep(
+    tx: &mut Tx,
+    scope: Scope,
+    answered: Option<Answered<'_>>,
+) -> Result<(), Error> {
+    let Some(answered) = answered else {
+        return Ok(());
+    };
+    let Answered {
+        key,
+        status,
+        response,
+    } = answered;
+    // Whoever comes at the same time waits here for the row.
+    let params = params![scope.tenant(), key, u32::from(status), response];
+    match tx.execute(sql!("answers/put"), params).await? {
+        0 => Err(Error::made("the answer to", key)),
+        _ => Ok(()),
     }
 }

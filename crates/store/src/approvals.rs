@@ -1,7 +1,8 @@
 //! Approvals: what an agent asks of people, what they decide, and what becomes of it without them.
 //!
 //! **Invariant:** what waits belongs to an attempt that is under way. Whatever ends an attempt, or calls it
-//! off, makes void what waits of it, in the same transaction; a decision compares the state and the deadline.
+//! off, makes void what waits of it, in the same transaction; a turn that waits no more withdraws it before that.
+//! A decision compares the state and the deadline.
 
 mod read;
 
@@ -19,7 +20,7 @@ use serde_json::{Value, json};
 use crate::{
     Error, Scope,
     database::{Row, Tx},
-    journal::{self, Journal},
+    journal::{self, Journal, Place},
     rows,
     runs::{lock, owned},
     store::{Store, transact},
@@ -43,8 +44,7 @@ impl Store {
         now: Timestamp,
     ) -> Result<Settled, Error> {
         transact!(self, Scope::System, |tx| {
-            let places = owned(tx, std::iter::once((run, worker))).await?;
-            let Some(place) = places.values().next() else {
+            let Some(place) = own(tx, run, worker).await? else {
                 return Ok(Settled::Lost);
             };
             let asked = tx
@@ -129,6 +129,24 @@ impl Store {
         })
     }
 
+    /// Makes void what waits of a run that is the worker's and under way: its agent hears no answer any more.
+    pub async fn withdraw(
+        &self,
+        run: RunId,
+        worker: &WorkerId,
+        now: Timestamp,
+    ) -> Result<Settled, Error> {
+        transact!(self, Scope::System, |tx| {
+            if own(tx, run, worker).await?.is_none() {
+                return Ok(Settled::Lost);
+            }
+            let mut journal = Journal::default();
+            void_all(tx, &mut journal, std::iter::once(run), now).await?;
+            journal.write(tx, now).await?;
+            Ok(Settled::Written)
+        })
+    }
+
     /// Denies an approval because its time is over, unless it is over already. Gives its state by then.
     pub async fn expire(&self, id: ApprovalId, now: Timestamp) -> Result<ApprovalState, Error> {
         transact!(self, Scope::System, |tx| {
@@ -141,7 +159,8 @@ impl Store {
         })
     }
 
-    /// Denies what waits though its time is over, and nobody has noticed. Gives how many there were.
+    /// Denies what waits though its time is over, and nobody has noticed. Gives how many there were. One that
+    /// cannot be written holds up no other, and is the error afterwards.
     pub async fn expire_overdue(&self, now: Timestamp) -> Result<u32, Error> {
         let overdue = {
             let mut tx = self.db.read(Scope::System).await?;
@@ -149,15 +168,29 @@ impl Store {
                 .await?
         };
         let mut expired = 0;
+        let mut failed = None;
         for row in &overdue {
             let (id, run) = (row.get("id")?, row.get("run_id")?);
             let over = transact!(self, Scope::System, |tx| {
                 expire_one(tx, id, run, now).await
-            })?;
-            expired += u32::from(over);
+            });
+            match over {
+                Ok(over) => expired += u32::from(over),
+                // A database that is away is so for all of them.
+                Err(error) if error.is_transient() => return Err(error),
+                Err(error) => failed = failed.or(Some(error)),
+            }
         }
-        Ok(expired)
+        failed.map_or(Ok(expired), Err)
     }
+}
+
+/// Where the rows of a run belong that is the worker's and under way; `None` if it is not. Locked in the order
+/// of all: a row that names its automation locks that as well.
+async fn own(tx: &mut Tx, run: RunId, worker: &WorkerId) -> Result<Option<Place>, Error> {
+    lock(tx, run).await?;
+    let places = owned(tx, std::iter::once((run, worker))).await?;
+    Ok(places.into_values().next())
 }
 
 /// Reads an approval.

@@ -34,6 +34,7 @@ pub use edit::AutomationEdit;
 use read::read;
 pub use read::{AutomationFilter, Automations, InSession, Unreadable};
 pub(crate) use read::{bound_to, live_triggers, triggers};
+pub use triggers::NewTrigger;
 
 /// What a person says of an automation: one to be made, or what one is to be.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,7 +7,9 @@ use model::{
 use serde_json::json;
 
 use crate::{
-    Error, Scope, rows,
+    Error, Scope,
+    database::Tx,
+    rows,
     store::{Store, transact},
 };
 
@@ -31,6 +33,47 @@ impl Store {
                 )
                 .await?;
             rows::harness(&row)
+        })
+    }
+
+    /// Gives a harness another configuration, whose agent's offers are unknown. Where it is something else by
+    /// now than `seen`, nothing is changed.
+    pub async fn edit_harness(
+        &self,
+        tenant: TenantId,
+        id: HarnessId,
+        seen: &HarnessConfig,
+        to: &HarnessConfig,
+        now: Timestamp,
+    ) -> Result<Harness, Error> {
+        transact!(self, Scope::Tenant(tenant), |tx| {
+            let before = locked(tx, tenant, id).await?;
+            if before.config != *seen {
+                return Err(Error::Changed {
+                    what: "harness",
+                    name: before.name,
+                });
+            }
+            write(tx, tenant, &before, to, None, now).await
+        })
+    }
+
+    /// Keeps what the agent of a harness offers that was started with a configuration. Where it has another
+    /// one by now, nothing is known of that, and nothing is changed. Gives the harness as it is.
+    pub async fn note_offers(
+        &self,
+        tenant: TenantId,
+        id: HarnessId,
+        started: &HarnessConfig,
+        offers: &Offers,
+        now: Timestamp,
+    ) -> Result<Harness, Error> {
+        transact!(self, Scope::Tenant(tenant), |tx| {
+            let before = locked(tx, tenant, id).await?;
+            if before.config != *started {
+                return Ok(before);
+            }
+            write(tx, tenant, &before, started, Some(offers), now).await
         })
     }
 
@@ -72,4 +115,28 @@ impl Store {
             .await?;
         rows::harness(&row.ok_or_else(|| Error::not_found("harness", id))?)
     }
+}
+
+/// A harness that nobody else changes until the transaction is over.
+async fn locked(tx: &mut Tx, tenant: TenantId, id: HarnessId) -> Result<Harness, Error> {
+    tx.lock_rows(sql_of_postgres!("harnesses/lock"), vec![params![id]])
+        .await?;
+    let row = tx
+        .fetch_optional(sql!("harnesses/by_id"), params![Some(tenant), id])
+        .await?;
+    rows::harness(&row.ok_or_else(|| Error::not_found("harness", id))?)
+}
+
+async fn write(
+    tx: &mut Tx,
+    tenant: TenantId,
+    before: &Harness,
+    config: &HarnessConfig,
+    offers: Option<&Offers>,
+    now: Timestamp,
+) -> Result<Harness, Error> {
+    let stored = json!({ "config": config, "offers": offers });
+    let written = params![before.id, tenant, before.name.as_str(), &stored, now];
+    let row = tx.fetch_one(sql!("harnesses/put"), written).await?;
+    rows::harness(&row)
 }

@@ -33,10 +33,10 @@ mod tokens;
 mod waking;
 mod webhooks;
 
-pub use answers::KeyClaim;
+pub use answers::{Answered, KeyClaim};
 pub use approvals::ApprovalFilter;
 pub use automations::{
-    AutomationEdit, AutomationFilter, Automations, InSession, NewAutomation, Unreadable,
+    AutomationEdit, AutomationFilter, Automations, InSession, NewAutomation, NewTrigger, Unreadable,
 };
 pub use database::{Database, Scope};
 pub use error::Error;

@@ -16,7 +16,7 @@ pub use feed::Subscription;
 pub use notice::Notice;
 
 use crate::{
-    Error, Scope,
+    Answered, Error, Scope, answers,
     database::{Row, Tx},
     store::{Store, transact},
     webhooks::secrets,
@@ -154,15 +154,17 @@ impl Store {
     }
 
     /// Gives an endpoint another secret, and answers with it. Until `previous_until` the one that held
-    /// so far signs as well.
+    /// so far signs as well. Refused with [`Error::Made`] where that was `answered` before.
     pub async fn rotate_endpoint_secret(
         &self,
         scope: Scope,
         id: EndpointId,
         previous_until: Timestamp,
+        answered: Option<Answered<'_>>,
         now: Timestamp,
     ) -> Result<Secret, Error> {
         transact!(self, scope, |tx| {
+            answers::keep(tx, scope, answered).await?;
             let secret = Secret::generate(self.ids());
             let params = params![scope.tenant(), id, secret.reveal(), previous_until, now];
             match tx.execute(sql!("endpoints/rotate_secret"), params).await? {

@@ -1,7 +1,7 @@
 //! Tenants and the instances that serve them.
 
 use model::{InstanceId, TenantId, Timestamp, budget::Budget, entity::Tenant};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     Error, Page, Scope,
@@ -91,21 +91,47 @@ impl Store {
         rows::tenant(&row.ok_or_else(|| Error::not_found("tenant", id))?)
     }
 
+    /// The tenant of a name.
+    pub async fn tenant_named(&self, name: &str) -> Result<Option<Tenant>, Error> {
+        let mut tx = self.db.read(Scope::System).await?;
+        let row = tx
+            .fetch_optional(sql!("tenants/by_name"), params![name])
+            .await?;
+        row.as_ref().map(rows::tenant).transpose()
+    }
+
     /// Sets what all of a tenant's runs may use. Those that wait because of its budget may begin from now on,
-    /// where the new one lets them.
+    /// where the new one lets them. Where it was `seen`, and is something else by now, nothing is changed.
     pub async fn set_tenant_budget(
         &self,
         id: TenantId,
+        seen: Option<&Budget>,
         budget: &Budget,
         now: Timestamp,
     ) -> Result<(), Error> {
-        transact!(self, Scope::Tenant(id), |tx| {
-            let budget = (!budget.is_none()).then(|| json!(budget));
-            let changed = tx
-                .execute(sql!("tenants/set_budget"), params![id, budget])
+        let scope = Scope::Tenant(id);
+        transact!(self, scope, |tx| {
+            let row = tx
+                .fetch_optional(sql!("tenants/by_id"), params![scope.tenant(), id])
                 .await?;
-            if changed == 0 {
-                return Err(Error::not_found("tenant", id));
+            let row = row.ok_or_else(|| Error::not_found("tenant", id))?;
+            let changed = || -> Result<Error, Error> {
+                Ok(Error::Changed {
+                    what: "budget of the tenant",
+                    name: row.get("name")?,
+                })
+            };
+            if let Some(seen) = seen
+                && rows::tenant(&row)?.budget != *seen
+            {
+                return Err(changed()?);
+            }
+            // The statement compares, so that of two who have read the same one has lost.
+            let read: Option<Value> = row.optional("budget")?;
+            let budget = (!budget.is_none()).then(|| json!(budget));
+            let params = params![id, budget, seen.is_some(), read];
+            if tx.execute(sql!("tenants/set_budget"), params).await? == 0 {
+                return Err(changed()?);
             }
             spend::release(tx, id, None, now).await
         })

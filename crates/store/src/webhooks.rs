@@ -6,7 +6,7 @@ use model::{
 };
 
 use crate::{
-    Error, Scope,
+    Answered, Error, Scope, answers,
     database::{Row, Tx},
     store::{Store, transact},
 };
@@ -52,15 +52,18 @@ impl Store {
     }
 
     /// Gives a trigger another secret, and answers with it. The one that held so far holds until
-    /// `previous_until`, and the one before that no more.
+    /// `previous_until`, and the one before that no more. Refused with [`Error::Made`] where that was
+    /// `answered` before.
     pub async fn rotate_webhook_secret(
         &self,
         scope: Scope,
         id: TriggerId,
         previous_until: Timestamp,
+        answered: Option<Answered<'_>>,
         now: Timestamp,
     ) -> Result<Secret, Error> {
         transact!(self, scope, |tx| {
+            answers::keep(tx, scope, answered).await?;
             let found = tx
                 .fetch_optional(sql!("webhooks/trigger"), params![scope.tenant(), id])
                 .await?;

@@ -8,7 +8,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use sha2::{Digest as _, Sha256};
+
 const PAGE: &str = include_str!("../../../docs/promises.md");
+
+/// What was promised when somebody last meant it: each number with the beginning of its text's hash.
+const MEANT: &str = include_str!("promises.txt");
 
 /// What the section is called whose promises nothing shows so far.
 const NOT_YET: &str = "Not yet";
@@ -138,6 +143,24 @@ fn faults(page: &str, tests: &BTreeSet<String>) -> Vec<String> {
     let strangers = numbers.keys();
     faults.extend(strangers.map(|number| format!("{NOT_YET}: there is no section {number}")));
     faults
+}
+
+/// Each promise of a page, in order, with the first eight digits of the SHA-256 of its text.
+fn texts(page: &str) -> Vec<String> {
+    let sections = sections(page);
+    let rows = sections.iter().flat_map(|section| &section.rows);
+    let mut texts: Vec<_> = rows
+        .map(|row| {
+            let hash = Sha256::digest(row.promise.as_bytes());
+            let first = hash.iter().take(4);
+            let first = first.fold(0_u32, |number, byte| (number << 8) | u32::from(*byte));
+            let parts = row.number.split('.').map(|part| part.parse::<usize>().ok());
+            let place: Vec<_> = parts.collect();
+            (place, format!("{} {first:08x}", row.number))
+        })
+        .collect();
+    texts.sort();
+    texts.into_iter().map(|(_, text)| text).collect()
 }
 
 /// Every test of the crates, as `crate::file::name`.
@@ -343,6 +366,43 @@ fn each_promise_is_shown_by_tests_that_there_are() {
     assert!(sections(PAGE).len() > 6, "sections are missing");
     let faults = faults(PAGE, &tests);
     assert!(faults.is_empty(), "{faults:#?}");
+}
+
+/// A row that is taken away, numbered anew or worded otherwise promises something else. Whoever means it says so
+/// with `MATINS_UPDATE=1`.
+#[test]
+fn nothing_else_is_promised_than_was_meant() {
+    let texts = texts(PAGE);
+    if option_env!("MATINS_UPDATE").is_some() {
+        let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/promises.txt");
+        fs::write(kept, texts.join("\n") + "\n").unwrap();
+        return;
+    }
+    let meant: BTreeSet<_> = MEANT.lines().collect();
+    let said: BTreeSet<_> = texts.iter().map(String::as_str).collect();
+    let gone: Vec<_> = meant.difference(&said).collect();
+    let new: Vec<_> = said.difference(&meant).collect();
+    assert!(
+        gone.is_empty() && new.is_empty(),
+        "gone: {gone:?}, new: {new:?}; MATINS_UPDATE=1 means it"
+    );
+}
+
+#[test]
+fn what_is_promised_otherwise_is_seen() {
+    let whole = "## 1. Seats: 2 promises\n| 1.10 | Ten. | `a` |\n| 1.2 | Two. | `b` |\n";
+    let before = texts(whole);
+    assert_eq!(before.len(), 2);
+    assert!(before[0].starts_with("1.2 ") && before[1].starts_with("1.10 "));
+    // Other tests show the same promise.
+    assert_eq!(texts(&whole.replace("`b`", "`c`")), before);
+    for (replaced, by) in [
+        ("Two.", "Two!"),
+        ("1.10", "1.1"),
+        ("| 1.2 | Two. | `b` |\n", ""),
+    ] {
+        assert_ne!(texts(&whole.replace(replaced, by)), before, "{replaced}");
+    }
 }
 
 #[test]

@@ -1,12 +1,19 @@
 //! What a turn asks of people, from its ledger's point of view.
+//!
+//! **Invariant:** whatever asks is driven for as long as it is there, beside the conversation: it may hold what
+//! the turn's other writes wait for.
 
 use std::time::Duration;
 
 use futures::{StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
 use model::{RunId, approval::patience, limits, permission::Verdict};
-use tokio::{sync::mpsc, time::Instant};
+use tokio::{
+    sync::{mpsc, watch},
+    time::Instant,
+};
+use tokio_util::sync::CancellationToken;
 
-use crate::{ledger::Ledger, permissions::Enquiry, warn};
+use crate::{conversation::in_time, ledger::Ledger, permissions::Enquiry, warn};
 
 /// The permission requests of a turn that wait for people. Dropped, it waits for none of them any more.
 pub(crate) struct Asking<'a> {
@@ -18,45 +25,82 @@ pub(crate) struct Asking<'a> {
     deadline: Instant,
     asked: mpsc::Receiver<Enquiry>,
     waiting: FuturesUnordered<BoxFuture<'a, ()>>,
+    /// Tells the conversation how many wait.
+    count: watch::Sender<usize>,
+    over: CancellationToken,
+}
+
+/// The same, as the conversation beside it sees it.
+pub(crate) struct Waiting {
+    count: watch::Receiver<usize>,
+    over: CancellationToken,
+}
+
+impl Waiting {
+    /// Whether anything waits.
+    pub(crate) fn any(&self) -> bool {
+        *self.count.borrow() > 0
+    }
+
+    /// Goes on once something more was asked, or something was answered.
+    pub(crate) async fn changed(&mut self) {
+        if self.count.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Has nothing wait any more: the turn is to end, and the agent has been told so.
+    pub(crate) fn give_up(&self) {
+        self.over.cancel();
+    }
 }
 
 impl<'a> Asking<'a> {
+    /// What asks, and what is seen of it.
     pub(crate) fn new(
         ledger: &'a dyn Ledger,
         run: RunId,
         ask: Duration,
         deadline: Instant,
         asked: mpsc::Receiver<Enquiry>,
-    ) -> Self {
-        Self {
+    ) -> (Self, Waiting) {
+        let (count, counted) = watch::channel(0);
+        let over = CancellationToken::new();
+        let waiting = Waiting {
+            count: counted,
+            over: over.clone(),
+        };
+        let asking = Self {
             ledger,
             run,
             ask,
             deadline,
             asked,
             waiting: FuturesUnordered::new(),
+            count,
+            over,
+        };
+        (asking, waiting)
+    }
+
+    /// Asks and answers until all is given up, and then withdraws what nobody has decided.
+    pub(crate) async fn go_on(mut self) {
+        loop {
+            tokio::select! {
+                biased;
+                () = self.over.cancelled() => break,
+                Some(()) = self.waiting.next() => {}
+                Some(asked) = self.asked.recv() => self.begin(asked),
+            }
+            self.count.send_replace(self.waiting.len());
         }
-    }
-
-    /// Whether anything waits.
-    pub(crate) fn waits(&self) -> bool {
-        !self.waiting.is_empty()
-    }
-
-    /// Goes on until something more is asked, or something was answered. Nothing is lost if whoever calls
-    /// stops waiting.
-    pub(crate) async fn next(&mut self) {
-        tokio::select! {
-            biased;
-            Some(()) = self.waiting.next() => {}
-            Some(asked) = self.asked.recv() => self.begin(asked),
-            else => std::future::pending().await,
-        }
-    }
-
-    /// Waits for nothing any more: the turn is to end, and the agent has been told so.
-    pub(crate) fn give_up(&mut self) {
+        let undecided = !self.waiting.is_empty();
+        // Before the write: what is dropped half done may hold what that waits for.
         self.waiting.clear();
+        if undecided && let Err(error) = in_time(self.ledger.withdraw(self.run)).await {
+            // The end of the run makes them void.
+            warn(self.run, &error, "withdraw the permission requests");
+        }
     }
 
     fn begin(&mut self, asked: Enquiry) {

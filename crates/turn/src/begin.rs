@@ -6,14 +6,14 @@ use model::{
     RunId,
     outcome::{Failure, FailureKind, Outcome},
     precheck::{Question, Verdict},
-    turn::{Assignment, Begin, Finished, Settled},
+    turn::{Assignment, Begin, Declined, Finished},
 };
 use tokio::{sync::watch, time::sleep};
 
 use crate::{
     execute::{Agents, Ended, Orders, finish, persist},
     ledger::{Ledger, LedgerError},
-    precheck::{Answer, Asked, ask},
+    precheck::{Answer, Asked, ask, remove_own_folder},
     pulse::{Pulse, Stop, beat},
     warn,
 };
@@ -76,12 +76,14 @@ async fn begin_if_wanted(
     failpoint::reached("turn: precheck asked");
     if asked.verdict() == Some(Verdict::Decline) {
         let decline = || ledger.decline(run, asked.diagnostics());
-        return Ok(Begun::Ended(
-            match persist(run, agents.lease, decline).await? {
-                Settled::Written => Ended::NotBegun,
-                Settled::Lost => Ended::Lost,
-            },
-        ));
+        let declined = persist(run, agents.lease, decline).await?;
+        if declined == Declined::WithSession {
+            remove_own_folder(question);
+        }
+        return Ok(Begun::Ended(match declined {
+            Declined::Skipped | Declined::WithSession => Ended::NotBegun,
+            Declined::Lost => Ended::Lost,
+        }));
     }
     let begun = patiently(ledger, run, true).await?;
     Ok(Begun::of(begun, asked))

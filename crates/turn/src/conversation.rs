@@ -1,6 +1,6 @@
 //! One prompt: telling the agent, taking what it says, and stopping it when it must stop.
 
-use std::time::Duration;
+use std::{pin::pin, time::Duration};
 
 use agent::{Agent, Lease, PromptError, Update};
 use model::{
@@ -16,7 +16,7 @@ use tokio::{
 };
 
 use crate::{
-    asking::Asking,
+    asking::{Asking, Waiting},
     ledger::{Ledger, LedgerError},
     permissions::Enquiry,
     pulse::{Pulse, Stop},
@@ -72,8 +72,6 @@ pub(crate) struct Setting<'a> {
     pub(crate) run: RunId,
     pub(crate) policies: &'a Policies,
     pub(crate) deadline: Instant,
-    /// What people are to be asked.
-    pub(crate) asked: mpsc::Receiver<Enquiry>,
     pub(crate) pulse: watch::Receiver<Pulse>,
     /// What is left of the budgets that hold for the turn.
     pub(crate) accounts: Accounts,
@@ -99,7 +97,7 @@ impl Listener {
 
     /// Takes what is told until the agent is gone.
     pub(crate) async fn listen_during<T>(&mut self, end: impl Future<Output = T>) -> T {
-        let mut end = std::pin::pin!(end);
+        let mut end = pin!(end);
         loop {
             tokio::select! {
                 biased;
@@ -115,33 +113,66 @@ impl Listener {
     }
 }
 
-/// Prompts the agent and stays until it has answered, or until waiting for it is over.
+/// Prompts the agent and stays until it has answered, or until waiting for it is over. Meanwhile people are
+/// asked what comes from `asked`.
 pub(crate) async fn converse(
     agent: &Agent,
     prompt: &str,
     told: mpsc::Sender<Update>,
     listener: &mut Listener,
-    mut setting: Setting<'_>,
+    asked: mpsc::Receiver<Enquiry>,
+    setting: Setting<'_>,
 ) -> End {
-    let mut answer = std::pin::pin!(agent.prompt(prompt, told));
+    let Setting {
+        ledger,
+        run,
+        policies,
+        deadline,
+        ..
+    } = setting;
+    let (asking, mut waiting) = Asking::new(ledger, run, policies.ask(), deadline, asked);
+    let mut asking = pin!(asking.go_on());
+    let mut withdrawn = false;
+    let end = {
+        let mut talk = pin!(talk(agent, prompt, told, listener, setting, &mut waiting));
+        loop {
+            // Both go on all the while, whatever the other one waits for. What is asked is counted before
+            // the conversation looks whether anything waits.
+            tokio::select! {
+                biased;
+                () = &mut asking, if !withdrawn => withdrawn = true,
+                end = &mut talk => break end,
+            }
+        }
+    };
+    if !withdrawn && !matches!(end, End::Stopped(Stop::Lost, _)) {
+        waiting.give_up();
+        listener.listen_during(asking).await;
+    }
+    end
+}
+
+/// The conversation alone.
+async fn talk(
+    agent: &Agent,
+    prompt: &str,
+    told: mpsc::Sender<Update>,
+    listener: &mut Listener,
+    mut setting: Setting<'_>,
+    waiting: &mut Waiting,
+) -> End {
+    let mut answer = pin!(agent.prompt(prompt, told));
     let mut flush = interval(FLUSH);
     flush.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let lease = agent.lease();
     let inactivity = setting.policies.inactivity();
     let mut silent_until = Instant::now() + inactivity;
-    let mut asking = Asking::new(
-        setting.ledger,
-        setting.run,
-        setting.policies.ask(),
-        setting.deadline,
-        setting.asked,
-    );
     let mut asked: Option<(Asked, Instant)> = None;
     let mut count_next = Instant::now() + setting.counted_every;
 
     loop {
         if asked.is_some() {
-            asking.give_up();
+            waiting.give_up();
         }
         let give_up = asked.as_ref().map_or(setting.deadline, |(_, until)| *until);
         // In this order: an agent that talks without a pause must not keep its deadline, an order or
@@ -192,8 +223,8 @@ pub(crate) async fn converse(
                 listener.recorder.take(update);
             }
             // An agent that waits for people is not silent, and has all its time once they have answered.
-            () = asking.next(), if asked.is_none() => silent_until = Instant::now() + inactivity,
-            () = sleep_until(silent_until), if asked.is_none() && !asking.waits() => {
+            () = waiting.changed(), if asked.is_none() => silent_until = Instant::now() + inactivity,
+            () = sleep_until(silent_until), if asked.is_none() && !waiting.any() => {
                 agent.cancel();
                 asked = Some((Asked::Inactive, Instant::now() + setting.cancel_grace));
             }
@@ -266,7 +297,9 @@ async fn count(
 
 /// Gives a write of the turn's progress up that takes too long: limits and orders must be looked at
 /// meanwhile, and it is made again the next time.
-async fn in_time<T>(write: impl Future<Output = Result<T, LedgerError>>) -> Result<T, LedgerError> {
+pub(crate) async fn in_time<T>(
+    write: impl Future<Output = Result<T, LedgerError>>,
+) -> Result<T, LedgerError> {
     let written = timeout(WRITE_LIMIT, write).await;
     written.unwrap_or_else(|late| {
         Err(LedgerError {
@@ -283,7 +316,7 @@ pub(crate) async fn attended<T>(
     deadline: Instant,
     step: impl Future<Output = T>,
 ) -> Result<T, Stopped> {
-    let mut step = std::pin::pin!(step);
+    let mut step = pin!(step);
     loop {
         let known = pulse.borrow_and_update().clone();
         if let Some(stop) = known.stop {

@@ -151,11 +151,11 @@ pub(crate) async fn finish(
 }
 
 /// Makes a write again for as long as the ledger is only away, and the run this worker's.
-pub(crate) async fn persist<'a>(
+pub(crate) async fn persist<'a, T>(
     run: RunId,
     patience: Duration,
-    write: impl Fn() -> BoxFuture<'a, Result<Settled, LedgerError>>,
-) -> Result<Settled, LedgerError> {
+    write: impl Fn() -> BoxFuture<'a, Result<T, LedgerError>>,
+) -> Result<T, LedgerError> {
     let until = Instant::now() + patience;
     let mut pause = Duration::from_millis(100);
     loop {
@@ -218,14 +218,13 @@ impl Turn<'_> {
             run: self.assignment.run.id,
             policies: &self.assignment.policies,
             deadline,
-            asked,
             pulse: self.pulse.clone(),
             accounts: self.assignment.accounts.clone(),
             counted_every: self.agents.heartbeat / 4,
             cancel_grace: self.agents.grace.cancel,
         };
         let prompt = &self.assignment.prompt.text;
-        let end = converse(&started, prompt, told, &mut listener, setting).await;
+        let end = converse(&started, prompt, told, &mut listener, asked, setting).await;
         #[cfg(feature = "failpoints")]
         failpoint::reached("turn: answered");
         if matches!(end, End::Stopped(Stop::Lost, _)) {

@@ -8,7 +8,7 @@ use model::{
     approval::Question,
     budget::Accounts,
     permission::Verdict,
-    turn::{Beat, Begin, Entry, Finished, Settled},
+    turn::{Beat, Begin, Declined, Entry, Finished, Settled},
 };
 use serde_json::Value;
 
@@ -36,7 +36,7 @@ pub trait Ledger: Send + Sync {
         &self,
         run: RunId,
         diagnostics: Value,
-    ) -> BoxFuture<'_, Result<Settled, LedgerError>>;
+    ) -> BoxFuture<'_, Result<Declined, LedgerError>>;
 
     /// Says that the run is still being executed, and asks what is wanted of it.
     fn heartbeat(&self, run: RunId) -> BoxFuture<'_, Result<Beat, LedgerError>>;
@@ -65,13 +65,17 @@ pub trait Ledger: Send + Sync {
     ) -> BoxFuture<'_, Result<Option<Accounts>, LedgerError>>;
 
     /// Asks a person for a permission, and waits for the answer as long as `patience` at the most; then it
-    /// is denied. Whoever drops this asks no more: the end of the run makes void what was asked.
+    /// is denied. Whoever drops this asks no more: what was asked can be decided until it is withdrawn, or
+    /// the run ends.
     fn ask(
         &self,
         run: RunId,
         question: Question,
         patience: Duration,
     ) -> BoxFuture<'_, Result<Verdict, LedgerError>>;
+
+    /// Makes void what the run asks and nobody has decided: its agent hears no answer any more.
+    fn withdraw(&self, run: RunId) -> BoxFuture<'_, Result<Settled, LedgerError>>;
 
     /// Ends the run, or gives one back that was not begun.
     fn finish(&self, run: RunId, finished: Finished)

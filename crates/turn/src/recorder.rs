@@ -47,10 +47,12 @@ pub(crate) struct Recorder {
 
 impl Recorder {
     /// A recorder of a seat's next turn. A seat without a memory begins another session, with nothing
-    /// used.
+    /// used; of one with a memory it matters what was reported.
     pub(crate) fn new(clock: Arc<dyn Clock>, entropy: Arc<dyn Entropy>, seat: &Seat) -> Self {
-        let reported = seat.usage.as_ref();
-        let reported = reported.filter(|_| seat.acp_session_id.is_some());
+        let meter = match &seat.acp_session_id {
+            Some(_) => Meter::resumed(seat.usage.as_ref().and_then(Reading::of)),
+            None => Meter::default(),
+        };
         Self {
             clock,
             entropy,
@@ -66,7 +68,7 @@ impl Recorder {
             dropped: 0,
             flags: RunFlags::default(),
             usage: None,
-            meter: Meter::from(reported.and_then(Reading::of)),
+            meter,
             title: None,
             others: 0,
         }
@@ -100,8 +102,9 @@ impl Recorder {
                     .map(|cost| json!({ "amount": cost.amount, "currency": cost.currency }));
                 let mut usage = json!({ "used": usage.used, "size": usage.size, "cost": cost });
                 if let Some(reading) = Reading::of(&usage) {
-                    self.meter.read(reading);
+                    self.meter.read(&reading);
                 }
+                usage["costs"] = json!(self.meter.costs());
                 usage["spent"] = json!(self.meter.spent());
                 self.usage = Some(usage);
             }

@@ -72,8 +72,8 @@ pub struct TokenCreated {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SignInLink {
     /// The path with the code, to be put behind the server's address. The code stands behind `#`, which
-    /// browsers send to no server and write to no log.
-    pub path: String,
+    /// browsers send to no server and write to no log. Absent where the same request was made before.
+    pub path: Option<String>,
     /// Until when it can be used.
     pub expires_at: Timestamp,
 }

@@ -50,6 +50,7 @@ struct Filter {
     /// Those of a run.
     run: Option<String>,
     /// What `next` of the page before said.
+    #[param(value_type = Option<model::ApprovalId>)]
     after: Option<String>,
     /// How many at the most.
     #[param(minimum = 1, maximum = 500)]

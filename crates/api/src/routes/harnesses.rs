@@ -100,14 +100,18 @@ async fn put_harness(
     config: Json<HarnessConfig>,
 ) -> Result<impl IntoResponse, Failure> {
     let service = caller.may(Permission::HarnessesWrite)?;
-    match service.harness(&name).await {
-        Ok(before) => seen.check("the harness", &before.config)?,
+    let put = match service.harness(&name).await {
+        Ok(before) if seen.is_given() => {
+            seen.check("the harness", &before.config)?;
+            service.edit_harness(&before, &config.value).await?
+        }
+        Ok(_) => service.add_harness(&name, &config.value).await?,
         Err(error) if error.kind() == service::Kind::NotFound => {
-            seen.check("the harness", &None::<HarnessConfig>)?;
+            seen.check_absent("the harness")?;
+            service.add_harness(&name, &config.value).await?
         }
         Err(error) => return Err(error.into()),
-    }
-    let put = service.add_harness(&name, &config.value).await?;
+    };
     Ok((etag::header(&put.config), Answer(put)))
 }
 

@@ -1,9 +1,10 @@
 //! What the queries of lists have in common.
 
-use std::str::FromStr;
+use std::{fmt, str::FromStr};
 
+use http::StatusCode;
 use serde::{Deserialize, Deserializer, de::Error as _};
-use wire::{DEFAULT_PAGE, MAX_PAGE};
+use wire::{DEFAULT_PAGE, MAX_PAGE, ProblemKind};
 
 use crate::problem::Failure;
 
@@ -29,6 +30,25 @@ pub(super) fn after<T: FromStr>(given: Option<&str>) -> Result<Option<T>, Failur
         ))
         .field("after")
     })
+}
+
+/// The number behind which a page begins.
+pub(super) fn number(given: Option<i64>) -> Result<Option<i64>, Failure> {
+    match given {
+        Some(after) if after < 0 => {
+            let detail = format!("failed to take after {after}: accepted is 0 and more");
+            Err(Failure::malformed(detail).field("after"))
+        }
+        after => Ok(after),
+    }
+}
+
+/// Refuses what cannot be asked for together with another parameter.
+pub(super) fn alone(field: &str, value: impl fmt::Display, other: &str) -> Failure {
+    let detail =
+        format!("failed to take {field} {value}: accepted is one of {field} and {other}, not both");
+    let status = StatusCode::UNPROCESSABLE_ENTITY;
+    Failure::new(ProblemKind::Invalid, status, detail).field(field)
 }
 
 /// Words with commas between them.

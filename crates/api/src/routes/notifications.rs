@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::{Json as Answer, response::Response};
 use http::StatusCode;
-use model::{EndpointId, access::Permission};
+use model::{DeliveryId, EndpointId, access::Permission};
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -174,7 +174,7 @@ async fn delete_endpoint(
     post,
     path = "/endpoints/{endpoint}/rotate-secret",
     tag = "notifications",
-    params(("endpoint" = String, Path, description = NAMED)),
+    params(("endpoint" = String, Path, description = NAMED), Once),
     request_body(content = Option<Rotation>, description = "For how long"),
     responses((status = OK, description = "The new secret", body = SecretRotated)),
     security(("token" = ["notifications:write"]), ("browser" = []))
@@ -182,13 +182,16 @@ async fn delete_endpoint(
 async fn rotate_endpoint_secret(
     caller: Caller,
     Path([endpoint]): Path<1>,
+    once: Once,
     OptionalJson(rotation): OptionalJson<Rotation>,
-) -> Result<Answer<SecretRotated>, Failure> {
+) -> Result<Response, Failure> {
     let service = caller.may(Permission::NotificationsWrite)?;
     let overlap = overlap(rotation)?;
-    Ok(Answer(
-        service.rotate_endpoint_secret(&endpoint, overlap).await?,
-    ))
+    let rotated = once.rotate(&caller, rotation, async |key| {
+        let rotated = service.rotate_endpoint_secret(&endpoint, overlap, key);
+        Ok(rotated.await?)
+    });
+    rotated.await
 }
 
 /// How long two secrets are to hold beside each other.
@@ -242,18 +245,23 @@ moves! {
     post,
     path = "/endpoints/{endpoint}/test",
     tag = "notifications",
-    params(("endpoint" = String, Path, description = NAMED)),
+    params(("endpoint" = String, Path, description = NAMED), Once),
     responses((status = ACCEPTED, description = "The delivery", body = DeliveryView)),
     security(("token" = ["notifications:write"]), ("browser" = []))
 )]
 async fn test_endpoint(
     caller: Caller,
     Path([endpoint]): Path<1>,
-) -> Result<(StatusCode, Answer<DeliveryView>), Failure> {
+    once: Once,
+) -> Result<Response, Failure> {
     let service = caller.may(Permission::NotificationsWrite)?;
-    let view = service.test_endpoint(&endpoint).await?;
-    caller.wake();
-    Ok((StatusCode::ACCEPTED, Answer(view)))
+    let sent = once.create_of(&caller, &[], async |id| {
+        let id = id.map(DeliveryId::from_uuid);
+        let view = service.test_endpoint(&endpoint, id).await?;
+        caller.wake();
+        Ok((StatusCode::ACCEPTED, view))
+    });
+    sent.await
 }
 
 /// Which page is shown.
@@ -312,21 +320,30 @@ async fn show_delivery(
 
 /// Deliver again
 ///
-/// What is over is sent once more, under the same id.
+/// What is over is sent once more, under the same id. With an `Idempotency-Key`, what is on its way already is no
+/// mistake.
 #[utoipa::path(
     post,
     path = "/deliveries/{delivery}/redeliver",
     tag = "notifications",
-    params(("delivery" = String, Path, description = "Its id")),
+    params(("delivery" = String, Path, description = "Its id"), Once),
     responses((status = ACCEPTED, description = "The delivery", body = DeliveryView)),
     security(("token" = ["notifications:write"]), ("browser" = []))
 )]
 async fn redeliver(
     caller: Caller,
     Path([delivery]): Path<1>,
-) -> Result<(StatusCode, Answer<DeliveryView>), Failure> {
+    once: Once,
+) -> Result<Response, Failure> {
     let service = caller.may(Permission::NotificationsWrite)?;
-    let view = service.redeliver(&delivery).await?;
-    caller.wake();
-    Ok((StatusCode::ACCEPTED, Answer(view)))
+    // The row is there: what a key can name is that it is on its way again.
+    let sent = once.create_of(&caller, &[], async |id| {
+        let view = match id {
+            Some(_) => service.redeliver_once(&delivery).await?,
+            None => service.redeliver(&delivery).await?,
+        };
+        caller.wake();
+        Ok((StatusCode::ACCEPTED, view))
+    });
+    sent.await
 }

@@ -60,8 +60,8 @@ impl<S: Send + Sync> FromRequestParts<S> for LastSeen {
 
 /// Trace a session
 ///
-/// What happens in it, as Server-Sent Events: `run`, `message`, `task`, `approval` and `session` with the number of
-/// the event as their id, and `delta` for text that is being written, without one. After a break a client goes on
+/// What happens in it, as Server-Sent Events: `run`, `message`, `approval` and `session` with the number of the
+/// event as their id, and `delta` for text that is being written, without one. After a break a client goes on
 /// with `Last-Event-ID`: nothing is lost and nothing comes twice. Where retention has removed what comes next, there
 /// is one `resync` with a snapshot in place of it. Without either parameter it begins with the oldest event that is
 /// kept. A trace ends after a quarter of an hour, and is to be taken up again.

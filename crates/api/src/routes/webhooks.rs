@@ -3,6 +3,7 @@
 use axum::{
     Json as Answer,
     extract::{Request, State},
+    response::Response,
 };
 use http::StatusCode;
 use model::access::Permission;
@@ -15,6 +16,7 @@ use crate::{
     Api,
     caller::Caller,
     extract::{self, OptionalJson, Path},
+    once::Once,
     problem::Failure,
 };
 
@@ -109,7 +111,8 @@ async fn show_webhook_secret(
     tag = "triggers",
     params(
         ("automation" = String, Path, description = "Its name, its id or the beginning of that"),
-        ("trigger" = String, Path, description = "The trigger's id or the beginning of that")
+        ("trigger" = String, Path, description = "The trigger's id or the beginning of that"),
+        Once
     ),
     request_body(content = Option<Rotation>, description = "For how long"),
     responses((status = OK, description = "The new secret", body = SecretRotated)),
@@ -118,10 +121,14 @@ async fn show_webhook_secret(
 async fn rotate_webhook_secret(
     caller: Caller,
     Path([automation, trigger]): Path<2>,
+    once: Once,
     OptionalJson(rotation): OptionalJson<Rotation>,
-) -> Result<Answer<SecretRotated>, Failure> {
+) -> Result<Response, Failure> {
     let service = caller.may(Permission::AutomationsWrite)?;
     let overlap = overlap(rotation)?;
-    let rotated = service.rotate_webhook_secret(&automation, &trigger, overlap);
-    Ok(Answer(rotated.await?))
+    let rotated = once.rotate(&caller, rotation, async |key| {
+        let rotated = service.rotate_webhook_secret(&automation, &trigger, overlap, key);
+        Ok(rotated.await?)
+    });
+    rotated.await
 }

@@ -59,9 +59,10 @@ pub(super) fn session_resync(session: &Session, open: &[Run], waiting: &[Approva
     frame(Some(&session.last_seq), "resync", &data)
 }
 
-/// Where a feed goes on for whoever has missed events that are gone.
-pub(super) fn feed_resync(from: &impl Display) -> Bytes {
-    frame(Some(from), "resync", &json!({ "cursor": from.to_string() }))
+/// Where a feed goes on for whoever has missed events that are gone, with what is under way.
+pub(super) fn feed_resync(from: &impl Display, open: &[Run], waiting: &[Approval]) -> Bytes {
+    let data = json!({ "cursor": from.to_string(), "runs": open, "approvals": waiting });
+    frame(Some(from), "resync", &data)
 }
 
 /// The end of a trace of a session that is gone.

@@ -4,8 +4,11 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use model::{AutomationId, RunId, SessionId, TenantId, feed::FeedCursor, run::RunStatus};
-use store::{Error, RunFilter, Scope, Store};
+use model::{
+    AutomationId, RunId, SessionId, TenantId, approval::ApprovalState, entity::Run,
+    feed::FeedCursor, run::RunStatus,
+};
+use store::{ApprovalFilter, Error, RunFilter, Scope, Store};
 
 use super::frame;
 
@@ -17,7 +20,6 @@ const PAGE_BYTES: usize = 256 << 10;
 const PIECES: u32 = 64;
 /// How many open runs a snapshot shows of each status at the most.
 const OPEN_RUNS: u32 = 100;
-
 /// How many approvals that wait a snapshot shows at the most.
 const WAITING: u32 = 100;
 
@@ -65,6 +67,31 @@ fn kept<K>(frames: impl Iterator<Item = (K, Bytes)>) -> VecDeque<(K, Bytes)> {
     fits.collect()
 }
 
+/// Reads the runs that are not over: of a session, of an automation, or of all that there is.
+async fn open_runs(
+    store: &Store,
+    scope: Scope,
+    session: Option<SessionId>,
+    automation: Option<AutomationId>,
+) -> Result<Vec<Run>, Error> {
+    let mut open = Vec::new();
+    for status in [
+        RunStatus::Running,
+        RunStatus::Delivered,
+        RunStatus::Queued,
+        RunStatus::Deferred,
+    ] {
+        let filter = RunFilter {
+            session,
+            automation,
+            status: Some(status),
+            ..RunFilter::default()
+        };
+        open.extend(store.runs(scope, filter, OPEN_RUNS).await?);
+    }
+    Ok(open)
+}
+
 /// A session's log.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OfSession {
@@ -96,20 +123,7 @@ impl OfSession {
     async fn resync(&self, store: &Store) -> Result<Page<i64>, Error> {
         // First its number: what comes meanwhile is sent again.
         let session = store.session(self.scope, self.session).await?;
-        let mut open = Vec::new();
-        for status in [
-            RunStatus::Running,
-            RunStatus::Delivered,
-            RunStatus::Queued,
-            RunStatus::Deferred,
-        ] {
-            let filter = RunFilter {
-                session: Some(self.session),
-                status: Some(status),
-                ..RunFilter::default()
-            };
-            open.extend(store.runs(self.scope, filter, OPEN_RUNS).await?);
-        }
+        let open = open_runs(store, self.scope, Some(self.session), None).await?;
         let waiting = store
             .pending_approvals(self.scope, self.session, WAITING)
             .await?;
@@ -180,6 +194,23 @@ impl OfFeed {
     }
 }
 
+impl OfFeed {
+    /// What is under way, for whoever has missed events that are gone. What comes meanwhile is sent again.
+    async fn resync(&self, store: &Store, from: FeedCursor) -> Result<Bytes, Error> {
+        let scope = Scope::Tenant(self.tenant);
+        let open = open_runs(store, scope, None, self.automation).await?;
+        let filter = ApprovalFilter {
+            state: Some(ApprovalState::Pending),
+            automation: self.automation,
+            ..ApprovalFilter::default()
+        };
+        let waiting = store
+            .approval_page(self.tenant, filter, store::Page::first(WAITING))
+            .await?;
+        Ok(frame::feed_resync(&from, &open, &waiting))
+    }
+}
+
 impl Source for OfFeed {
     type Place = FeedCursor;
 
@@ -193,7 +224,7 @@ impl Source for OfFeed {
             let scanned = page.scanned;
             let resync = page.lost.is_some();
             let frames = if resync {
-                VecDeque::from([(scanned, frame::feed_resync(&scanned))])
+                VecDeque::from([(scanned, self.resync(store, scanned).await?)])
             } else {
                 let events = page.events.iter();
                 kept(events.map(|one| (one.cursor, frame::fed(one))))

@@ -32,7 +32,7 @@ pub(crate) async fn a_token_gives_what_its_role_gives_and_no_more(world: &World)
         .expect(200);
     assert_eq!(who["role"], "viewer");
     assert_eq!(who["tenant"]["name"], "default");
-    assert_eq!(who["permissions"].as_array().unwrap().len(), 5);
+    assert_eq!(who["permissions"].as_array().unwrap().len(), 6);
     // Internal records are for admins.
     let run = world.get("/runs").await.expect(200)["items"][0]["id"].clone();
     let record = format!("/runs/{}/record", run.as_str().unwrap());

@@ -335,3 +335,43 @@ pub(crate) async fn a_webhook_fires_once_and_a_replay_changes_nothing(world: &Wo
     let runs = world.get("/runs?automation=daily").await.expect(200);
     assert_eq!(runs["items"].as_array().unwrap().len(), 3);
 }
+
+pub(crate) async fn triggers_come_and_go_by_what_was_seen(world: &World) {
+    world.automation("daily").await;
+    let path = "/automations/daily/triggers";
+    let tag = world.get("/automations/daily").await;
+    let first = tag.header("etag").to_owned();
+    let ask = async |method: &str, path: &str, body: Option<&Value>, tag: &str| {
+        let headers = [("if-match", tag)];
+        world
+            .ask_as(&world.admin, method, path, body, &headers)
+            .await
+    };
+    let daily = json!({ "kind": "cron", "expression": "0 9 * * *" });
+    let hourly = json!({ "kind": "cron", "expression": "0 * * * *" });
+    let added = ask("POST", path, Some(&daily), &first).await;
+    let view = added.expect(201);
+    let shown = world.get("/automations/daily").await;
+    assert_eq!(added.header("etag"), shown.header("etag"));
+    assert_ne!(added.header("etag"), first);
+    let triggers = view["triggers"].as_array().unwrap();
+    let cron = triggers.iter().find(|one| one["spec"]["kind"] == "cron");
+    let one = format!("{path}/{}", cron.unwrap()["id"].as_str().unwrap());
+
+    let refused = ask("POST", path, Some(&hourly), &first).await;
+    assert!(refused.problem(412).contains("If-Match"));
+    ask("DELETE", &one, None, &first).await.problem(412);
+    let now = world.get("/automations/daily").await;
+    assert_eq!(now.header("etag"), added.header("etag"));
+    let removed = ask("DELETE", &one, None, added.header("etag")).await;
+    removed.expect(200);
+    assert_eq!(removed.header("etag"), first);
+    // Of two that have seen the same one wins.
+    let (one, other) = tokio::join!(
+        ask("POST", path, Some(&daily), &first),
+        ask("POST", path, Some(&hourly), &first)
+    );
+    let mut statuses = [one.status.as_u16(), other.status.as_u16()];
+    statuses.sort_unstable();
+    assert_eq!(statuses, [201, 412], "{} {}", one.text, other.text);
+}

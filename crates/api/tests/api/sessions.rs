@@ -179,6 +179,16 @@ pub(crate) async fn an_edit_of_what_has_changed_meanwhile_is_refused(world: &Wor
     let again = edit("Other", edited.header("etag")).await;
     assert_eq!(again.expect(200)["title"], "Other");
     assert_eq!(edit("Any", "*").await.expect(200)["title"], "Any");
+    // What is not named stays, and null is nothing.
+    for (body, title) in [
+        (json!({}), json!("Any")),
+        (json!({ "title": null }), json!(null)),
+    ] {
+        let patched = world
+            .ask_as(&world.admin, "PATCH", &path, Some(&body), &[])
+            .await;
+        assert_eq!(patched.expect(200)["title"], title, "{body}");
+    }
 }
 
 pub(crate) async fn a_conversation_is_read_replayed_and_exported(world: &World) {

@@ -203,7 +203,7 @@ pub(crate) async fn what_is_another_tenants_answers_as_if_it_were_not_there(worl
         assert_ne!(own["title"], "Mine now");
         assert_ne!(own["prompt"], "Mine now");
     }
-    // Nor do lists tell of it, nor filters that name it.
+    // Nor do lists tell of it, nor bodies and filters that name it.
     for list in [
         "/sessions",
         "/automations",
@@ -217,6 +217,50 @@ pub(crate) async fn what_is_another_tenants_answers_as_if_it_were_not_there(worl
         let list = list.expect(200);
         let items = list.get("items").or(list.get("automations")).unwrap();
         assert_eq!(items, &json!([]), "{path}");
+    }
+    for list in ["/tokens", "/tenants", "/harnesses"] {
+        let answer = world.ask_as(&foreign, "GET", list, None, &[]).await;
+        let items = answer.expect(200)["items"].as_array().unwrap().len();
+        assert!(items > 0, "{list}: one's own is there");
+        for (name, id) in &things.by_parameter {
+            assert!(!answer.text.contains(id), "{list} tells of the {name}");
+        }
+    }
+    for (path, body) in [
+        ("/sessions", json!({ "harness": "{harness}" })),
+        (
+            "/automations",
+            json!({ "prompt": "Look.", "harness": "{harness}" }),
+        ),
+        (
+            "/automations",
+            json!({ "prompt": "Look.", "session": "bound:{session}" }),
+        ),
+        (
+            "/endpoints",
+            json!({
+                "name": "mine", "url": "https://example.com/", "events": ["run.failed"],
+                "automation": "{automation}",
+            }),
+        ),
+    ] {
+        let body = body.to_string();
+        let mut answers = Vec::new();
+        for (name, theirs) in &things.by_parameter {
+            let place = format!("{{{name}}}");
+            if !body.contains(&place) {
+                continue;
+            }
+            for id in [theirs.clone(), Things::nobodys(&place)] {
+                let asked = serde_json::from_str(&body.replace(&place, &id)).unwrap();
+                let answer = world.ask_as(&foreign, "POST", path, Some(&asked), &[]);
+                let answer = answer.await;
+                answer.problem(404);
+                answers.push(answer.text.replace(&id, "..."));
+            }
+        }
+        assert_eq!(answers.len(), 2, "{path} {body}");
+        assert_eq!(answers[0], answers[1], "{path} {body}");
     }
     for filter in ["session", "automation"] {
         let path = things.in_path(&format!("/runs?{filter}={{{filter}}}"));

@@ -1,7 +1,7 @@
 //! An API over a database of its own, with two tenants, a clock that stands still and agents that are told what
 //! to offer.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use api::{Api, ApiBuilder, Peer};
 use axum::{
@@ -30,6 +30,9 @@ use wire::{Depth, Probed, TokenRequest};
 
 /// 10:00 in Prague, on a Saturday.
 pub(crate) const NOW: &str = "2026-11-21T09:00:00Z";
+
+/// How long a test waits for an event that must come, before it fails.
+const LONG: Duration = Duration::from_secs(30);
 
 /// Agents whose programs begin with `good` resume; those of other programs cannot be started.
 struct Agents;
@@ -216,6 +219,40 @@ impl World {
             }
         };
         self.send(request.body(body).unwrap()).await
+    }
+
+    /// The ids of the first events of a trace, as many as there must be.
+    pub(crate) async fn trace(
+        &self,
+        path: &str,
+        headers: &[(&str, &str)],
+        count: usize,
+    ) -> Vec<String> {
+        let from: SocketAddr = "127.0.0.1:50000".parse().unwrap();
+        let mut request = Request::builder()
+            .uri(format!("/api/v1{path}"))
+            .header("host", "localhost:7347")
+            .header("authorization", format!("Bearer {}", self.admin))
+            .extension(Peer::Network(from));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let request = request.body(Body::empty()).unwrap();
+        let response = self.router.clone().oneshot(request).await.unwrap();
+        assert_eq!(response.status(), StatusCode::OK);
+        let mut body = response.into_body();
+        let mut text = String::new();
+        let ids = |text: &str| {
+            let ids = text.lines().filter_map(|line| line.strip_prefix("id: "));
+            ids.map(str::to_owned).collect::<Vec<_>>()
+        };
+        while !text.ends_with("\n\n") || ids(&text).len() < count {
+            let frame = tokio::time::timeout(LONG, body.frame()).await;
+            let frame = frame.unwrap_or_else(|_| panic!("no more came: {text}"));
+            let bytes = frame.unwrap().unwrap().into_data().unwrap();
+            text.push_str(std::str::from_utf8(&bytes).unwrap());
+        }
+        ids(&text)
     }
 
     pub(crate) async fn get(&self, path: &str) -> Answer {

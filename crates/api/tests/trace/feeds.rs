@@ -91,13 +91,19 @@ pub(crate) async fn whoever_comes_to_a_feed_too_late_is_told_once(stage: &Stage)
     let mut early = Client::new(trace.unwrap());
     early.next().await;
     stage.trim_all().await;
+    let mut open = Vec::new();
     for after in [FeedCursor::START, FeedCursor::before(i64::MAX)] {
         let trace = hub.tenant(stage.tenant, Some(after)).await.unwrap();
         let mut client = Client::new(trace);
         let frame = client.next().await;
         assert_eq!(frame.event, "resync");
         assert_eq!(frame.data["cursor"], frame.id.clone().unwrap());
+        let runs = frame.data["runs"].as_array().unwrap();
+        let runs: Vec<_> = runs.iter().map(|run| run["id"].clone()).collect();
+        assert_eq!(runs, open, "what is under way");
+        assert_eq!(frame.data["approvals"], json!([]));
         let run = stage.say(session, "hello").await;
+        open.push(json!(run));
         for client in [&mut client, &mut early] {
             let frame = client.next().await;
             assert_eq!(frame.data["ref_id"], json!(run));

@@ -2,11 +2,11 @@
 
 use clap::Subcommand;
 use client::Part;
-use model::schedule::Period;
-use wire::{Delivery, Endpoint, EndpointRequest, NotificationKind, Rotation};
+use wire::{Delivery, Endpoint, EndpointRequest, MOST_OVERLAP_SECONDS, NotificationKind, Rotation};
 
 use crate::{
     app::App,
+    commands::options::seconds,
     failure::{Exit, Failure},
     output::{excerpt, table},
 };
@@ -27,7 +27,7 @@ enum Command {
     Add {
         /// Its name
         name: String,
-        /// Where it is, such as https://example.org/matins
+        /// Where it is, such as `https://example.org/matins`
         url: String,
         /// What it is told of, such as run.failed; may be given again
         #[arg(long = "event", value_name = "EVENT", required = true)]
@@ -69,9 +69,9 @@ enum Command {
     RotateSecret {
         #[command(flatten)]
         named: Named,
-        /// How long the one before holds as well
-        #[arg(long, value_name = "PERIOD", default_value = "1d")]
-        overlap: Period,
+        /// How long the one before holds as well: 0s to 30d
+        #[arg(long, value_name = "PERIOD", default_value = "1d", value_parser = overlap)]
+        overlap: u32,
     },
     /// Show something that was sent, with each attempt
     Delivery {
@@ -146,7 +146,9 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
             return delivery(app, &sent, Some(told));
         }
         Command::RotateSecret { named, overlap } => {
-            let rotation = rotation(overlap)?;
+            let rotation = Rotation {
+                overlap_seconds: overlap,
+            };
             let client = &app.client;
             let rotated = client
                 .rotate_endpoint_secret(&named.endpoint, rotation)
@@ -177,14 +179,16 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// How long the secret before is to hold.
-pub(super) fn rotation(overlap: Period) -> Result<Rotation, Failure> {
-    let seconds = u32::try_from(overlap.duration().as_secs());
-    let overlap_seconds = seconds.map_err(|_| {
-        let message = format!("take the overlap {overlap}: at most 30d is accepted");
-        Failure::message(Exit::Usage, message)
-    })?;
-    Ok(Rotation { overlap_seconds })
+/// Reads how long the secret before is to hold as well, in seconds: perhaps not at all.
+pub(super) fn overlap(text: &str) -> Result<u32, String> {
+    let seconds = match text {
+        "0s" => Ok(0),
+        text => seconds(text),
+    };
+    seconds
+        .ok()
+        .filter(|seconds| *seconds <= MOST_OVERLAP_SECONDS)
+        .ok_or_else(|| "expected a period from 0s to 30d, such as 0s, 90m or 1d".to_owned())
 }
 
 async fn add(app: &App, request: &EndpointRequest) -> Result<(), Failure> {
@@ -375,4 +379,20 @@ fn delivery(app: &App, view: &wire::DeliveryView, aside: Option<&str>) -> Result
         app.output.aside(aside);
     }
     Ok(Exit::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_overlap_is_nothing_at_all_or_thirty_days_at_the_most() {
+        for (text, seconds) in [("0", 0), ("0s", 0), ("90m", 5400), ("30d", 2_592_000)] {
+            assert_eq!(overlap(text), Ok(seconds), "{text}");
+        }
+        for text in ["", "1", "-1s", "31d", "30d1s", "soon"] {
+            let refused = overlap(text).unwrap_err();
+            assert!(refused.contains("0s to 30d"), "{text}: {refused}");
+        }
+    }
 }

@@ -16,7 +16,11 @@ pub(crate) struct Args {}
 pub(crate) async fn run(app: &App) -> Result<Exit, Failure> {
     let server = address(app)?;
     let link = app.client.create_sign_in_link().await?;
-    let url = format!("{server}{}", link.path);
+    let Some(path) = &link.path else {
+        let message = "show the link: it was made, and was lost on its way; make another one";
+        return Err(Failure::message(Exit::Failed, message));
+    };
+    let url = format!("{server}{path}");
     if app.output.json {
         let document = json!({ "url": url, "expires_at": link.expires_at });
         app.output.document(&document)?;

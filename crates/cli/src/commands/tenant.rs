@@ -1,9 +1,10 @@
 //! `matins tenant`: owners of everything else.
 
 use clap::{Subcommand, ValueEnum};
+use client::Part;
 use model::budget::{Budget, Limit};
 use serde::Serialize;
-use wire::{Spending, Tenant, TenantRequest};
+use wire::{MAX_PAGE, Spending, Tenant, TenantRequest};
 
 use crate::{
     app::App,
@@ -26,7 +27,7 @@ enum Command {
         /// Its name
         name: String,
     },
-    /// List the tenants by name
+    /// List the tenants, the newest first
     List,
     /// Show a tenant with its budget, and what all its runs have used
     Show {
@@ -66,20 +67,21 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
     match args.command {
         Command::Create { name } => create(app, name).await?,
         Command::List => list(app).await?,
-        Command::Show { tenant } => show(app, &app.client.tenant(&tenant).await?).await?,
+        Command::Show { tenant } => show(app, &app.client.tenant(&tenant).await?.value).await?,
         Command::Edit {
             tenant,
             budget: limits,
             clear,
         } => {
             let seen = app.client.tenant(&tenant).await?;
-            let mut asked = seen.budget;
+            let mut asked = seen.value.budget;
             if clear.contains(&Clear::Budget) {
                 asked = Budget::default();
             }
             budget::set(&mut asked, limits)?;
-            let id = seen.id.to_string();
-            show(app, &app.client.set_tenant_budget(&id, &asked).await?).await?;
+            let (id, tag) = (seen.value.id.to_string(), seen.tag.as_deref());
+            let set = app.client.set_tenant_budget(&id, &asked, tag).await?;
+            show(app, &set).await?;
         }
     }
     Ok(Exit::Done)
@@ -90,12 +92,15 @@ async fn create(app: &App, name: String) -> Result<(), Failure> {
     if app.output.json {
         return Ok(app.output.document(&created)?);
     }
+    let Some(secret) = &created.token.secret else {
+        let message = "show the token: it was made with the tenant, and was lost on its way";
+        return Err(Failure::message(Exit::Failed, message));
+    };
     app.output.aside(&format!(
         "Made {} ({}). The token of its admin is shown this one time:",
         excerpt(&created.tenant.name, 80),
         created.tenant.id
     ));
-    let secret = created.token.secret.as_deref().unwrap_or_default();
     Ok(app.output.line(secret)?)
 }
 
@@ -124,7 +129,16 @@ async fn show(app: &App, tenant: &Tenant) -> Result<(), Failure> {
 }
 
 async fn list(app: &App) -> Result<(), Failure> {
-    let tenants = app.client.tenants().await?.items;
+    let mut tenants = Vec::new();
+    let mut part = Part::first(MAX_PAGE);
+    loop {
+        let page = app.client.tenants(&part).await?;
+        tenants.extend(page.items);
+        if page.next.is_none() {
+            break;
+        }
+        part.after = page.next;
+    }
     if app.output.json {
         return Ok(app.output.document(&tenants)?);
     }

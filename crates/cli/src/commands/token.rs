@@ -121,13 +121,30 @@ async fn list(app: &App) -> Result<(), Failure> {
             token.id.to_string(),
             excerpt(&token.name, 40),
             token.role.to_string(),
+            scopes(token),
+            token.shown.clone(),
             state(token).to_owned(),
             at(token.expires_at).unwrap_or_default(),
             at(token.last_used_at).unwrap_or_default(),
         ]
     });
-    let headings = ["TOKEN", "NAME", "ROLE", "STATE", "EXPIRES", "LAST USED"];
+    let headings = [
+        "TOKEN",
+        "NAME",
+        "ROLE",
+        "SCOPES",
+        "BEGINS",
+        "STATE",
+        "EXPIRES",
+        "LAST USED",
+    ];
     Ok(app.output.line(&table(headings, rows))?)
+}
+
+/// The permissions to which a token is cut; empty where it has those of its role.
+fn scopes(token: &Token) -> String {
+    let words = token.scopes.iter().flatten().map(|one| one.as_str());
+    words.collect::<Vec<_>>().join(",")
 }
 
 fn state(token: &Token) -> &'static str {

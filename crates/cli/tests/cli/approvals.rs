@@ -24,6 +24,7 @@ fn tidy(world: &World, prompts: impl IntoIterator<Item = Vec<Step>>) -> Script {
     let add = [
         "automation",
         "add",
+        "--on-demand",
         "--name",
         "tidy",
         "--harness",

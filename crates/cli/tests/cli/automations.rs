@@ -117,6 +117,10 @@ fn every_policy_can_be_set_and_read() {
             "20.50 USD/month",
             "--budget",
             "24 turns/day",
+            "--unruled",
+            "ask",
+            "--ask-timeout",
+            "5m",
             "--precheck",
             "test -e news",
             "--mode",
@@ -148,6 +152,8 @@ fn every_policy_can_be_set_and_read() {
                 "tokens": null, "cost": { "amount": "20.5", "currency": "USD" }, "turns": null,
             },
         },
+        "unruled": "ask",
+        "ask_seconds": 300,
         "precheck": { "command": ["sh", "-c", "test -e news"], "timeout_seconds": 60 },
     });
     assert_eq!(made["policies"], expected);

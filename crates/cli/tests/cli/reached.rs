@@ -77,6 +77,40 @@ fn an_address_that_others_reach_is_refused_unless_it_is_allowed() {
 }
 
 #[test]
+fn by_default_a_server_is_reached_from_this_machine_alone() {
+    let world = World::new();
+    let mut command = world.command(&["config", "show", "--json"]);
+    let shown = command.env_remove("MATINS_LISTEN").output().unwrap();
+    let shown: serde_json::Value = serde_json::from_slice(&shown.stdout).unwrap();
+    let mut settings = shown.as_array().unwrap().iter();
+    let listen = settings.find(|setting| setting["name"] == "server.listen");
+    let listen = listen.unwrap();
+    assert_eq!(listen["origin"]["kind"], "default");
+    let address: std::net::SocketAddr = listen["value"].as_str().unwrap().parse().unwrap();
+    assert!(address.ip().is_loopback(), "{address}");
+}
+
+#[test]
+fn an_address_that_others_reach_is_taken_where_it_is_allowed() {
+    // No machine has this one (RFC 5737), so that nothing is ever reached at it.
+    let world = World::new().with("MATINS_LISTEN", "192.0.2.1:0");
+    let refused = world.run(&["serve"]);
+    assert_eq!(refused.code, 2, "{refused:#?}");
+    assert!(
+        refused.stderr.contains("server.beyond_loopback"),
+        "{refused:#?}"
+    );
+    let allowed = world.with("MATINS_BEYOND_LOOPBACK", "true");
+    let tried = allowed.run(&["serve"]);
+    assert_ne!(tried.code, 2, "{tried:#?}");
+    assert!(tried.stderr.contains("192.0.2.1:0"), "{tried:#?}");
+    assert!(
+        !tried.stderr.contains("server.beyond_loopback"),
+        "{tried:#?}"
+    );
+}
+
+#[test]
 fn an_address_that_is_taken_is_said_to_be() {
     let world = World::new();
     let _server = world.serve();

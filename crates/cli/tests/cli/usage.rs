@@ -112,7 +112,11 @@ const BAD_INPUT: &[(&[&str], i32, &[&str])] = &[
         2,
         &["2020-01-01T00:00:00Z", "not after the present"],
     ),
-    (&["ADD", "x"], 2, &["--every, --at or --on-demand"]),
+    (
+        &["ADD", "x"],
+        2,
+        &["--every, --at, --webhook or --on-demand"],
+    ),
     (&["ADD", "0 9 * * *"], 2, &["no prompt"]),
     (
         &["ADD", "0 9 * * *", "x", "--every", "1h"],

@@ -6,7 +6,7 @@ use wire::{
     TokenRequest,
 };
 
-use super::Part;
+use super::{Part, Tagged};
 use crate::{Client, Error};
 
 impl Client {
@@ -30,14 +30,14 @@ impl Client {
         self.delete(&["tokens", token]).fetch().await
     }
 
-    /// Lists tenants.
-    pub async fn tenants(&self) -> Result<Page<Tenant>, Error> {
-        self.get(&["tenants"]).fetch().await
+    /// Lists tenants, the newest first.
+    pub async fn tenants(&self, part: &Part) -> Result<Page<Tenant>, Error> {
+        self.get(&["tenants"]).part(part).fetch().await
     }
 
     /// Shows a tenant, by its id or its name.
-    pub async fn tenant(&self, tenant: &str) -> Result<Tenant, Error> {
-        self.get(&["tenants", tenant]).fetch().await
+    pub async fn tenant(&self, tenant: &str) -> Result<Tagged<Tenant>, Error> {
+        self.get(&["tenants", tenant]).fetch_tagged().await
     }
 
     /// Tells what all runs of a tenant have used together, and what they may use.
@@ -45,10 +45,15 @@ impl Client {
         self.get(&["tenants", tenant, "spending"]).fetch().await
     }
 
-    /// Sets what all runs of a tenant may use together.
-    pub async fn set_tenant_budget(&self, tenant: &str, budget: &Budget) -> Result<Tenant, Error> {
+    /// Sets what all runs of a tenant may use together: with a tag, of the one that was seen alone.
+    pub async fn set_tenant_budget(
+        &self,
+        tenant: &str,
+        budget: &Budget,
+        seen: Option<&str>,
+    ) -> Result<Tenant, Error> {
         let call = self.call(Method::PUT, &["tenants", tenant, "budget"]);
-        call.json(budget).fetch().await
+        call.json(budget).seen(seen).fetch().await
     }
 
     /// Makes a tenant with the token of its first admin.
@@ -56,8 +61,9 @@ impl Client {
         self.post(&["tenants"]).json(request).once().fetch().await
     }
 
-    /// Makes a link by which a browser signs in, once.
+    /// Makes a link by which a browser signs in, once. It is told this one time; not where an answer was lost on
+    /// its way.
     pub async fn create_sign_in_link(&self) -> Result<SignInLink, Error> {
-        self.post(&["sign-in-links"]).fetch().await
+        self.post(&["sign-in-links"]).once().fetch().await
     }
 }

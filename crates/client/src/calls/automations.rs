@@ -25,7 +25,7 @@ pub struct AutomationFilter {
 }
 
 impl Client {
-    /// Lists automations by name.
+    /// Lists automations, the newest first.
     pub async fn automations(&self, filter: &AutomationFilter) -> Result<AutomationList, Error> {
         self.get(&["automations"])
             .ask("state", filter.state)
@@ -161,24 +161,26 @@ impl Client {
             .await
     }
 
-    /// Adds a trigger to an automation.
+    /// Adds a trigger to an automation: with a tag, to the one that was seen alone.
     pub async fn add_trigger(
         &self,
         automation: &str,
         request: &TriggerRequest,
+        seen: Option<&str>,
     ) -> Result<AutomationView, Error> {
         let call = self.post(&["automations", automation, "triggers"]);
-        call.json(request).once().fetch().await
+        call.json(request).seen(seen).once().fetch().await
     }
 
-    /// Removes a trigger from an automation, by its id or the beginning of that.
+    /// Removes a trigger from an automation, by its id or the beginning of that: with a tag, from the one that
+    /// was seen alone.
     pub async fn remove_trigger(
         &self,
         automation: &str,
         trigger: &str,
+        seen: Option<&str>,
     ) -> Result<AutomationView, Error> {
-        self.delete(&["automations", automation, "triggers", trigger])
-            .fetch()
-            .await
+        let call = self.delete(&["automations", automation, "triggers", trigger]);
+        call.seen(seen).fetch().await
     }
 }

@@ -53,17 +53,19 @@ impl Client {
 
     /// Sends an endpoint a notification that tells nothing, to see whether it arrives.
     pub async fn test_endpoint(&self, endpoint: &str) -> Result<DeliveryView, Error> {
-        self.post(&["endpoints", endpoint, "test"]).fetch().await
+        let call = self.post(&["endpoints", endpoint, "test"]);
+        call.once().fetch().await
     }
 
-    /// Gives an endpoint another secret; the one before holds as well for a while.
+    /// Gives an endpoint another secret; the one before holds as well for a while. It is told this one time; not
+    /// where an answer was lost on its way.
     pub async fn rotate_endpoint_secret(
         &self,
         endpoint: &str,
         rotation: Rotation,
     ) -> Result<SecretRotated, Error> {
         let call = self.post(&["endpoints", endpoint, "rotate-secret"]);
-        call.json(&rotation).fetch().await
+        call.json(&rotation).once().fetch().await
     }
 
     /// Lists what was sent to an endpoint, the newest first.
@@ -81,9 +83,8 @@ impl Client {
 
     /// Tries a delivery that is over once more.
     pub async fn redeliver(&self, delivery: &str) -> Result<DeliveryView, Error> {
-        self.post(&["deliveries", delivery, "redeliver"])
-            .fetch()
-            .await
+        let call = self.post(&["deliveries", delivery, "redeliver"]);
+        call.once().fetch().await
     }
 
     /// Tells the secret of a webhook trigger, and where signed requests are sent.
@@ -97,7 +98,8 @@ impl Client {
             .await
     }
 
-    /// Gives a webhook trigger another secret; the one before holds as well for a while.
+    /// Gives a webhook trigger another secret; the one before holds as well for a while. It is told this one
+    /// time; not where an answer was lost on its way.
     pub async fn rotate_webhook_secret(
         &self,
         automation: &str,
@@ -111,6 +113,6 @@ impl Client {
             trigger,
             "rotate-secret",
         ];
-        self.post(&path).json(&rotation).fetch().await
+        self.post(&path).json(&rotation).once().fetch().await
     }
 }

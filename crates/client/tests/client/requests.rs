@@ -241,6 +241,24 @@ async fn an_edit_says_what_it_has_seen() {
 }
 
 #[tokio::test]
+async fn a_budget_and_a_trigger_say_what_was_seen() {
+    let tag = Some("\"0a\"");
+    let hook = wire::TriggerRequest::Webhook {};
+    for number in 0..3 {
+        let echo = problem(StatusCode::PRECONDITION_FAILED, "changed");
+        let client = echo.client();
+        let budget = wire::Budget::default();
+        let refused = match number {
+            0 => client.set_tenant_budget("t", &budget, tag).await.err(),
+            1 => client.add_trigger("a", &hook, tag).await.err(),
+            _ => client.remove_trigger("a", "trg_1", tag).await.err(),
+        };
+        assert_eq!(refused.unwrap().kind(), Some(ProblemKind::Changed));
+        assert_eq!(echo.only().header("if-match"), tag, "{number}");
+    }
+}
+
+#[tokio::test]
 async fn a_name_that_leads_elsewhere_names_nothing() {
     let echo = server();
     for name in ["", ".", ".."] {

@@ -115,7 +115,7 @@ impl World {
         let found = sql::rows(
             &self.store,
             "select id, paused_at from automations \
-             where paused_at is not null and pause_reason = 'failures'",
+             where paused_at is not null and pause_reason in ('failures', 'budget')",
         );
         for row in found.await? {
             let at: Timestamp = row.get("paused_at")?;

@@ -40,7 +40,7 @@ mod time_of {
 }
 
 /// Fires an automation that asks people, with an agent that does what a script says.
-async fn fired(
+pub(crate) async fn fired(
     world: &World,
     name: &str,
     script: &Script,
@@ -75,7 +75,7 @@ async fn asked(world: &World, run: RunId) -> Vec<Approval> {
 }
 
 /// Waits until a run asks people.
-async fn waits(world: &World, run: RunId) -> Approval {
+pub(crate) async fn waits(world: &World, run: RunId) -> Approval {
     eventually("a request that waits", async || {
         let all = asked(world, run).await.into_iter();
         all.rev().find(|it| it.state == ApprovalState::Pending)
@@ -83,7 +83,11 @@ async fn waits(world: &World, run: RunId) -> Approval {
     .await
 }
 
-async fn decide(world: &World, id: ApprovalId, verdict: Verdict) -> Result<Approval, Error> {
+pub(crate) async fn decide(
+    world: &World,
+    id: ApprovalId,
+    verdict: Verdict,
+) -> Result<Approval, Error> {
     let by = Decider {
         token: None,
         name: "me".into(),
@@ -261,6 +265,39 @@ pub(crate) async fn a_server_that_stops_hands_back_what_waits(world: &World) {
     let ended = world.ended(next.id).await;
     assert_eq!(ended.status, RunStatus::Succeeded, "{ended:#?}");
     daemon.stop().await;
+}
+
+pub(crate) async fn a_request_that_was_given_up_cannot_be_allowed_any_more(world: &World) {
+    let [told, goes_on] = ["told", "goes on"].map(|name| world.path(name));
+    let then = [
+        Step::Touch(told.clone()),
+        Step::WaitFor(goes_on.clone()),
+        Step::stop("cancelled"),
+    ];
+    let script = asking(world, "a", then);
+    let host = world.host_with(|settings, _| settings.stop_deadline = Duration::ZERO);
+    let daemon = Daemon::start(host);
+    let run = fired(world, "a", &script, |_| ()).await;
+    daemon.waker().wake();
+    let approval = waits(world, run).await;
+    let look = async {
+        made(&told).await;
+        assert_eq!(answers(&script), ["cancelled"]);
+        eventually("a request that is void", async || {
+            (state(world, approval.id).await == ApprovalState::Void).then_some(())
+        })
+        .await;
+        // The turn is not over yet.
+        assert_eq!(world.run(run).await.status, RunStatus::Running);
+        match decide(world, approval.id, Verdict::Allow).await {
+            Err(Error::Refused(refused)) => assert_eq!(refused.state, "void"),
+            other => panic!("{other:?}"),
+        }
+        make(&goes_on);
+    };
+    tokio::join!(daemon.stop(), look);
+    let run = world.run(run).await;
+    assert_eq!(run.reason.as_deref(), Some("handed_back"), "{run:#?}");
 }
 
 pub(crate) async fn while_a_request_waits_the_heartbeat_goes_on(world: &World) {

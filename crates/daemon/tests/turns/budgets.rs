@@ -9,9 +9,13 @@ use crate::world::{World, eventually, ledger, make, on_demand};
 
 /// Says how full the context is, and what the session has cost.
 fn usage(used: u64, cost: f64) -> Step {
+    usage_in("USD", used, cost)
+}
+
+fn usage_in(currency: &str, used: u64, cost: f64) -> Step {
     Step::Update(json!({
         "sessionUpdate": "usage_update", "used": used, "size": 1000,
-        "cost": { "amount": cost, "currency": "USD" },
+        "cost": { "amount": cost, "currency": currency },
     }))
 }
 
@@ -105,6 +109,55 @@ pub(crate) async fn a_turn_has_used_by_how_much_its_session_grew(world: &World) 
     assert_eq!(tokens_today(world).await, 165);
 }
 
+pub(crate) async fn what_a_session_used_before_it_was_counted_is_not_charged(world: &World) {
+    let script = world
+        .script()
+        // A memory, of which nothing is reported: as it was before anything was counted.
+        .prompt([Step::Echo])
+        .prompt([usage(90_000, 12.5), usage(90_040, 12.75)])
+        .prompt([usage(90_050, 13.0)]);
+    let harness = world.harness(&script).await;
+    let mut new = on_demand(harness);
+    new.policies.budget = budget(&["1000 tokens/run", "1 USD/run"]);
+    let id = world.make(&new).await;
+    let mut spent = Vec::new();
+    for _ in 0..3 {
+        let fired = world.fire(id).await;
+        let run = world.take(fired).await;
+        assert_eq!(run.status, RunStatus::Succeeded, "{run:#?}");
+        spent.push(run.usage.map(|usage| usage["spent"].clone()));
+    }
+    let of =
+        |tokens: u64, micros: u64| Some(json!({ "tokens": tokens, "cost": { "USD": micros } }));
+    assert_eq!(spent, [None, of(40, 250_000), of(10, 250_000)]);
+    assert_eq!(tokens_today(world).await, 50);
+}
+
+pub(crate) async fn currencies_that_take_turns_are_each_charged_once(world: &World) {
+    let script = world
+        .script()
+        .prompt([
+            usage_in("USD", 10, 5.0),
+            usage_in("EUR", 10, 3.0),
+            usage_in("USD", 10, 5.5),
+            usage_in("EUR", 10, 3.0),
+        ])
+        .prompt([usage_in("USD", 10, 5.75), usage_in("EUR", 10, 3.25)]);
+    let harness = world.harness(&script).await;
+    let id = world.make(&on_demand(harness)).await;
+    let mut spent = Vec::new();
+    for _ in 0..2 {
+        let fired = world.fire(id).await;
+        let usage = world.take(fired).await.usage.unwrap();
+        spent.push(usage["spent"]["cost"].clone());
+    }
+    let expected = [
+        json!({ "USD": 5_500_000, "EUR": 3_000_000 }),
+        json!({ "USD": 250_000, "EUR": 250_000 }),
+    ];
+    assert_eq!(spent, expected);
+}
+
 pub(crate) async fn a_turn_learns_what_others_use_meanwhile(world: &World) {
     let go_on = world.path("go on");
     let long = world.script().prompt([
@@ -123,7 +176,9 @@ pub(crate) async fn a_turn_learns_what_others_use_meanwhile(world: &World) {
         .await;
     let now = model::Clock::now(&*world.clock);
     let limit = budget(&["100 tokens/day"]);
-    let set = world.store().set_tenant_budget(world.tenant, &limit, now);
+    let set = world
+        .store()
+        .set_tenant_budget(world.tenant, None, &limit, now);
     set.await.unwrap();
     // What a turn uses is counted four times a heartbeat.
     let host = world.host_with(|settings, _| {

@@ -23,6 +23,7 @@ mod resources;
 mod restores;
 mod retention;
 mod stops;
+mod talking;
 mod watched;
 mod world;
 
@@ -55,6 +56,7 @@ scenarios! {
         a_request_waits_no_longer_than_its_turn,
         a_turn_that_is_called_off_waits_for_nobody,
         a_server_that_stops_hands_back_what_waits,
+        a_request_that_was_given_up_cannot_be_allowed_any_more,
         while_a_request_waits_the_heartbeat_goes_on,
         while_a_request_waits_its_slot_is_anothers_but_not_every_one,
     ]
@@ -62,6 +64,8 @@ scenarios! {
         a_turn_that_uses_too_much_is_stopped,
         an_answer_that_was_done_before_it_heard_stands,
         a_turn_has_used_by_how_much_its_session_grew,
+        what_a_session_used_before_it_was_counted_is_not_charged,
+        currencies_that_take_turns_are_each_charged_once,
         a_turn_learns_what_others_use_meanwhile,
     ]
     cancels: [
@@ -145,6 +149,7 @@ scenarios! {
     ]
     notifications: [
         an_answer_arrives_signed,
+        an_automations_answer_goes_where_its_session_says,
         a_receiver_that_is_down_is_told_once_it_is_up,
         what_was_sent_and_not_recorded_is_sent_again_under_its_id,
         a_slow_receiver_holds_up_no_other,
@@ -164,6 +169,7 @@ scenarios! {
     prechecks: [
         a_precheck_that_says_yes_is_followed_by_the_turn,
         a_precheck_that_says_no_skips_the_occurrence_and_starts_no_agent,
+        what_a_precheck_leaves_in_its_folder_stays,
         a_precheck_that_says_neither_is_followed_by_the_turn_and_recorded,
         a_precheck_that_takes_too_long_is_killed_with_all_it_started,
         a_precheck_is_told_what_it_is_asked_about_and_no_secret,
@@ -184,6 +190,7 @@ scenarios! {
         text_is_seen_while_it_is_written_and_once_afterwards,
         text_is_flushed_at_most_five_times_a_second,
     ]
+    talking: [what_an_agent_says_while_a_request_waits_is_recorded]
     watched: [
         what_is_fired_claimed_and_done_is_counted_and_timed,
         what_is_missed_is_counted_without_a_lag,

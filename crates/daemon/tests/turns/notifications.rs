@@ -4,18 +4,22 @@ use std::time::Duration;
 
 use daemon::notifier::{send, tell};
 use model::{
-    Clock as _, EndpointId, limits,
+    Clock as _, EndpointId, HarnessId, SessionId,
+    entity::{Channel, SeatSettings},
+    limits,
     notification::{Delivery, DeliveryState, NotificationKind},
+    policy::SessionMode,
     secret::Secret,
+    session::{SessionKind, SessionType},
 };
-use store::NewEndpoint;
+use store::{NewAutomation, NewEndpoint, NewSession};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
 };
 use webhook::{HeaderMap, Sender};
 
-use crate::world::{World, eventually};
+use crate::world::{World, eventually, on_demand};
 
 /// A request as it came, and the connection on which it is answered.
 struct Request {
@@ -154,6 +158,65 @@ pub(crate) async fn an_answer_arrives_signed(world: &World) {
     })
     .await;
     server.stop().await;
+}
+
+pub(crate) async fn an_automations_answer_goes_where_its_session_says(world: &World) {
+    let channel = |chat_id: &str, thread: &str| Channel {
+        channel: "slack".into(),
+        chat_id: chat_id.into(),
+        thread: Some(thread.into()),
+    };
+    let hook = Hook::new(world, "hook").await;
+    let harness = world.harness(&world.script()).await;
+    // A channel's session, and another one in which its person made the automation.
+    let here = session_of(world, harness, "slack:C1:17", channel("C1", "17")).await;
+    session_of(world, harness, "slack:C2:18", channel("C2", "18")).await;
+    let bound = NewAutomation {
+        name: "slack:C2:18".into(),
+        bound_session_key: Some("slack:C1:17".into()),
+        session_mode: SessionMode::Bound,
+        ..on_demand(harness)
+    };
+    let automation = world.make(&bound).await;
+    let run = world.fire(automation).await;
+    world.take(run).await;
+    eventually("a delivery", async || {
+        tell(&world.host, world.clock.now()).await.unwrap();
+        (!hook.deliveries(world).await.is_empty()).then_some(())
+    })
+    .await;
+    let delivery = hook.deliveries(world).await.remove(0);
+    assert_eq!(delivery.session_id, Some(here));
+    let body: serde_json::Value = serde_json::from_str(&delivery.body).unwrap();
+    let data = &body["data"];
+    assert_eq!(data["message"]["run_id"], run.to_string());
+    assert_eq!(data["automation"]["id"], automation.to_string());
+    for (field, expected) in [("channel", "slack"), ("chat_id", "C1"), ("thread", "17")] {
+        assert_eq!(data["session"][field], expected);
+        assert!(data["automation"][field].is_null(), "{field}");
+    }
+}
+
+/// Begins the session of a channel.
+async fn session_of(world: &World, harness: HarnessId, key: &str, channel: Channel) -> SessionId {
+    let now = world.clock.now();
+    let id = SessionId::generate(now, &*world.host.entropy);
+    let new = NewSession {
+        id,
+        kind: SessionKind::Interactive,
+        session_type: SessionType::ChannelSlack,
+        key: Some(key.into()),
+        title: None,
+        draft: false,
+        channel: Some(channel),
+        cwd: world.store().working_directory(None, id),
+        schedule_id: None,
+        harness,
+        settings: SeatSettings::default(),
+    };
+    let made = world.store().create_session(world.tenant, &new, now);
+    made.await.unwrap();
+    id
 }
 
 /// Reads a request; time has to pass for the loop to look at the feed again.

@@ -1,6 +1,6 @@
 //! Commands that are asked before the model.
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use daemon::{Daemon, StoreLedger};
 use model::{
@@ -65,6 +65,9 @@ pub(crate) async fn a_precheck_that_says_no_skips_the_occurrence_and_starts_no_a
     let automation = world.make(&new).await;
     let run = world.fire(automation).await;
     let session = world.run(run).await.session_id.unwrap();
+    let cwd = world.store().session(world.scope(), session).await;
+    let folder = PathBuf::from(cwd.unwrap().cwd);
+    assert!(folder.ends_with(session.to_string()));
     let run = world.take(run).await;
     assert_eq!(run.status, RunStatus::Skipped, "{run:#?}");
     assert_eq!(run.reason.as_deref(), Some("precheck"));
@@ -75,10 +78,36 @@ pub(crate) async fn a_precheck_that_says_no_skips_the_occurrence_and_starts_no_a
     // It leaves no empty conversation.
     let gone = world.store().session(world.scope(), session).await;
     assert!(matches!(gone, Err(store::Error::NotFound { .. })));
+    assert!(!folder.exists(), "its folder is left");
+    assert!(folder.parent().unwrap().exists(), "it had never been there");
     assert_eq!(
         world.automation_of(automation).await.consecutive_failures,
         0
     );
+}
+
+pub(crate) async fn what_a_precheck_leaves_in_its_folder_stays(world: &World) {
+    let script = world.script();
+    let new = asking(world, &script, sh("echo 3 > seen; exit 1")).await;
+    let run = world.fire(world.make(&new).await).await;
+    let session = world.run(run).await.session_id.unwrap();
+    let cwd = world.store().session(world.scope(), session).await;
+    let folder = PathBuf::from(cwd.unwrap().cwd);
+    assert_eq!(world.take(run).await.status, RunStatus::Skipped);
+    let gone = world.store().session(world.scope(), session).await;
+    assert!(matches!(gone, Err(store::Error::NotFound { .. })));
+    let seen = std::fs::read_to_string(folder.join("seen"));
+    assert_eq!(seen.unwrap(), "3\n");
+
+    // A folder that was given is nobody's to remove, though nothing is in it.
+    let given = world.path("given");
+    std::fs::create_dir(&given).unwrap();
+    let mut new = asking(world, &script, sh("exit 1")).await;
+    new.name = "given".into();
+    new.cwd = Some(given.to_str().unwrap().to_owned());
+    let run = world.fire(world.make(&new).await).await;
+    assert_eq!(world.take(run).await.status, RunStatus::Skipped);
+    assert!(given.exists());
 }
 
 pub(crate) async fn a_precheck_that_says_neither_is_followed_by_the_turn_and_recorded(

@@ -13,7 +13,7 @@ use model::{
     budget::Accounts,
     permission::Verdict,
     run::RunStatus,
-    turn::{Beat, Begin, Entry, Finished, Settled},
+    turn::{Beat, Begin, Declined, Entry, Finished, Settled},
 };
 use serde_json::{Value, json};
 use store::Scope;
@@ -199,7 +199,7 @@ impl Ledger for Counting {
         &self,
         run: RunId,
         diagnostics: Value,
-    ) -> BoxFuture<'_, Result<Settled, LedgerError>> {
+    ) -> BoxFuture<'_, Result<Declined, LedgerError>> {
         self.ledger.decline(run, diagnostics)
     }
 
@@ -240,6 +240,10 @@ impl Ledger for Counting {
         patience: Duration,
     ) -> BoxFuture<'_, Result<Verdict, LedgerError>> {
         self.ledger.ask(run, question, patience)
+    }
+
+    fn withdraw(&self, run: RunId) -> BoxFuture<'_, Result<Settled, LedgerError>> {
+        self.ledger.withdraw(run)
     }
 
     fn finish(

@@ -63,8 +63,9 @@ pub(crate) async fn what_is_to_be_kept_for_ever_is(world: &World) {
     world.take_turns().await;
     world.clock.advance(4000 * DAY);
     let now = world.clock.now();
-    let next = tick(&world.host, &mut Round::default(), now).await;
-    assert_eq!(next.unwrap(), now + limits::HOUSEKEEPING);
+    // What nobody says anything about goes all the same: sums that no budget looks at any more.
+    let mut round = Round::default();
+    while tick(&world.host, &mut round, now).await.unwrap() != now + limits::HOUSEKEEPING {}
     let record = world.host.store.run_record(Scope::System, run).await;
     assert!(record.unwrap().is_some());
     let oldest = world.host.store.oldest_event(Scope::System, session).await;

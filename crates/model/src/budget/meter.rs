@@ -14,7 +14,7 @@ use super::Money;
 const MOST_TOKENS: u64 = 1_000_000_000_000;
 /// The most millionths of a currency's unit that one run is taken to have cost.
 const MOST_MICROS: u64 = 1_000_000_000_000;
-/// How many currencies one run is taken to have.
+/// In how many currencies one session is taken to cost something. Others are ignored.
 const MOST_CURRENCIES: usize = 4;
 
 /// What an agent last reported of its session.
@@ -22,20 +22,24 @@ const MOST_CURRENCIES: usize = 4;
 pub struct Reading {
     /// Tokens in its context.
     pub tokens: u64,
-    /// What the session has cost so far, where the agent knows.
-    pub cost: Option<Money>,
+    /// What the session has cost so far, where the agent knows: of each currency the last amount.
+    pub costs: Vec<Money>,
 }
 
 impl Reading {
-    /// Reads what is kept of a run or a seat; nothing where nothing was reported.
+    /// Reads a report, or what is kept of a run or a seat; nothing where nothing was reported.
     pub fn of(usage: &Value) -> Option<Self> {
-        let cost = &usage["cost"];
-        let currency = cost["currency"].as_str();
-        Some(Self {
-            tokens: usage["used"].as_u64()?,
-            cost: currency.and_then(|it| Money::reported(cost["amount"].as_f64()?, it)),
-        })
+        let tokens = usage["used"].as_u64()?;
+        // A report tells one currency alone, and so does what was kept of it once.
+        let costs = Vec::deserialize(&usage["costs"]);
+        let costs = costs.unwrap_or_else(|_| reported(&usage["cost"]).into_iter().collect());
+        Some(Self { tokens, costs })
     }
+}
+
+/// Reads an amount as agents report it.
+fn reported(cost: &Value) -> Option<Money> {
+    Money::reported(cost["amount"].as_f64()?, cost["currency"].as_str()?)
 }
 
 /// What a run has used.
@@ -88,49 +92,92 @@ pub(super) fn in_currency(cost: &BTreeMap<String, u64>, limit: &Money) -> u64 {
 /// Follows what an agent reports through one turn.
 #[derive(Debug, Clone, Default)]
 pub struct Meter {
-    last: Reading,
-    /// Whether the agent has said a cost in this turn.
-    priced: bool,
+    tokens: u64,
+    /// Whether nobody has said how many tokens earlier turns have used.
+    tokens_unknown: bool,
+    costs: Vec<Cost>,
+    /// Whether nobody has said what earlier turns have cost.
+    costs_unknown: bool,
     spent: Spent,
 }
 
+/// What a session has cost in one currency.
+#[derive(Debug, Clone)]
+struct Cost {
+    last: Money,
+    /// Whether the agent has said it in this turn.
+    said: bool,
+}
+
 impl Meter {
-    /// A meter for the next turn of a seat, from what its agent last reported; of a seat's first turn,
-    /// from nothing.
-    pub fn from(last: Option<Reading>) -> Self {
-        Self {
-            last: last.unwrap_or_default(),
+    /// A meter for a turn of a session that has had turns before, from what its agent last reported.
+    ///
+    /// Where it has reported nothing, tokens or a cost, the first report of that in this turn is what the
+    /// turn begins with: nobody knows how much of it is older. A session's first turn begins with nothing,
+    /// as the default does.
+    pub fn resumed(last: Option<Reading>) -> Self {
+        let tokens = last.as_ref().map(|last| last.tokens);
+        let costs = last.map(|last| last.costs).unwrap_or_default();
+        let mut meter = Self {
+            tokens: tokens.unwrap_or_default(),
+            tokens_unknown: tokens.is_none(),
+            costs_unknown: costs.is_empty(),
             ..Self::default()
+        };
+        for last in costs.into_iter().take(MOST_CURRENCIES) {
+            meter.costs.push(Cost { last, said: false });
         }
+        meter
     }
 
     /// Takes what the agent reports.
     ///
     /// A context that shrank was compacted, and a cost that shrank was corrected: neither is use, nor is
-    /// any given back. Only the first cost of a turn is taken whole where it is less than the last one
-    /// of the turn before: the agent was started anew, and counts from zero.
-    pub fn read(&mut self, reading: Reading) {
-        let grown = reading.tokens.saturating_sub(self.last.tokens);
-        self.last.tokens = reading.tokens;
-        self.spent.tokens = self.spent.tokens.saturating_add(grown).min(MOST_TOKENS);
-        let Some(cost) = reading.cost else {
+    /// any given back. Only the first cost of a turn in a currency is taken whole where it is less than the
+    /// last one of the turns before: the agent was started anew, and counts from zero.
+    pub fn read(&mut self, reading: &Reading) {
+        let before = std::mem::replace(&mut self.tokens, reading.tokens);
+        if !std::mem::take(&mut self.tokens_unknown) {
+            let grown = reading.tokens.saturating_sub(before);
+            self.spent.tokens = self.spent.tokens.saturating_add(grown).min(MOST_TOKENS);
+        }
+        for cost in &reading.costs {
+            self.read_cost(cost);
+        }
+    }
+
+    fn read_cost(&mut self, cost: &Money) {
+        let said = Cost {
+            last: cost.clone(),
+            said: true,
+        };
+        let of_currency = |known: &&mut Cost| known.last.is_of(cost.currency());
+        let before = if let Some(known) = self.costs.iter_mut().find(of_currency) {
+            let before = std::mem::replace(known, said);
+            match before.last.micros() {
+                micros if !before.said && micros > cost.micros() => 0,
+                micros => micros,
+            }
+        } else if self.costs.len() < MOST_CURRENCIES {
+            self.costs.push(said);
+            if self.costs_unknown { cost.micros() } else { 0 }
+        } else {
             return;
         };
-        let of_currency = |last: &&Money| last.is_of(cost.currency());
-        let before = self.last.cost.as_ref().filter(of_currency);
-        let before = match before.map_or(0, Money::micros) {
-            before if !self.priced && before > cost.micros() => 0,
-            before => before,
-        };
         let grown = cost.micros().saturating_sub(before);
-        let known = self.spent.cost.contains_key(cost.currency());
-        if grown > 0 && (known || self.spent.cost.len() < MOST_CURRENCIES) {
-            let currency = cost.currency().to_owned();
-            let sum = self.spent.cost.entry(currency).or_default();
+        if grown > 0 {
+            let mut names = self.spent.cost.keys();
+            let name = names.find(|name| cost.is_of(name)).cloned();
+            let name = name.unwrap_or_else(|| cost.currency().to_owned());
+            let sum = self.spent.cost.entry(name).or_default();
             *sum = sum.saturating_add(grown).min(MOST_MICROS);
         }
-        self.priced = true;
-        self.last.cost = Some(cost);
+    }
+
+    /// What the session has cost so far, of each currency the last amount: what the next turn's meter is
+    /// made from.
+    pub fn costs(&self) -> Vec<&Money> {
+        self.costs.iter().map(|cost| &cost.last).collect()
     }
 
     /// What the turn has used so far.
@@ -149,14 +196,25 @@ mod tests {
     fn reading(tokens: u64, micros: u64) -> Reading {
         Reading {
             tokens,
-            cost: Some(Money::new(micros, "USD").unwrap()),
+            costs: vec![money(micros, "USD")],
         }
     }
 
+    fn money(micros: u64, currency: &str) -> Money {
+        Money::new(micros, currency).unwrap()
+    }
+
+    /// What is kept of a seat for its next turn.
+    fn kept(tokens: u64, meter: &Meter) -> Option<Reading> {
+        let usage = json!({ "used": tokens, "size": 100, "cost": null, "costs": meter.costs() });
+        Reading::of(&usage)
+    }
+
+    /// What a session's first turn has used, or where something was reported before, a later one.
     fn spent(from: Option<Reading>, readings: &[(u64, u64)]) -> (u64, u64) {
-        let mut meter = Meter::from(from);
+        let mut meter = from.map_or_else(Meter::default, |from| Meter::resumed(Some(from)));
         for (tokens, micros) in readings {
-            meter.read(reading(*tokens, *micros));
+            meter.read(&reading(*tokens, *micros));
         }
         let spent = meter.spent();
         let cost = spent.cost.get("USD").copied().unwrap_or(0);
@@ -182,14 +240,44 @@ mod tests {
     }
 
     #[test]
+    fn what_nobody_has_reported_of_earlier_turns_is_not_charged() {
+        let mut meter = Meter::resumed(None);
+        meter.read(&reading(90_000, 12_000_000));
+        assert!(meter.spent().is_none());
+        meter.read(&reading(90_500, 12_000_100));
+        assert_eq!(meter.spent().tokens, 500);
+        assert_eq!(meter.spent().cost["USD"], 100);
+        // An agent that begins to tell costs later has had them before, too.
+        let mut meter = Meter::resumed(Some(Reading {
+            tokens: 90_000,
+            costs: Vec::new(),
+        }));
+        meter.read(&reading(90_001, 12_000_000));
+        assert_eq!((meter.spent().tokens, meter.spent().cost.len()), (1, 0));
+        meter.read(&reading(90_001, 12_000_003));
+        assert_eq!(meter.spent().cost["USD"], 3);
+        // From then on it is known, and another currency is another use.
+        let mut meter = Meter::resumed(kept(90_001, &meter));
+        meter.read(&Reading {
+            tokens: 90_001,
+            costs: vec![money(7, "EUR")],
+        });
+        assert_eq!(meter.spent().cost["EUR"], 7);
+    }
+
+    #[test]
     fn currencies_are_kept_apart_and_many_are_ignored() {
-        let mut meter = Meter::from(Some(reading(0, 500)));
-        for currency in ["EUR", "USD", "CHF", "CZK", "GBP"] {
-            let cost = Money::new(7, currency).ok();
-            meter.read(Reading { tokens: 0, cost });
+        let mut meter = Meter::resumed(Some(reading(0, 500)));
+        for currency in ["EUR", "USD", "CHF", "CZK", "GBP", "gbp", "eur", "Eur"] {
+            meter.read(&Reading {
+                tokens: 0,
+                costs: vec![money(7, currency)],
+            });
         }
-        let kept: Vec<_> = meter.spent().cost.keys().cloned().collect();
-        assert_eq!(kept, ["CHF", "CZK", "EUR", "USD"]);
+        let names: Vec<_> = meter.spent().cost.keys().cloned().collect();
+        assert_eq!(names, ["CHF", "CZK", "EUR", "USD"]);
+        assert!(meter.spent().cost.values().all(|micros| *micros == 7));
+        assert_eq!(meter.costs().len(), MOST_CURRENCIES);
     }
 
     #[test]
@@ -198,9 +286,13 @@ mod tests {
             json!({ "used": 12, "size": 100, "cost": { "amount": 0.5, "currency": "USD" } });
         assert_eq!(Reading::of(&usage), Some(reading(12, 500_000)));
         assert_eq!(Reading::of(&json!({})), None);
+        let mut both = usage.clone();
+        both["costs"] = json!([money(3, "EUR"), money(500_000, "USD")]);
+        let costs = vec![money(3, "EUR"), money(500_000, "USD")];
+        assert_eq!(Reading::of(&both), Some(Reading { tokens: 12, costs }));
         assert!(Spent::of(&usage).is_none());
         let mut meter = Meter::default();
-        meter.read(reading(12, 3));
+        meter.read(&reading(12, 3));
         let usage = json!({ "spent": meter.spent() });
         assert_eq!(&Spent::of(&usage), meter.spent());
         assert!(Spent::of(&json!({ "spent": "much" })).is_none());
@@ -212,11 +304,11 @@ mod tests {
             readings in prop::collection::vec((any::<u64>(), 0..10_u64.pow(15)), 0..20),
             from in prop::option::of((any::<u64>(), 0..10_u64.pow(15))),
         ) {
-            let mut meter = Meter::from(from.map(|(tokens, micros)| reading(tokens, micros)));
+            let mut meter = Meter::resumed(from.map(|(tokens, micros)| reading(tokens, micros)));
             let mut before = meter.spent().clone();
             let mut sum = Spent::default();
             for (tokens, micros) in readings {
-                meter.read(reading(tokens, micros));
+                meter.read(&reading(tokens, micros));
                 let now = meter.spent().clone();
                 prop_assert!(now.tokens >= before.tokens);
                 prop_assert!(before.beyond(&now).is_none());
@@ -228,6 +320,33 @@ mod tests {
                 before = now;
             }
             prop_assert_eq!(&sum, meter.spent());
+        }
+
+        #[test]
+        fn the_use_in_each_currency_is_its_growth_however_they_take_turns(
+            reports in prop::collection::vec((0..4_usize, 0..1000_u64, any::<bool>()), 0..60),
+        ) {
+            let currencies = ["USD", "EUR", "CHF", "credits"];
+            let mut meter = Meter::default();
+            let (mut totals, mut charged) = ([0_u64; 4], [0_u64; 4]);
+            let mut charge = |meter: &Meter| {
+                for (sum, currency) in charged.iter_mut().zip(currencies) {
+                    *sum += meter.spent().cost.get(currency).copied().unwrap_or(0);
+                }
+            };
+            // A first report, of nothing, tells that costs are told.
+            meter.read(&reading(0, 0));
+            for (which, more, turn_ends) in reports {
+                totals[which] += more;
+                let costs = vec![money(totals[which], currencies[which])];
+                meter.read(&Reading { tokens: 0, costs });
+                if turn_ends {
+                    charge(&meter);
+                    meter = Meter::resumed(kept(0, &meter));
+                }
+            }
+            charge(&meter);
+            prop_assert_eq!(charged, totals);
         }
     }
 }

@@ -14,16 +14,16 @@ const CURRENCY_BYTES: usize = 16;
 /// An amount of money, in the currency as agents name it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[serde(try_from = "Written", into = "Written")]
+#[serde(try_from = "Written", into = "Written", deny_unknown_fields)]
 pub struct Money {
     /// A decimal number with six digits behind the point at the most, such as `20` or `0.25`.
     #[cfg_attr(
         feature = "schema",
-        schema(rename = "amount", value_type = String, pattern = r"^\d{1,10}(\.\d{1,6})?$")
+        schema(rename = "amount", value_type = String, pattern = r"^([0-9]{1,9}(\.[0-9]{1,6})?|10{9}(\.0{1,6})?)$")
     )]
     micros: u64,
     /// An ISO 4217 code such as `USD`, or another unit such as `credits`.
-    #[cfg_attr(feature = "schema", schema(min_length = 1, max_length = 16))]
+    #[cfg_attr(feature = "schema", schema(pattern = "^[A-Za-z0-9]{1,16}$"))]
     currency: String,
 }
 

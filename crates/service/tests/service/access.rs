@@ -32,7 +32,8 @@ fn permitted(role: Role) -> Vec<Permission> {
 
 /// The code that stands behind the `#` of a link.
 fn code(link: &SignInLink) -> LinkSecret {
-    let (path, code) = link.path.split_once('#').unwrap();
+    let path = link.path.as_deref().unwrap();
+    let (path, code) = path.split_once('#').unwrap();
     assert_eq!(path, "/sign-in");
     LinkSecret::parse(code).unwrap()
 }
@@ -240,11 +241,38 @@ async fn a_tenant_begins_with_an_admin_and_harnesses_and_sees_no_other() {
     assert!(world.is_signed_in(&secret).await);
 
     let names = async |service: &Service, all| {
-        let found = service.tenants(all).await.unwrap();
-        found.into_iter().map(|it| it.name).collect::<Vec<_>>()
+        let found = service.tenants(all, None, 10).await.unwrap();
+        found
+            .items
+            .into_iter()
+            .map(|it| it.name)
+            .collect::<Vec<_>>()
     };
     assert_eq!(names(&world.service, true).await, ["acme", "default"]);
     assert_eq!(names(&theirs, false).await, ["acme"]);
+    let first = world.service.tenants(true, None, 1).await.unwrap();
+    let next = first.next.unwrap().parse().unwrap();
+    let rest = world.service.tenants(true, Some(next), 1).await.unwrap();
+    let rest: Vec<_> = rest.items.iter().map(|it| it.name.as_str()).collect();
+    assert_eq!((first.items.len(), rest), (1, vec!["default"]));
+    // By its name or its id: those of others are not there.
+    let theirs_is = made.tenant.id.to_string();
+    for given in ["acme", theirs_is.as_str()] {
+        for service in [(&world.service, true), (&theirs, false)] {
+            let found = service.0.tenant(service.1, given).await.unwrap();
+            assert_eq!(found.id, made.tenant.id);
+        }
+    }
+    let own = world.service.own_tenant().await.unwrap().id.to_string();
+    for given in ["default", own.as_str()] {
+        let refused = theirs.tenant(false, given).await.unwrap_err();
+        assert_eq!(refused.kind(), Kind::NotFound);
+        assert_eq!(
+            world.service.tenant(true, given).await.unwrap().name,
+            "default"
+        );
+    }
+    assert!(world.service.tenant(true, "nobody").await.is_err());
     let taken = world.service.create_tenant("acme", None, &demo).await;
     assert_eq!(taken.unwrap_err().kind(), Kind::Refused);
     let unnamed = world.service.create_tenant(" ", None, &demo).await;
@@ -254,7 +282,7 @@ async fn a_tenant_begins_with_an_admin_and_harnesses_and_sees_no_other() {
 #[tokio::test]
 async fn a_sign_in_link_is_used_once() {
     let world = World::new().await;
-    let link = world.service.create_sign_in_link(None).await.unwrap();
+    let link = world.service.create_sign_in_link(None, None).await.unwrap();
     let (first, second) = (browser(10), browser(11));
     let seconds = world.use_link(&link, &first).await.unwrap();
     assert_eq!(seconds, 30 * 24 * 60 * 60);
@@ -272,9 +300,9 @@ async fn a_sign_in_link_is_over_after_ten_minutes() {
     let world = World::new().await;
     let life = Duration::from_mins(10);
     let tick = Duration::from_micros(1);
-    let in_time = world.service.create_sign_in_link(None).await.unwrap();
+    let in_time = world.service.create_sign_in_link(None, None).await.unwrap();
     assert_eq!(in_time.expires_at, world.clock_now() + life);
-    let late = world.service.create_sign_in_link(None).await.unwrap();
+    let late = world.service.create_sign_in_link(None, None).await.unwrap();
     world.clock.advance(life.saturating_sub(tick));
     assert!(world.use_link(&in_time, &browser(10)).await.is_some());
     world.clock.advance(tick);
@@ -294,7 +322,7 @@ async fn a_browser_is_signed_in_no_longer_than_the_token_of_its_link() {
         .unwrap();
     let token = made.token.id;
     let link = async || {
-        let link = world.service.create_sign_in_link(Some(token)).await;
+        let link = world.service.create_sign_in_link(Some(token), None).await;
         link.unwrap()
     };
     let (first, second) = (browser(10), browser(11));
@@ -313,7 +341,7 @@ async fn a_browser_is_signed_in_no_longer_than_the_token_of_its_link() {
     // The link would still hold, and what it signs in with does not.
     assert!(late.expires_at > world.clock_now());
     assert_eq!(world.use_link(&late, &second).await, None);
-    let none = world.service.create_sign_in_link(Some(token)).await;
+    let none = world.service.create_sign_in_link(Some(token), None).await;
     assert_eq!(none.unwrap_err().kind(), Kind::NotFound);
 }
 
@@ -328,7 +356,7 @@ async fn a_token_that_is_revoked_takes_its_browsers_and_links_with_it() {
         .unwrap();
     let token = made.token.id;
     let link = async || {
-        let link = world.service.create_sign_in_link(Some(token)).await;
+        let link = world.service.create_sign_in_link(Some(token), None).await;
         link.unwrap()
     };
     let kept = link().await;

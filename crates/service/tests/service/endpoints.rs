@@ -207,7 +207,7 @@ async fn an_edit_compares_with_what_was_seen() {
 async fn a_test_is_sent_whatever_an_endpoint_asks_for_and_again_only_when_it_is_over() {
     let world = World::new().await;
     let endpoint = world.endpoint("pager").await.endpoint.id;
-    let sent = world.service.test_endpoint("pager").await.unwrap();
+    let sent = world.service.test_endpoint("pager", None).await.unwrap();
     assert_eq!(sent.delivery.kind, NotificationKind::EndpointTest);
     let state = |view: &DeliveryView| (view.delivery.state, view.log.len());
     assert_eq!(state(&sent), (DeliveryState::Pending, 0));
@@ -237,7 +237,7 @@ async fn a_test_is_sent_whatever_an_endpoint_asks_for_and_again_only_when_it_is_
 async fn nothing_is_sent_to_an_endpoint_that_is_disabled() {
     let world = World::new().await;
     world.endpoint("pager").await;
-    let sent = world.service.test_endpoint("pager").await.unwrap();
+    let sent = world.service.test_endpoint("pager", None).await.unwrap();
     let disabled = world.service.disable_endpoint("pager").await.unwrap();
     assert_eq!(disabled.disabled_at, Some(world.clock_now()));
     assert_eq!(
@@ -248,7 +248,7 @@ async fn nothing_is_sent_to_an_endpoint_that_is_disabled() {
     let given_up = world.service.delivery(&id).await.unwrap();
     assert_eq!(given_up.delivery.state, DeliveryState::Failed);
     let refusals = [
-        world.service.test_endpoint("pager").await,
+        world.service.test_endpoint("pager", None).await,
         world.service.redeliver(&id).await,
     ];
     for refused in refusals {
@@ -269,7 +269,7 @@ async fn deliveries_are_listed_page_by_page_and_go_with_their_endpoint() {
     world.endpoint("other").await;
     let mut sent = Vec::new();
     for _ in 0..3 {
-        let one = world.service.test_endpoint("pager").await.unwrap();
+        let one = world.service.test_endpoint("pager", None).await.unwrap();
         sent.insert(0, one.delivery.id);
         world.clock.advance(Duration::from_millis(1));
     }
@@ -300,7 +300,7 @@ async fn another_secret_leaves_the_one_before_for_a_while() {
     let overlap = Duration::from_hours(2);
     let rotated = world
         .service
-        .rotate_endpoint_secret("pager", overlap)
+        .rotate_endpoint_secret("pager", overlap, None)
         .await
         .unwrap();
     let until = world.clock_now() + overlap;
@@ -308,4 +308,35 @@ async fn another_secret_leaves_the_one_before_for_a_while() {
     assert!(rotated.secret.is_some() && rotated.secret != made.secret);
     let shown = world.service.endpoint("pager").await.unwrap();
     assert_eq!(shown.previous_secret_until, Some(until));
+}
+
+#[tokio::test]
+async fn a_secret_is_changed_once_for_a_request_however_often_it_comes() {
+    let world = World::new().await;
+    world.endpoint("pager").await;
+    let now = world.clock_now();
+    let id = uuid::Uuid::from_u128(7);
+    let claimed = world.store.claim_key(world.tenant, "k", &[1; 32], id, now);
+    claimed.await.unwrap();
+    let overlap = Duration::from_hours(2);
+    let rotate = async || {
+        let rotated = world
+            .service
+            .rotate_endpoint_secret("pager", overlap, Some("k"));
+        rotated.await.unwrap()
+    };
+    let first = rotate().await;
+    assert!(first.secret.is_some());
+    world.clock.advance(Duration::from_secs(1));
+    let second = rotate().await;
+    assert_eq!(second.secret, None);
+    assert_eq!(second.previous_until, first.previous_until);
+    // So is the request answered that comes after that, too.
+    let proposed = uuid::Uuid::from_u128(8);
+    let again = world
+        .store
+        .claim_key(world.tenant, "k", &[1; 32], proposed, now);
+    let kept = serde_json::json!(second);
+    let answer = Some((200, kept));
+    assert_eq!(again.await.unwrap(), store::KeyClaim::Again { id, answer });
 }

@@ -303,3 +303,45 @@ async fn a_record_that_retention_removed_is_told_from_one_that_never_was() {
     let view = world.service.run(&run).await.unwrap();
     assert!(record().await.is_none() && view.record_trimmed);
 }
+
+#[tokio::test]
+async fn what_waits_is_shown_however_much_came_after_it() {
+    let world = World::new().await;
+    let draft = SessionRequest {
+        harness: "good".into(),
+        draft: true,
+        ..SessionRequest::default()
+    };
+    let draft = world.service.create_session(&draft, None).await.unwrap();
+    let session = draft.id.to_string();
+    let say = async || {
+        let said = world.service.say(&session, "hello", None).await;
+        said.unwrap().id
+    };
+    // More than are read at once, most of them over.
+    let first = say().await;
+    for _ in 0..205 {
+        let run = say().await.to_string();
+        world.service.cancel_run(&run).await.unwrap();
+    }
+    let last = say().await;
+    let shown = world.service.session(&session).await.unwrap();
+    let shown: Vec<_> = shown.open_runs.iter().map(|open| open.run.id).collect();
+    assert_eq!(shown, [first, last]);
+}
+
+#[tokio::test]
+async fn a_list_by_change_has_one_page() {
+    let world = World::new().await;
+    let session = world.conversation().await;
+    let query = SessionQuery {
+        by_change: true,
+        after: Some(session.id),
+        ..listed(false)
+    };
+    let refused = world.service.sessions(&query).await.unwrap_err();
+    assert_eq!(
+        (refused.kind(), refused.field()),
+        (Kind::Invalid, Some("after"))
+    );
+}

@@ -168,7 +168,8 @@ async fn a_trigger_that_was_removed_is_as_one_that_never_was() {
     let hook = world.hooked().await;
     let secret = world.secret(hook).await;
     let given = hook.to_string();
-    let removed = world.service.remove_trigger("deploy", &given).await;
+    let view = world.service.automation("deploy").await.unwrap();
+    let removed = world.service.remove_trigger(&view, &given, true).await;
     assert_eq!(removed.unwrap().triggers.len(), 2);
     let headers = signed(&secret, "msg_1", BODY, world.clock_now());
     let refused = world.receive(&given, &headers, BODY).await.unwrap_err();
@@ -182,7 +183,7 @@ async fn the_trigger_that_every_automation_has_is_not_removed() {
     world.hooked().await;
     let view = world.service.automation("deploy").await.unwrap();
     let manual = trigger(&view, |spec| *spec == Spec::Manual {}).to_string();
-    let refused = world.service.remove_trigger("deploy", &manual).await;
+    let refused = world.service.remove_trigger(&view, &manual, false).await;
     assert_eq!(refused.unwrap_err().field(), Some("trigger"));
     let after = world.service.automation("deploy").await.unwrap();
     assert_eq!(after.triggers, view.triggers);
@@ -202,7 +203,8 @@ async fn of_two_webhooks_the_one_that_is_named_is_removed() {
         };
         let hooks = ids(&made);
         let given = hooks[which].to_string();
-        let left = world.service.remove_trigger("news", &given).await.unwrap();
+        let left = world.service.remove_trigger(&made, &given, false).await;
+        let left = left.unwrap();
         assert_eq!(ids(&left), [hooks[1 - which]], "{which}");
     }
 }
@@ -270,7 +272,7 @@ async fn a_secret_that_was_replaced_holds_until_its_time_is_over() {
     let overlap = Duration::from_hours(1);
     let rotated = world
         .service
-        .rotate_webhook_secret("deploy", &given, overlap)
+        .rotate_webhook_secret("deploy", &given, overlap, None)
         .await
         .unwrap();
     assert_eq!(rotated.previous_until, world.clock_now() + overlap);
@@ -302,7 +304,7 @@ async fn what_fires_by_time_has_no_secret() {
     let overlap = Duration::ZERO;
     let asked = world
         .service
-        .rotate_webhook_secret("deploy", &timed, overlap)
+        .rotate_webhook_secret("deploy", &timed, overlap, None)
         .await;
     assert!(asked.unwrap_err().to_string().contains("webhook trigger"));
 }

@@ -10,16 +10,30 @@ use model::{
 };
 use serde_json::json;
 
-use super::{live_triggers, lock_with_triggers, log, next_due, settle};
+use super::{
+    NewAutomation, live_triggers, lock_with_triggers, log, next_due, read, settle, triggers,
+};
 use crate::{
     Error, Scope,
     database::Tx,
     store::{Store, transact},
 };
 
+/// A trigger that is to come to an automation.
+#[derive(Debug, Clone, Copy)]
+pub struct NewTrigger<'a> {
+    /// Its id.
+    pub id: TriggerId,
+    /// When it fires.
+    pub spec: &'a Spec,
+    /// What whoever adds it has read. Where the automation is something else by now, nothing is added.
+    pub seen: Option<&'a NewAutomation>,
+}
+
 impl Store {
     /// Gives an automation one more trigger. It is due from now; one of a paused automation once that
-    /// is resumed. One that a webhook fires has a secret of its own.
+    /// is resumed. One that a webhook fires has a secret of its own. Any other that says the same is given
+    /// as it is.
     pub async fn add_trigger(
         &self,
         scope: Scope,
@@ -27,12 +41,39 @@ impl Store {
         spec: &Spec,
         now: Timestamp,
     ) -> Result<TriggerId, Error> {
+        let id = TriggerId::generate(now, self.ids());
+        let seen = None;
+        let new = NewTrigger { id, spec, seen };
+        self.add_trigger_as(scope, automation, new, now).await
+    }
+
+    /// The same with an id that was chosen for it, and for who has seen what it comes to. Refused with
+    /// [`Error::Made`] where that id is used already, by one that was removed, too.
+    pub async fn add_trigger_as(
+        &self,
+        scope: Scope,
+        automation: AutomationId,
+        new: NewTrigger<'_>,
+        now: Timestamp,
+    ) -> Result<TriggerId, Error> {
+        let NewTrigger { id, spec, seen } = new;
         transact!(self, scope, |tx| {
             let found = lock_with_triggers(tx, scope, automation).await?;
+            let ever = triggers(tx, automation).await?;
+            if ever.iter().any(|one| one.id == id) {
+                return Err(Error::made("the trigger", id));
+            }
+            let there = live_triggers(tx, automation).await?;
+            check_seen(&found, &there, seen)?;
+            // Each webhook has its own secret, and so is another one.
+            let equal = there.iter().find(|one| one.spec == *spec);
+            if let Some(equal) = equal.filter(|_| *spec != Spec::Webhook {}) {
+                return Ok(equal.id);
+            }
             let enabled = found.state == AutomationState::Enabled;
             let due_by = enabled.then_some(&found.policies);
-            let id = self
-                .insert_trigger(tx, found.tenant_id, automation, spec, due_by, now)
+            let tenant = found.tenant_id;
+            self.insert_trigger_as(tx, tenant, automation, (id, spec), due_by, now)
                 .await?;
             let told = json!({ "name": found.name, "trigger_added": id });
             log::change(tx, automation, "edited", told, now).await?;
@@ -40,12 +81,26 @@ impl Store {
         })
     }
 
+    /// Whether an automation has a trigger of an id, or ever had it.
+    pub async fn had_trigger(
+        &self,
+        scope: Scope,
+        automation: AutomationId,
+        id: TriggerId,
+    ) -> Result<bool, Error> {
+        let mut tx = self.db.read(scope).await?;
+        read(&mut tx, scope, automation).await?;
+        let ever = triggers(&mut tx, automation).await?;
+        Ok(ever.iter().any(|one| one.id == id))
+    }
+
     /// Takes a trigger from its automation. What it owes has its row, and its runs stay. The manual one
-    /// cannot go.
+    /// cannot go. Where the automation was `seen`, and is something else by now, nothing is taken from it.
     pub async fn remove_trigger(
         &self,
         scope: Scope,
         id: TriggerId,
+        seen: Option<&NewAutomation>,
         now: Timestamp,
     ) -> Result<(), Error> {
         transact!(self, scope, |tx| {
@@ -57,6 +112,7 @@ impl Store {
                 .get("automation_id")?;
             let automation = lock_with_triggers(tx, scope, owner).await?;
             let there = live_triggers(tx, owner).await?;
+            check_seen(&automation, &there, seen)?;
             let trigger = there.iter().find(|one| one.id == id).ok_or_else(gone)?;
             if trigger.spec == (Spec::Manual {}) {
                 return Err(Error::Refused(Refused {
@@ -80,8 +136,22 @@ impl Store {
         spec: &Spec,
         due_by: Option<&Policies>,
         now: Timestamp,
-    ) -> Result<TriggerId, Error> {
+    ) -> Result<(), Error> {
         let id = TriggerId::generate(now, self.ids());
+        self.insert_trigger_as(tx, tenant, automation, (id, spec), due_by, now)
+            .await
+    }
+
+    /// The same with an id that was chosen for it.
+    async fn insert_trigger_as(
+        &self,
+        tx: &mut Tx,
+        tenant: TenantId,
+        automation: AutomationId,
+        (id, spec): (TriggerId, &Spec),
+        due_by: Option<&Policies>,
+        now: Timestamp,
+    ) -> Result<(), Error> {
         let due = match due_by {
             Some(policies) => next_due(id, spec, policies, now)?,
             None => None,
@@ -103,7 +173,7 @@ impl Store {
         if *spec == (Spec::Webhook {}) {
             self.insert_secret(tx, tenant, id, now).await?;
         }
-        Ok(id)
+        Ok(())
     }
 
     /// Marks a trigger as removed, with a row for what it owes.
@@ -122,5 +192,20 @@ impl Store {
                 .await?;
         }
         Ok(())
+    }
+}
+
+/// Refuses to change what is not what was seen.
+fn check_seen(
+    automation: &Automation,
+    there: &[Trigger],
+    seen: Option<&NewAutomation>,
+) -> Result<(), Error> {
+    match seen {
+        Some(seen) if NewAutomation::of(automation, there) != *seen => Err(Error::Changed {
+            what: "automation",
+            name: automation.name.clone(),
+        }),
+        _ => Ok(()),
     }
 }

@@ -185,10 +185,31 @@ impl Store {
         id: EndpointId,
         now: Timestamp,
     ) -> Result<DeliveryId, Error> {
+        let new = DeliveryId::generate(now, self.ids());
+        self.test_endpoint_as(tenant, id, new, now).await?;
+        Ok(new)
+    }
+
+    /// The same with an id that was reserved for the delivery. Refused with [`Error::Made`] where it is there
+    /// already.
+    pub async fn test_endpoint_as(
+        &self,
+        tenant: TenantId,
+        id: EndpointId,
+        new: DeliveryId,
+        now: Timestamp,
+    ) -> Result<(), Error> {
         let scope = Scope::Tenant(tenant);
         transact!(self, scope, |tx| {
+            // Of two that come at one time one waits for the other.
+            lock(tx, id).await?;
+            let used = tx
+                .fetch_optional(sql!("deliveries/by_id"), params![tenant, new])
+                .await?;
+            if used.is_some() {
+                return Err(Error::made("the delivery", new));
+            }
             let found = enabled(tx, scope, id, "be tried").await?;
-            let new = DeliveryId::generate(now, self.ids());
             let about = json!({ "id": id, "name": found.name });
             let notice = Notice::test(&new.uuid().simple().to_string(), &about, now);
             let row = params![
@@ -203,7 +224,7 @@ impl Store {
             ];
             tx.execute_rows(sql!("deliveries/insert"), vec![row], params![])
                 .await?;
-            Ok(new)
+            Ok(())
         })
     }
 

@@ -33,7 +33,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     migration!(5, "0005_order_of_commits"),
     migration!(6, "0006_webhooks"),
     migration!(7, "0007_budgets"),
-    migration!(9, "0009_approvals"),
+    migration!(8, "0008_approvals"),
 ];
 
 /// The version that this program needs.

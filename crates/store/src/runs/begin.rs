@@ -8,13 +8,13 @@ use std::{
 use model::{
     AutomationId, HarnessId, InputId, InstanceId, RunId, SeatId, SessionId, Timestamp, TriggerId,
     WorkerId,
+    automation::AutomationState,
     budget::Accounts,
     entity::{Automation, Run, Seat, Session, Trigger},
     harness::Harness,
     outcome::{Failure, FailureKind, Outcome},
     permission::PermissionRules,
     policy::Policies,
-    precheck::Question,
     prompt::{self, Rendered},
     run::{Origin, RunStatus},
     schedule::Spec,
@@ -33,6 +33,7 @@ use crate::{
         end,
         lock::{Locked, lock_all},
         place::hold,
+        precheck::{question, unasked},
         spend,
     },
     spending::{self, Budgets, Use},
@@ -124,24 +125,30 @@ impl Store {
                 let found = locked.runs.remove(&id).and_then(|run| {
                     let session = sessions.get(&run.session_id?)?.clone();
                     let seat = seats.get(&run.seat_id?)?.clone();
-                    Some((run, session, seat))
+                    let own = run.automation_id;
+                    let own = own.and_then(|id| locked.automations.get(&id));
+                    let accounts = budgets.accounts(run.tenant_id, own);
+                    Some(Ready {
+                        run,
+                        session,
+                        seat,
+                        accounts,
+                    })
                 });
-                let Some((run, session, seat)) = found else {
-                    continue;
-                };
+                let Some(found) = found else { continue };
+                let run = &found.run;
                 if run.status != RunStatus::Delivered || run.worker_id.as_ref() != Some(worker) {
                     continue;
                 }
-                let mut answer = self
-                    .unready(tx, &run, &session, &seat, instance, now)
-                    .await?;
                 let own = run.automation_id;
                 let own = own.and_then(|id| locked.automations.get_mut(&id));
-                let accounts = budgets.accounts(run.tenant_id, own.as_deref());
+                let mut answer = self
+                    .unready(tx, &found, own.as_deref(), instance, now)
+                    .await?;
                 if answer.is_none()
-                    && let Some(reached) = accounts.before_turn()
+                    && let Some(reached) = found.accounts.before_turn()
                 {
-                    answer = Some(spend::refuse(self, tx, &run, own, &reached, now).await?);
+                    answer = Some(spend::refuse(self, tx, run, own, &reached, now).await?);
                 }
                 match answer {
                     Some(answer) => {
@@ -151,18 +158,14 @@ impl Store {
                     None if unasked.contains(&id) => {
                         let own = run.automation_id;
                         let own = own.and_then(|id| locked.automations.get(&id));
-                        if let Some(question) = own.and_then(|own| question(&run, &session, own)) {
+                        let session = &found.session;
+                        if let Some(question) = own.and_then(|own| question(run, session, own)) {
                             begun.insert(id, Begin::Ask(Box::new(question)));
                         }
                     }
                     None => {
-                        budgets.count_turn(&run);
-                        ready.push(Ready {
-                            run,
-                            session,
-                            seat,
-                            accounts,
-                        });
+                        budgets.count_turn(run);
+                        ready.push(found);
                     }
                 }
             }
@@ -182,17 +185,21 @@ impl Store {
     async fn unready(
         &self,
         tx: &mut Tx,
-        run: &Run,
-        session: &Session,
-        seat: &Seat,
+        found: &Ready,
+        automation: Option<&Automation>,
         instance: InstanceId,
         now: Timestamp,
     ) -> Result<Option<Begin>, Error> {
+        let Ready {
+            run, session, seat, ..
+        } = found;
         let admission = session.state.admission();
+        let deleted = automation.is_some_and(|own| own.state == AutomationState::Deleted);
         let called_off = match end::cancel_reason(tx, run).await? {
             None if admission == Admission::Refuse => {
                 Some(format!("the session is {}", session.state))
             }
+            None if deleted => Some("the automation was deleted".to_owned()),
             reason => reason,
         };
         if let Some(reason) = called_off {
@@ -350,7 +357,7 @@ impl Store {
     }
 }
 
-/// A run whose turn can begin, with where it belongs.
+/// A run whose turn is to begin, with where it belongs.
 struct Ready {
     run: Run,
     session: Session,
@@ -359,41 +366,11 @@ struct Ready {
     accounts: Accounts,
 }
 
-/// The runs before whose turns a precheck is to be asked. Where no precheck is, nothing is looked up.
-async fn unasked(
-    tx: &mut Tx,
-    locked: &Locked,
-    asked: &HashSet<RunId>,
-) -> Result<HashSet<RunId>, Error> {
-    let has_precheck = |run: &&Run| {
-        let own = run.automation_id;
-        let own = own.and_then(|id| locked.automations.get(&id));
-        own.is_some_and(|own| own.policies.precheck.is_some())
-    };
-    let runs = locked.runs.values();
-    let runs = runs.filter(|run| run.origin == Origin::Occurrence && !asked.contains(&run.id));
-    let runs: Vec<&Run> = runs.filter(has_precheck).collect();
-    let again = runs.iter().filter(|run| run.attempt > 1);
-    let shown = shown(tx, again.map(|run| run.input_id).collect()).await?;
-    let unasked = runs.iter().filter(|run| !shown.contains(&run.input_id));
-    Ok(unasked.map(|run| run.id).collect())
-}
-
-/// What is asked before a turn.
-fn question(run: &Run, session: &Session, automation: &Automation) -> Option<Question> {
-    Some(Question {
-        run: run.id,
-        session: session.id,
-        cwd: session.cwd.clone(),
-        automation: automation.id,
-        name: automation.name.clone(),
-        scheduled_for: run.scheduled_for,
-        precheck: automation.policies.precheck.clone()?,
-    })
-}
-
 /// Which inputs an earlier attempt has shown: its turn has begun.
-async fn shown(tx: &mut Tx, inputs: BTreeSet<InputId>) -> Result<HashSet<InputId>, Error> {
+pub(super) async fn shown(
+    tx: &mut Tx,
+    inputs: BTreeSet<InputId>,
+) -> Result<HashSet<InputId>, Error> {
     let rows = inputs.iter().map(|id| params![*id]).collect();
     let shown = tx
         .fetch_rows(sql!("runs/input_shown"), rows, params![])

@@ -7,7 +7,7 @@ use model::{
     entity::Run,
     lifecycle::Lifecycle,
     run::{RunEvent, RunStatus, SkipReason},
-    turn::Settled,
+    turn::Declined,
 };
 use serde_json::{Value, json};
 
@@ -25,21 +25,22 @@ impl Store {
     /// lets what waited for it start. `diagnostics` goes to its internal record.
     ///
     /// A session that was made for this run alone goes: an occurrence that does nothing leaves no empty
-    /// conversation. Its row then stands in the automation's own log, as that of any other skip.
+    /// conversation. Its row then stands in the automation's own log, as that of any other skip, and the
+    /// answer says so: its folder is the worker's to remove.
     pub async fn decline(
         &self,
         run: RunId,
         worker: &WorkerId,
         diagnostics: &Value,
         now: Timestamp,
-    ) -> Result<Settled, Error> {
+    ) -> Result<Declined, Error> {
         transact!(self, Scope::System, |tx| {
             let mut locked = lock_all(tx, &[run]).await?;
             let Some(run) = locked.runs.remove(&run) else {
-                return Ok(Settled::Lost);
+                return Ok(Declined::Lost);
             };
             let Ok(status) = run.status.apply(RunEvent::Decline) else {
-                return Ok(Settled::Lost);
+                return Ok(Declined::Lost);
             };
             let alone = is_alone(tx, &run).await?;
             let (session, seat) = match alone {
@@ -47,7 +48,7 @@ impl Store {
                 None => (run.session_id, run.seat_id),
             };
             if !skip(tx, &run, worker, session, seat, now).await? {
-                return Ok(Settled::Lost);
+                return Ok(Declined::Lost);
             }
             let error: Option<&str> = None;
             tx.execute(
@@ -65,10 +66,11 @@ impl Store {
             let own: BTreeSet<_> = run.automation_id.into_iter().collect();
             promote_after(tx, &mut journal, seats, own, now).await?;
             journal.write(tx, now).await?;
-            if let Some(session) = alone {
-                leave(tx, &run, session, status, now).await?;
-            }
-            Ok(Settled::Written)
+            let Some(session) = alone else {
+                return Ok(Declined::Skipped);
+            };
+            leave(tx, &run, session, status, now).await?;
+            Ok(Declined::WithSession)
         })
     }
 }

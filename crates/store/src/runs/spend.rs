@@ -81,7 +81,9 @@ fn counted(run: &Run) -> Spent {
 /// The parameters of `seats/note_usage`; none where nothing was reported.
 pub(super) fn reading(seat: SeatId, usage: Option<&Value>) -> Option<Vec<Param>> {
     let usage = usage?;
-    let reading = json!({ "used": usage["used"], "size": usage["size"], "cost": usage["cost"] });
+    let reading = json!({
+        "used": usage["used"], "size": usage["size"], "cost": usage["cost"], "costs": usage["costs"],
+    });
     Some(params![seat, reading])
 }
 

@@ -1,15 +1,21 @@
 //! Requests that are repeated: one effect, one answer.
 
+use std::collections::BTreeSet;
+
 use futures::future::join_all;
-use model::{AutomationId, InputId, RunId, outcome::FailureKind, policy::SessionMode};
+use model::{
+    AutomationId, DeliveryId, InputId, RunId, TriggerId, outcome::FailureKind, policy::SessionMode,
+    schedule::Spec,
+};
 use serde_json::json;
-use store::{Error, KeyClaim, Scope};
+use store::{Answered, Error, KeyClaim, NewAutomation, NewTrigger, Scope};
 use testkit::clock::SeededEntropy;
 use uuid::Uuid;
 
 use crate::{
     fixtures::TestStore,
-    stage::{Stage, unique},
+    notifications::new_endpoint,
+    stage::{Stage, hourly, unique},
     without_locks::{patiently, without_locks},
 };
 
@@ -311,4 +317,123 @@ async fn once(doing: impl AsyncFn() -> Result<(), Error>) -> usize {
             Err(other) => panic!("{other:?}"),
         }
     }
+}
+
+pub(crate) async fn what_makes_no_row_is_done_once_with_its_answer(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let (store, scope, now) = (&stage.store, stage.scope(), stage.now());
+    let endpoint = stage.endpoint_id();
+    let new = new_endpoint("hook", &[]);
+    let made = store.create_endpoint(stage.tenant, endpoint, &new, now);
+    made.await.unwrap();
+    let mut new = stage.new_automation("deploy", SessionMode::Fresh);
+    new.triggers = vec![Spec::Webhook {}];
+    let automation = stage.create(&new).await;
+    let triggers = store.triggers(scope, automation).await.unwrap();
+    let trigger = triggers[1].id;
+    let response = json!({ "secret": null });
+    let answered = |key| {
+        Some(Answered {
+            key,
+            status: 200,
+            response: &response,
+        })
+    };
+    let of_endpoint = async || {
+        let found = store.endpoint_secrets(scope, endpoint).await;
+        found.unwrap().1
+    };
+    let of_trigger = async || {
+        let found = store.webhook_trigger(scope, trigger).await;
+        found.unwrap().unwrap().secrets
+    };
+    stage.claim_key("e", &ONE).await;
+    stage.claim_key("t", &ONE).await;
+    let rotate = || store.rotate_endpoint_secret(scope, endpoint, now, answered("e"), now);
+    // Of many that come at one time one does it.
+    let rotated = join_all((0..4).map(|_| rotate())).await;
+    let (done, before): (Vec<_>, Vec<_>) = rotated.iter().partition(|one| one.is_ok());
+    assert_eq!((done.len(), before.len()), (1, 3), "{rotated:?}");
+    before.into_iter().for_each(is_made);
+    assert_eq!(of_endpoint().await.current, *done[0].as_ref().unwrap());
+    let rotate = || store.rotate_webhook_secret(scope, trigger, now, answered("t"), now);
+    let secret = rotate().await.unwrap();
+    is_made(&rotate().await);
+    assert_eq!(of_trigger().await.current, secret);
+    for key in ["e", "t"] {
+        let KeyClaim::Again { answer, .. } = stage.claim_key(key, &ONE).await else {
+            panic!("it was claimed");
+        };
+        assert_eq!(answer, Some((200, response.clone())));
+    }
+    // What is refused is not answered.
+    stage.claim_key("gone", &ONE).await;
+    let gone = stage.endpoint_id();
+    let refused = store.rotate_endpoint_secret(scope, gone, now, answered("gone"), now);
+    assert!(matches!(refused.await, Err(Error::NotFound { .. })));
+    let KeyClaim::Again { answer, .. } = stage.claim_key("gone", &ONE).await else {
+        panic!("it was claimed");
+    };
+    assert_eq!(answer, None);
+}
+
+pub(crate) async fn a_test_with_a_reserved_id_is_sent_once(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let (store, now) = (&stage.store, stage.now());
+    let endpoint = stage.endpoint_id();
+    let new = new_endpoint("hook", &[]);
+    let made = store.create_endpoint(stage.tenant, endpoint, &new, now);
+    made.await.unwrap();
+    let id = DeliveryId::from_uuid(stage.run_id().uuid());
+    let send = || store.test_endpoint_as(stage.tenant, endpoint, id, now);
+    let sent = join_all((0..4).map(|_| send())).await;
+    let (done, before): (Vec<_>, Vec<_>) = sent.iter().partition(|one| one.is_ok());
+    assert_eq!((done.len(), before.len()), (1, 3), "{sent:?}");
+    before.into_iter().for_each(is_made);
+    assert_eq!(db.count(Scope::System, "webhook_deliveries").await, 1);
+}
+
+pub(crate) async fn a_trigger_that_says_the_same_is_added_once(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let (store, scope, now) = (&stage.store, stage.scope(), stage.now());
+    let automation = stage.automation("report", SessionMode::Fresh).await;
+    let trigger_id = || TriggerId::from_uuid(stage.run_id().uuid());
+    let add = |id, spec, seen| {
+        let new = NewTrigger { id, spec, seen };
+        store.add_trigger_as(scope, automation, new, now)
+    };
+    let read = async || {
+        let triggers = store.triggers(scope, automation).await.unwrap();
+        let automation = store.automation(scope, automation).await.unwrap();
+        NewAutomation::of(&automation, &triggers)
+    };
+    let bare = read().await;
+    let (timed, hook) = (hourly(), Spec::Webhook {});
+    let added = join_all((0..4).map(|_| add(trigger_id(), &timed, None))).await;
+    let added: BTreeSet<_> = added.into_iter().map(Result::unwrap).collect();
+    assert_eq!(added.len(), 1, "{added:?}");
+    assert_eq!(read().await.triggers, std::slice::from_ref(&timed));
+    // Each webhook is another one, unless its id is used: by one that was removed, too.
+    let (one, other) = (trigger_id(), trigger_id());
+    for id in [one, other] {
+        assert_eq!(add(id, &hook, None).await.unwrap(), id);
+        is_made(&add(id, &hook, None).await);
+    }
+    store.remove_trigger(scope, one, None, now).await.unwrap();
+    is_made(&add(one, &hook, None).await);
+    assert!(store.had_trigger(scope, automation, one).await.unwrap());
+    let never = store.had_trigger(scope, automation, trigger_id()).await;
+    assert!(!never.unwrap());
+    // Whoever has seen something else changes nothing.
+    let seen = read().await;
+    let stale = add(trigger_id(), &hook, Some(&bare)).await;
+    assert!(matches!(stale, Err(Error::Changed { .. })), "{stale:?}");
+    let stale = store.remove_trigger(scope, other, Some(&bare), now).await;
+    assert!(matches!(stale, Err(Error::Changed { .. })), "{stale:?}");
+    assert_eq!(read().await, seen);
+    let removed = store.remove_trigger(scope, other, Some(&seen), now);
+    removed.await.unwrap();
+    let seen = read().await;
+    let last = trigger_id();
+    assert_eq!(add(last, &hook, Some(&seen)).await.unwrap(), last);
 }

@@ -80,12 +80,12 @@ impl Stage {
         self.store.approval(self.scope(), id).await.unwrap()
     }
 
-    async fn state(&self, id: ApprovalId) -> ApprovalState {
+    pub(crate) async fn state(&self, id: ApprovalId) -> ApprovalState {
         self.approval(id).await.state
     }
 
     /// The state that a refused decision names.
-    async fn refused(&self, id: ApprovalId, verdict: Verdict) -> String {
+    pub(crate) async fn refused(&self, id: ApprovalId, verdict: Verdict) -> String {
         match self.decide(id, verdict).await {
             Err(Error::Refused(refused)) => refused.state,
             other => panic!("{other:?}"),
@@ -93,7 +93,7 @@ impl Stage {
     }
 
     /// What the log of a session says of approvals: which, and its state.
-    async fn told(&self, session: SessionId) -> Vec<(String, String)> {
+    pub(crate) async fn told(&self, session: SessionId) -> Vec<(String, String)> {
         let events = self.store.events(self.scope(), session, 0, 1000);
         let events = events.await.unwrap().into_iter();
         let of_approvals = events.filter(|event| event.kind == "approval");

@@ -29,6 +29,7 @@ fn budget(limits: &[&str]) -> Budget {
 fn usage(tokens: u64, micros: u64, currency: &str) -> Value {
     json!({
         "used": tokens, "size": 1000, "cost": { "amount": 0.5, "currency": currency },
+        "costs": [{ "amount": "0.5", "currency": currency }],
         "spent": { "tokens": tokens, "cost": { currency: micros } },
     })
 }
@@ -53,7 +54,7 @@ impl Stage {
         let budget = budget(limits);
         let set = self
             .store
-            .set_tenant_budget(self.tenant, &budget, self.now());
+            .set_tenant_budget(self.tenant, None, &budget, self.now());
         set.await.unwrap();
     }
 
@@ -221,15 +222,12 @@ pub(crate) async fn a_limit_is_reached_by_the_last_of_it(db: &TestStore) {
         let id = stage.limited(name, SessionMode::Fresh, &[limits]).await;
         let run = stage.turn_using(id, tokens, micros).await;
         assert_eq!(stage.status(run).await, RunStatus::Succeeded);
-        match said {
-            Some((limit, until)) => {
-                let said = format!("the automation's budget of {limit} is used up until {until}");
-                stage.is_paused(id, &said).await;
-            }
-            None => {
-                let state = stage.automation_of(id).await.state;
-                assert_eq!(state, AutomationState::Enabled, "{name}");
-            }
+        if let Some((limit, until)) = said {
+            let said = format!("the automation's budget of {limit} is used up until {until}");
+            stage.is_paused(id, &said).await;
+        } else {
+            let state = stage.automation_of(id).await.state;
+            assert_eq!(state, AutomationState::Enabled, "{name}");
         }
     }
     let id = stage
@@ -345,7 +343,9 @@ pub(crate) async fn what_a_lost_worker_had_counted_stays_counted(db: &TestStore)
     stage.clock.set(next.not_before.unwrap());
     stage.nothing_is_left_behind().await;
     let begun = stage.start(next.id).await;
-    assert_eq!(begun.seat.usage.unwrap()["used"], 45);
+    let kept = begun.seat.usage.unwrap();
+    assert_eq!(kept["used"], 45);
+    assert_eq!(kept["costs"][0]["amount"], "0.5");
     assert_eq!(begun.accounts.accounts[0].day.tokens, 55);
     assert_eq!(begun.accounts.counted, Spent::default());
     stage.end(next.id, &used(45, 0)).await;
@@ -462,7 +462,7 @@ pub(crate) async fn a_tenants_budget_holds_for_all_of_it_and_nobody_else(db: &Te
     assert!(stage.spending_of_all().await.budget.is_none());
     let unknown = model::TenantId::from_uuid(uuid::Uuid::from_u128(77));
     let none = Budget::default();
-    let set = store.set_tenant_budget(unknown, &none, now);
+    let set = store.set_tenant_budget(unknown, None, &none, now);
     assert!(matches!(set.await, Err(store::Error::NotFound { .. })));
 }
 

@@ -42,7 +42,7 @@ pub(crate) async fn endpoints_are_made_changed_and_removed(db: &TestStore) {
     let until = stage.now() + Duration::from_mins(1);
     let rotated = stage
         .store
-        .rotate_endpoint_secret(scope, id, until, stage.now());
+        .rotate_endpoint_secret(scope, id, until, None, stage.now());
     let rotated = rotated.await.unwrap();
     let (found, secrets) = stage.store.endpoint_secrets(scope, id).await.unwrap();
     assert_eq!(secrets.valid(stage.now()), [&rotated, &secret]);
@@ -80,7 +80,7 @@ pub(crate) async fn endpoints_are_made_changed_and_removed(db: &TestStore) {
         stage.store.delete_endpoint(them, id).await.err(),
         stage
             .store
-            .rotate_endpoint_secret(them, id, until, until)
+            .rotate_endpoint_secret(them, id, until, None, until)
             .await
             .err(),
         stage

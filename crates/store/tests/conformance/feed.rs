@@ -155,7 +155,9 @@ pub(crate) async fn triggers_that_come_and_go_are_in_the_log(db: &TestStore) {
     let spec = hourly();
     let added = stage.store.add_trigger(scope, id, &spec, stage.now());
     let trigger = added.await.unwrap();
-    let removed = stage.store.remove_trigger(scope, trigger, stage.now());
+    let removed = stage
+        .store
+        .remove_trigger(scope, trigger, None, stage.now());
     removed.await.unwrap();
     let feed = stage.whole_feed(db).await;
     assert_eq!(told(&feed), ["created", "edited", "edited"]);

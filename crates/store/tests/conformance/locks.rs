@@ -1,6 +1,9 @@
 //! Rows that are locked on PostgreSQL: what waits for them, and what passes them over.
 
-use model::{SeatId, SessionId, run::RunStatus, session::SessionEvent, turn::Settled};
+use model::{
+    SeatId, SessionId, approval::ApprovalState, run::RunStatus, session::SessionEvent,
+    turn::Settled,
+};
 use store::{Scope, database::Tx, params};
 
 use crate::{
@@ -55,6 +58,11 @@ pub(crate) async fn whoever_changes_what_a_seat_does_locks_it_first(db: &TestSto
     let run = waits_for_the_seat(db, seat, session, stage.say(session, "hello")).await;
     let run = run.run_id;
     stage.start(run).await;
+    let asked = Box::pin(waits_for_the_seat(db, seat, session, stage.ask(run))).await;
+    let withdrawn = store.withdraw(run, &stage.worker, stage.now());
+    let withdrawn = Box::pin(waits_for_the_seat(db, seat, session, withdrawn)).await;
+    assert_eq!(withdrawn.unwrap(), Settled::Written);
+    assert_eq!(stage.state(asked).await, ApprovalState::Void);
     let answer = answer("Done.");
     let end = stage.finish(run, &answer);
     let end = waits_for_the_seat(db, seat, session, end).await;

@@ -59,6 +59,7 @@ mod transactions;
 mod values;
 mod waking;
 mod webhooks;
+mod withdrawing;
 mod without_locks;
 
 use fixtures::TestStore;
@@ -144,6 +145,7 @@ behaviours! {
             a_declined_run_is_neither_a_failure_nor_a_success,
             a_declined_run_makes_room_for_another_one_of_its_automation,
             what_is_called_off_while_it_is_asked_about_ends_so,
+            what_is_asked_about_when_its_automation_is_deleted_never_begins,
             of_a_declined_webhook_nothing_is_kept_but_its_row,
         ]
         owed: [
@@ -151,12 +153,9 @@ behaviours! {
             a_row_that_cannot_be_read_holds_up_no_other,
             what_cannot_be_read_can_be_removed,
         ]
-        outlook: [
-            one_look_tells_what_is_to_come,
-        ]
+        outlook: [one_look_tells_what_is_to_come]
         together: [
-            what_many_ask_for_together_fails_alone,
-            a_stranger_beside_a_worker_takes_its_end_from_nobody,
+            what_many_ask_for_together_fails_alone, a_stranger_beside_a_worker_takes_its_end_from_nobody,
         ]
         due: [
             before_its_instant_nothing_fires,
@@ -335,8 +334,7 @@ behaviours! {
             deliveries_that_are_over_are_trimmed_when_they_are_old,
         ]
         endpoints: [
-            endpoints_are_made_changed_and_removed,
-            an_endpoint_of_a_deleted_automation_is_disabled_and_says_why,
+            endpoints_are_made_changed_and_removed, an_endpoint_of_a_deleted_automation_is_disabled_and_says_why,
         ]
         webhooks: [
             a_webhook_becomes_a_run_with_what_came_with_it,
@@ -380,12 +378,10 @@ behaviours! {
             what_is_not_over_is_counted_by_status,
         ]
         tenants: [
-            a_tenants_name_and_its_id_are_used_once,
-            a_tenant_is_read_by_itself_and_by_the_system,
+            a_tenants_name_and_its_id_are_used_once, a_tenant_is_read_by_itself_and_by_the_system,
+            of_two_who_change_a_budget_one_wins,
         ]
-        plans: [
-            pages_are_found_by_an_index,
-        ]
+        plans: [pages_are_found_by_an_index]
         retry: [
             a_fresh_heartbeat_is_not_stalled,
             a_heartbeat_between_the_look_and_the_lock_saves_the_run,
@@ -423,13 +419,13 @@ behaviours! {
             a_key_belongs_to_the_request_that_claimed_it,
             a_key_that_is_let_go_of_is_free_unless_it_was_answered,
             a_request_repeated_gets_the_first_answer,
-            a_key_is_free_again_when_it_is_old,
-            many_who_claim_a_key_at_once_get_one_id,
+            a_key_is_free_again_when_it_is_old, many_who_claim_a_key_at_once_get_one_id,
             words_with_a_reserved_id_are_taken_up_once,
             a_fire_with_a_reserved_id_is_one_occurrence,
             another_attempt_with_a_reserved_id_is_made_once,
             what_has_its_reserved_id_is_told_from_a_name_that_is_taken,
-            what_races_with_one_reserved_id_is_made_once,
+            what_races_with_one_reserved_id_is_made_once, a_test_with_a_reserved_id_is_sent_once,
+            what_makes_no_row_is_done_once_with_its_answer, a_trigger_that_says_the_same_is_added_once,
         ]
         feed: [
             a_feed_holds_every_log_of_a_tenant_and_no_other,
@@ -460,17 +456,15 @@ behaviours! {
             only_whoever_has_a_turn_asks_for_it,
             a_decision_is_for_one_request_and_made_once,
             a_decision_comes_before_the_deadline_or_not_at_all,
-            what_nobody_decides_expires,
+            what_nobody_decides_expires, the_attempt_after_a_stall_asks_anew,
             the_end_of_an_attempt_makes_void_what_it_asked,
-            the_attempt_after_a_stall_asks_anew,
             another_tenants_approval_is_as_if_it_were_not_there,
             approvals_are_listed_by_whom_they_belong_to,
             a_request_is_told_to_whoever_follows,
             a_decision_of_another_process_wakes_whoever_waits,
         ]
-        sequences: [
-            a_random_sequence_keeps_the_invariants,
-        ]
+        withdrawing: [what_is_withdrawn_cannot_be_decided_any_more]
+        sequences: [a_random_sequence_keeps_the_invariants]
     }
     sqlite {
         opening: [
@@ -486,13 +480,11 @@ behaviours! {
     }
     postgres {
         feed: [
-            what_commits_late_is_not_overtaken,
-            a_database_from_another_server_keeps_its_order,
+            what_commits_late_is_not_overtaken, a_database_from_another_server_keeps_its_order,
         ]
         waking: [a_lost_listener_is_replaced_and_everybody_woken]
         locks: [
-            whoever_changes_what_a_seat_does_locks_it_first,
-            a_claim_passes_over_what_another_one_holds,
+            whoever_changes_what_a_seat_does_locks_it_first, a_claim_passes_over_what_another_one_holds,
         ]
         opening: [a_role_above_row_security_is_refused]
         row_security: [
@@ -502,8 +494,7 @@ behaviours! {
         ]
         second_net: [where_the_first_net_is_gone_nothing_of_another_tenant_is_read]
         transactions: [
-            a_connection_that_died_while_idle_is_replaced,
-            a_change_of_a_session_wakes_its_readers_once,
+            a_connection_that_died_while_idle_is_replaced, a_change_of_a_session_wakes_its_readers_once,
         ]
     }
 }

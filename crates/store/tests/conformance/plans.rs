@@ -13,6 +13,7 @@ use uuid::Uuid;
 use crate::fixtures::{TestStore, statement};
 
 /// The statements of lists, the index by which each is found, and whether what it finds is sorted.
+#[expect(clippy::too_many_lines, reason = "a table, one row for each statement")]
 fn plans() -> Vec<(&'static str, Vec<Param>, &'static [&'static str], bool)> {
     let id = || Uuid::from_u128(7);
     let no_text = || None::<&str>;

@@ -8,7 +8,7 @@ use model::{
     precheck::{Precheck, Question},
     run::RunStatus::{Cancelled, Deferred, Delivered, Queued, Running, Skipped, Stalled},
     schedule::Spec,
-    turn::{Begin, Finished, Settled},
+    turn::{Begin, Declined, Finished, Settled},
 };
 use serde_json::json;
 use store::{Error, Scope};
@@ -45,7 +45,7 @@ impl Stage {
         begun.await.unwrap()
     }
 
-    async fn decline(&self, run: RunId) -> Settled {
+    async fn decline(&self, run: RunId) -> Declined {
         let kept = json!({ "precheck": { "ended": "exit code 1" } });
         let declined = self.store.decline(run, &self.worker, &kept, self.now());
         declined.await.unwrap()
@@ -149,7 +149,7 @@ pub(crate) async fn a_declined_run_is_skipped_with_its_reason_and_starts_the_nex
     let later = stage.fire(automation).await.run_id;
     stage.question(run).await;
     let shown = stage.transcript(session).await;
-    assert_eq!(stage.decline(run).await, Settled::Written);
+    assert_eq!(stage.decline(run).await, Declined::Skipped);
     let row = stage.run(run).await;
     assert_eq!((row.status, row.reason), (Skipped, Some("precheck".into())));
     assert_eq!(row.ended_at, Some(stage.now()));
@@ -179,7 +179,7 @@ pub(crate) async fn a_declined_run_takes_the_session_along_that_it_had_for_itsel
     let run = stage.fire(automation).await.run_id;
     stage.question(run).await;
     let session = stage.session_of(run).await;
-    assert_eq!(stage.decline(run).await, Settled::Written);
+    assert_eq!(stage.decline(run).await, Declined::WithSession);
     let row = stage.run(run).await;
     assert_eq!((row.status, row.reason), (Skipped, Some("precheck".into())));
     assert_eq!((row.session_id, row.seat_id), (None, None));
@@ -211,7 +211,7 @@ pub(crate) async fn a_session_in_which_anything_else_is_stays(db: &TestStore) {
     stage.question(run).await;
     let session = stage.session_of(run).await;
     let words = stage.say(session, "Wait for me.").await.run_id;
-    assert_eq!(stage.decline(run).await, Settled::Written);
+    assert_eq!(stage.decline(run).await, Declined::Skipped);
     assert_eq!(stage.run(run).await.session_id, Some(session));
     assert_eq!(stage.status(words).await, Queued);
 
@@ -223,7 +223,7 @@ pub(crate) async fn a_session_in_which_anything_else_is_stays(db: &TestStore) {
         .await;
     let second = stage.attempts(first).await[1].id;
     stage.question(second).await;
-    assert_eq!(stage.decline(second).await, Settled::Written);
+    assert_eq!(stage.decline(second).await, Declined::Skipped);
     assert!(stage.run(second).await.session_id.is_some());
 
     // That of a continuous automation is where its next turn goes.
@@ -232,7 +232,7 @@ pub(crate) async fn a_session_in_which_anything_else_is_stays(db: &TestStore) {
     let continuous = stage.create(&new).await;
     let run = stage.fire(continuous).await.run_id;
     stage.question(run).await;
-    assert_eq!(stage.decline(run).await, Settled::Written);
+    assert_eq!(stage.decline(run).await, Declined::Skipped);
     let own = stage.session_of(run).await;
     let next = stage.fire(continuous).await.run_id;
     assert_eq!(stage.session_of(next).await, own);
@@ -242,23 +242,23 @@ pub(crate) async fn only_whoever_has_a_run_that_is_not_begun_declines_it(db: &Te
     let stage = Stage::set(db).await;
     let automation = stage.asking(SessionMode::Fresh).await;
     let run = stage.fire(automation).await.run_id;
-    assert_eq!(stage.decline(run).await, Settled::Lost, "not claimed");
+    assert_eq!(stage.decline(run).await, Declined::Lost, "not claimed");
     stage.question(run).await;
     let other = WorkerId::from_stored("host-2-bbbbbbbb".into());
     let nothing = json!({});
     let declined = stage.store.decline(run, &other, &nothing, stage.now());
-    assert_eq!(declined.await.unwrap(), Settled::Lost);
+    assert_eq!(declined.await.unwrap(), Declined::Lost);
     assert_eq!(stage.status(run).await, Delivered);
     stage.begin_asked(run).await;
-    assert_eq!(stage.decline(run).await, Settled::Lost, "begun");
+    assert_eq!(stage.decline(run).await, Declined::Lost, "begun");
     stage.succeed(run).await;
-    assert_eq!(stage.decline(run).await, Settled::Lost, "over");
+    assert_eq!(stage.decline(run).await, Declined::Lost, "over");
 
     let run = stage.fire(automation).await.run_id;
     stage.question(run).await;
     stage.wait(3600);
     assert_eq!(stage.stall().await, [run]);
-    assert_eq!(stage.decline(run).await, Settled::Lost, "stalled");
+    assert_eq!(stage.decline(run).await, Declined::Lost, "stalled");
     assert_eq!(stage.status(run).await, Stalled);
 }
 
@@ -281,7 +281,7 @@ pub(crate) async fn a_declined_run_is_neither_a_failure_nor_a_success(db: &TestS
     for _ in 0..3 {
         let run = stage.fire(automation).await.run_id;
         stage.question(run).await;
-        assert_eq!(stage.decline(run).await, Settled::Written);
+        assert_eq!(stage.decline(run).await, Declined::WithSession);
         assert_eq!(failures().await, (AutomationState::Enabled, 1));
     }
 }
@@ -296,7 +296,7 @@ pub(crate) async fn a_declined_run_makes_room_for_another_one_of_its_automation(
     let second = stage.fire(automation).await.run_id;
     assert_eq!(stage.statuses([first, second]).await, [Queued, Deferred]);
     stage.question(first).await;
-    assert_eq!(stage.decline(first).await, Settled::Written);
+    assert_eq!(stage.decline(first).await, Declined::WithSession);
     assert_eq!(stage.statuses([first, second]).await, [Skipped, Queued]);
     stage.nothing_is_left_behind().await;
 }
@@ -327,6 +327,37 @@ pub(crate) async fn what_is_called_off_while_it_is_asked_about_ends_so(db: &Test
     assert_eq!(stage.attempts(run).await.len(), 1);
 }
 
+pub(crate) async fn what_is_asked_about_when_its_automation_is_deleted_never_begins(
+    db: &TestStore,
+) {
+    let stage = Stage::set(db).await;
+    let mut new = stage.new_automation("report", SessionMode::Fresh);
+    new.policies.precheck = Some(Precheck::new(vec!["is-there-news".into()]));
+    let limit = "1 turns/day".parse().unwrap();
+    new.policies.budget.set(limit).unwrap();
+    let automation = stage.create(&new).await;
+    let first = stage.fire(automation).await.run_id;
+    let run = stage.fire(automation).await.run_id;
+    stage.question(first).await;
+    stage.question(run).await;
+    // It does not wait for a budget either, of which nothing is left by now.
+    assert!(matches!(stage.begin_asked(first).await, Begin::Started(_)));
+    let deleted = stage
+        .store
+        .delete_automation(stage.scope(), automation, stage.now());
+    deleted.await.unwrap();
+    assert!(matches!(stage.begin_asked(run).await, Begin::Cancelled));
+    let row = stage.run(run).await;
+    assert_eq!(
+        (row.status, row.reason.as_deref()),
+        (Cancelled, Some("the automation was deleted"))
+    );
+    assert_eq!(stage.attempts(run).await.len(), 1);
+    stage.nothing_is_left_behind().await;
+    // The turn that has begun ends as it would have.
+    stage.succeed(first).await;
+}
+
 pub(crate) async fn of_a_declined_webhook_nothing_is_kept_but_its_row(db: &TestStore) {
     let stage = Stage::set(db).await;
     let mut new = stage.new_automation("deploy", SessionMode::Fresh);
@@ -343,7 +374,7 @@ pub(crate) async fn of_a_declined_webhook_nothing_is_kept_but_its_row(db: &TestS
     let run = fired.await.unwrap().run_id;
     assert_eq!(db.count(Scope::System, "webhook_payloads").await, 1);
     stage.question(run).await;
-    assert_eq!(stage.decline(run).await, Settled::Written);
+    assert_eq!(stage.decline(run).await, Declined::WithSession);
     assert_eq!(stage.status(run).await, Skipped);
     assert_eq!(db.count(Scope::System, "webhook_payloads").await, 0);
 }

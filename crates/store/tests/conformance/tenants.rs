@@ -1,6 +1,7 @@
 //! Tenants: made once, and seen by nobody else.
 
-use model::TenantId;
+use futures::future::join_all;
+use model::{TenantId, budget::Budget};
 use store::{Error, Scope};
 use testkit::clock::SeededEntropy;
 
@@ -44,4 +45,50 @@ pub(crate) async fn a_tenant_is_read_by_itself_and_by_the_system(db: &TestStore)
     }
     let other = stage.store.tenant(stage.scope(), one).await;
     assert!(matches!(other, Err(Error::NotFound { .. })));
+}
+
+pub(crate) async fn of_two_who_change_a_budget_one_wins(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let budget = |limit: &str| {
+        let mut budget = Budget::default();
+        budget.set(limit.parse().unwrap()).unwrap();
+        budget
+    };
+    let set = async |seen: Option<&Budget>, to: &Budget| {
+        let set = stage
+            .store
+            .set_tenant_budget(stage.tenant, seen, to, stage.now());
+        set.await
+    };
+    let there = async || {
+        let found = stage.store.tenant(stage.scope(), stage.tenant).await;
+        found.unwrap().budget
+    };
+    let (none, one, other) = (Budget::default(), budget("1 turn/day"), budget("2 USD/day"));
+    set(Some(&none), &one).await.unwrap();
+    for stale in [&none, &other] {
+        let refused = set(Some(stale), &other).await;
+        assert!(matches!(refused, Err(Error::Changed { .. })), "{refused:?}");
+    }
+    assert_eq!(there().await, one);
+    // Who has seen nothing says what it is to be.
+    set(None, &other).await.unwrap();
+    set(Some(&other), &none).await.unwrap();
+    // Of those who have seen the same one wins.
+    for round in 3..8 {
+        let seen = there().await;
+        let racers = (0..4).map(|racer| {
+            let to = budget(&format!("{} turns/day", 10 * round + racer));
+            let (set, seen) = (&set, &seen);
+            async move { set(Some(seen), &to).await }
+        });
+        let results = join_all(racers).await;
+        let won = results.iter().filter(|set| set.is_ok()).count();
+        assert_eq!(won, 1, "{results:?}");
+        assert!(
+            results
+                .iter()
+                .all(|it| matches!(it, Ok(()) | Err(Error::Changed { .. })))
+        );
+    }
 }

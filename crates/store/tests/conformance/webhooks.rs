@@ -219,7 +219,10 @@ pub(crate) async fn triggers_come_and_go_and_with_them_their_secrets(db: &TestSt
     assert!(due.unwrap().next_fire_at.is_some());
     let run = stage.received(hook, "msg_1").await;
 
-    let remove = async |id| stage.store.remove_trigger(scope, id, stage.now()).await;
+    let remove = async |id| {
+        let removed = stage.store.remove_trigger(scope, id, None, stage.now());
+        removed.await
+    };
     remove(hook).await.unwrap();
     remove(timed).await.unwrap();
     assert!(!known(hook).await && known(other).await);
@@ -267,13 +270,13 @@ pub(crate) async fn another_tenants_trigger_is_as_if_there_were_none(db: &TestSt
     assert!(matches!(fired, Err(Error::NotFound { .. })), "{fired:?}");
     let rotated = stage
         .store
-        .rotate_webhook_secret(scope, trigger, now, now)
+        .rotate_webhook_secret(scope, trigger, now, None, now)
         .await;
     assert!(
         matches!(rotated, Err(Error::NotFound { .. })),
         "{rotated:?}"
     );
-    let removed = stage.store.remove_trigger(scope, trigger, now).await;
+    let removed = stage.store.remove_trigger(scope, trigger, None, now).await;
     assert!(
         matches!(removed, Err(Error::NotFound { .. })),
         "{removed:?}"
@@ -291,9 +294,10 @@ pub(crate) async fn a_secret_that_is_changed_holds_for_a_while(db: &TestStore) {
     assert_eq!(first.previous, None);
     let until = stage.now() + Duration::from_hours(24);
     let rotate = async |until| {
-        let rotated = stage
-            .store
-            .rotate_webhook_secret(stage.scope(), trigger, until, stage.now());
+        let rotated =
+            stage
+                .store
+                .rotate_webhook_secret(stage.scope(), trigger, until, None, stage.now());
         rotated.await.unwrap()
     };
     let second = rotate(until).await;

@@ -1,12 +1,12 @@
 //! Budgets of tenants
 
-use axum::Json as Answer;
+use axum::{Json as Answer, response::IntoResponse};
 use model::{access::Permission, budget::Budget};
 use wire::{Spending, Tenant};
 
-use super::tenants::find_tenant;
 use crate::{
     caller::Caller,
+    etag::{self, IfMatch},
     extract::{Json, Path},
     problem::Failure,
 };
@@ -27,7 +27,8 @@ pub(super) async fn show_tenant_spending(
     Path([tenant]): Path<1>,
 ) -> Result<Answer<Spending>, Failure> {
     let service = caller.may(Permission::TenantsRead)?;
-    let tenant = find_tenant(&caller, &service, &tenant).await?;
+    let all = caller.is_of_the_install();
+    let tenant = service.tenant(all, &tenant).await?;
     Ok(Answer(service.tenant_spending(tenant.id).await?))
 }
 
@@ -39,24 +40,37 @@ pub(super) async fn show_tenant_spending(
     put,
     path = "/tenants/{tenant}/budget",
     tag = "access",
-    params(("tenant" = String, Path, description = "Its id or its name")),
+    params(
+        ("tenant" = String, Path, description = "Its id or its name"),
+        ("If-Match" = Option<String>, Header, description = "The ETag of what was seen")
+    ),
     request_body = Budget,
-    responses((status = OK, description = "The tenant", body = Tenant)),
+    responses((
+        status = OK,
+        description = "The tenant",
+        body = Tenant,
+        headers(("ETag" = String, description = "What of it can be edited"))
+    )),
     security(("token" = ["tenants:write"]), ("browser" = []))
 )]
 pub(super) async fn set_tenant_budget(
     caller: Caller,
     Path([tenant]): Path<1>,
+    seen: IfMatch,
     budget: Json<Budget>,
-) -> Result<Answer<Tenant>, Failure> {
+) -> Result<impl IntoResponse, Failure> {
     let service = caller.may(Permission::TenantsWrite)?;
-    let tenant = find_tenant(&caller, &service, &tenant).await?;
-    if !caller.is_of_the_install() {
+    let all = caller.is_of_the_install();
+    let tenant = service.tenant(all, &tenant).await?;
+    if !all {
         return Err(Failure::forbidden(
             "failed to set the budget of a tenant: only admins of the install's own tenant may",
         ));
     }
-    let set = service.set_tenant_budget(tenant.id, &budget.value).await?;
+    seen.check("the budget", &tenant.budget)?;
+    let before = seen.is_given().then_some(&tenant.budget);
+    let set = service.set_tenant_budget(tenant.id, before, &budget.value);
+    let set = set.await?;
     caller.wake();
-    Ok(Answer(set))
+    Ok((etag::header(&set.budget), Answer(set)))
 }

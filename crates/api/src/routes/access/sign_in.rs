@@ -3,15 +3,17 @@
 use std::{net::IpAddr, num::NonZeroU32, time::Duration};
 
 use axum::{
-    Json as Answer,
     extract::{FromRequestParts, State},
     response::{IntoResponse, Response},
 };
 use governor::{DefaultKeyedRateLimiter, Quota};
 use http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts};
-use model::access::{
-    Token, TokenKind,
-    secret::{LinkSecret, TokenSecret},
+use model::{
+    TokenId,
+    access::{
+        Token, TokenKind,
+        secret::{LinkSecret, TokenSecret},
+    },
 };
 use wire::{ProblemKind, SignInCode, SignInLink};
 
@@ -21,6 +23,7 @@ use crate::{
     cookie,
     extract::Json,
     gate,
+    once::Once,
     problem::Failure,
 };
 
@@ -59,21 +62,25 @@ impl SignIns {
 
 /// Create a sign-in link
 ///
-/// A browser that opens it signs in as whoever made it, once, within ten minutes.
+/// A browser that opens it signs in as whoever made it, once, within ten minutes. Its path is shown this one time.
 #[utoipa::path(
     post,
     path = "/sign-in-links",
     tag = "access",
+    params(Once),
     responses((status = CREATED, description = "The link", body = SignInLink)),
     security(("token" = []), ("browser" = []))
 )]
-pub(super) async fn create_sign_in_link(
-    caller: Caller,
-) -> Result<(StatusCode, Answer<SignInLink>), Failure> {
+pub(super) async fn create_sign_in_link(caller: Caller, once: Once) -> Result<Response, Failure> {
     let service = caller.api.service(caller.tenant);
     let token = caller.token.as_ref().map(|token| token.id);
-    let link = service.create_sign_in_link(token).await?;
-    Ok((StatusCode::CREATED, Answer(link)))
+    // The code stands in the path.
+    let made = once.create_hiding(&caller, &[], "path", async |id| {
+        let id = id.map(TokenId::from_uuid);
+        let link = service.create_sign_in_link(token, id).await?;
+        Ok((StatusCode::CREATED, link))
+    });
+    made.await
 }
 
 /// Sign a browser in

@@ -1,32 +1,57 @@
 //! Tenants
 
-use axum::{Json as Answer, response::Response};
+use axum::{
+    Json as Answer,
+    response::{IntoResponse, Response},
+};
 use http::StatusCode;
 use model::{TenantId, access::Permission};
-use service::Service;
+use serde::Deserialize;
+use utoipa::IntoParams;
 use wire::{Page, Tenant, TenantCreated, TenantRequest};
 
+use super::super::lists;
 use crate::{
     caller::Caller,
-    extract::{Json, Path},
+    etag,
+    extract::{Json, Path, Query},
     once::Once,
     problem::Failure,
 };
 
+/// Which part of the list of tenants is shown.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Part {
+    /// What `next` of the page before said.
+    #[param(value_type = Option<TenantId>)]
+    after: Option<String>,
+    /// How many at the most.
+    #[param(minimum = 1, maximum = 500)]
+    limit: Option<u32>,
+}
+
 /// List tenants
 ///
-/// An admin of the install's own tenant sees all, anybody else the one that they belong to.
+/// The newest first. An admin of the install's own tenant sees all, anybody else the one that they belong to.
 #[utoipa::path(
     get,
     path = "/tenants",
     tag = "access",
-    responses((status = OK, description = "The tenants, all on one page", body = Page<Tenant>)),
+    params(Part),
+    responses((status = OK, description = "A page of tenants", body = Page<Tenant>)),
     security(("token" = ["tenants:read"]), ("browser" = []))
 )]
-pub(super) async fn list_tenants(caller: Caller) -> Result<Answer<Page<Tenant>>, Failure> {
+pub(super) async fn list_tenants(
+    caller: Caller,
+    Query(part): Query<Part>,
+) -> Result<Answer<Page<Tenant>>, Failure> {
     let service = caller.may(Permission::TenantsRead)?;
-    let tenants = service.tenants(caller.is_of_the_install()).await?;
-    Ok(Answer(Page::whole(tenants)))
+    let after = lists::after(part.after.as_deref())?;
+    let limit = lists::limit(part.limit)?;
+    let all = caller.is_of_the_install();
+    Ok(Answer(service.tenants(all, after, limit).await?))
 }
 
 /// Show a tenant
@@ -35,29 +60,22 @@ pub(super) async fn list_tenants(caller: Caller) -> Result<Answer<Page<Tenant>>,
     path = "/tenants/{tenant}",
     tag = "access",
     params(("tenant" = String, Path, description = "Its id or its name")),
-    responses((status = OK, description = "The tenant", body = Tenant)),
+    responses((
+        status = OK,
+        description = "The tenant",
+        body = Tenant,
+        headers(("ETag" = String, description = "Its budget, which is what can be edited"))
+    )),
     security(("token" = ["tenants:read"]), ("browser" = []))
 )]
 pub(super) async fn show_tenant(
     caller: Caller,
     Path([tenant]): Path<1>,
-) -> Result<Answer<Tenant>, Failure> {
+) -> Result<impl IntoResponse, Failure> {
     let service = caller.may(Permission::TenantsRead)?;
-    Ok(Answer(find_tenant(&caller, &service, &tenant).await?))
-}
-
-/// The tenant of a name or an id, of those that whoever asks may see.
-pub(super) async fn find_tenant(
-    caller: &Caller,
-    service: &Service,
-    given: &str,
-) -> Result<Tenant, Failure> {
-    let mut tenants = service
-        .tenants(caller.is_of_the_install())
-        .await?
-        .into_iter();
-    let found = tenants.find(|one| one.name == given || one.id.to_string() == given);
-    found.ok_or_else(|| Failure::not_found("tenant", given))
+    let all = caller.is_of_the_install();
+    let found = service.tenant(all, &tenant).await?;
+    Ok((etag::header(&found.budget), Answer(found)))
 }
 
 /// Create a tenant

@@ -26,7 +26,7 @@ pub(super) async fn create_automation(
     request: Json<AutomationRequest>,
 ) -> Result<Response, Failure> {
     let service = caller.may(Permission::AutomationsWrite)?;
-    super::check_precheck(&caller, None, &request.value.policies)?;
+    super::check_precheck(&caller, None, &request.value)?;
     let made = once.create(&caller, &request, async |id| {
         let id = id.map(AutomationId::from_uuid);
         let view = service.create_automation(&request.value, id).await?;

@@ -29,7 +29,7 @@ pub(super) struct How {
 /// Replace an automation
 ///
 /// It becomes what is asked for, all of it or nothing. Triggers that stay keep their cadence. Another precheck
-/// than before asks for `harnesses:write` as well.
+/// than before, or another directory for it, asks for `harnesses:write` as well.
 #[utoipa::path(
     put,
     path = "/automations/{automation}",
@@ -64,7 +64,8 @@ pub(super) async fn replace_automation(
 /// Change an automation
 ///
 /// A merge patch (RFC 7396): what is named changes, null puts back the default, and the rest stays. `triggers` are
-/// replaced as a whole. Another precheck than before asks for `harnesses:write` as well.
+/// replaced as a whole. Another precheck than before, or another directory for it, asks for `harnesses:write` as
+/// well.
 #[utoipa::path(
     patch,
     path = "/automations/{automation}",
@@ -112,8 +113,7 @@ async fn edit(
     request: &AutomationRequest,
     reset: bool,
 ) -> Result<impl IntoResponse + use<>, Failure> {
-    let before = &seen.automation.policies;
-    super::check_precheck(caller, Some(before), &request.policies)?;
+    super::check_precheck(caller, Some(&seen.request()), request)?;
     let edited = service.edit_automation(seen, request, reset).await?;
     caller.wake();
     Ok((etag::header(&edited.request()), Answer(edited)))

@@ -12,8 +12,9 @@ mod show;
 mod spending;
 mod triggers;
 
-use model::{access::Permission, policy::Policies};
+use model::access::Permission;
 use utoipa_axum::{router::OpenApiRouter, routes};
+use wire::{AutomationRequest, SessionTarget};
 
 use crate::{Api, caller::Caller, problem::Failure};
 
@@ -41,16 +42,32 @@ pub(super) fn routes() -> OpenApiRouter<Api> {
 /// What a path parameter that names an automation takes.
 const NAMED: &str = "Its name, its id or the beginning of that";
 
-/// Refuses policies that run another command on the server than before to whoever may not say what runs
-/// there. One that stays may stay.
+/// Refuses another precheck than before, and another place for one, to whoever may not say what runs on the
+/// server: a relative name in its command means another program there. What stays may stay.
 fn check_precheck(
     caller: &Caller,
-    before: Option<&Policies>,
-    to: &Policies,
+    before: Option<&AutomationRequest>,
+    to: &AutomationRequest,
 ) -> Result<(), Failure> {
-    let before = before.and_then(|before| before.precheck.as_ref());
-    if to.precheck.as_ref() != before {
+    let precheck = to.policies.precheck.as_ref();
+    let another = match before {
+        Some(before) if precheck == before.policies.precheck.as_ref() => {
+            precheck.is_some() && place(before) != place(to)
+        }
+        Some(_) => true,
+        None => precheck.is_some(),
+    };
+    if another {
         caller.may(Permission::HarnessesWrite)?;
     }
     Ok(())
+}
+
+/// What decides in which directory an automation runs: its own, or that of a session to which it is bound.
+fn place(request: &AutomationRequest) -> (Option<&str>, Option<&str>) {
+    let bound = match &request.session {
+        SessionTarget::Bound(session) => Some(session.as_str()),
+        SessionTarget::Fresh | SessionTarget::Continuous => None,
+    };
+    (request.cwd.as_deref(), bound)
 }

@@ -1,13 +1,17 @@
 //! The triggers of an automation
 
-use axum::{Json as Answer, response::Response};
+use axum::{
+    Json as Answer,
+    response::{IntoResponse, Response},
+};
 use http::StatusCode;
-use model::access::Permission;
+use model::{TriggerId, access::Permission};
 use wire::{AutomationView, Page, Trigger, TriggerRequest};
 
 use super::NAMED;
 use crate::{
     caller::Caller,
+    etag::{self, IfMatch},
     extract::{Json, Path},
     once::Once,
     problem::Failure,
@@ -53,16 +57,30 @@ pub(super) async fn show_trigger(
 
 /// Add a trigger to an automation
 ///
-/// Those that it has keep their cadence. One that is there already is not added again.
+/// Those that it has keep their cadence. One that is there already is not added again; each webhook is another one.
 #[utoipa::path(
     post,
     path = "/automations/{automation}/triggers",
     tag = "triggers",
-    params(("automation" = String, Path, description = NAMED), Once),
+    params(
+        ("automation" = String, Path, description = NAMED),
+        ("If-Match" = Option<String>, Header, description = "The ETag of the automation that was seen"),
+        Once
+    ),
     request_body = TriggerRequest,
     responses(
-        (status = CREATED, description = "The automation", body = AutomationView),
-        (status = OK, description = "The automation, which has the trigger already", body = AutomationView)
+        (
+            status = CREATED,
+            description = "The automation",
+            body = AutomationView,
+            headers(("ETag" = String, description = "What of it can be edited; not where the same request came before"))
+        ),
+        (
+            status = OK,
+            description = "The automation, which has the trigger already",
+            body = AutomationView,
+            headers(("ETag" = String, description = "What of it can be edited; not where the same request came before"))
+        )
     ),
     security(("token" = ["automations:write"]), ("browser" = []))
 )]
@@ -70,12 +88,26 @@ pub(super) async fn add_trigger(
     caller: Caller,
     Path([automation]): Path<1>,
     once: Once,
+    seen: IfMatch,
     request: Json<TriggerRequest>,
 ) -> Result<Response, Failure> {
     let service = caller.may(Permission::AutomationsWrite)?;
-    let made = once.create(&caller, &request, async |_| {
-        let (view, added) = service.add_trigger(&automation, &request.value).await?;
+    let mut tag = None;
+    let made = once.create(&caller, &request, async |id| {
+        let id = id.map(TriggerId::from_uuid);
+        let view = service.automation(&automation).await?;
+        if let Some(id) = id
+            && service.had_trigger(&view, id).await?
+        {
+            tag = Some(etag::header(&view.request()));
+            return Ok((StatusCode::CREATED, view));
+        }
+        seen.check("the automation", &view.request())?;
+        let exactly = seen.is_given();
+        let added = service.add_trigger(&view, &request.value, exactly, id);
+        let (view, added) = added.await?;
         caller.wake();
+        tag = Some(etag::header(&view.request()));
         let status = if added {
             StatusCode::CREATED
         } else {
@@ -83,7 +115,11 @@ pub(super) async fn add_trigger(
         };
         Ok((status, view))
     });
-    made.await
+    let answer = made.await?;
+    Ok(match tag {
+        Some(tag) => (tag, answer).into_response(),
+        None => answer,
+    })
 }
 
 /// Remove a trigger from an automation
@@ -95,17 +131,27 @@ pub(super) async fn add_trigger(
     tag = "triggers",
     params(
         ("automation" = String, Path, description = NAMED),
-        ("trigger" = String, Path, description = "The trigger's id or the beginning of that")
+        ("trigger" = String, Path, description = "The trigger's id or the beginning of that"),
+        ("If-Match" = Option<String>, Header, description = "The ETag of the automation that was seen")
     ),
-    responses((status = OK, description = "The automation", body = AutomationView)),
+    responses((
+        status = OK,
+        description = "The automation",
+        body = AutomationView,
+        headers(("ETag" = String, description = "What of it can be edited"))
+    )),
     security(("token" = ["automations:write"]), ("browser" = []))
 )]
 pub(super) async fn remove_trigger(
     caller: Caller,
     Path([automation, trigger]): Path<2>,
-) -> Result<Answer<AutomationView>, Failure> {
+    seen: IfMatch,
+) -> Result<impl IntoResponse, Failure> {
     let service = caller.may(Permission::AutomationsWrite)?;
-    let view = service.remove_trigger(&automation, &trigger).await?;
+    let view = service.automation(&automation).await?;
+    seen.check("the automation", &view.request())?;
+    let exactly = seen.is_given();
+    let view = service.remove_trigger(&view, &trigger, exactly).await?;
     caller.wake();
-    Ok(Answer(view))
+    Ok((etag::header(&view.request()), Answer(view)))
 }

@@ -2,6 +2,7 @@
 
 use axum::{Json as Answer, response::IntoResponse};
 use model::access::Permission;
+use serde_json::{Map, Value};
 use wire::{SessionEdit, SessionView};
 
 use super::show::editable;
@@ -42,8 +43,13 @@ pub(super) async fn edit_session(
     let view = service.session(&session).await?;
     let before = editable(&view);
     seen.check("the session", &before)?;
-    let view = service
-        .edit_session(view.session.id, &before, &edit.value)
-        .await?;
+    // A merge patch (RFC 7396): what is not named stays.
+    let named: Map<String, Value> = serde_json::from_slice(&edit.bytes).unwrap_or_default();
+    let to = if named.contains_key("title") {
+        edit.value
+    } else {
+        before.clone()
+    };
+    let view = service.edit_session(view.session.id, &before, &to).await?;
     Ok((etag::header(&editable(&view)), Answer(view)))
 }

@@ -52,6 +52,13 @@ pub(super) async fn list_messages(
 ) -> Result<Json<Messages>, Failure> {
     let service = caller.may(Permission::SessionsRead)?;
     let limit = lists::limit(part.limit)?;
+    let after = lists::number(part.after)?;
+    match (after, part.from_run, part.last) {
+        (Some(_), _, Some(last)) => return Err(lists::alone("last", last, "after")),
+        (_, Some(_), Some(last)) => return Err(lists::alone("last", last, "from_run")),
+        (Some(after), Some(_), _) => return Err(lists::alone("after", after, "from_run")),
+        _ => {}
+    }
     if let Some(last) = part.last {
         let last = if last == 0 {
             0
@@ -60,11 +67,7 @@ pub(super) async fn list_messages(
         };
         return Ok(Json(service.last_messages(&session, last).await?));
     }
-    let after = match (part.after, part.from_run) {
-        (Some(after), _) if after < 0 => {
-            let detail = format!("failed to take after {after}: accepted is 0 and more");
-            return Err(Failure::malformed(detail).field("after"));
-        }
+    let after = match (after, part.from_run) {
         (Some(after), _) => after,
         (None, Some(run)) => service.before_run(run).await?,
         (None, None) => 0,

@@ -48,6 +48,6 @@ pub(super) async fn replay_session(
 ) -> Result<Json<Replay>, Failure> {
     let service = caller.may(Permission::SessionsRead)?;
     let limit = lists::limit(part.limit)?;
-    let after = part.after.unwrap_or(0).max(0);
+    let after = lists::number(part.after)?.unwrap_or(0);
     Ok(Json(service.replay(&session, after, limit).await?))
 }

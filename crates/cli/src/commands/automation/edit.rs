@@ -149,7 +149,9 @@ pub(super) async fn run(args: Args, app: &App) -> Result<(AutomationView, bool),
         .replace_automation(&id, &asked, reset, seen.tag.as_deref())
         .await?;
     for trigger in &removals.by_id {
-        edited = app.client.remove_trigger(&id, &trigger.to_string()).await?;
+        // By its id: whatever else is changed meanwhile, it is the one that was named.
+        let trigger = trigger.to_string();
+        edited = app.client.remove_trigger(&id, &trigger, None).await?;
     }
     let changed = edited.request() != before || reset;
     Ok((edited, changed))

@@ -1,11 +1,11 @@
 //! `matins automation webhook`: where signed requests go, and what signs them.
 
-use model::schedule::{Period, Spec};
-use wire::{Trigger, TriggerRequest};
+use model::schedule::Spec;
+use wire::{Rotation, Trigger, TriggerRequest};
 
 use crate::{
     app::App,
-    commands::{endpoint::rotation, secret},
+    commands::{endpoint::overlap, secret},
     failure::{Exit, Failure},
 };
 
@@ -23,9 +23,15 @@ pub(super) struct Args {
     /// Make another secret; the one before holds as well for a while
     #[arg(long, conflicts_with = "add")]
     rotate: bool,
-    /// How long the one before holds as well
-    #[arg(long, value_name = "PERIOD", default_value = "1d", requires = "rotate")]
-    overlap: Period,
+    /// How long the one before holds as well: 0s to 30d
+    #[arg(
+        long,
+        value_name = "PERIOD",
+        default_value = "1d",
+        requires = "rotate",
+        value_parser = overlap
+    )]
+    overlap: u32,
 }
 
 pub(super) async fn run(args: Args, app: &App) -> Result<(), Failure> {
@@ -35,14 +41,16 @@ pub(super) async fn run(args: Args, app: &App) -> Result<(), Failure> {
         None if args.add => {
             let before = app.client.triggers(automation).await?.items;
             let webhook = TriggerRequest::Webhook {};
-            let added = app.client.add_trigger(automation, &webhook).await?;
+            let added = app.client.add_trigger(automation, &webhook, None).await?;
             let is_new = |it: &Trigger| before.iter().all(|trigger| trigger.id != it.id);
             only(added.triggers.into_iter().filter(is_new))?
         }
         None => only(app.client.triggers(automation).await?.items)?,
     };
     if args.rotate {
-        let rotation = rotation(args.overlap)?;
+        let rotation = Rotation {
+            overlap_seconds: args.overlap,
+        };
         let client = &app.client;
         let rotated = client
             .rotate_webhook_secret(automation, &trigger, rotation)

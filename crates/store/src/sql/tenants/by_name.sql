@@ -1,3 +1,3 @@
--- Reads a tenant's id.
+-- Reads the tenant of a name.
 -- $1 name
-select id from tenants where name = $1
+select id, name, budget, created_at from tenants where name = $1

@@ -1,4 +1,4 @@
--- Permission requests that wait for a person. The same as ../postgres/0009_approvals.sql.
+-- Permission requests that wait for a person. The same as ../postgres/0008_approvals.sql.
 
 -- Nothing has written into it so far; it is made anew.
 drop table approvals;

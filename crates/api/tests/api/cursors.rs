@@ -1,0 +1,55 @@
+//! Where a client that comes again goes on, as it says in a header or in a parameter.
+
+use serde_json::json;
+
+use crate::world::World;
+
+pub(crate) async fn a_trace_goes_on_behind_the_id_that_a_client_names(world: &World) {
+    let session = world.session().await;
+    let path = format!("/sessions/{session}");
+    for words in ["One", "Two"] {
+        let said = json!({ "words": words });
+        let said = world.post(&format!("{path}/messages"), said).await;
+        said.expect(202);
+    }
+    world.take_turns(&session).await;
+    let scope = store::Scope::Tenant(world.tenant);
+    let log = world
+        .store
+        .events(scope, session.parse().unwrap(), 0, 1000)
+        .await;
+    let numbers: Vec<_> = log.unwrap().iter().map(|one| one.seq.to_string()).collect();
+    assert!(numbers.len() > 6, "{numbers:?}");
+    let (second, fifth) = (numbers[1].as_str(), numbers[4].as_str());
+
+    let trace = format!("{path}/trace");
+    let after = |place: &str| format!("{trace}?after={place}");
+    for (path, header, seen) in [
+        (trace.clone(), None, 0),
+        (trace.clone(), Some(second), 2),
+        (after(second), None, 2),
+        // The header wins, whichever is further.
+        (after(fifth), Some(second), 2),
+        (after(second), Some(fifth), 5),
+        // An empty one is none.
+        (after(fifth), Some(""), 5),
+    ] {
+        let headers: Vec<_> = header.map(|id| ("last-event-id", id)).into_iter().collect();
+        let told = world.trace(&path, &headers, numbers.len() - seen).await;
+        assert_eq!(told, numbers[seen..], "{path} {header:?}");
+    }
+    for (path, header, field, value) in [
+        (trace.clone(), Some("x"), "Last-Event-ID", "\"x\""),
+        // One that is garbage is not passed over for the parameter.
+        (after(second), Some("-1"), "Last-Event-ID", "\"-1\""),
+        (after("1.5"), None, "after", "\"1.5\""),
+    ] {
+        let headers: Vec<_> = header.map(|id| ("last-event-id", id)).into_iter().collect();
+        let ask = world.ask_as(&world.admin, "GET", &path, None, &headers);
+        let refused = ask.await;
+        let told = refused.problem(400);
+        assert_eq!(refused.json()["field"], field, "{told}");
+        assert!(told.contains(value), "{told}");
+        assert!(told.contains("the number of an event"), "{told}");
+    }
+}

@@ -1,0 +1,49 @@
+//! What is asked before turns.
+
+use std::collections::HashSet;
+
+use model::{
+    RunId,
+    entity::{Automation, Run, Session},
+    precheck::Question,
+    run::Origin,
+};
+
+use crate::{
+    Error,
+    database::Tx,
+    runs::{begin::shown, lock::Locked},
+};
+
+/// The runs before whose turns a precheck is to be asked. Where no precheck is, nothing is looked up.
+pub(super) async fn unasked(
+    tx: &mut Tx,
+    locked: &Locked,
+    asked: &HashSet<RunId>,
+) -> Result<HashSet<RunId>, Error> {
+    let has_precheck = |run: &&Run| {
+        let own = run.automation_id;
+        let own = own.and_then(|id| locked.automations.get(&id));
+        own.is_some_and(|own| own.policies.precheck.is_some())
+    };
+    let runs = locked.runs.values();
+    let runs = runs.filter(|run| run.origin == Origin::Occurrence && !asked.contains(&run.id));
+    let runs: Vec<&Run> = runs.filter(has_precheck).collect();
+    let again = runs.iter().filter(|run| run.attempt > 1);
+    let shown = shown(tx, again.map(|run| run.input_id).collect()).await?;
+    let unasked = runs.iter().filter(|run| !shown.contains(&run.input_id));
+    Ok(unasked.map(|run| run.id).collect())
+}
+
+/// What is asked before a turn.
+pub(super) fn question(run: &Run, session: &Session, automation: &Automation) -> Option<Question> {
+    Some(Question {
+        run: run.id,
+        session: session.id,
+        cwd: session.cwd.clone(),
+        automation: automation.id,
+        name: automation.name.clone(),
+        scheduled_for: run.scheduled_for,
+        precheck: automation.policies.precheck.clone()?,
+    })
+}

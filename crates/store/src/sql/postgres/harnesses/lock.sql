@@ -1,0 +1,7 @@
+-- Locks a harness, whose configuration is to be compared and changed.
+-- Each row: $1 id
+with item (id) as (values ($1))
+select id from harnesses
+where id in (select id from item)
+order by id
+for update
