@@ -41,7 +41,11 @@ pub(super) fn routes() -> OpenApiRouter<Api> {
 #[into_params(parameter_in = Query)]
 struct Filter {
     /// Those in a state, or `any`; absent: those that wait.
-    #[param(value_type = Option<String>, example = "pending")]
+    #[param(
+        value_type = Option<String>,
+        pattern = "^(pending|allowed|denied|expired|void|any)$",
+        example = "pending"
+    )]
     state: Option<Wanted>,
     /// Those of a session.
     session: Option<String>,

@@ -240,7 +240,7 @@ pub(crate) async fn a_turn_that_is_called_off_waits_for_nobody(world: &World) {
 }
 
 pub(crate) async fn a_server_that_stops_hands_back_what_waits(world: &World) {
-    let script = asking(world, "a", [Step::say("Done.")]);
+    let mut script = asking(world, "a", [Step::stop("cancelled")]);
     let host = world.host_with(|settings, _| settings.stop_deadline = Duration::ZERO);
     let daemon = Daemon::start(host);
     let run = fired(world, "a", &script, |_| ()).await;
@@ -249,6 +249,8 @@ pub(crate) async fn a_server_that_stops_hands_back_what_waits(world: &World) {
     daemon.stop().await;
     assert_eq!(state(world, before.id).await, ApprovalState::Void);
 
+    script.prompts = asking(world, "a", [Step::say("Done.")]).prompts;
+    script.command().unwrap();
     // The next attempt asks for the same anew, and the old answer is worth nothing.
     let next = world.attempts(run).await.pop().unwrap();
     assert_ne!(next.id, run);

@@ -1,12 +1,12 @@
 //! Lists: what they show, in which order, and to whom.
 
 use model::{
-    harness::HarnessConfig,
+    harness::{HarnessConfig, Offers},
     policy::SessionMode,
     run::RunStatus::{Deferred, Queued},
     session::SessionType,
 };
-use store::{RunFilter, Scope};
+use store::{Error, RunFilter, Scope};
 
 use crate::{
     fixtures::TestStore,
@@ -143,6 +143,38 @@ pub(crate) async fn automations_and_harnesses_are_listed_by_name(db: &TestStore)
     assert_eq!(put.await.unwrap().id, stage.harness);
     let found = stage.store.harness(stage.scope(), stage.harness).await;
     assert_eq!(found.unwrap().config, changed);
+}
+
+pub(crate) async fn a_harness_is_changed_by_whoever_saw_it_last(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let (store, tenant, id) = (&stage.store, stage.tenant, stage.harness);
+    let seen = store.harness(stage.scope(), id).await.unwrap().config;
+    let to = |program: &str| HarnessConfig::new(vec![program.into()]);
+    let offers = Offers {
+        resume: true,
+        ..Offers::default()
+    };
+    let noted = store.note_offers(tenant, id, &seen, &offers, stage.now());
+    assert_eq!(noted.await.unwrap().offers.as_ref(), Some(&offers));
+    let edit = |program| {
+        let (seen, to, now) = (seen.clone(), to(program), stage.now());
+        async move { store.edit_harness(tenant, id, &seen, &to, now).await }
+    };
+    let edited = edit("one").await.unwrap();
+    assert_eq!(
+        (edited.id, edited.config, edited.offers),
+        (id, to("one"), None)
+    );
+    let late = edit("two").await;
+    assert!(matches!(late, Err(Error::Changed { .. })), "{late:?}");
+    // What was found with another configuration says nothing of this one.
+    let noted = store.note_offers(tenant, id, &seen, &offers, stage.now());
+    let noted = noted.await.unwrap();
+    assert_eq!((noted.config, noted.offers), (to("one"), None));
+    let other = store.ensure_tenant("other", stage.now()).await.unwrap();
+    let (one, two) = (to("one"), to("two"));
+    let foreign = store.edit_harness(other, id, &one, &two, stage.now());
+    assert!(matches!(foreign.await, Err(Error::NotFound { .. })));
 }
 
 pub(crate) async fn a_tenants_name_gives_the_same_id_each_time(db: &TestStore) {

@@ -363,7 +363,7 @@ behaviours! {
             sessions_are_listed_by_their_last_change_and_by_type,
             runs_are_listed_newest_first_by_session_automation_and_status,
             automations_and_harnesses_are_listed_by_name,
-            a_tenants_name_gives_the_same_id_each_time,
+            a_tenants_name_gives_the_same_id_each_time, a_harness_is_changed_by_whoever_saw_it_last,
             the_end_of_a_transcript_is_read_alone,
             what_a_run_said_is_found_without_what_came_before,
             ids_are_found_between_two_others_and_only_the_tenants_own,
