@@ -53,6 +53,17 @@ impl Service {
         &self,
         given: &str,
     ) -> Result<(AutomationId, String), Error> {
+        // What is named whole is found without looking at the others. One that cannot be read is found among
+        // them.
+        let by_name = self.store.automation_by_name(self.tenant, given).await;
+        if let Ok(Some(named)) = by_name {
+            return Ok((named.id, named.name));
+        }
+        if let Ok(id) = given.parse()
+            && let Ok(found) = self.store.automation(self.scope(), id).await
+        {
+            return Ok((found.id, found.name));
+        }
         let all = self.store.automations(self.scope()).await?;
         let readable = all.readable.into_iter().map(|one| (one.id, one.name));
         let broken = all.unreadable.into_iter().map(|one| (one.id, one.name));
