@@ -4,6 +4,9 @@
 
 #![expect(clippy::unwrap_used, reason = "tests and their helpers")]
 
+#[macro_use]
+mod passing_on;
+
 mod approvals;
 mod budgets;
 mod cancels;

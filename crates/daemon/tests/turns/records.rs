@@ -10,12 +10,11 @@ use futures::future::BoxFuture;
 use model::{
     RunId,
     approval::Question,
-    budget::Accounts,
     permission::Verdict,
     run::RunStatus,
-    turn::{Beat, Begin, Declined, Entry, Finished, Settled},
+    turn::{Entry, Settled},
 };
-use serde_json::{Value, json};
+use serde_json::json;
 use store::Scope;
 use testkit::scripted::Step;
 use turn::{Ledger, LedgerError};
@@ -187,25 +186,7 @@ struct Counting {
 }
 
 impl Ledger for Counting {
-    fn begin(&self, run: RunId) -> BoxFuture<'_, Result<Begin, LedgerError>> {
-        self.ledger.begin(run)
-    }
-
-    fn begin_asked(&self, run: RunId) -> BoxFuture<'_, Result<Begin, LedgerError>> {
-        self.ledger.begin_asked(run)
-    }
-
-    fn decline(
-        &self,
-        run: RunId,
-        diagnostics: Value,
-    ) -> BoxFuture<'_, Result<Declined, LedgerError>> {
-        self.ledger.decline(run, diagnostics)
-    }
-
-    fn heartbeat(&self, run: RunId) -> BoxFuture<'_, Result<Beat, LedgerError>> {
-        self.ledger.heartbeat(run)
-    }
+    passing_on!();
 
     fn record(
         &self,
@@ -225,14 +206,6 @@ impl Ledger for Counting {
         self.ledger.live(run, position, text)
     }
 
-    fn spend(
-        &self,
-        run: RunId,
-        usage: Value,
-    ) -> BoxFuture<'_, Result<Option<Accounts>, LedgerError>> {
-        self.ledger.spend(run, usage)
-    }
-
     fn ask(
         &self,
         run: RunId,
@@ -240,18 +213,6 @@ impl Ledger for Counting {
         patience: Duration,
     ) -> BoxFuture<'_, Result<Verdict, LedgerError>> {
         self.ledger.ask(run, question, patience)
-    }
-
-    fn withdraw(&self, run: RunId) -> BoxFuture<'_, Result<Settled, LedgerError>> {
-        self.ledger.withdraw(run)
-    }
-
-    fn finish(
-        &self,
-        run: RunId,
-        finished: Finished,
-    ) -> BoxFuture<'_, Result<Settled, LedgerError>> {
-        self.ledger.finish(run, finished)
     }
 }
 

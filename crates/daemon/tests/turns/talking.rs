@@ -10,12 +10,10 @@ use futures::future::BoxFuture;
 use model::{
     Clock as _, RunId,
     approval::Question,
-    budget::Accounts,
     permission::Verdict,
     run::RunStatus,
-    turn::{Beat, Begin, Declined, Entry, Finished, Settled},
+    turn::{Entry, Settled},
 };
-use serde_json::Value;
 use store::Scope;
 use testkit::scripted::Step;
 use tokio::sync::{Mutex, Notify};
@@ -58,25 +56,7 @@ impl OneByOne {
 }
 
 impl Ledger for OneByOne {
-    fn begin(&self, run: RunId) -> BoxFuture<'_, Result<Begin, LedgerError>> {
-        self.ledger.begin(run)
-    }
-
-    fn begin_asked(&self, run: RunId) -> BoxFuture<'_, Result<Begin, LedgerError>> {
-        self.ledger.begin_asked(run)
-    }
-
-    fn decline(
-        &self,
-        run: RunId,
-        diagnostics: Value,
-    ) -> BoxFuture<'_, Result<Declined, LedgerError>> {
-        self.ledger.decline(run, diagnostics)
-    }
-
-    fn heartbeat(&self, run: RunId) -> BoxFuture<'_, Result<Beat, LedgerError>> {
-        self.ledger.heartbeat(run)
-    }
+    passing_on!();
 
     fn record(
         &self,
@@ -93,14 +73,6 @@ impl Ledger for OneByOne {
         text: String,
     ) -> BoxFuture<'_, Result<Settled, LedgerError>> {
         Box::pin(self.write(self.ledger.live(run, position, text)))
-    }
-
-    fn spend(
-        &self,
-        run: RunId,
-        usage: Value,
-    ) -> BoxFuture<'_, Result<Option<Accounts>, LedgerError>> {
-        self.ledger.spend(run, usage)
     }
 
     fn ask(
@@ -120,18 +92,6 @@ impl Ledger for OneByOne {
             drop(row);
             self.ledger.ask(run, question, patience).await
         })
-    }
-
-    fn withdraw(&self, run: RunId) -> BoxFuture<'_, Result<Settled, LedgerError>> {
-        self.ledger.withdraw(run)
-    }
-
-    fn finish(
-        &self,
-        run: RunId,
-        finished: Finished,
-    ) -> BoxFuture<'_, Result<Settled, LedgerError>> {
-        self.ledger.finish(run, finished)
     }
 }
 
