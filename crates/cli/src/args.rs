@@ -6,8 +6,8 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::{
     commands::{
-        approval, automation, completions, config, demo, doctor, endpoint, harness, login, man,
-        run, serve, session, sign_in, tenant, token, trace,
+        approval, automation, completions, config, demo, doctor, endpoint, harness, instance,
+        login, man, run, serve, session, sign_in, tenant, token, trace,
     },
     configuration::Flags,
     demo_agent,
@@ -52,6 +52,7 @@ pub(crate) enum Asking {
     Token(token::Args),
     Tenant(tenant::Args),
     Endpoint(endpoint::Args),
+    Instance(instance::Args),
     SignIn(sign_in::Args),
 }
 

@@ -139,6 +139,7 @@ async fn ask(command: Asking, config: &Config, output: Output) -> Result<Exit, F
         Asking::Token(args) => commands::token::run(args, &app).await,
         Asking::Tenant(args) => commands::tenant::run(args, &app).await,
         Asking::Endpoint(args) => commands::endpoint::run(args, &app).await,
+        Asking::Instance(args) => commands::instance::run(args, &app).await,
         Asking::SignIn(_) => commands::sign_in::run(&app).await,
     };
     app.close().await;

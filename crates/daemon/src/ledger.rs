@@ -147,11 +147,10 @@ impl Ledger for StoreLedger {
     fn heartbeat(&self, run: RunId) -> BoxFuture<'_, Result<Beat, LedgerError>> {
         let Host { store, worker, .. } = &self.host;
         Box::pin(async move {
-            let answers = store
-                .heartbeat(worker, &[run], self.host.now())
+            store
+                .beat(run, worker, self.host.now())
                 .await
-                .map_err(failed)?;
-            Ok(answers.into_iter().next().unwrap_or(Beat::Lost))
+                .map_err(failed)
         })
     }
 

@@ -12,6 +12,7 @@ mod ledger;
 pub mod notifier;
 mod once;
 mod pool;
+mod presence;
 mod process;
 mod runner;
 pub mod scheduler;
@@ -22,6 +23,7 @@ pub mod watchdog;
 use std::sync::Arc;
 
 use model::limits;
+use store::Work;
 use tokio::{sync::Notify, task::JoinHandle};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -35,6 +37,7 @@ pub use process::{SignOfLife, has_let_go};
 use crate::{
     housekeeping::{Housekeeper, Round},
     notifier::Notifier,
+    presence::Presence,
     scheduler::Scheduler,
     watchdog::{Watch, Watchdog},
 };
@@ -66,6 +69,22 @@ impl Waker {
         self.pool.notify_one();
         self.beats.notify_one();
         self.notifier.notify_one();
+    }
+
+    /// Wakes the loops for what other servers make to do, for as long as somebody waits for it.
+    async fn woken_by(self, mut work: Work) {
+        loop {
+            let calls = work.next().await;
+            if calls.schedule {
+                self.scheduler.notify_one();
+            }
+            if calls.queue {
+                self.pool.notify_one();
+            }
+            if calls.cancel {
+                self.beats.notify_one();
+            }
+        }
     }
 }
 
@@ -138,7 +157,7 @@ impl Daemon {
                     housekeeper,
                     host.clone(),
                     limits::HOUSEKEEPING,
-                    never,
+                    Arc::clone(&never),
                     stop.clone(),
                 ),
             )),
@@ -147,6 +166,19 @@ impl Daemon {
                 runner::run(notifier, host.clone(), tick, news, stop.clone()),
             )),
         ];
+        let presence = Presence {
+            host: host.clone(),
+            serves: false,
+            end: ended.clone(),
+        };
+        let shows = Presence::period(&host);
+        let mut loops = loops;
+        loops.push(tokio::spawn(telling(
+            ended.clone(),
+            runner::run(presence, host.clone(), shows, never, stop.clone()),
+        )));
+        let called = waker.clone().woken_by(host.store.work());
+        loops.push(tokio::spawn(until(stop.clone(), called)));
         let pool = pool::run(host.clone(), waker.clone(), stop.clone(), hand_back.clone());
         let pool = tokio::spawn(telling(ended.clone(), pool));
         Self {
@@ -180,6 +212,19 @@ impl Daemon {
     /// Stops: nothing more is fired or claimed, running turns may end until the deadline of the
     /// settings, and what runs then is handed back.
     pub async fn stop(self) -> Stopped {
+        let host = self.host.clone();
+        let stopped = self.drain().await;
+        // Others need not wait to see that nobody serves its folder.
+        let gone = host
+            .store
+            .stop_serving(host.instance, &host.worker, host.now());
+        if let Err(error) = gone.await {
+            tracing::warn!(%error, "failed to note that this server has stopped");
+        }
+        stopped
+    }
+
+    async fn drain(self) -> Stopped {
         self.stop.cancel();
         let aborts: Vec<_> = self.loops.iter().map(JoinHandle::abort_handle).collect();
         let mut ended = std::pin::pin!(async {
@@ -204,6 +249,14 @@ impl Daemon {
         }
         self.hand_back.cancel();
         ended.await
+    }
+}
+
+/// Goes on until it is stopped.
+async fn until(stop: CancellationToken, running: impl Future<Output = ()>) {
+    tokio::select! {
+        () = running => {}
+        () = stop.cancelled() => {}
     }
 }
 

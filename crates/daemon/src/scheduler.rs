@@ -20,6 +20,13 @@ pub async fn tick(host: &Host, now: Timestamp) -> Result<Tick, Error> {
     if outlook.waiting {
         started += promote(host, now).await?;
     }
+    if outlook.gone {
+        let failed = host.store.fail_gone(now).await?;
+        tracing::warn!(
+            failed,
+            "{failed} runs fail whose memory lies on an instance that is gone"
+        );
+    }
     if outlook.waiting || outlook.due.is_some_and(|at| at <= now) {
         outlook = host.store.outlook(now).await?;
     }

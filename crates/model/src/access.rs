@@ -55,6 +55,8 @@ text_enum! {
         HarnessesWrite = "harnesses:write",
         /// See instances.
         InstancesRead = "instances:read",
+        /// Give instances up.
+        InstancesWrite = "instances:write",
         /// See tokens, never their secrets.
         TokensRead = "tokens:read",
         /// Make and revoke tokens.

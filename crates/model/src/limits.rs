@@ -45,6 +45,14 @@ pub const SLEEP_SLICE: Duration = Duration::from_secs(1);
 /// The default period of the watchdog.
 pub const WATCHDOG: Duration = Duration::from_mins(1);
 
+/// How often a server shows that it is there, where others look at the same database.
+pub const PRESENCE: Duration = Duration::from_secs(20);
+
+/// How long a server may show nothing and still count as there.
+pub const SERVER_AWAY: Duration = Duration::from_mins(2);
+
+const _: () = assert!(PRESENCE.as_secs() * 3 <= SERVER_AWAY.as_secs());
+
 /// How long the internal record of a run is kept after its end, unless somebody says otherwise.
 pub const RETAIN_RECORDS: Duration = Duration::from_hours(30 * 24);
 

@@ -156,7 +156,8 @@ impl Error {
             | Self::Store(
                 store::Error::Exists { .. }
                 | store::Error::Changed { .. }
-                | store::Error::KeptBySession { .. },
+                | store::Error::KeptBySession { .. }
+                | store::Error::Served { .. },
             ) => Kind::Refused,
             Self::Probe { .. } => Kind::Agent,
             Self::Store(_) => Kind::Database,
@@ -262,9 +263,16 @@ impl Error {
 }
 
 fn list_command(what: &str) -> Option<String> {
-    let command = ["harness", "automation", "session", "run", "approval"]
-        .into_iter()
-        .find(|command| what.ends_with(command))?;
+    let command = [
+        "harness",
+        "automation",
+        "session",
+        "run",
+        "approval",
+        "instance",
+    ]
+    .into_iter()
+    .find(|command| what.ends_with(command))?;
     let all = match command {
         "session" | "approval" => " --all",
         _ => "",

@@ -1,6 +1,7 @@
 //! Instances: the places where agents run.
 
-use wire::Instance;
+use store::InstanceStanding;
+use wire::{Instance, InstanceState};
 
 use crate::{Error, Service};
 
@@ -8,12 +9,51 @@ impl Service {
     /// Lists the instances by name.
     pub async fn instances(&self) -> Result<Vec<Instance>, Error> {
         let found = self.store.instances(self.scope()).await?;
-        let instances = found.into_iter().map(|one| Instance {
+        Ok(found.into_iter().map(|one| self.shown(one)).collect())
+    }
+
+    /// The instance of a name or an id.
+    pub async fn instance(&self, given: &str) -> Result<Instance, Error> {
+        let mut all = self.instances().await?.into_iter();
+        let found = all.find(|one| one.name == given || one.id.to_string() == given);
+        found.ok_or_else(|| Error::NotFound {
+            what: "instance",
+            given: given.into(),
+            nearest: None,
+        })
+    }
+
+    /// Gives an instance up: whatever memory lies there is lost, and what waits for it fails. Refused while a
+    /// server serves it.
+    pub async fn remove_instance(&self, given: &str) -> Result<Instance, Error> {
+        let found = self.instance(given).await?;
+        self.store
+            .remove_instance(self.tenant, found.id, self.now())
+            .await?;
+        Ok(found)
+    }
+
+    fn shown(&self, one: InstanceStanding) -> Instance {
+        let online = one
+            .server
+            .as_ref()
+            .is_some_and(|server| server.is_online(self.now()));
+        let (worker, version) = one
+            .server
+            .map(|server| (server.worker, server.version))
+            .unzip();
+        Instance {
             id: one.id,
             name: one.name,
+            state: if online {
+                InstanceState::Online
+            } else {
+                InstanceState::Offline
+            },
+            worker,
+            version,
             last_seen_at: one.last_seen_at,
             waiting: one.waiting,
-        });
-        Ok(instances.collect())
+        }
     }
 }

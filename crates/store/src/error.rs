@@ -57,6 +57,14 @@ pub enum Error {
         /// Its current session.
         session: model::SessionId,
     },
+    /// The instance cannot be given up: a server serves it.
+    #[error("remove the instance {instance}: {worker} serves it")]
+    Served {
+        /// Its name.
+        instance: String,
+        /// Who serves it.
+        worker: model::WorkerId,
+    },
     /// A schedule that was stored cannot be worked out.
     #[error("work out when trigger {trigger} is due")]
     Schedule {
@@ -135,6 +143,7 @@ impl Error {
         match self {
             Self::Database(error) => error.hint(),
             Self::Changed { .. } => Some("look at what it is now, and try again"),
+            Self::Served { .. } => Some("stop that server first"),
             Self::Together(error) => error.hint(),
             _ => None,
         }

@@ -14,6 +14,7 @@ mod automations;
 mod error;
 mod feed;
 mod harnesses;
+mod instances;
 mod journal;
 mod notifications;
 pub mod opening;
@@ -41,6 +42,7 @@ pub use automations::{
 pub use database::{Database, Scope};
 pub use error::Error;
 pub use feed::{FeedEvent, FeedPage, Lost};
+pub use instances::{InstanceStanding, Presence, Serving};
 pub use notifications::{Attempted, Claimed, NewEndpoint, Notice, Subscription};
 pub use opening::{Examined, Location, OpenError, examine, open, open_to_read};
 pub use outlook::{Outlook, QueueDepth};
@@ -51,7 +53,6 @@ pub use sessions::{
     Deletion, LiveText, Logged, NewSession, News, SessionEdit, SessionFilter, Transcript,
 };
 pub use store::Store;
-pub use tenants::InstanceStanding;
 pub use tokens::{NewBrowser, NewToken};
-pub use waking::{Changed, Changes};
+pub use waking::{Calls, Changed, Changes, Work};
 pub use webhooks::WebhookTrigger;

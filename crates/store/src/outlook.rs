@@ -13,6 +13,8 @@ pub struct Outlook {
     pub backoff: Option<Timestamp>,
     /// Whether something waits that could start: a backoff is over, or a promotion left it behind.
     pub waiting: bool,
+    /// Whether something waits for an instance that is gone.
+    pub gone: bool,
 }
 
 /// How many runs are not over, and where they are.
@@ -46,6 +48,7 @@ impl Store {
             due: row.optional("due")?,
             backoff: row.optional("backoff")?,
             waiting: row.get("waiting")?,
+            gone: row.get("gone")?,
         })
     }
 

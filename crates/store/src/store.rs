@@ -1,8 +1,12 @@
 //! The store: a database, and where ids come from.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    collections::HashSet,
+    path::PathBuf,
+    sync::{Arc, Mutex},
+};
 
-use model::{Entropy, SessionId};
+use model::{Entropy, InstanceId, SessionId, TenantId};
 
 use crate::{database::Database, together::Together};
 
@@ -13,6 +17,10 @@ pub struct Store {
     pub(crate) entropy: Arc<dyn Entropy>,
     folders: PathBuf,
     pub(crate) together: Arc<Together>,
+    /// The tenant whose run was claimed last here: among equals it is the next one's turn.
+    pub(crate) served: Arc<Mutex<Option<TenantId>>>,
+    /// Which tenants know which instances, as far as this process has seen.
+    pub(crate) known: Arc<Mutex<HashSet<(TenantId, InstanceId)>>>,
 }
 
 impl Store {
@@ -24,6 +32,8 @@ impl Store {
             entropy,
             folders,
             together: Arc::default(),
+            served: Arc::default(),
+            known: Arc::default(),
         }
     }
 

@@ -1,28 +1,13 @@
-//! Tenants and the instances that serve them.
+//! Tenants.
 
-use model::{InstanceId, TenantId, Timestamp, budget::Budget, entity::Tenant};
+use model::{TenantId, Timestamp, budget::Budget, entity::Tenant};
 use serde_json::{Value, json};
 
 use crate::{
-    Error, Page, Scope,
-    database::Row,
-    rows,
+    Error, Page, Scope, rows,
     runs::spend,
     store::{Store, transact},
 };
-
-/// An instance that is not gone, and what waits for it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InstanceStanding {
-    /// Its id.
-    pub id: InstanceId,
-    /// Its name.
-    pub name: String,
-    /// When a command or a server last used it.
-    pub last_seen_at: Option<Timestamp>,
-    /// How many queued runs wait for it, because their memory lies there.
-    pub waiting: i64,
-}
 
 impl Store {
     /// Gives the id of the tenant called `name`, and makes it where there is none.
@@ -33,25 +18,6 @@ impl Store {
                 .await?;
             let row = tx.fetch_one(sql!("tenants/by_name"), params![name]).await?;
             Ok(row.get("id")?)
-        })
-    }
-
-    /// Registers the data folder of this server as an instance of a tenant, or says that it is there
-    /// again.
-    pub async fn register_host(
-        &self,
-        tenant: TenantId,
-        instance: InstanceId,
-        name: &str,
-        now: Timestamp,
-    ) -> Result<(), Error> {
-        transact!(self, Scope::Tenant(tenant), |tx| {
-            tx.execute(
-                sql!("instances/put"),
-                params![tenant, instance, name, "host", now],
-            )
-            .await?;
-            Ok(())
         })
     }
 
@@ -148,38 +114,4 @@ impl Store {
             .await?;
         found.iter().map(rows::tenant).collect()
     }
-
-    /// Lists a tenant's instances, the newest first, each with how many queued runs wait for it.
-    pub async fn instance_page(
-        &self,
-        tenant: TenantId,
-        page: Page<InstanceId>,
-    ) -> Result<Vec<InstanceStanding>, Error> {
-        let mut tx = self.db.read(Scope::Tenant(tenant)).await?;
-        let found = tx
-            .fetch_all(
-                sql!("instances/page"),
-                params![tenant, page.before(), page.limit],
-            )
-            .await?;
-        found.iter().map(standing).collect()
-    }
-
-    /// Lists the instances by name, each with how many queued runs wait for it.
-    pub async fn instances(&self, scope: Scope) -> Result<Vec<InstanceStanding>, Error> {
-        let mut tx = self.db.read(scope).await?;
-        let found = tx
-            .fetch_all(sql!("instances/waiting"), params![scope.tenant()])
-            .await?;
-        found.iter().map(standing).collect()
-    }
-}
-
-fn standing(row: &Row) -> Result<InstanceStanding, Error> {
-    Ok(InstanceStanding {
-        id: row.get("id")?,
-        name: row.get("name")?,
-        last_seen_at: row.optional("last_seen_at")?,
-        waiting: row.get("waiting")?,
-    })
 }

@@ -10,12 +10,12 @@ use std::{
 };
 
 use futures::future::BoxFuture;
-use model::turn::{Begin, Settled, Submitted};
+use model::turn::{Beat, Begin, Settled, Submitted};
 use tokio::sync::oneshot;
 
 use crate::{
     Error,
-    runs::{Beginning, Finishing, Recording, Words},
+    runs::{Beating, Beginning, Finishing, Recording, Words},
     store::Store,
 };
 
@@ -26,6 +26,7 @@ const COMPANY: usize = 256;
 pub(crate) struct Together {
     pub(crate) say: Queue<Words, Result<Submitted, Error>>,
     pub(crate) begin: Queue<Beginning, Begin>,
+    pub(crate) beat: Queue<Beating, Beat>,
     pub(crate) record: Queue<Recording, Settled>,
     pub(crate) finish: Queue<Finishing, Settled>,
 }
@@ -37,6 +38,7 @@ impl Default for Together {
             begin: Queue::new(Beginning::alike, |store, all| {
                 Box::pin(store.begin_all(all))
             }),
+            beat: Queue::new(Beating::alike, |store, all| Box::pin(store.beat_all(all))),
             record: Queue::new(|_, _| true, |store, all| Box::pin(store.record_all(all))),
             finish: Queue::new(|_, _| true, |store, all| Box::pin(store.finish_all(all))),
         }

@@ -1,6 +1,6 @@
 //! What serves, and where agents live.
 
-use model::{InstanceId, Timestamp};
+use model::{InstanceId, Timestamp, WorkerId};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -18,6 +18,16 @@ pub struct ServerInfo {
     pub unified_session: bool,
 }
 
+/// Whether an instance can take turns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum InstanceState {
+    /// A server serves it.
+    Online,
+    /// Nobody does: runs whose memory lies there wait.
+    Offline,
+}
+
 /// A place where agents run and keep their own files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Instance {
@@ -25,6 +35,14 @@ pub struct Instance {
     pub id: InstanceId,
     /// Its name.
     pub name: String,
+    /// Whether a server serves it now.
+    pub state: InstanceState,
+    /// The worker of the server that serves it, or did last; absent where none ever has.
+    #[serde(default)]
+    pub worker: Option<WorkerId>,
+    /// The version of that server's program.
+    #[serde(default)]
+    pub version: Option<String>,
     /// When a command or a server last used it.
     pub last_seen_at: Option<Timestamp>,
     /// How many queued runs wait for it, because their memory lies there.

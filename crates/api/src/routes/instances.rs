@@ -10,7 +10,7 @@ use crate::{Api, caller::Caller, extract::Path, problem::Failure};
 pub(super) fn routes() -> OpenApiRouter<Api> {
     OpenApiRouter::new()
         .routes(routes!(list_instances))
-        .routes(routes!(show_instance))
+        .routes(routes!(show_instance, remove_instance))
 }
 
 /// List instances
@@ -42,9 +42,28 @@ async fn show_instance(
     Path([instance]): Path<1>,
 ) -> Result<Json<Instance>, Failure> {
     let service = caller.may(Permission::InstancesRead)?;
-    let mut all = service.instances().await?.into_iter();
-    let found = all.find(|one| one.name == instance || one.id.to_string() == instance);
-    found
-        .map(Json)
-        .ok_or_else(|| Failure::not_found("instance", &instance))
+    Ok(Json(service.instance(&instance).await?))
+}
+
+/// Give an instance up
+///
+/// Whatever memory of agents lies there is lost: runs that wait for it fail, and so does each later turn of
+/// the same sessions; their transcripts stay. Refused while a server serves it. When a server serves its data
+/// folder again, it is there again.
+#[utoipa::path(
+    delete,
+    path = "/instances/{instance}",
+    tag = "instances",
+    params(("instance" = String, Path, description = "Its id or its name")),
+    responses((status = OK, description = "The instance as it was", body = Instance)),
+    security(("token" = ["instances:write"]), ("browser" = []))
+)]
+async fn remove_instance(
+    caller: Caller,
+    Path([instance]): Path<1>,
+) -> Result<Json<Instance>, Failure> {
+    let service = caller.may(Permission::InstancesWrite)?;
+    let removed = service.remove_instance(&instance).await?;
+    caller.wake();
+    Ok(Json(removed))
 }

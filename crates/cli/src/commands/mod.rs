@@ -10,6 +10,7 @@ pub(crate) mod doctor;
 pub(crate) mod endpoint;
 mod first_token;
 pub(crate) mod harness;
+pub(crate) mod instance;
 pub(crate) mod login;
 pub(crate) mod man;
 mod options;

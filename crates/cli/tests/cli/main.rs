@@ -15,6 +15,7 @@ mod demo;
 mod doctor;
 mod edits;
 mod elsewhere;
+mod fleet;
 mod harnesses;
 mod hostile;
 mod notifications;

@@ -24,4 +24,9 @@ impl Client {
     pub async fn instance(&self, instance: &str) -> Result<Instance, Error> {
         self.get(&["instances", instance]).fetch().await
     }
+
+    /// Gives an instance up, by its id or its name.
+    pub async fn remove_instance(&self, instance: &str) -> Result<Instance, Error> {
+        self.delete(&["instances", instance]).fetch().await
+    }
 }

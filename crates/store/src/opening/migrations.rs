@@ -9,15 +9,22 @@ pub(super) struct Migration {
     /// Counts from 1 without gaps.
     pub(super) version: i64,
     pub(super) name: &'static str,
+    /// The earliest version whose programs may go on while the schema has this one: they write nothing that
+    /// this version's program takes for something else, and find all that they ask for.
+    pub(super) works_with: i64,
     pub(super) postgres: &'static str,
     pub(super) sqlite: &'static str,
 }
 
 macro_rules! migration {
     ($version:literal, $name:literal) => {
+        migration!($version, $name, works_with $version)
+    };
+    ($version:literal, $name:literal, works_with $works_with:literal) => {
         Migration {
             version: $version,
             name: $name,
+            works_with: $works_with,
             postgres: include_str!(concat!("../../migrations/postgres/", $name, ".sql")),
             sqlite: include_str!(concat!("../../migrations/sqlite/", $name, ".sql")),
         }
@@ -34,10 +41,19 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     migration!(6, "0006_webhooks"),
     migration!(7, "0007_budgets"),
     migration!(8, "0008_approvals"),
+    migration!(9, "0009_fleet"),
 ];
 
 /// The version that this program needs.
-pub(super) const LATEST: i64 = MIGRATIONS[MIGRATIONS.len() - 1].version;
+pub(crate) const LATEST: i64 = MIGRATIONS[MIGRATIONS.len() - 1].version;
+
+/// The earliest version whose programs may go on once what is missing after `version` is applied.
+pub(super) fn work_with(version: i64) -> i64 {
+    after(version)
+        .map(|migration| migration.works_with)
+        .max()
+        .unwrap_or(0)
+}
 
 /// What is missing after `version`.
 pub(super) fn after(version: i64) -> impl Iterator<Item = &'static Migration> {
@@ -60,6 +76,7 @@ mod tests {
             .map(|(migration, expected)| {
                 assert_eq!(migration.version, expected);
                 assert!(migration.name.starts_with(&format!("{expected:04}_")));
+                assert!((1..=expected).contains(&migration.works_with));
                 format!("{}.sql", migration.name)
             })
             .collect();

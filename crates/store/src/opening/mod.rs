@@ -15,6 +15,7 @@ use std::path::PathBuf;
 
 pub use examine::{Examined, examine, open_to_read};
 pub use location::{InvalidLocation, Location};
+pub(crate) use migrations::LATEST;
 
 use crate::database::{Database, Error};
 
@@ -58,6 +59,18 @@ pub enum OpenError {
         /// The latest version that this program knows.
         known: i64,
     },
+    /// Servers of an earlier version run, which cannot go on with the schema of this one.
+    #[error(
+        "open {database}: {servers} of an earlier version cannot go on with schema {needed} and later"
+    )]
+    OldServers {
+        /// The server's database and schema.
+        database: String,
+        /// The names of their workers.
+        servers: String,
+        /// The version that they would have to know.
+        needed: i64,
+    },
     /// The file is damaged.
     #[error("open {path}: it is damaged ({found})", path = path.display())]
     Damaged {
@@ -97,6 +110,9 @@ impl OpenError {
                 Some("name another file or database; nothing in this one was changed")
             }
             Self::Newer { .. } => Some("run the newer version of Matins; nothing was changed"),
+            Self::OldServers { .. } => {
+                Some("stop them first, and start them again with this version; nothing was changed")
+            }
             Self::Damaged { .. } => {
                 Some("keep a copy of it, then restore a backup; nothing was changed")
             }

@@ -5,6 +5,8 @@ use sqlx::{
     postgres::{PgConnectOptions, PgPoolOptions},
 };
 
+use model::limits;
+
 use super::{Examined, OpenError, migrations};
 use crate::database::{
     Database, Error, PATIENCE, POSTGRES_CONNECTIONS, PREPARED_STATEMENTS, Pools,
@@ -131,6 +133,7 @@ async fn migrate(connection: &mut PgConnection) -> Result<(), OpenError> {
         .map_err(failed("wait for another migration"))?;
     let version = version(&mut transaction).await?;
     if version < migrations::LATEST {
+        refuse_beside_old_servers(&mut transaction, version).await?;
         apply(&mut transaction, version)
             .await
             .map_err(failed("migrate the schema"))?;
@@ -212,18 +215,66 @@ async fn version(transaction: &mut PgConnection) -> Result<i64, OpenError> {
             })
         };
     }
-    let found: Option<i64> =
-        sqlx::query_scalar("select max(version) from automation.schema_versions")
-            .fetch_one(&mut *transaction)
-            .await
-            .map_err(failed(reading))?;
-    match found.unwrap_or(0) {
-        found if found > migrations::LATEST => Err(OpenError::Newer {
+    // Versions before this table told which programs may go on.
+    let tells: bool = sqlx::query_scalar(
+        "select exists (select from pg_attribute where attname = 'works_with' \
+         and attrelid = 'automation.schema_versions'::regclass)",
+    )
+    .fetch_one(&mut *transaction)
+    .await
+    .map_err(failed(reading))?;
+    let select = if tells {
+        "select max(version), max(works_with) from automation.schema_versions"
+    } else {
+        "select max(version), max(version) from automation.schema_versions"
+    };
+    let (found, needed): (Option<i64>, Option<i64>) = sqlx::query_as(select)
+        .fetch_one(&mut *transaction)
+        .await
+        .map_err(failed(reading))?;
+    let found = found.unwrap_or(0);
+    if needed.is_some_and(|needed| needed > migrations::LATEST) {
+        return Err(OpenError::Newer {
             database,
             found,
             known: migrations::LATEST,
+        });
+    }
+    Ok(found)
+}
+
+/// Refuses to bring the schema to a version with which servers cannot go on that run.
+async fn refuse_beside_old_servers(
+    transaction: &mut PgConnection,
+    version: i64,
+) -> Result<(), OpenError> {
+    let looking = "look for servers of earlier versions";
+    let needed = migrations::work_with(version);
+    // There was no table of servers in the first versions.
+    let told: bool = sqlx::query_scalar("select to_regclass('automation.servers') is not null")
+        .fetch_one(&mut *transaction)
+        .await
+        .map_err(failed(looking))?;
+    if !told || needed <= version {
+        return Ok(());
+    }
+    let (database, servers): (String, Option<String>) = sqlx::query_as(
+        "select cast(current_database() as text), (select string_agg(worker_id, ', ' order by worker_id) \
+         from automation.servers where schema_version < $1 and stopped_at is null \
+         and seen_at >= clock_timestamp() - make_interval(secs => $2))",
+    )
+    .bind(needed)
+    .bind(limits::SERVER_AWAY.as_secs_f64())
+    .fetch_one(&mut *transaction)
+    .await
+    .map_err(failed(looking))?;
+    match servers {
+        None => Ok(()),
+        Some(servers) => Err(OpenError::OldServers {
+            database: format!("schema automation of the database {database}"),
+            servers,
+            needed,
         }),
-        found => Ok(found),
     }
 }
 
@@ -241,9 +292,16 @@ async fn apply(transaction: &mut PgConnection, version: i64) -> Result<(), sqlx:
         sqlx::raw_sql(migration.postgres)
             .execute(&mut *transaction)
             .await?;
-        sqlx::query("insert into schema_versions (version, name) values ($1, $2)")
+        // A column that one of the first versions does not have.
+        let note = if migration.version < 9 {
+            "insert into schema_versions (version, name) values ($1, $2)"
+        } else {
+            "insert into schema_versions (version, name, works_with) values ($1, $2, $3)"
+        };
+        sqlx::query(note)
             .bind(migration.version)
             .bind(migration.name)
+            .bind(migration.works_with)
             .execute(&mut *transaction)
             .await?;
     }

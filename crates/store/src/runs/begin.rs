@@ -3,11 +3,12 @@
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
     hash::Hash,
+    sync::PoisonError,
 };
 
 use model::{
-    AutomationId, HarnessId, InputId, InstanceId, RunId, SeatId, SessionId, Timestamp, TriggerId,
-    WorkerId,
+    AutomationId, HarnessId, InputId, InstanceId, RunId, SeatId, SessionId, TenantId, Timestamp,
+    TriggerId, WorkerId,
     automation::AutomationState,
     budget::Accounts,
     entity::{Automation, Run, Seat, Session, Trigger},
@@ -179,6 +180,23 @@ impl Store {
             let answers = all.iter().map(|one| begun.remove(&one.run));
             Ok(answers.map(|begun| begun.unwrap_or(Begin::Lost)).collect())
         })
+        .inspect(|begun: &Vec<Begin>| self.note_known(begun, instance))
+    }
+
+    /// Whether an instance is registered for a tenant, as far as this process has seen.
+    fn knows(&self, tenant: TenantId, instance: InstanceId) -> bool {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.contains(&(tenant, instance))
+    }
+
+    /// Notes the tenants whose turns have begun on an instance, so that they are not registered again.
+    fn note_known(&self, begun: &[Begin], instance: InstanceId) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        for begun in begun {
+            if let Begin::Started(assignment) = begun {
+                known.insert((assignment.run.tenant_id, instance));
+            }
+        }
     }
 
     /// What becomes of a run whose turn cannot begin; `None` if it can.
@@ -215,7 +233,7 @@ impl Store {
             let failure = Failure {
                 kind: FailureKind::InstanceGone,
                 prompted: false,
-                message: "the agent's memory lies on another instance".into(),
+                message: "the agent's memory lies on an instance that is gone".into(),
             };
             let finished = Finished::bare(Outcome::Failed(failure.clone()));
             let _ = end::end(self, tx, run, &finished, now).await?;
@@ -246,6 +264,14 @@ impl Store {
             begins.push(params![run.id, json!(prompt.prompt_ref)]);
             prompts.insert(run.id, prompt);
         }
+        // One data folder serves all tenants; a new one does not know it yet.
+        let tenants: BTreeSet<TenantId> = ready.iter().map(|one| one.run.tenant_id).collect();
+        let strangers = tenants
+            .into_iter()
+            .filter(|one| !self.knows(*one, instance));
+        let strangers = strangers.map(|tenant| params![tenant]).collect();
+        tx.execute_rows(sql!("instances/share"), strangers, params![instance, now])
+            .await?;
         let whole = params![worker.as_str(), now, instance];
         let begun = tx.fetch_rows(sql!("runs/begin"), begins, whole).await?;
         let begun: HashSet<RunId> = begun

@@ -1,6 +1,8 @@
 //! Claiming queued runs for a worker.
 
-use model::{InstanceId, RunId, Timestamp, WorkerId, turn::Claimed};
+use std::sync::PoisonError;
+
+use model::{InstanceId, RunId, TenantId, Timestamp, WorkerId, turn::Claimed};
 
 use crate::{
     Error, Scope,
@@ -8,8 +10,9 @@ use crate::{
 };
 
 impl Store {
-    /// Claims up to `limit` queued runs, people's first, for a worker of `instance`; or only the run
-    /// `only`. Each run is claimed once. Runs whose memory lies on another instance are left to it.
+    /// Claims up to `limit` queued runs for a worker of `instance`, fairly between tenants: the next one is
+    /// that of the tenant who has the fewest under way; or only the run `only`. Each run is claimed once.
+    /// Runs whose memory lies on another instance are left to it.
     pub async fn claim(
         &self,
         worker: &WorkerId,
@@ -18,13 +21,18 @@ impl Store {
         only: Option<RunId>,
         now: Timestamp,
     ) -> Result<Vec<Claimed>, Error> {
-        transact!(self, Scope::System, |tx| {
-            let found = tx
-                .fetch_all(
-                    sql_by_dialect!("runs/claim"),
-                    params![worker.as_str(), now, instance, limit, only],
-                )
-                .await?;
+        let claimed = transact!(self, Scope::System, |tx| {
+            let found = match only {
+                Some(run) => {
+                    let params = params![worker.as_str(), now, instance, run];
+                    tx.fetch_all(sql!("runs/claim_one"), params).await?
+                }
+                None => {
+                    let served = self.served_last();
+                    let params = params![worker.as_str(), now, instance, limit, served];
+                    tx.fetch_all(sql_by_dialect!("runs/claim"), params).await?
+                }
+            };
             let mut claimed = Vec::with_capacity(found.len());
             let mut heartbeats = Vec::with_capacity(found.len());
             for row in &found {
@@ -40,6 +48,19 @@ impl Store {
             tx.execute_rows(sql!("heartbeats/insert"), heartbeats, params![])
                 .await?;
             Ok(claimed)
-        })
+        })?;
+        if let Some(last) = claimed.last() {
+            self.note_served(last.tenant);
+        }
+        Ok(claimed)
+    }
+
+    /// The tenant of the run that this process claimed last.
+    fn served_last(&self) -> Option<TenantId> {
+        *self.served.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note_served(&self, tenant: TenantId) {
+        *self.served.lock().unwrap_or_else(PoisonError::into_inner) = Some(tenant);
     }
 }

@@ -17,7 +17,7 @@ use model::{
 
 use crate::{
     Error, Scope, automations,
-    database::{Param, Tx},
+    database::{Param, Row, Tx},
     rows,
     runs::{
         not_run::{Missed, miss_all, occurred},
@@ -55,7 +55,7 @@ impl Store {
                 )
                 .await?;
             let mut fired = Fired {
-                more: due.len() >= limit as usize,
+                more: may_be_more(&due, limit as usize)?,
                 ..Fired::default()
             };
             // In the order of their ids. What cannot be read must not hold up the others.
@@ -260,6 +260,16 @@ pub(super) async fn next_instant(
     tx.execute(sql!("triggers/set_last"), params![trigger.id, instant, now])
         .await?;
     Ok(instant)
+}
+
+/// Whether a look at what is due may have left some: each tenant's share of the limit is the same.
+fn may_be_more(due: &[Row], limit: usize) -> Result<bool, Error> {
+    let mut shares: HashMap<TenantId, usize> = HashMap::new();
+    for row in due {
+        *shares.entry(row.get("tenant_id")?).or_default() += 1;
+    }
+    let share = limit.div_ceil(shares.len().max(1));
+    Ok(due.len() >= limit || shares.values().any(|found| *found >= share))
 }
 
 /// A trigger that is due, and what it owes.

@@ -9,7 +9,40 @@ use crate::{
     store::{Store, transact},
 };
 
+/// A heartbeat of one run.
+#[derive(Debug, Clone)]
+pub(crate) struct Beating {
+    run: RunId,
+    worker: WorkerId,
+    now: Timestamp,
+}
+
+impl Beating {
+    /// Whether both may be renewed in one transaction.
+    pub(crate) fn alike(&self, other: &Self) -> bool {
+        self.worker == other.worker
+    }
+}
+
 impl Store {
+    /// Renews the heartbeat of one run, together with those that are renewed at the same time.
+    pub async fn beat(&self, run: RunId, worker: &WorkerId, now: Timestamp) -> Result<Beat, Error> {
+        let beating = Beating {
+            run,
+            worker: worker.clone(),
+            now,
+        };
+        self.together.beat.submit(self, beating).await
+    }
+
+    pub(crate) async fn beat_all(&self, all: &[Beating]) -> Result<Vec<Beat>, Error> {
+        let (Some(first), Some(now)) = (all.first(), all.iter().map(|one| one.now).max()) else {
+            return Ok(Vec::new());
+        };
+        let runs: Vec<RunId> = all.iter().map(|one| one.run).collect();
+        self.heartbeat(&first.worker, &runs, now).await
+    }
+
     /// Renews the heartbeats of a worker's runs and answers for each: go on, cancel, or lost.
     pub async fn heartbeat(
         &self,
@@ -44,7 +77,7 @@ impl Store {
             }
             let beats = runs
                 .iter()
-                .map(|run| beats.remove(run).unwrap_or(Beat::Lost));
+                .map(|run| beats.get(run).cloned().unwrap_or(Beat::Lost));
             Ok(beats.collect())
         })
     }

@@ -23,6 +23,7 @@ mod webhook;
 pub(crate) use begin::Beginning;
 pub(crate) use end::Finishing;
 pub use fire::Fired;
+pub(crate) use heartbeat::Beating;
 pub(crate) use lock::lock;
 pub use read::RunFilter;
 pub(crate) use record::{Recording, owned};

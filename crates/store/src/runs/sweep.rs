@@ -123,6 +123,50 @@ impl Store {
         })
     }
 
+    /// Fails queued runs whose memory lies on an instance that is gone. Gives how many.
+    pub async fn fail_gone(&self, now: Timestamp) -> Result<u32, Error> {
+        let mut failed = 0;
+        loop {
+            let of_gone = {
+                let mut tx = self.db.read(Scope::System).await?;
+                tx.fetch_all(sql!("runs/of_gone"), params![None::<RunId>, BATCH])
+                    .await?
+            };
+            let before = failed;
+            for row in &of_gone {
+                if self.fail_one_gone(row.get("id")?, now).await? {
+                    failed += 1;
+                }
+            }
+            // What waited behind one that failed may be next.
+            if failed == before {
+                return Ok(failed);
+            }
+        }
+    }
+
+    async fn fail_one_gone(&self, run: RunId, now: Timestamp) -> Result<bool, Error> {
+        transact!(self, Scope::System, |tx| {
+            let Some(run) = lock(tx, run).await? else {
+                return Ok(false);
+            };
+            // Its instance may be back by now.
+            let still = tx
+                .fetch_optional(sql!("runs/of_gone"), params![Some(run.id), 1_u32])
+                .await?;
+            if still.is_none() {
+                return Ok(false);
+            }
+            let failure = Failure {
+                kind: FailureKind::InstanceGone,
+                prompted: false,
+                message: "the agent's memory lies on an instance that is gone".into(),
+            };
+            let finished = Finished::bare(Outcome::Failed(failure));
+            Ok(end(self, tx, &run, &finished, now).await? == Settled::Written)
+        })
+    }
+
     /// Lets runs start whose backoff is over, and whatever a promotion left behind.
     pub async fn promote_due(&self, now: Timestamp) -> Result<Swept, Error> {
         let mut swept = Swept::default();

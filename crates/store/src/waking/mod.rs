@@ -6,6 +6,7 @@
 
 mod postgres;
 mod sqlite;
+mod work;
 
 use std::{
     collections::HashSet,
@@ -23,6 +24,9 @@ use crate::{
     Store,
     database::{Database, Pools},
 };
+
+use self::work::Workers;
+pub use self::work::{Calls, Work};
 
 /// How often everybody is woken for whatever was missed: the net below all else.
 const POLL: Duration = Duration::from_secs(5);
@@ -68,6 +72,7 @@ pub(crate) struct Wakes {
     waiting: AtomicUsize,
     /// How many numbered transactions this process has committed on SQLite, or is about to.
     own: AtomicI64,
+    workers: Workers,
 }
 
 #[derive(Debug, Default)]
@@ -187,11 +192,7 @@ impl Store {
         let wakes = Arc::clone(self.db.wakes());
         let sleeper = Arc::new(Sleeper::default());
         let mut sleepers = lock(&wakes.sleepers);
-        let watcher = sleepers.watcher.upgrade().unwrap_or_else(|| {
-            let watcher = Arc::new(Watcher(tokio::spawn(watch(self.db.clone()))));
-            sleepers.watcher = Arc::downgrade(&watcher);
-            watcher
-        });
+        let watcher = self.watcher(&mut sleepers);
         sleepers.all.push(Arc::clone(&sleeper));
         wakes.waiting.store(sleepers.all.len(), Ordering::SeqCst);
         drop(sleepers);
@@ -200,6 +201,17 @@ impl Store {
             wakes,
             _watcher: watcher,
         }
+    }
+}
+
+impl Store {
+    /// The task that looks for what others change, for as long as somebody keeps it.
+    fn watcher(&self, sleepers: &mut Sleepers) -> Arc<Watcher> {
+        sleepers.watcher.upgrade().unwrap_or_else(|| {
+            let watcher = Arc::new(Watcher(tokio::spawn(watch(self.db.clone()))));
+            sleepers.watcher = Arc::downgrade(&watcher);
+            watcher
+        })
     }
 }
 

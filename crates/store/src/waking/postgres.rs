@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::Wakes;
 use crate::database::{Error, PATIENCE};
 
-/// The channel of all changes: a notification's payload is the id of a log.
+/// The channel of all changes: a notification's payload is the id of a log, or names what there is to do.
 const CHANNEL: &str = "matins_wake";
 /// How often the listening connection is asked for a sign of life. One of which only this end is left
 /// would be silent for ever.
@@ -51,6 +51,7 @@ async fn listen(wakes: &Wakes, pool: &PgPool) -> Result<(), sqlx::Error> {
     listener.listen(CHANNEL).await?;
     // What changed before it listened.
     wakes.wake_all();
+    wakes.workers.call_for_everything();
     let mut heartbeat = tokio::time::interval(HEARTBEAT);
     heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     heartbeat.tick().await;
@@ -59,8 +60,11 @@ async fn listen(wakes: &Wakes, pool: &PgPool) -> Result<(), sqlx::Error> {
             notification = listener.try_recv() => match notification? {
                 // Whoever sends another payload has nothing to do with this.
                 Some(notification) => {
-                    if let Ok(log) = Uuid::try_parse(notification.payload()) {
+                    let payload = notification.payload();
+                    if let Ok(log) = Uuid::try_parse(payload) {
                         wakes.wake(&[log]);
+                    } else {
+                        wakes.workers.call(payload);
                     }
                 }
                 None => return Ok(()),

@@ -15,18 +15,18 @@ pub(crate) struct ForeignKey {
     pub(crate) parent_columns: Vec<String>,
 }
 
-/// All tables of the schema but those that one of the databases alone needs: PostgreSQL the one that holds
-/// its version, SQLite the one that counts its transactions.
+/// All tables of tenants: not those that one of the databases alone needs, PostgreSQL the one that holds its
+/// version and SQLite the one that counts its transactions, nor that of servers.
 pub(crate) async fn tables(db: &TestStore) -> Vec<String> {
     let sql = match db.dialect() {
         Dialect::Postgres => {
             "select cast(relname as text) as name from pg_class \
              where relnamespace = 'automation'::regnamespace and relkind in ('r', 'p') \
-             and relname <> 'schema_versions' order by relname"
+             and relname not in ('schema_versions', 'servers') order by relname"
         }
         Dialect::Sqlite => {
             "select name from sqlite_schema where type = 'table' \
-             and name <> 'transaction_ids' order by name"
+             and name not in ('transaction_ids', 'servers') order by name"
         }
     };
     texts(db, sql).await

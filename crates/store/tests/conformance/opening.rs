@@ -121,7 +121,9 @@ pub(crate) async fn an_interrupted_opening_can_be_repeated(db: &TestStore) {
 pub(crate) async fn a_newer_database_is_refused_and_left_alone(db: &TestStore) {
     let sql = match db.dialect() {
         Dialect::Sqlite => "pragma user_version = 999",
-        Dialect::Postgres => "insert into schema_versions (version, name) values (999, 'later')",
+        Dialect::Postgres => {
+            "insert into schema_versions (version, name, works_with) values (999, 'later', 999)"
+        }
     };
     db.run(Scope::System, sql, params![]).await.unwrap();
     db.database.close().await;

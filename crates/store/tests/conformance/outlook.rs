@@ -14,6 +14,7 @@ pub(crate) async fn one_look_tells_what_is_to_come(db: &TestStore) {
         due: None,
         backoff: None,
         waiting: false,
+        gone: false,
     };
     assert_eq!(stage.store.outlook(stage.now()).await.unwrap(), nothing);
     let to_come = stage.store.automations_outlook(stage.scope()).await;

@@ -15,7 +15,7 @@ pub(crate) async fn every_table_is_guarded(db: &TestStore) {
         select from pg_policy p where p.polrelid = c.oid and p.polcmd = '*') as guarded \
         from pg_class c where c.relnamespace = 'automation'::regnamespace and c.relkind in ('r', 'p')";
     let rows = db.run(Scope::System, sql, params![]).await.unwrap();
-    assert_eq!(rows.len(), catalog::tables(db).await.len() + 1);
+    assert_eq!(rows.len(), catalog::tables(db).await.len() + 2);
     for row in rows {
         let name: String = row.get("name").unwrap();
         assert!(row.get::<bool>("guarded").unwrap(), "{name}");
@@ -67,7 +67,7 @@ pub(crate) async fn without_a_scope_nothing_is_seen_or_written(db: &TestStore) {
     let mut bare = PgConnection::connect(db.home.url()).await.unwrap();
     // Once a transaction has set them, the settings are empty afterwards instead of unset.
     for _ in 0..2 {
-        for table in TABLES.iter().chain(&["schema_versions"]) {
+        for table in TABLES.iter().chain(&["schema_versions", "servers"]) {
             let sql = format!("select count(*) from automation.{table}");
             let seen: i64 = sqlx::query_scalar(sqlx::AssertSqlSafe(sql))
                 .fetch_one(&mut bare)

@@ -100,6 +100,7 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
         "events/oldest" | "events/open_since" | "seats/of_session" | "sessions/by_id" => {
             params![none(), session]
         }
+        "instances/lock" => stored("instances", "id"),
         "harnesses/by_id" => params![none(), world.id("harnesses")],
         "automations/list"
         | "endpoints/list"

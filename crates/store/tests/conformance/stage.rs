@@ -61,9 +61,14 @@ impl Stage {
     }
 
     pub(crate) async fn over(store: Store) -> Self {
+        Self::of("default", store).await
+    }
+
+    /// The same for the tenant of a name.
+    pub(crate) async fn of(tenant: &str, store: Store) -> Self {
         let clock = FakeClock::at(MORNING);
         let now = clock.now();
-        let tenant = store.ensure_tenant("default", now).await.unwrap();
+        let tenant = store.ensure_tenant(tenant, now).await.unwrap();
         let here = instance(1);
         let config = HarnessConfig::new(vec!["agent".into()]);
         let harness = store.put_harness(tenant, "agent", &config, None, now);

@@ -1,13 +1,13 @@
--- Lists a tenant's instances, the newest first, each with how many queued runs wait for it because their
--- memory lies there.
+-- Lists a tenant's instances, the newest first, with who serves them and how many queued runs wait for each
+-- because their memory lies there.
 -- $1 tenant, $2 the id before which to begin, $3 limit
-select i.id, i.name, i.last_seen_at, (
+select i.id, i.name, i.state, i.last_seen_at, v.worker_id, v.version, v.seen_at, v.stopped_at, (
     select count(*)
     from agent_runs r
-    join agent_definitions s on s.tenant_id = r.tenant_id and s.id = r.seat_id
-    where r.status = 'queued' and s.tenant_id = i.tenant_id and s.instance_id = i.id
+    where r.status = 'queued' and r.tenant_id = i.tenant_id and r.instance_id = i.id
 ) as waiting
 from instances i
+left join servers v on v.instance_id = i.id
 where i.tenant_id = $1 and i.id < $2 and i.state <> 'gone'
 order by i.id desc
 limit $3

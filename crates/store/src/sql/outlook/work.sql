@@ -1,6 +1,7 @@
 -- Says what the scheduler has to do, in one look: when the next trigger is due, when the next backoff
 -- is over (one that is over already waits for its seat, not for the time), and whether something waits
--- that could start: what runs/left_behind.sql would find.
+-- that could start: what runs/left_behind.sql would find; and whether something waits for an instance that is
+-- gone.
 -- $1 now
 select
     (select min(next_fire_at) from automation_triggers where next_fire_at is not null) as due,
@@ -20,4 +21,10 @@ select
               where a.automation_id = r.automation_id and a.exclusive
                 and a.status in ('queued', 'delivered', 'running')
           ))
-    ) as waiting
+    ) as waiting,
+    exists (
+        select 1
+        from instances i
+        join agent_runs r on r.tenant_id = i.tenant_id and r.instance_id = i.id and r.status = 'queued'
+        where i.state = 'gone'
+    ) as gone

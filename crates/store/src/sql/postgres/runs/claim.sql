@@ -1,15 +1,83 @@
--- Claims queued runs for a worker, people's first: each is claimed once, whoever else asks.
+-- Claims queued runs for a worker: each is claimed once, whoever else asks. The next one is always that of
+-- the tenant who has the fewest under way, and among equals of the tenant after the one that was served
+-- last; of one tenant's, people's go first, each in its order. What waits for another instance is left to it.
+--
+-- How many each tenant gets is worked out without locks, and its rows are locked then: whoever asks at the
+-- same time passes over them and takes the next.
+-- $1 worker, $2 now, $3 instance, $4 limit, $5 the tenant that was served last, or null
+with recursive waiting (tenant_id) as (
+    select (select tenant_id from agent_runs where status = 'queued' order by tenant_id limit 1)
+    union all
+    select (
+        select r.tenant_id from agent_runs r
+        where r.status = 'queued' and r.tenant_id > w.tenant_id
+        order by r.tenant_id
+        limit 1
+    )
+    from waiting w
+    where w.tenant_id is not null
+),
+-- Read only where there is somebody to share with: the recursion ends with a row of its own.
+busy as (
+    select tenant_id, count(*) as runs
+    from run_heartbeats
+    where (select count(*) from waiting) > 2
+    group by tenant_id
+),
+ranked as (
+    select w.tenant_id, c.pinned, c.priority,
+        row_number() over (partition by w.tenant_id order by c.priority, c.input_at, c.id) as place
+    from waiting w
+    cross join lateral (
+        (
+            select false as pinned, r.priority, r.input_at, r.id from agent_runs r
+            where r.status = 'queued' and r.tenant_id = w.tenant_id and r.instance_id is null
+            order by r.instance_id, r.priority, r.input_at, r.id
+            limit $4
+        )
+        union all
+        (
+            select true, r.priority, r.input_at, r.id from agent_runs r
+            where r.status = 'queued' and r.tenant_id = w.tenant_id and r.instance_id = $3
+            order by r.priority, r.input_at, r.id
+            limit $4
+        )
+    ) c
+    where w.tenant_id is not null
+),
+shares as materialized (
+    select s.tenant_id, s.pinned, count(*) as runs
+    from (
+        select r.tenant_id, r.pinned
+        from ranked r
+        left join busy b on b.tenant_id = r.tenant_id
+        order by r.place + coalesce(b.runs, 0), r.tenant_id <= $5, r.tenant_id
+        limit $4
+    ) s
+    group by s.tenant_id, s.pinned
+),
 -- Chosen in a part of their own, which runs once: chosen again for each row that is joined, `skip
 -- locked` would give others each time, and more than the limit.
--- $1 worker, $2 now, $3 instance, $4 limit, $5 the only run to claim, or null
-with chosen as materialized (
-    select id from agent_runs
-    where status = 'queued'
-      and (instance_id is null or instance_id = $3)
-      and ($5 is null or id = $5)
-    order by priority, input_at, id
-    limit $4
-    for update skip locked
+chosen as materialized (
+    select free.id from shares s
+    cross join lateral (
+        select r.id from agent_runs r
+        where r.status = 'queued' and r.tenant_id = s.tenant_id and r.instance_id is null
+        order by r.instance_id, r.priority, r.input_at, r.id
+        limit s.runs
+        for update skip locked
+    ) free
+    where not s.pinned
+    union all
+    select own.id from shares s
+    cross join lateral (
+        select r.id from agent_runs r
+        where r.status = 'queued' and r.tenant_id = s.tenant_id and r.instance_id = $3
+        order by r.priority, r.input_at, r.id
+        limit s.runs
+        for update skip locked
+    ) own
+    where s.pinned
 )
 update agent_runs
 set status = 'delivered', worker_id = $1, claimed_at = $2

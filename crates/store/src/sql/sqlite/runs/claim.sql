@@ -1,13 +1,57 @@
--- Claims queued runs for a worker, people's first: each is claimed once, whoever else asks.
--- $1 worker, $2 now, $3 instance, $4 limit, $5 the only run to claim, or null
+-- Claims queued runs for a worker: each is claimed once, whoever else asks. The next one is always that of
+-- the tenant who has the fewest under way, and among equals of the tenant after the one that was served
+-- last; of one tenant's, people's go first, each in its order. What waits for another instance is left to it.
+-- $1 worker, $2 now, $3 instance, $4 limit, $5 the tenant that was served last, or null
+with recursive waiting (tenant_id) as (
+    select (select tenant_id from agent_runs where status = 'queued' order by tenant_id limit 1)
+    union all
+    select (
+        select r.tenant_id from agent_runs r
+        where r.status = 'queued' and r.tenant_id > w.tenant_id
+        order by r.tenant_id
+        limit 1
+    )
+    from waiting w
+    where w.tenant_id is not null
+),
+-- Read only where there is somebody to share with: the recursion ends with a row of its own.
+busy as (
+    select tenant_id, count(*) as runs
+    from run_heartbeats
+    where (select count(*) from waiting) > 2
+    group by tenant_id
+),
+candidates as (
+    select r.id, r.tenant_id, r.priority, r.input_at
+    from waiting w
+    join agent_runs r on r.id in (
+        select f.id from agent_runs f
+        where f.status = 'queued' and f.tenant_id = w.tenant_id and f.instance_id is null
+        order by f.instance_id, f.priority, f.input_at, f.id
+        limit $4
+    )
+    union all
+    select r.id, r.tenant_id, r.priority, r.input_at
+    from waiting w
+    join agent_runs r on r.id in (
+        select o.id from agent_runs o
+        where o.status = 'queued' and o.tenant_id = w.tenant_id and o.instance_id = $3
+        order by o.priority, o.input_at, o.id
+        limit $4
+    )
+),
+ranked as (
+    select c.id, c.tenant_id,
+        row_number() over (partition by c.tenant_id order by c.priority, c.input_at, c.id) as place
+    from candidates c
+)
 update agent_runs
 set status = 'delivered', worker_id = $1, claimed_at = $2
 where status = 'queued' and id in (
-    select id from agent_runs
-    where status = 'queued'
-      and (instance_id is null or instance_id = $3)
-      and ($5 is null or id = $5)
-    order by priority, input_at, id
+    select r.id
+    from ranked r
+    left join busy b on b.tenant_id = r.tenant_id
+    order by r.place + coalesce(b.runs, 0), r.tenant_id <= $5, r.tenant_id
     limit $4
 )
 returning id, tenant_id, attempt, input_at

@@ -1,7 +1,40 @@
--- Reads the triggers that are due. The transaction holds the only write lock already.
+-- Reads triggers that are due, as many as one transaction takes, as many of each tenant of whom any is due.
+-- The transaction holds the only write lock already.
 -- $1 tenant or null, $2 now, $3 limit
+with recursive owners (tenant_id) as (
+    select (
+        select tenant_id from automation_triggers
+        where next_fire_at is not null and ($1 is null or tenant_id = $1)
+        order by tenant_id
+        limit 1
+    )
+    union all
+    select (
+        select t.tenant_id from automation_triggers t
+        where t.next_fire_at is not null and t.tenant_id > o.tenant_id and ($1 is null or t.tenant_id = $1)
+        order by t.tenant_id
+        limit 1
+    )
+    from owners o
+    where o.tenant_id is not null
+),
+owing as (
+    select o.tenant_id
+    from owners o
+    where exists (
+        select 1 from automation_triggers t where t.tenant_id = o.tenant_id and t.next_fire_at <= $2
+    )
+)
 select id, tenant_id, automation_id, kind, spec, next_scheduled_for, next_fire_at, last_scheduled_for, done_at
 from automation_triggers
-where next_fire_at <= $2 and ($1 is null or tenant_id = $1)
+where id in (
+    select d.id
+    from owing o
+    join automation_triggers d on d.id in (
+        select t.id from automation_triggers t
+        where t.tenant_id = o.tenant_id and t.next_fire_at <= $2
+        order by t.next_fire_at, t.id
+        limit coalesce(($3 + (select count(*) from owing) - 1) / nullif((select count(*) from owing), 0), 0)
+    )
+) and next_fire_at <= $2
 order by next_fire_at, id
-limit $3

@@ -1,0 +1,227 @@
+//! Instances, and the servers that serve their data folders.
+
+use model::{InstanceId, TenantId, Timestamp, WorkerId, limits};
+
+use crate::{
+    Error, Page, Scope,
+    database::Row,
+    opening,
+    store::{Store, transact},
+};
+
+/// An instance that is not gone, and what waits for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InstanceStanding {
+    /// Its id.
+    pub id: InstanceId,
+    /// Its name.
+    pub name: String,
+    /// Who serves it, or did last; none where no server ever has.
+    pub server: Option<Serving>,
+    /// When a command or a server last used it.
+    pub last_seen_at: Option<Timestamp>,
+    /// How many queued runs wait for it, because their memory lies there.
+    pub waiting: i64,
+}
+
+/// A server that serves a data folder, or did last.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Serving {
+    /// The name of its worker.
+    pub worker: WorkerId,
+    /// The version of its program.
+    pub version: String,
+    /// When it last showed itself.
+    pub seen_at: Timestamp,
+    /// When it stopped by itself, if it did.
+    pub stopped_at: Option<Timestamp>,
+}
+
+impl Serving {
+    /// Whether it is there at `now`: it has not stopped, and showed itself not too long ago.
+    pub fn is_online(&self, now: Timestamp) -> bool {
+        self.stopped_at.is_none() && now.since(self.seen_at) <= limits::SERVER_AWAY
+    }
+}
+
+/// What a server is told that shows itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Presence {
+    /// It goes on.
+    Noted,
+    /// Another server serves a data folder with the same identity.
+    Taken,
+    /// Another program has brought the schema to a version with which this one cannot go on.
+    Outdated {
+        /// The version that a program must know.
+        needed: i64,
+        /// The latest one that this program knows.
+        known: i64,
+    },
+}
+
+impl Store {
+    /// Registers the data folder of this server as an instance of a tenant, or says that it is there
+    /// again.
+    pub async fn register_host(
+        &self,
+        tenant: TenantId,
+        instance: InstanceId,
+        name: &str,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        transact!(self, Scope::Tenant(tenant), |tx| {
+            tx.execute(
+                sql!("instances/put"),
+                params![tenant, instance, name, "host", now],
+            )
+            .await?;
+            Ok(())
+        })
+    }
+
+    /// Notes that this process serves a data folder from now on. Where tenants had given the instance up, it
+    /// is there again, with whatever memory lies in it. Gives who served it before.
+    pub async fn serve(
+        &self,
+        instance: InstanceId,
+        worker: &WorkerId,
+        version: &str,
+        now: Timestamp,
+    ) -> Result<Option<Serving>, Error> {
+        let known = opening::LATEST;
+        transact!(self, Scope::System, |tx| {
+            let before = tx
+                .fetch_optional(sql!("servers/serving"), params![instance])
+                .await?;
+            let before = before.as_ref().and_then(|row| serving(row).transpose());
+            let params = params![instance, worker.as_str(), version, known, now];
+            tx.execute(sql!("servers/serve"), params).await?;
+            let back = tx
+                .fetch_all(sql!("instances/back"), params![instance])
+                .await?;
+            if !back.is_empty() {
+                tracing::info!("the instance {instance} is served again, which had been removed");
+            }
+            before.transpose()
+        })
+    }
+
+    /// Shows that a server is still there.
+    pub async fn show_presence(
+        &self,
+        instance: InstanceId,
+        worker: &WorkerId,
+        now: Timestamp,
+    ) -> Result<Presence, Error> {
+        transact!(self, Scope::System, |tx| {
+            let params = params![instance, worker.as_str(), now];
+            let noted = tx
+                .fetch_optional(sql_by_dialect!("servers/beat"), params)
+                .await?;
+            let Some(noted) = noted else {
+                return Ok(Presence::Taken);
+            };
+            let (needed, known) = (noted.get("works_with")?, opening::LATEST);
+            Ok(if needed > known {
+                Presence::Outdated { needed, known }
+            } else {
+                Presence::Noted
+            })
+        })
+    }
+
+    /// Notes that a server has stopped.
+    pub async fn stop_serving(
+        &self,
+        instance: InstanceId,
+        worker: &WorkerId,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        transact!(self, Scope::System, |tx| {
+            let params = params![instance, worker.as_str(), now];
+            tx.execute(sql!("servers/stop"), params).await?;
+            Ok(())
+        })
+    }
+
+    /// Gives an instance up: what lies there is lost. Queued runs whose memory lies there fail, and so do later
+    /// ones, until a server serves its data folder again. Refused while one does. Gives its name.
+    pub async fn remove_instance(
+        &self,
+        tenant: TenantId,
+        instance: InstanceId,
+        now: Timestamp,
+    ) -> Result<String, Error> {
+        transact!(self, Scope::Tenant(tenant), |tx| {
+            let locked = tx
+                .fetch_optional(sql_by_dialect!("instances/lock"), params![tenant, instance])
+                .await?;
+            let locked = locked.ok_or_else(|| Error::not_found("instance", instance))?;
+            let name: String = locked.get("name")?;
+            let row = tx
+                .fetch_optional(sql!("servers/serving"), params![instance])
+                .await?;
+            let serving = row.as_ref().map(serving).transpose()?.flatten();
+            if let Some(serving) = serving.filter(|serving| serving.is_online(now)) {
+                return Err(Error::Served {
+                    instance: name,
+                    worker: serving.worker,
+                });
+            }
+            tx.execute(sql!("instances/remove"), params![tenant, instance])
+                .await?;
+            Ok(name)
+        })
+    }
+
+    /// Lists a tenant's instances, the newest first, each with how many queued runs wait for it.
+    pub async fn instance_page(
+        &self,
+        tenant: TenantId,
+        page: Page<InstanceId>,
+    ) -> Result<Vec<InstanceStanding>, Error> {
+        let mut tx = self.db.read(Scope::Tenant(tenant)).await?;
+        let found = tx
+            .fetch_all(
+                sql!("instances/page"),
+                params![tenant, page.before(), page.limit],
+            )
+            .await?;
+        found.iter().map(standing).collect()
+    }
+
+    /// Lists the instances by name, each with how many queued runs wait for it.
+    pub async fn instances(&self, scope: Scope) -> Result<Vec<InstanceStanding>, Error> {
+        let mut tx = self.db.read(scope).await?;
+        let found = tx
+            .fetch_all(sql!("instances/waiting"), params![scope.tenant()])
+            .await?;
+        found.iter().map(standing).collect()
+    }
+}
+
+fn standing(row: &Row) -> Result<InstanceStanding, Error> {
+    let server = serving(row)?;
+    let used: Option<Timestamp> = row.optional("last_seen_at")?;
+    Ok(InstanceStanding {
+        id: row.get("id")?,
+        name: row.get("name")?,
+        last_seen_at: used.max(server.as_ref().map(|server| server.seen_at)),
+        server,
+        waiting: row.get("waiting")?,
+    })
+}
+
+/// The server that a row tells of, if there is one.
+fn serving(row: &Row) -> Result<Option<Serving>, Error> {
+    let Some(worker) = row.optional::<WorkerId>("worker_id")? else {
+        return Ok(None);
+    };
+    Ok(Some(Serving {
+        worker,
+        version: row.get("version")?,
+        seen_at: row.get("seen_at")?,
+        stopped_at: row.optional("stopped_at")?,
+    }))
+}

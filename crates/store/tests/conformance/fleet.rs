@@ -1,0 +1,378 @@
+//! Several servers over one database: who serves which data folder, and what is shared between tenants.
+
+use std::time::Duration;
+
+use model::{
+    WorkerId, limits,
+    outcome::FailureKind,
+    policy::SessionMode,
+    run::RunStatus::{Deferred, Failed, Queued},
+    turn::Begin,
+};
+use store::{Error, OpenError, Presence, Scope, params};
+
+use crate::{
+    fixtures::{TestStore, statement},
+    stage::{Stage, hourly, instance, store_over},
+};
+
+/// Two tenants at work in one database.
+async fn neighbours(db: &TestStore) -> [Stage; 2] {
+    let one = Stage::set(db).await;
+    let other = Stage::of("other", store_over(&db.database)).await;
+    [one, other]
+}
+
+/// Queues `runs` runs of a tenant, each in a session of its own.
+async fn queue(stage: &Stage, runs: usize) {
+    for _ in 0..runs {
+        let session = stage.session().await;
+        stage.say(session, "hello").await;
+    }
+}
+
+/// Claims `limit` runs, and tells how many of them are each tenant's.
+async fn claim(stages: &[Stage; 2], limit: u32) -> [usize; 2] {
+    let stage = &stages[0];
+    let claimed = stage
+        .store
+        .claim(&stage.worker, stage.instance, limit, None, stage.now());
+    let claimed = claimed.await.unwrap();
+    let of = |one: &Stage| {
+        claimed
+            .iter()
+            .filter(|run| run.tenant == one.tenant)
+            .count()
+    };
+    [of(&stages[0]), of(&stages[1])]
+}
+
+pub(crate) async fn tenants_share_what_is_claimed(db: &TestStore) {
+    let stages = neighbours(db).await;
+    queue(&stages[0], 12).await;
+    queue(&stages[1], 4).await;
+    assert_eq!(claim(&stages, 4).await, [2, 2], "not the oldest four");
+    // Nothing has ended: both have as many under way.
+    assert_eq!(claim(&stages, 2).await, [1, 1]);
+    assert_eq!(claim(&stages, 6).await, [5, 1], "nobody keeps a slot free");
+    // Whoever has fewer under way by now is served first.
+    queue(&stages[1], 9).await;
+    assert_eq!(claim(&stages, 4).await, [0, 4]);
+    assert_eq!(claim(&stages, 20).await, [4, 5]);
+}
+
+pub(crate) async fn tenants_take_turns_where_there_is_one_slot(db: &TestStore) {
+    let stages = neighbours(db).await;
+    queue(&stages[0], 6).await;
+    queue(&stages[1], 3).await;
+    let mut order = Vec::new();
+    let stage = &stages[0];
+    loop {
+        let claimed = stage
+            .store
+            .claim(&stage.worker, stage.instance, 1, None, stage.now());
+        let Some(claimed) = claimed.await.unwrap().pop() else {
+            break;
+        };
+        assert!(matches!(stage.begin(claimed.run).await, Begin::Started(_)));
+        stage.succeed(claimed.run).await;
+        order.push(usize::from(claimed.tenant == stages[1].tenant));
+    }
+    assert_eq!(order.len(), 9);
+    assert_eq!(order.iter().sum::<usize>(), 3);
+    for pair in order[..6].windows(2) {
+        assert_ne!(pair[0], pair[1], "{order:?}");
+    }
+}
+
+pub(crate) async fn of_one_tenants_what_lies_here_and_what_may_go_anywhere_keep_their_order(
+    db: &TestStore,
+) {
+    let stage = Stage::set(db).await;
+    let known = stage.session().await;
+    let first = stage.say(known, "hello").await.run_id;
+    stage.start(first).await;
+    stage.succeed(first).await;
+    let mut said = Vec::new();
+    for _ in 0..2 {
+        let fresh = stage.session().await;
+        said.push(stage.say(fresh, "hello").await.run_id);
+    }
+    said.insert(1, stage.say(known, "and then?").await.run_id);
+    said.swap(1, 2);
+    let automation = stage.automation("report", SessionMode::Fresh).await;
+    said.push(stage.fire(automation).await.run_id);
+    let mut order = Vec::new();
+    while let Some(run) = stage.claim().await {
+        order.push(run);
+    }
+    assert_eq!(order, said);
+}
+
+pub(crate) async fn a_tenant_of_whom_much_is_due_holds_up_no_other(db: &TestStore) {
+    let stages = neighbours(db).await;
+    let mut new = stages[0].new_automation("flood", SessionMode::Fresh);
+    let share = limits::TRIGGERS_PER_FIRE as usize / 2;
+    new.triggers = vec![hourly(); share + 1];
+    stages[0].create(&new).await;
+    let mut new = stages[1].new_automation("one", SessionMode::Fresh);
+    new.triggers = vec![hourly()];
+    let other = stages[1].create(&new).await;
+    stages[0].wait(3600);
+    let fired = stages[0].fire_due().await;
+    assert_eq!(
+        fired.triggers as usize,
+        share + 1,
+        "half of what one look takes, and the other's"
+    );
+    assert!(fired.more);
+    assert_eq!(stages[1].runs_of(other).await.len(), 1);
+    let fired = stages[0].fire_due().await;
+    assert_eq!(fired.triggers, 1);
+    assert!(!fired.more);
+}
+
+pub(crate) async fn one_scheduler_looks_at_a_time(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let mut new = stage.new_automation("hourly", SessionMode::Fresh);
+    new.triggers = vec![hourly()];
+    let automation = stage.create(&new).await;
+    stage.wait(3600);
+    let mut other = db.database.begin(Scope::System).await.unwrap();
+    let lock = "select pg_advisory_xact_lock(30787925258625899)";
+    other.fetch_all(statement(lock), params![]).await.unwrap();
+    assert_eq!(stage.fire_due().await.triggers, 0);
+    assert_eq!(stage.runs_of(automation).await, []);
+    other.commit().await.unwrap();
+    assert_eq!(stage.fire_due().await.triggers, 1);
+    assert_eq!(stage.runs_of(automation).await.len(), 1);
+}
+
+pub(crate) async fn a_tenant_that_never_used_an_instance_may_take_its_turns_there(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let other = stage
+        .store
+        .ensure_tenant("other", stage.now())
+        .await
+        .unwrap();
+    let config = model::harness::HarnessConfig::new(vec!["agent".into()]);
+    let harness = stage
+        .store
+        .put_harness(other, "agent", &config, None, stage.now());
+    let stranger = Stage {
+        tenant: other,
+        harness: harness.await.unwrap().id,
+        store: store_over(&db.database),
+        clock: testkit::clock::FakeClock::at(crate::stage::MORNING),
+        instance: stage.instance,
+        worker: stage.worker.clone(),
+    };
+    assert_eq!(
+        stranger.store.instances(stranger.scope()).await.unwrap(),
+        []
+    );
+    let session = stranger.session().await;
+    let run = stranger.say(session, "hello").await.run_id;
+    stranger.start(run).await;
+    stranger.succeed(run).await;
+    let known = stranger.store.instances(stranger.scope()).await.unwrap();
+    assert_eq!(known.len(), 1);
+    assert_eq!((known[0].id, &*known[0].name), (stage.instance, "host"));
+}
+
+/// Has a server of a name serve the stage's data folder.
+async fn serve(stage: &Stage, name: &str) -> WorkerId {
+    let worker = WorkerId::from_stored(name.into());
+    let serving = stage
+        .store
+        .serve(stage.instance, &worker, "1.2.3", stage.now());
+    serving.await.unwrap();
+    worker
+}
+
+async fn presence(stage: &Stage, worker: &WorkerId) -> Presence {
+    let shown = stage
+        .store
+        .show_presence(stage.instance, worker, stage.now());
+    shown.await.unwrap()
+}
+
+/// Whether the stage's instance is shown as online, and by whom it is or was served.
+async fn online(stage: &Stage) -> (bool, String) {
+    let all = stage.store.instances(stage.scope()).await.unwrap();
+    let here = all.iter().find(|one| one.id == stage.instance).unwrap();
+    let server = here.server.as_ref().unwrap();
+    assert_eq!(server.version, "1.2.3");
+    assert_eq!(here.last_seen_at, Some(server.seen_at));
+    (server.is_online(stage.now()), server.worker.to_string())
+}
+
+pub(crate) async fn a_server_is_online_until_it_stops_or_shows_nothing(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let all = stage.store.instances(stage.scope()).await.unwrap();
+    assert_eq!(all[0].server, None);
+    let first = serve(&stage, "host-1-00000001").await;
+    assert_eq!(online(&stage).await, (true, "host-1-00000001".into()));
+    stage.clock.advance(limits::SERVER_AWAY);
+    assert!(online(&stage).await.0, "just as long as it may");
+    stage.wait(1);
+    assert!(!online(&stage).await.0);
+    assert_eq!(presence(&stage, &first).await, Presence::Noted);
+    assert!(online(&stage).await.0);
+    let stopped = stage
+        .store
+        .stop_serving(stage.instance, &first, stage.now());
+    stopped.await.unwrap();
+    assert!(!online(&stage).await.0);
+    let before = stage
+        .store
+        .serve(stage.instance, &first, "1.2.3", stage.now());
+    let before = before.await.unwrap().unwrap();
+    assert_eq!(
+        (before.worker, before.stopped_at),
+        (first, Some(stage.now()))
+    );
+    assert!(online(&stage).await.0);
+}
+
+pub(crate) async fn of_two_servers_with_one_identity_the_older_is_told(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let older = serve(&stage, "host-1-00000001").await;
+    let newer = serve(&stage, "copy-1-00000002").await;
+    assert_eq!(presence(&stage, &older).await, Presence::Taken);
+    assert_eq!(presence(&stage, &newer).await, Presence::Noted);
+    // Nor does it take the other one along when it stops.
+    let stopped = stage
+        .store
+        .stop_serving(stage.instance, &older, stage.now());
+    stopped.await.unwrap();
+    assert_eq!(online(&stage).await, (true, "copy-1-00000002".into()));
+}
+
+pub(crate) async fn what_waits_for_an_instance_that_is_gone_fails(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    serve(&stage, "host-1-00000001").await;
+    let session = stage.session().await;
+    let first = stage.say(session, "one").await.run_id;
+    stage.start(first).await;
+    stage.succeed(first).await;
+    let waits = stage.say(session, "two").await.run_id;
+    let behind = stage.say(session, "three").await.run_id;
+    let free = stage.session().await;
+    let free = stage.say(free, "anywhere").await.run_id;
+    let remove = || {
+        stage
+            .store
+            .remove_instance(stage.tenant, stage.instance, stage.now())
+    };
+    let refused = remove().await.unwrap_err();
+    assert!(matches!(refused, Error::Served { .. }), "{refused:?}");
+    assert_eq!(stage.store.fail_gone(stage.now()).await.unwrap(), 0);
+    assert!(!stage.store.outlook(stage.now()).await.unwrap().gone);
+    assert_eq!(stage.statuses([waits, behind]).await, [Queued, Deferred]);
+
+    stage
+        .clock
+        .advance(limits::SERVER_AWAY + Duration::from_secs(1));
+    assert_eq!(remove().await.unwrap(), "host");
+    assert!(stage.store.outlook(stage.now()).await.unwrap().gone);
+    assert_eq!(stage.store.fail_gone(stage.now()).await.unwrap(), 2);
+    assert!(!stage.store.outlook(stage.now()).await.unwrap().gone);
+    assert_eq!(
+        stage.statuses([waits, behind, free]).await,
+        [Failed, Failed, Queued]
+    );
+    let run = stage.run(waits).await;
+    assert_eq!(
+        run.reason.as_deref(),
+        Some(FailureKind::InstanceGone.as_str())
+    );
+    let told = stage.transcript(session).await;
+    assert!(
+        told.last().unwrap().contains("an instance that is gone"),
+        "{told:?}"
+    );
+    assert_eq!(stage.store.instances(stage.scope()).await.unwrap(), []);
+    let missing = remove().await.unwrap_err();
+    assert!(matches!(missing, Error::NotFound { .. }), "{missing:?}");
+    // What is said later fails as well; nothing starts without its memory.
+    let later = stage.say(session, "four").await.run_id;
+    let elsewhere = stage
+        .store
+        .claim(&stage.worker, instance(2), 10, Some(later), stage.now());
+    assert_eq!(elsewhere.await.unwrap(), []);
+    assert_eq!(stage.store.fail_gone(stage.now()).await.unwrap(), 1);
+
+    // Its folder is served again, and with it what it remembers.
+    serve(&stage, "host-1-00000003").await;
+    let back = stage.say(session, "five").await.run_id;
+    assert_eq!(stage.store.fail_gone(stage.now()).await.unwrap(), 0);
+    stage.start(back).await;
+    stage.succeed(back).await;
+}
+
+pub(crate) async fn an_instance_is_removed_by_its_own_tenant_alone(db: &TestStore) {
+    let [one, other] = neighbours(db).await;
+    let removed = other
+        .store
+        .remove_instance(other.tenant, other.instance, other.now());
+    removed.await.unwrap();
+    assert_eq!(other.store.instances(other.scope()).await.unwrap(), []);
+    assert_eq!(one.store.instances(one.scope()).await.unwrap().len(), 1);
+    let unknown = one
+        .store
+        .remove_instance(one.tenant, instance(7), one.now());
+    let unknown = unknown.await.unwrap_err();
+    assert!(matches!(unknown, Error::NotFound { .. }), "{unknown:?}");
+}
+
+pub(crate) async fn a_later_schema_is_used_where_it_says_that_this_program_may(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let worker = serve(&stage, "host-1-00000001").await;
+    let migrate = async |version: i64, works_with: i64| {
+        let sql =
+            "insert into schema_versions (version, name, works_with) values ($1, 'later', $2)";
+        let params = params![version, works_with];
+        db.run(Scope::System, sql, params).await.unwrap();
+    };
+    migrate(998, 9).await;
+    assert_eq!(presence(&stage, &worker).await, Presence::Noted);
+    store::open(&db.location()).await.unwrap().close().await;
+    migrate(999, 999).await;
+    let outdated = presence(&stage, &worker).await;
+    assert!(
+        matches!(outdated, Presence::Outdated { needed: 999, .. }),
+        "{outdated:?}"
+    );
+    let refused = store::open(&db.location()).await.unwrap_err();
+    assert!(
+        matches!(refused, OpenError::Newer { found: 999, .. }),
+        "{refused:?}"
+    );
+}
+
+pub(crate) async fn nobody_migrates_beside_servers_that_cannot_go_on(db: &TestStore) {
+    let run = async |sql: &str| drop(db.run(Scope::System, sql, params![]).await.unwrap());
+    run("delete from schema_versions where version = 9").await;
+    run("insert into servers (instance_id, worker_id, version, schema_version, started_at, seen_at) \
+         values (gen_random_uuid(), 'host-1-0ld00001', '0.0.9', 8, clock_timestamp(), clock_timestamp())")
+    .await;
+    let refused = store::open(&db.location()).await.unwrap_err();
+    let OpenError::OldServers {
+        servers, needed: 9, ..
+    } = &refused
+    else {
+        panic!("{refused:?}");
+    };
+    assert_eq!(servers, "host-1-0ld00001");
+    // One that has stopped, or was not seen for long, keeps nobody.
+    run("update servers set stopped_at = seen_at").await;
+    let repeated = store::open(&db.location()).await.unwrap_err();
+    assert!(
+        matches!(repeated, OpenError::Database(_)),
+        "its tables are there: {repeated:?}"
+    );
+    run("update servers set stopped_at = null, seen_at = seen_at - interval '10 minutes'").await;
+    let repeated = store::open(&db.location()).await.unwrap_err();
+    assert!(matches!(repeated, OpenError::Database(_)), "{repeated:?}");
+}
