@@ -4,6 +4,7 @@
 //! and each figure says what it was measured with. Nothing here is a test.
 
 mod bare_client;
+mod drain;
 mod due;
 mod instant_agent;
 mod machine;
@@ -21,7 +22,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use tempfile::TempDir;
 
-use self::{programs::Programs, riverqueue::Insert, world::World};
+use self::{drain::Shape, programs::Programs, riverqueue::Insert, world::World};
+use crate::postgres::Server;
 
 pub(crate) use instant_agent::run as instant_agent;
 
@@ -34,11 +36,35 @@ pub(crate) enum Subject {
     Server,
     /// Runs a second, without agents, beside riverqueue.
     Throughput,
+    /// Queued runs that go to their end, without agents, on PostgreSQL.
+    Drain,
     /// Everything that is due at one instant.
     Due,
     /// Live traces that many read, while connections are cut and the server is killed.
     Traces,
 }
+
+/// The two databases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Kind {
+    /// A file of SQLite.
+    Sqlite,
+    /// A server of PostgreSQL.
+    Postgres,
+}
+
+/// How the server of PostgreSQL is set, which is one for all that is measured beside each other.
+const SETTINGS: &[&str] = &[
+    "shared_buffers=1GB",
+    "max_wal_size=8GB",
+    "checkpoint_timeout=15min",
+    "max_connections=200",
+    // As they are unless somebody changes them; named because figures depend on them.
+    "fsync=on",
+    "synchronous_commit=on",
+    "full_page_writes=on",
+    "autovacuum=on",
+];
 
 /// Measure, and print what was measured and against what
 #[derive(Debug, clap::Args)]
@@ -67,6 +93,15 @@ pub(crate) struct Args {
     /// For how long it is measured how late events come
     #[arg(long, default_value_t = 30)]
     seconds: u64,
+    /// Queued runs that are drained
+    #[arg(long, default_value_t = 100_000)]
+    queued: usize,
+    /// Runs that are under way at once while they are drained
+    #[arg(long, default_value_t = 1024)]
+    in_flight: usize,
+    /// Where runs are measured that go through a database alone; both unless one is named
+    #[arg(long, value_enum)]
+    database: Option<Kind>,
     /// Where databases are made: the disk that is measured
     #[arg(long, default_value = "target/bench")]
     folder: PathBuf,
@@ -92,11 +127,25 @@ pub(crate) async fn run(args: &Args) -> Result<()> {
             traces(&programs, &folder, args).await?;
         }
     }
-    if wanted(Subject::Throughput) {
+    let on = |kind| args.database.is_none_or(|only| only == kind);
+    if wanted(Subject::Throughput) && on(Kind::Sqlite) {
         throughput(&folder, args).await?;
     }
     if wanted(Subject::Due) {
         due(&folder, args).await?;
+    }
+    let on_postgres = [Subject::Throughput, Subject::Drain];
+    if on(Kind::Postgres) && on_postgres.into_iter().any(wanted) {
+        let home = new_folder(&folder)?;
+        let server = Server::start(home.path(), SETTINGS).await?;
+        println!("\nPostgreSQL {}: {}", server.version(), SETTINGS.join(", "));
+        if wanted(Subject::Throughput) {
+            throughput_on(&server, &folder, args).await?;
+        }
+        if wanted(Subject::Drain) {
+            drained(&server, &folder, args).await?;
+        }
+        server.stop();
     }
     Ok(())
 }
@@ -167,6 +216,37 @@ async fn throughput(folder: &Path, args: &Args) -> Result<()> {
             "  riverqueue 0.5.0, a job alone, {name:<26} {rate:8.0}/s  {:.2} times",
             own / rate
         );
+    }
+    Ok(())
+}
+
+async fn throughput_on(server: &Server, folder: &Path, args: &Args) -> Result<()> {
+    let own = new_folder(folder)?;
+    let database = server.database("matins_throughput").await?;
+    let world = World::open_on(&database, own.path()).await?;
+    let runs = throughput::no_op_runs(&world, args.runs).await?;
+    world.store.database().close().await;
+    server.drop(&database).await?;
+    println!(
+        "\nRuns without an agent (PostgreSQL, {} of each, {} under way at once)\n\
+         \x20 queue, claim, begin, finish; transcript, events, record   {:8.0}/s",
+        args.runs,
+        throughput::IN_FLIGHT,
+        runs.per_second(),
+    );
+    Ok(())
+}
+
+async fn drained(server: &Server, folder: &Path, args: &Args) -> Result<()> {
+    println!(
+        "\n{} queued runs to their end (PostgreSQL, {} under way at once)",
+        args.queued, args.in_flight
+    );
+    for shape in Shape::ALL {
+        let own = new_folder(folder)?;
+        let drained =
+            drain::of_matins(server, own.path(), shape, args.queued, args.in_flight).await?;
+        println!("{}", drained.line(&format!("Matins, {}", shape.name())));
     }
     Ok(())
 }
