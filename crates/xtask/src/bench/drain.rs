@@ -11,6 +11,7 @@ use sqlx::{Connection as _, PgConnection};
 use tokio::{sync::Semaphore, task::JoinSet};
 
 use super::{
+    floor, new_folder,
     throughput::{Measured, work},
     world::{World, now, session},
 };
@@ -61,27 +62,52 @@ pub(crate) struct Drained {
 }
 
 /// Queues `runs` runs on an empty database and drains them by the store's transitions, up to
-/// `in_flight` at once.
+/// `in_flight` at once. Gives the number of events as well.
 pub(crate) async fn of_matins(
     server: &Server,
     folder: &Path,
     shape: Shape,
     runs: usize,
     in_flight: usize,
-) -> Result<Drained> {
-    let database = server.database("matins_drain").await?;
-    let world = World::open_on(&database, folder).await?;
-    queue(&world, shape, runs).await?;
-    let drained = timed(&database, runs, async {
-        let ended = work(&world, runs, in_flight).await?;
+) -> Result<(Drained, i64)> {
+    queued(server, folder, shape, runs, async |world, _| {
+        let ended = work(world, runs, in_flight).await?;
         ensure!(ended == runs, "{ended} of {runs} runs have ended");
         Ok(())
     })
-    .await?;
-    check(&database, runs).await?;
+    .await
+}
+
+/// The same by statements that write the same rows.
+pub(crate) async fn by_hand(
+    server: &Server,
+    folder: &Path,
+    shape: Shape,
+    runs: usize,
+) -> Result<(Drained, i64)> {
+    queued(server, folder, shape, runs, async |world, database| {
+        floor::drain(world, database, runs).await
+    })
+    .await
+}
+
+/// Queues runs on an empty database, takes the time of their drain, and checks what is left of them.
+async fn queued(
+    server: &Server,
+    folder: &Path,
+    shape: Shape,
+    runs: usize,
+    drain: impl AsyncFnOnce(&World, &Database) -> Result<()>,
+) -> Result<(Drained, i64)> {
+    let folder = new_folder(folder)?;
+    let database = server.database("matins_drain").await?;
+    let world = World::open_on(&database, folder.path()).await?;
+    queue(&world, shape, runs).await?;
+    let drained = timed(&database, runs, drain(&world, &database)).await?;
+    let events = check(&database, runs).await?;
     world.store.database().close().await;
     server.drop(&database).await?;
-    Ok(drained)
+    Ok((drained, events))
 }
 
 /// Queues runs as people do, without waiting for any of them.
@@ -158,8 +184,8 @@ async fn written(connection: &mut PgConnection) -> Result<(f64, f64)> {
 }
 
 /// Every run has succeeded, with its input and its answer in the transcript, every event its number
-/// and every run its record; no worker has anything.
-pub(crate) async fn check(database: &Database, runs: usize) -> Result<()> {
+/// and every run its record; no worker has anything. Gives the number of events.
+pub(crate) async fn check(database: &Database, runs: usize) -> Result<i64> {
     let mut connection = database.superuser().await?;
     let runs = i64::try_from(runs)?;
     for (what, statement, expected) in [
@@ -197,8 +223,11 @@ pub(crate) async fn check(database: &Database, runs: usize) -> Result<()> {
             .await?;
         ensure!(found == expected, "{found} {what}, expected {expected}");
     }
+    let events = sqlx::query_scalar("select count(*) from automation.session_events")
+        .fetch_one(&mut connection)
+        .await?;
     connection.close().await?;
-    Ok(())
+    Ok(events)
 }
 
 /// A count as a divisor.

@@ -6,8 +6,11 @@
 mod bare_client;
 mod drain;
 mod due;
+mod floor;
 mod instant_agent;
 mod machine;
+mod on_postgres;
+mod peers;
 mod programs;
 mod riverqueue;
 mod server;
@@ -22,8 +25,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use tempfile::TempDir;
 
-use self::{drain::Shape, programs::Programs, riverqueue::Insert, world::World};
-use crate::postgres::Server;
+use self::{programs::Programs, riverqueue::Insert, world::World};
 
 pub(crate) use instant_agent::run as instant_agent;
 
@@ -52,19 +54,6 @@ pub(crate) enum Kind {
     /// A server of PostgreSQL.
     Postgres,
 }
-
-/// How the server of PostgreSQL is set, which is one for all that is measured beside each other.
-const SETTINGS: &[&str] = &[
-    "shared_buffers=1GB",
-    "max_wal_size=8GB",
-    "checkpoint_timeout=15min",
-    "max_connections=200",
-    // As they are unless somebody changes them; named because figures depend on them.
-    "fsync=on",
-    "synchronous_commit=on",
-    "full_page_writes=on",
-    "autovacuum=on",
-];
 
 /// Measure, and print what was measured and against what
 #[derive(Debug, clap::Args)]
@@ -99,6 +88,12 @@ pub(crate) struct Args {
     /// Runs that are under way at once while they are drained
     #[arg(long, default_value_t = 1024)]
     in_flight: usize,
+    /// Drain without the other queues beside it
+    #[arg(long)]
+    without_peers: bool,
+    /// How often what is drained is drained, by turns
+    #[arg(long, default_value_t = 1)]
+    rounds: usize,
     /// Where runs are measured that go through a database alone; both unless one is named
     #[arg(long, value_enum)]
     database: Option<Kind>,
@@ -131,21 +126,11 @@ pub(crate) async fn run(args: &Args) -> Result<()> {
     if wanted(Subject::Throughput) && on(Kind::Sqlite) {
         throughput(&folder, args).await?;
     }
-    if wanted(Subject::Due) {
+    if wanted(Subject::Due) && on(Kind::Sqlite) {
         due(&folder, args).await?;
     }
-    let on_postgres = [Subject::Throughput, Subject::Drain];
-    if on(Kind::Postgres) && on_postgres.into_iter().any(wanted) {
-        let home = new_folder(&folder)?;
-        let server = Server::start(home.path(), SETTINGS).await?;
-        println!("\nPostgreSQL {}: {}", server.version(), SETTINGS.join(", "));
-        if wanted(Subject::Throughput) {
-            throughput_on(&server, &folder, args).await?;
-        }
-        if wanted(Subject::Drain) {
-            drained(&server, &folder, args).await?;
-        }
-        server.stop();
+    if on(Kind::Postgres) && on_postgres::SUBJECTS.into_iter().any(wanted) {
+        on_postgres::run(&folder, args, &wanted).await?;
     }
     Ok(())
 }
@@ -216,37 +201,6 @@ async fn throughput(folder: &Path, args: &Args) -> Result<()> {
             "  riverqueue 0.5.0, a job alone, {name:<26} {rate:8.0}/s  {:.2} times",
             own / rate
         );
-    }
-    Ok(())
-}
-
-async fn throughput_on(server: &Server, folder: &Path, args: &Args) -> Result<()> {
-    let own = new_folder(folder)?;
-    let database = server.database("matins_throughput").await?;
-    let world = World::open_on(&database, own.path()).await?;
-    let runs = throughput::no_op_runs(&world, args.runs).await?;
-    world.store.database().close().await;
-    server.drop(&database).await?;
-    println!(
-        "\nRuns without an agent (PostgreSQL, {} of each, {} under way at once)\n\
-         \x20 queue, claim, begin, finish; transcript, events, record   {:8.0}/s",
-        args.runs,
-        throughput::IN_FLIGHT,
-        runs.per_second(),
-    );
-    Ok(())
-}
-
-async fn drained(server: &Server, folder: &Path, args: &Args) -> Result<()> {
-    println!(
-        "\n{} queued runs to their end (PostgreSQL, {} under way at once)",
-        args.queued, args.in_flight
-    );
-    for shape in Shape::ALL {
-        let own = new_folder(folder)?;
-        let drained =
-            drain::of_matins(server, own.path(), shape, args.queued, args.in_flight).await?;
-        println!("{}", drained.line(&format!("Matins, {}", shape.name())));
     }
     Ok(())
 }
