@@ -7,6 +7,7 @@
 )]
 
 mod bench;
+mod postgres;
 
 use anyhow::Result;
 use clap::Parser;

@@ -4,9 +4,13 @@
 //! and each figure says what it was measured with. Nothing here is a test.
 
 mod bare_client;
+mod drain;
 mod due;
+mod floor;
 mod instant_agent;
 mod machine;
+mod on_postgres;
+mod peers;
 mod programs;
 mod riverqueue;
 mod server;
@@ -34,10 +38,21 @@ pub(crate) enum Subject {
     Server,
     /// Runs a second, without agents, beside riverqueue.
     Throughput,
+    /// Queued runs that go to their end, without agents, on PostgreSQL.
+    Drain,
     /// Everything that is due at one instant.
     Due,
     /// Live traces that many read, while connections are cut and the server is killed.
     Traces,
+}
+
+/// The two databases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Kind {
+    /// A file of SQLite.
+    Sqlite,
+    /// A server of PostgreSQL.
+    Postgres,
 }
 
 /// Measure, and print what was measured and against what
@@ -67,6 +82,21 @@ pub(crate) struct Args {
     /// For how long it is measured how late events come
     #[arg(long, default_value_t = 30)]
     seconds: u64,
+    /// Queued runs that are drained
+    #[arg(long, default_value_t = 100_000)]
+    queued: usize,
+    /// Runs that are under way at once while they are drained
+    #[arg(long, default_value_t = 1024)]
+    in_flight: usize,
+    /// Drain without the other queues beside it
+    #[arg(long)]
+    without_peers: bool,
+    /// How often what is drained is drained, by turns
+    #[arg(long, default_value_t = 1)]
+    rounds: usize,
+    /// Where runs are measured that go through a database alone; both unless one is named
+    #[arg(long, value_enum)]
+    database: Option<Kind>,
     /// Where databases are made: the disk that is measured
     #[arg(long, default_value = "target/bench")]
     folder: PathBuf,
@@ -92,11 +122,15 @@ pub(crate) async fn run(args: &Args) -> Result<()> {
             traces(&programs, &folder, args).await?;
         }
     }
-    if wanted(Subject::Throughput) {
+    let on = |kind| args.database.is_none_or(|only| only == kind);
+    if wanted(Subject::Throughput) && on(Kind::Sqlite) {
         throughput(&folder, args).await?;
     }
-    if wanted(Subject::Due) {
+    if wanted(Subject::Due) && on(Kind::Sqlite) {
         due(&folder, args).await?;
+    }
+    if on(Kind::Postgres) && on_postgres::SUBJECTS.into_iter().any(wanted) {
+        on_postgres::run(&folder, args, &wanted).await?;
     }
     Ok(())
 }

@@ -23,6 +23,7 @@ pub(crate) const IN_FLIGHT: usize = 256;
 const SESSIONS: usize = 1000;
 
 /// What was measured.
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Measured {
     pub(crate) runs: usize,
     pub(crate) took: Duration,
@@ -45,7 +46,7 @@ pub(crate) async fn no_op_runs(world: &World, runs: usize) -> Result<Measured> {
         sessions.clone(),
         runs,
     ));
-    let ended = work(world, runs).await?;
+    let ended = work(world, runs, IN_FLIGHT).await?;
     producer.await.context("queue the inputs")??;
     let took = started.elapsed();
     ensure!(ended == runs, "{ended} of {runs} runs have ended");
@@ -89,11 +90,12 @@ async fn produce(
     Ok(())
 }
 
-async fn work(world: &World, runs: usize) -> Result<usize> {
+/// Claims, begins and finishes runs, up to `in_flight` at once, until so many have ended.
+pub(crate) async fn work(world: &World, runs: usize, in_flight: usize) -> Result<usize> {
     let mut turns = JoinSet::new();
     let mut ended = 0;
     while ended < runs {
-        let free = u32::try_from(IN_FLIGHT - turns.len())?;
+        let free = u32::try_from(in_flight.saturating_sub(turns.len()))?;
         if free > 0 {
             let claimed = world
                 .store

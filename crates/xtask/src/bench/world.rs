@@ -11,7 +11,10 @@ use model::{
 };
 use store::{Location, NewSession, Store};
 
-/// A database with what runs need.
+use crate::postgres::Database;
+
+/// A database with what runs need; cheap to clone.
+#[derive(Clone)]
 pub(crate) struct World {
     pub(crate) store: Store,
     pub(crate) entropy: Arc<dyn Entropy>,
@@ -41,16 +44,26 @@ pub(crate) fn entropy() -> Arc<dyn Entropy> {
 }
 
 impl World {
-    /// Opens a new database below `folder`.
+    /// Opens a new SQLite file below `folder`.
     pub(crate) async fn open(folder: &Path) -> Result<Self> {
         Self::open_for(folder, vec!["true".into()]).await
     }
 
-    /// Opens a new database below `folder`, with a harness that runs `command`.
+    /// Opens a new SQLite file below `folder`, with a harness that runs `command`.
     pub(crate) async fn open_for(folder: &Path, command: Vec<String>) -> Result<Self> {
-        let entropy = entropy();
         let location = Location::SqliteFile(folder.join("matins.db"));
-        let database = store::open(&location).await?;
+        Self::open_at(&location, folder, command).await
+    }
+
+    /// Opens an empty database of a PostgreSQL server. What does not lie in it lies below `folder`.
+    pub(crate) async fn open_on(database: &Database, folder: &Path) -> Result<Self> {
+        let location = database.url.parse()?;
+        Self::open_at(&location, folder, vec!["true".into()]).await
+    }
+
+    async fn open_at(location: &Location, folder: &Path, command: Vec<String>) -> Result<Self> {
+        let entropy = entropy();
+        let database = store::open(location).await?;
         let store = Store::new(database, Arc::clone(&entropy), folder.join("sessions"));
         let tenant = store.ensure_tenant("default", now()).await?;
         let instance = InstanceId::generate(now(), &*entropy);

@@ -1,0 +1,77 @@
+//! riverqueue. Tuned as its own `riverqueue bench`: 2000 workers, 50 connections, a pause of 2 ms
+//! between fetches where the default is 100 ms.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use riverqueue::{
+    Client, Job, JobArgs, QueueConfig, WorkContext, WorkOutcome, Workers, migrate::PostgresMigrator,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use sqlx::postgres::PgPoolOptions;
+
+use crate::{Drained, Handled, Load, wait};
+
+#[derive(Clone, Debug, Deserialize, JobArgs, Serialize)]
+#[river(kind = "no_op")]
+struct NoOp {
+    words: String,
+}
+
+pub(crate) async fn drain(load: &Load) -> Result<Drained> {
+    // 100 workers are those of its introduction, 10 connections the default of the pool.
+    let (workers, connections) = if load.tuned() { (2000, 50) } else { (100, 10) };
+    let pool = PgPoolOptions::new()
+        .max_connections(connections)
+        .connect(&load.url)
+        .await?;
+    PostgresMigrator::new(pool.clone()).migrate_up().await?;
+    let handled = Handled::default();
+    let mut all = Workers::new();
+    let counter = handled.clone();
+    all.add_fn(move |_: WorkContext, _: Job<NoOp>| {
+        let counter = counter.clone();
+        async move {
+            counter.one();
+            Ok::<_, std::io::Error>(WorkOutcome::Complete)
+        }
+    })?;
+    let mut queue = QueueConfig::new(workers);
+    if load.tuned() {
+        queue = queue
+            .with_fetch_cooldown(Duration::from_millis(2))
+            .with_fetch_poll_interval(Duration::from_millis(20));
+    }
+    let client = Client::builder(pool.clone())
+        .workers(all)
+        .queue("default", queue)
+        .build()?;
+    for batch in load.batches() {
+        let jobs = (0..batch).map(|_| NoOp {
+            words: "What is due today?".into(),
+        });
+        client.insert_many(jobs).await?;
+    }
+    sqlx::query("vacuum analyze").execute(&pool).await?;
+    sqlx::query("checkpoint").execute(&pool).await?;
+
+    let mut running = client.start()?;
+    let count = "select count(*) from river_job where state = 'completed'";
+    let (jobs, took) = wait(load, &handled, async || {
+        let count: i64 = sqlx::query_scalar(count).fetch_one(&pool).await?;
+        Ok(u64::try_from(count)?)
+    })
+    .await?;
+    running.stop().await?;
+    Ok(Drained {
+        version: "0.5.0",
+        settings: json!({
+            "max_workers": workers,
+            "connections": connections,
+            "fetch_cooldown_ms": if load.tuned() { 2 } else { 100 },
+        }),
+        jobs,
+        took,
+    })
+}
