@@ -11,8 +11,12 @@ use crate::{Error, Host, Settings, Waker, runner::Look};
 const CLOCK_DRIFT: Duration = Duration::from_secs(1);
 
 /// One look: runs whose heartbeat is stale, and those whose worker was a process of this instance that
-/// is gone; and approvals whose time is over. Gives the runs that were given up.
+/// is gone; and approvals whose time is over. While the time is not known, only what needs none. Gives the
+/// runs that were given up.
 pub async fn tick(host: &Host, now: Timestamp) -> Result<Vec<RunId>, Error> {
+    if !host.knows_the_time() {
+        return give_up_gone(host, now).await;
+    }
     let stale_before = now.saturating_sub(host.settings.heartbeat_stale);
     let mut given_up = host.store.stall(stale_before, now).await?;
     host.metrics.stalled(given_up.len());
@@ -59,11 +63,16 @@ async fn sweep(run: RunId) {
 
 /// Looks at heartbeats, and knows when the clock cannot be trusted with their age.
 ///
-/// A clock that was set forward, or a machine that slept, makes every heartbeat look stale at once.
+/// A clock that was set forward (on PostgreSQL the database's: the machine's own does not matter there), or a
+/// machine that slept, makes every heartbeat look stale at once.
 /// Those who live renew theirs within a period, and the agents of those who do not, because they are
 /// frozen, are killed when their leases are over. So for as long as a lease only the dead are given up
 /// who are known to be dead. Who has just begun to look cannot know what the clock did before, and
 /// waits as long.
+///
+/// While the time is not known at all, what the clock shows is no look at it: the next one that is compares
+/// with the last one that was. So a first reading of the database's clock, which puts another time in the place
+/// of the machine's, is a beginning and no leap, and the wait begins with it.
 ///
 /// Not for other crates: public for the simulation, which has clocks of its own.
 #[doc(hidden)]
@@ -86,6 +95,11 @@ impl Watch {
         now: Timestamp,
         at: Instant,
     ) -> Result<Vec<RunId>, Error> {
+        if !host.knows_the_time() {
+            self.idle = false;
+            let given_up = tick(host, now).await?;
+            return Ok(told(given_up));
+        }
         let leapt = match self.last.replace((now, at)) {
             Some((shown, then)) => now.since(shown).saturating_sub(at - then),
             None => Duration::MAX,
@@ -110,16 +124,20 @@ impl Watch {
             self.doubtful_until = None;
             tick(host, now).await?
         };
-        for run in &given_up {
-            tracing::warn!(%run, "gave up {run}: its worker is lost");
-        }
-        Ok(given_up)
+        Ok(told(given_up))
     }
 
     /// Whether heartbeats may look older than they are.
     fn doubts(&self, at: Instant) -> bool {
         self.doubtful_until.is_some_and(|until| at < until)
     }
+}
+
+fn told(given_up: Vec<RunId>) -> Vec<RunId> {
+    for run in &given_up {
+        tracing::warn!(%run, "gave up {run}: its worker is lost");
+    }
+    given_up
 }
 
 /// The watchdog of one server. It looks at its own period, and when the oldest heartbeat can have
@@ -150,6 +168,9 @@ impl Look for Watchdog {
         } = self.host.settings;
         if self.watch.idle {
             return Ok(None);
+        }
+        if !self.host.knows_the_time() {
+            return Ok(Some(now + heartbeat));
         }
         if self.watch.doubtful_until.is_some() {
             self.waker.beats.notify_one();
