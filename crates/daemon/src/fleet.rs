@@ -154,3 +154,208 @@ impl Keeper {
         );
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use model::{RunId, run::RunStatus, turn::Beat};
+    use store::Scope;
+    use testkit::clock::{FakeClock, FakeUptime};
+    use tokio::time::Instant;
+    use turn::Ledger as _;
+
+    use super::*;
+    use crate::{
+        Settings, StoreLedger, housekeeping, scheduler, turns,
+        watchdog::{
+            self, Watch,
+            tests::{claimed, host as alone, queued},
+        },
+    };
+
+    const MINUTE: Duration = Duration::from_mins(1);
+    /// So long that clocks drift apart by more than is bearable.
+    const LONG: Duration = Duration::from_hours(2);
+
+    /// A server whose clock is one that others share, and what moves it.
+    struct Member {
+        host: Host,
+        clock: Arc<FleetClock>,
+        own: Arc<FakeClock>,
+        uptime: Arc<FakeUptime>,
+    }
+
+    impl Member {
+        async fn new(folder: &Path) -> Self {
+            let own = Arc::new(FakeClock::at("2026-11-23T08:00:00Z"));
+            let uptime = Arc::new(FakeUptime::new(Duration::from_hours(30)));
+            let clock = Arc::new(FleetClock::new(
+                Arc::<FakeClock>::clone(&own),
+                Arc::<FakeUptime>::clone(&uptime),
+            ));
+            let mut host = alone(&own, folder).await;
+            host.settings = Settings::default();
+            host.clock = Arc::<FleetClock>::clone(&clock);
+            Self {
+                host,
+                clock,
+                own,
+                uptime,
+            }
+        }
+
+        /// Reads that it is `shown` at present.
+        fn learns(&self, shown: Timestamp) {
+            let uptime = self.uptime.uptime();
+            self.clock.learn(Reading {
+                asked: uptime,
+                answered: uptime,
+                shown,
+            });
+        }
+
+        async fn status(&self, run: RunId) -> RunStatus {
+            let run = self.host.store.run(Scope::System, run).await;
+            run.unwrap().status
+        }
+    }
+
+    #[tokio::test]
+    async fn a_machine_whose_clock_is_set_shows_the_same_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let member = Member::new(folder.path()).await;
+        let (clock, own) = (&member.clock, &member.own);
+        // Before anything is known there is nothing better than its own.
+        assert_eq!(clock.now(), own.now());
+        assert_eq!(clock.own_ahead_micros(), None);
+        let shown = own.now() + 10 * MINUTE;
+        member.learns(shown);
+        assert_eq!(clock.now(), shown);
+        assert_eq!(clock.own_ahead_micros(), Some(-600_000_000));
+        own.advance(LONG);
+        assert_eq!(clock.now(), shown);
+        member.uptime.advance(MINUTE);
+        assert_eq!(clock.now(), shown + MINUTE);
+        own.set(Timestamp::UNIX_EPOCH);
+        assert_eq!(clock.now(), shown + MINUTE);
+    }
+
+    #[tokio::test]
+    async fn while_the_time_is_not_known_nothing_is_claimed_or_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let member = Member::new(folder.path()).await;
+        let host = &member.host;
+        assert!(!host.knows_the_time());
+        let run = queued(host).await;
+        assert!(turns::claim(host, 4, None).await.unwrap().is_empty());
+        assert!(turns::claim(host, 1, Some(run)).await.unwrap().is_empty());
+        assert_eq!(member.status(run).await, RunStatus::Queued);
+        let now = host.now();
+        let tick = scheduler::tick(host, now).await.unwrap();
+        assert_eq!((tick.started, tick.next), (0, None));
+        let round = &mut housekeeping::Round::default();
+        let next = housekeeping::tick(host, round, now).await.unwrap();
+        assert_eq!(next, now + limits::TICK);
+
+        member.learns(now + MINUTE);
+        assert!(host.knows_the_time());
+        let claimed = turns::claim(host, 4, None).await.unwrap();
+        assert_eq!(claimed.iter().map(|it| it.run).collect::<Vec<_>>(), [run]);
+    }
+
+    #[tokio::test]
+    async fn while_the_time_is_not_known_nobody_is_given_up_and_nobody_is_known_to_live() {
+        let folder = tempfile::tempdir().unwrap();
+        let member = Member::new(folder.path()).await;
+        let host = &member.host;
+        member.learns(member.own.now());
+        let run = claimed(host).await;
+        let ledger = StoreLedger::new(host.clone());
+        assert_eq!(ledger.heartbeat(run).await.unwrap(), Beat::GoOn);
+
+        // Nobody has answered for so long that it may be any time.
+        member.uptime.advance(LONG);
+        assert!(!host.knows_the_time());
+        assert_eq!(watchdog::tick(host, host.now()).await.unwrap(), []);
+        // A heartbeat that is dated wrongly must not renew a lease.
+        let refused = ledger.heartbeat(run).await.unwrap_err();
+        assert!(refused.transient, "{refused}");
+
+        // Known again: it has indeed been silent for as long.
+        member.learns(host.now());
+        assert_eq!(watchdog::tick(host, host.now()).await.unwrap(), [run]);
+        assert_eq!(member.status(run).await, RunStatus::Stalled);
+    }
+
+    #[tokio::test]
+    async fn a_watch_begins_with_the_first_reading_and_sees_the_databases_clock_leap() {
+        let folder = tempfile::tempdir().unwrap();
+        let member = Member::new(folder.path()).await;
+        let host = &member.host;
+        // A worker that is alive and elsewhere, by a clock that is right.
+        let right = member.own.now() + 60 * MINUTE;
+        let mut elsewhere = host.clone();
+        elsewhere.clock = Arc::new(FakeClock::new(right));
+        let run = claimed(&elsewhere).await;
+        let (mut watch, at, lease) = (Watch::default(), Instant::now(), host.settings.lease());
+        let given_up = watch.look(host, host.now(), at).await.unwrap();
+        assert_eq!(given_up, []);
+
+        // Whoever has looked for longer than a lease, by a clock that was none, has not looked.
+        let at = at + 2 * lease;
+        member.learns(right + 2 * lease);
+        let given_up = watch.look(host, host.now(), at).await.unwrap();
+        assert_eq!(given_up, []);
+        let beats = host.store.heartbeat(&host.worker, &[run], host.now());
+        assert_eq!(beats.await.unwrap(), [Beat::GoOn]);
+
+        // The database's clock is set forward: all heartbeats look stale until they are renewed.
+        let at = at + lease;
+        member.uptime.advance(lease);
+        member.learns(host.now() + 10 * MINUTE);
+        let given_up = watch.look(host, host.now(), at).await.unwrap();
+        assert_eq!(given_up, []);
+
+        // Nobody renews it for as long as a lease. Setting the machine's own clock adds nothing to that.
+        let at = at + lease;
+        member.uptime.advance(lease);
+        member.own.advance(LONG);
+        let given_up = watch.look(host, host.now(), at).await.unwrap();
+        assert_eq!(given_up, [run]);
+    }
+
+    #[tokio::test]
+    async fn the_loops_are_woken_once_the_time_is_known() {
+        let folder = tempfile::tempdir().unwrap();
+        let member = Member::new(folder.path()).await;
+        let mut keeper = Keeper {
+            host: member.host.clone(),
+            clock: Arc::clone(&member.clock),
+            waker: Waker::default(),
+            known: false,
+            fails: false,
+        };
+        let now = member.host.now();
+        // SQLite has no clock: what is not known stays so, and is looked for often.
+        let next = keeper.look(now).await.unwrap();
+        assert_eq!(next, Some(now + limits::CLOCK_READ_AGAIN));
+        member.learns(now);
+        let next = keeper.look(now).await.unwrap();
+        assert_eq!(next, Some(now + limits::CLOCK_READ));
+        let Waker {
+            scheduler, pool, ..
+        } = &keeper.waker;
+        scheduler.notified().await;
+        pool.notified().await;
+    }
+
+    #[test]
+    fn who_may_be_wrong_is_so_by_less_than_half_of_what_a_lease_ends_early() {
+        let mut settings = Settings::default();
+        assert_eq!(settings.clock_uncertainty(), limits::CLOCK_UNCERTAINTY);
+        settings.heartbeat_stale = Duration::from_secs(12);
+        let early = settings.heartbeat_stale - settings.lease();
+        assert_eq!(settings.clock_uncertainty() * 2, early);
+    }
+}

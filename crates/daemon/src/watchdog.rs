@@ -183,7 +183,7 @@ impl Look for Watchdog {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::{collections::BTreeMap, path::Path, sync::Arc};
 
     use agent::{Grace, GuardProgram};
@@ -207,7 +207,7 @@ mod tests {
     const STALE: Duration = Duration::from_micros(4);
 
     /// A server that takes no turns.
-    async fn host(clock: &Arc<FakeClock>, workers: &Path) -> Host {
+    pub(crate) async fn host(clock: &Arc<FakeClock>, workers: &Path) -> Host {
         let entropy: Arc<dyn Entropy> = Arc::new(SeededEntropy::new(1));
         let database = store::open(&Location::SqliteMemory).await.unwrap();
         let settings = Settings {
@@ -240,7 +240,17 @@ mod tests {
     }
 
     /// Has the server claim a person's words.
-    async fn claimed(host: &Host) -> RunId {
+    pub(crate) async fn claimed(host: &Host) -> RunId {
+        let run = queued(host).await;
+        let claimed = host
+            .store
+            .claim(&host.worker, host.instance, 1, Some(run), host.now());
+        assert_eq!(claimed.await.unwrap().len(), 1);
+        run
+    }
+
+    /// Says something to a session that nobody has taken up yet.
+    pub(crate) async fn queued(host: &Host) -> RunId {
         let (store, now) = (&host.store, host.now());
         let tenant = store.ensure_tenant("default", now).await.unwrap();
         let registered = store.register_host(tenant, host.instance, "test", now);
@@ -262,10 +272,7 @@ mod tests {
             settings: SeatSettings::default(),
         };
         store.create_session(tenant, &session, now).await.unwrap();
-        let run = store.say(tenant, id, "hello", now).await.unwrap().run_id;
-        let claimed = store.claim(&host.worker, host.instance, 1, Some(run), now);
-        assert_eq!(claimed.await.unwrap().len(), 1);
-        run
+        store.say(tenant, id, "hello", now).await.unwrap().run_id
     }
 
     /// Has the server begin a turn that asks for a permission.

@@ -27,6 +27,7 @@ mod feed;
 mod finish;
 mod fire;
 mod fixtures;
+mod fleet;
 mod heartbeat;
 mod invariants;
 mod lists;
@@ -477,6 +478,7 @@ behaviours! {
             a_database_in_memory_keeps_what_it_is_given,
         ]
         transactions: [a_full_disk_is_told_apart]
+        fleet: [without_a_server_there_is_nothing_to_tell]
     }
     postgres {
         feed: [
@@ -487,6 +489,12 @@ behaviours! {
             whoever_changes_what_a_seat_does_locks_it_first, a_claim_passes_over_what_another_one_holds,
         ]
         opening: [a_role_above_row_security_is_refused]
+        fleet: [
+            the_databases_clock_is_read_between_question_and_answer,
+            a_server_tells_of_itself_what_operators_look_at,
+            of_several_who_remove_what_is_old_one_does_and_nobody_waits,
+            many_who_remove_what_is_old_remove_each_row_once,
+        ]
         row_security: [
             every_table_is_guarded,
             a_tenant_sees_and_changes_only_its_own_rows,
