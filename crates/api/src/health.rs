@@ -75,10 +75,13 @@ async fn figures(caller: Caller) -> Result<Response, Failure> {
     let shared = &caller.api.shared;
     let now = caller.now();
     let (queue, fleet) = tokio::join!(queue(&caller.api, now), fleet(&caller.api, now));
-    let text = shared.metrics.encode_in_fleet(queue, fleet).map_err(|error| {
-        tracing::error!(%error, "failed to write the figures");
-        Failure::internal("failed to write the figures")
-    })?;
+    let text = shared
+        .metrics
+        .encode_in_fleet(queue, fleet)
+        .map_err(|error| {
+            tracing::error!(%error, "failed to write the figures");
+            Failure::internal("failed to write the figures")
+        })?;
     Ok(([(header::CONTENT_TYPE, OPEN_METRICS)], text).into_response())
 }
 
@@ -128,7 +131,9 @@ fn clock(api: &Api) -> SharedClock {
     let clock = &api.shared.clock;
     let uncertainty = clock.uncertainty();
     #[expect(clippy::cast_precision_loss, reason = "a figure in seconds")]
-    let own_ahead = clock.own_ahead_micros().map(|micros| micros as f64 / SECOND);
+    let own_ahead = clock
+        .own_ahead_micros()
+        .map(|micros| micros as f64 / SECOND);
     SharedClock {
         known: uncertainty <= limits::CLOCK_UNCERTAINTY,
         own_ahead,

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use model::{Clock, Entropy, Timestamp, Uptime};
-use rustix::time::{ClockId, clock_gettime};
 
 /// The system's clock.
 #[derive(Debug)]
@@ -22,9 +21,7 @@ pub(crate) struct SystemUptime;
 
 impl Uptime for SystemUptime {
     fn uptime(&self) -> Duration {
-        let since = clock_gettime(ClockId::Boottime);
-        // It is never negative.
-        Duration::try_from(since).unwrap_or_default()
+        agent::uptime()
     }
 }
 

@@ -48,7 +48,7 @@ impl Anchor {
     fn at(&self, uptime: Duration) -> Timestamp {
         match uptime.checked_sub(self.uptime) {
             Some(since) => self.shown + since,
-            None => self.shown.saturating_sub(self.uptime - uptime),
+            None => self.shown.saturating_sub(self.uptime.abs_diff(uptime)),
         }
     }
 

@@ -144,10 +144,7 @@ impl Store {
                 refused: row.optional("refused")?,
                 of_others: row.optional("of_others")?,
             },
-            transactions: transactions
-                .iter()
-                .map(backend)
-                .collect::<Result<_, _>>()?,
+            transactions: transactions.iter().map(backend).collect::<Result<_, _>>()?,
             upkeep,
             cleans: row.get("cleans")?,
             left_out: row.optional("left_out")?,

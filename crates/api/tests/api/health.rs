@@ -217,7 +217,11 @@ pub(crate) async fn figures_tell_of_a_database_that_others_share(world: &World) 
     // A file is nobody else's, and the machine's clock is its own.
     let shared = world.store.database().dialect() == Dialect::Postgres;
     for line in lines {
-        assert_eq!(text.contains(&format!("\n{line}")), shared, "{line}\n{text}");
+        assert_eq!(
+            text.contains(&format!("\n{line}")),
+            shared,
+            "{line}\n{text}"
+        );
     }
 }
 

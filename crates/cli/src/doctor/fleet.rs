@@ -28,10 +28,7 @@ const FEW_DEAD_ROWS: u64 = 50_000;
 const TOLD_CHARS: usize = 120;
 
 /// The clock by which everything goes: on PostgreSQL the database's, which is read.
-pub(super) async fn clock(
-    opened: Option<&Opened>,
-    findings: &mut Vec<Finding>,
-) -> Arc<dyn Clock> {
+pub(super) async fn clock(opened: Option<&Opened>, findings: &mut Vec<Finding>) -> Arc<dyn Clock> {
     let own: Arc<dyn Clock> = Arc::new(SystemClock);
     let Some(store) = opened.and_then(shared) else {
         return own;
@@ -178,11 +175,7 @@ fn transactions(open: &[Backend], now: Timestamp) -> Finding {
     } else {
         format!(" ({})", who.join(", "))
     };
-    let state = if oldest.idle {
-        "open and idle"
-    } else {
-        "open"
-    };
+    let state = if oldest.idle { "open and idle" } else { "open" };
     let more = match long.len() {
         1 => String::new(),
         all => format!("; and {} more", all - 1),
@@ -205,7 +198,8 @@ fn cleaning(server: &Server) -> Vec<Finding> {
     const CHECK: &str = "autovacuum";
     let mut findings = Vec::new();
     if !server.cleans {
-        let remedy = "set autovacuum and track_counts to on: tables that change only grow, and slow down";
+        let remedy =
+            "set autovacuum and track_counts to on: tables that change only grow, and slow down";
         findings.push(Finding::warning(CHECK, "it is off", remedy));
     }
     if let Some(tables) = &server.left_out {
@@ -353,9 +347,19 @@ mod tests {
 
         let mut server = sound();
         server.privileges.may_create = false;
-        assert_one(&server, Level::Warning, "database role", "may create nothing");
+        assert_one(
+            &server,
+            Level::Warning,
+            "database role",
+            "may create nothing",
+        );
         server.privileges.of_others = Some("agent_runs".into());
-        assert_one(&server, Level::Warning, "database role", "others own agent_runs");
+        assert_one(
+            &server,
+            Level::Warning,
+            "database role",
+            "others own agent_runs",
+        );
 
         let mut server = sound();
         server.cleans = false;
@@ -400,16 +404,29 @@ mod tests {
         server.connections_of_all = 86;
         assert_eq!(complaints(&server, 2), []);
         server.connections_of_all = 87;
-        assert_one(&server, Level::Warning, "connections", "87 of 97 are in use");
+        assert_one(
+            &server,
+            Level::Warning,
+            "connections",
+            "87 of 97 are in use",
+        );
     }
 
     #[test]
     fn a_clock_beside_the_databases_is_told_of_from_a_second_on() {
         let near = Duration::from_micros(400);
         for (ahead, level, says) in [
-            (Some(-12_000), Level::Ok, "12 ms behind it, known within 1 ms"),
+            (
+                Some(-12_000),
+                Level::Ok,
+                "12 ms behind it, known within 1 ms",
+            ),
             (Some(999_999), Level::Ok, "1000 ms ahead of it"),
-            (Some(1_000_000), Level::Warning, "Matins goes by the database's"),
+            (
+                Some(1_000_000),
+                Level::Warning,
+                "Matins goes by the database's",
+            ),
             (Some(-600_000_000), Level::Warning, "10 min behind it"),
             (None, Level::Problem, "could not be read"),
         ] {

@@ -6,11 +6,8 @@ use std::{sync::Arc, time::Duration};
 
 use daemon::{Daemon, FleetClock, Host, Settings, SignOfLife, Waker, scheduler, watchdog::Watch};
 use model::{
-    Clock, InstanceId, RunId, SessionId, Timestamp, Uptime as _, WorkerId,
-    policy::SessionMode,
-    run::RunStatus,
-    schedule::Spec,
-    turn::Beat,
+    Clock, InstanceId, RunId, SessionId, Timestamp, Uptime as _, WorkerId, policy::SessionMode,
+    run::RunStatus, schedule::Spec, turn::Beat,
 };
 use store::NewAutomation;
 use testkit::clock::{FakeClock, FakeUptime};
@@ -130,18 +127,21 @@ async fn due_at(world: &World, at: Timestamp, now: Timestamp) {
 async fn servers_whose_clocks_are_ten_minutes_apart_fire_once_and_on_time() {
     let world = World::new(Database::Postgres).await;
     let [early, late] = two(&world).await;
-    let apart = late.now().since(early.now()).max(early.now().since(late.now()));
+    let apart = late
+        .now()
+        .since(early.now())
+        .max(early.now().since(late.now()));
     assert!(apart < CLOSE, "{apart:?}");
     let due = late.now().max(early.now()).ceil_second() + 30 * MINUTE;
     due_at(&world, due, early.now()).await;
 
     // One whose clock was not corrected would have fired by now.
-    let until = due.since(late.now()) - MINUTE;
+    let until = due.since(late.now()).saturating_sub(MINUTE);
     for member in [&early, &late] {
         member.pass(until);
         assert_eq!(member.fires().await, 0);
     }
-    assert_eq!(world.runs().await, []);
+    assert!(world.runs().await.is_empty());
     for member in [&early, &late] {
         member.pass(MINUTE + CLOSE);
     }
@@ -179,7 +179,7 @@ async fn servers_whose_clocks_are_ten_minutes_apart_give_up_nobody_who_lives() {
         for _ in 0..6 {
             worker.beats(run).await;
             let (host, now) = (&watcher.host, watcher.now());
-            assert_eq!(watch.look(host, now, at).await.unwrap(), []);
+            assert!(watch.look(host, now, at).await.unwrap().is_empty());
             members.each_ref().map(|it| it.pass(MINUTE));
             at += MINUTE;
         }
@@ -187,10 +187,10 @@ async fn servers_whose_clocks_are_ten_minutes_apart_give_up_nobody_who_lives() {
         worker.beats(run).await;
         watcher.own.advance(60 * MINUTE);
         let (host, now) = (&watcher.host, watcher.now());
-        assert_eq!(watch.look(host, now, at).await.unwrap(), []);
+        assert!(watch.look(host, now, at).await.unwrap().is_empty());
         assert_eq!(world.run(run).await.status, RunStatus::Delivered);
         // Whoever is silent for too long is given up on time.
-        for (passes, given_up) in [(3 * MINUTE - CLOSE, vec![]), (2 * CLOSE, vec![run])] {
+        for (passes, given_up) in [(Duration::from_secs(160), vec![]), (2 * CLOSE, vec![run])] {
             members.each_ref().map(|it| it.pass(passes));
             at += passes;
             let (host, now) = (&watcher.host, watcher.now());
@@ -230,7 +230,10 @@ async fn a_server_that_learns_the_time_takes_turns_and_dates_them_by_the_databas
         assert!(off < 10 * MINUTE, "{off:?} beside the database's clock");
     }
     for said in world.transcript(session).await.into_iter().skip(1) {
-        let off = said.created_at.since(began).max(began.since(said.created_at));
+        let off = said
+            .created_at
+            .since(began)
+            .max(began.since(said.created_at));
         assert!(off < 10 * MINUTE, "{said:#?}");
     }
     assert_eq!(member.uptime.uptime(), Duration::ZERO);

@@ -81,7 +81,12 @@ pub(crate) async fn a_server_tells_of_itself_what_operators_look_at(db: &TestSto
     assert!(sound.connections_of_all >= sound.connections_of_matins);
     assert!(sound.connections_allowed > sound.connections_of_a_process);
     let tables = sound.upkeep.tables.iter().map(|it| it.table.as_str());
-    let hot = ["agent_runs", "automation_triggers", "run_heartbeats", "run_live"];
+    let hot = [
+        "agent_runs",
+        "automation_triggers",
+        "run_heartbeats",
+        "run_live",
+    ];
     assert_eq!(tables.collect::<Vec<_>>(), hot);
 
     for sql in [

@@ -80,8 +80,7 @@ behaviours! {
             a_session_takes_all_that_is_its_own_with_it,
         ]
         values: [
-            every_kind_of_value_comes_back_as_it_was,
-            every_kind_of_value_may_be_absent,
+            every_kind_of_value_comes_back_as_it_was, every_kind_of_value_may_be_absent,
             a_stored_value_that_makes_no_sense_names_its_place,
         ]
         transactions: [
@@ -101,13 +100,10 @@ behaviours! {
             the_database_of_another_application_is_refused_and_left_alone,
         ]
         without_locks: [
-            schedulers_that_race_fire_each_instant_once,
-            people_who_race_get_one_seat_in_turn,
-            fires_that_race_keep_the_overlap,
-            workers_that_race_claim_each_run_once,
+            schedulers_that_race_fire_each_instant_once, people_who_race_get_one_seat_in_turn,
+            fires_that_race_keep_the_overlap, workers_that_race_claim_each_run_once,
             an_end_that_races_with_a_stall_has_one_winner,
-            a_decision_that_races_with_whatever_ends_it_has_one_winner,
-            everything_at_once_breaks_nothing,
+            a_decision_that_races_with_whatever_ends_it_has_one_winner, everything_at_once_breaks_nothing,
         ]
         say: [
             a_closed_session_refuses_words,
@@ -216,11 +212,8 @@ behaviours! {
             the_rules_of_the_harness_and_the_automation_hold_together,
         ]
         sweep: [
-            what_was_left_behind_starts_and_counts_as_a_fault,
-            a_backoff_that_is_over_is_no_fault,
-            what_is_held_stays,
-            more_than_one_look_takes_is_swept_at_once,
-            of_an_exclusive_automation_one_starts,
+            what_was_left_behind_starts_and_counts_as_a_fault, a_backoff_that_is_over_is_no_fault,
+            what_is_held_stays, more_than_one_look_takes_is_swept_at_once, of_an_exclusive_automation_one_starts,
         ]
         events: [
             a_log_is_read_on_from_a_number,
@@ -490,14 +483,12 @@ behaviours! {
         ]
         opening: [a_role_above_row_security_is_refused]
         fleet: [
-            the_databases_clock_is_read_between_question_and_answer,
-            a_server_tells_of_itself_what_operators_look_at,
+            the_databases_clock_is_read_between_question_and_answer, a_server_tells_of_itself_what_operators_look_at,
             of_several_who_remove_what_is_old_one_does_and_nobody_waits,
             many_who_remove_what_is_old_remove_each_row_once,
         ]
         row_security: [
-            every_table_is_guarded,
-            a_tenant_sees_and_changes_only_its_own_rows,
+            every_table_is_guarded, a_tenant_sees_and_changes_only_its_own_rows,
             without_a_scope_nothing_is_seen_or_written,
         ]
         second_net: [where_the_first_net_is_gone_nothing_of_another_tenant_is_read]
