@@ -31,6 +31,7 @@ mod settings;
 mod shutdown;
 mod tail;
 mod update;
+mod uptime;
 
 pub use agent::{Agent, Launch, Lease, StartError, Starting};
 pub use command::{Command, CommandEnd, CommandError, RunningCommand};
@@ -46,3 +47,4 @@ pub use sdk::VERSION as PROTOCOL_VERSION;
 pub use settings::{Mode, Modes, Setting, SettingsError};
 pub use shutdown::{Exit, Grace, How};
 pub use update::{Cost, PlanEntry, ToolCall, Update, Usage};
+pub use uptime::uptime;

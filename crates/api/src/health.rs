@@ -11,9 +11,9 @@ use axum::{
     routing::get,
 };
 use http::{StatusCode, header};
-use model::access::Permission;
-use store::Scope;
-use telemetry::Queue;
+use model::{Timestamp, access::Permission, limits};
+use store::{Error, Scope};
+use telemetry::{Connections, Fleet, Queue, SharedClock};
 use tokio::time::timeout;
 use wire::ProblemKind;
 
@@ -38,6 +38,12 @@ async fn readiness(State(api): State<Api>) -> Result<&'static str, Failure> {
     let shared = &api.shared;
     if !(shared.live)() {
         return Err(unavailable("failed to be ready: a loop has ended"));
+    }
+    if shared.serves && shared.clock.uncertainty() > limits::CLOCK_UNCERTAINTY {
+        return Err(unavailable(format!(
+            "failed to be ready: the database's clock is not known within {} s",
+            limits::CLOCK_UNCERTAINTY.as_secs()
+        )));
     }
     // One row by its key: that the database answers, and is the one that it was.
     let asked = shared.store.tenant(Scope::System, shared.tenant);
@@ -67,33 +73,88 @@ async fn figures(caller: Caller) -> Result<Response, Failure> {
         ));
     }
     let shared = &caller.api.shared;
-    let asked = shared.store.queue_depth(Scope::System);
     let now = caller.now();
-    let queue = match timeout(PATIENCE, asked).await {
-        Ok(Ok(depth)) => Some(Queue {
-            queued: depth.queued,
-            deferred: depth.deferred,
-            delivered: depth.delivered,
-            running: depth.running,
-            oldest_queued: depth
-                .oldest_queued
-                .map_or(Duration::ZERO, |at| now.since(at)),
+    let (queue, fleet) = tokio::join!(queue(&caller.api, now), fleet(&caller.api, now));
+    let text = shared
+        .metrics
+        .encode_in_fleet(queue, fleet)
+        .map_err(|error| {
+            tracing::error!(%error, "failed to write the figures");
+            Failure::internal("failed to write the figures")
+        })?;
+    Ok(([(header::CONTENT_TYPE, OPEN_METRICS)], text).into_response())
+}
+
+/// What waits, as far as the database says it in time.
+async fn queue(api: &Api, now: Timestamp) -> Option<Queue> {
+    let asked = api.shared.store.queue_depth(Scope::System);
+    let depth = in_time("count what waits", asked).await?;
+    Some(Queue {
+        queued: depth.queued,
+        deferred: depth.deferred,
+        delivered: depth.delivered,
+        running: depth.running,
+        oldest_queued: depth
+            .oldest_queued
+            .map_or(Duration::ZERO, |at| now.since(at)),
+    })
+}
+
+/// What is known of a database that others may share: nothing on SQLite, and as much as it says in time.
+async fn fleet(api: &Api, now: Timestamp) -> Fleet {
+    let shared = &api.shared;
+    let Some(connections) = shared.store.connections() else {
+        return Fleet::default();
+    };
+    let asked = shared.store.upkeep();
+    let upkeep = in_time("ask how the database cleans up", asked).await;
+    let upkeep = upkeep.flatten();
+    let (oldest, tables) = upkeep.map_or((None, Vec::new()), |it| {
+        // Without any there is none that is old.
+        let oldest = it.oldest_transaction.unwrap_or(now);
+        (Some(now.since(oldest)), it.tables)
+    });
+    Fleet {
+        clock: Some(clock(api)),
+        listening: None,
+        connections: Some(Connections {
+            in_use: connections.in_use,
+            idle: connections.idle,
         }),
-        // Whoever asks now asks because something is wrong, and the rest says what.
+        oldest_transaction: oldest,
+        dead_rows: tables.into_iter().map(|it| (it.table, it.dead)).collect(),
+    }
+}
+
+fn clock(api: &Api) -> SharedClock {
+    const SECOND: f64 = 1e6;
+    let clock = &api.shared.clock;
+    let uncertainty = clock.uncertainty();
+    #[expect(clippy::cast_precision_loss, reason = "a figure in seconds")]
+    let own_ahead = clock
+        .own_ahead_micros()
+        .map(|micros| micros as f64 / SECOND);
+    SharedClock {
+        known: uncertainty <= limits::CLOCK_UNCERTAINTY,
+        own_ahead,
+        uncertainty: Some(uncertainty).filter(|it| *it < Duration::MAX),
+    }
+}
+
+/// What the database answers in time. Whoever asks for figures now asks because something is wrong, and the
+/// rest says what.
+async fn in_time<T>(what: &str, asked: impl Future<Output = Result<T, Error>>) -> Option<T> {
+    match timeout(PATIENCE, asked).await {
+        Ok(Ok(answer)) => Some(answer),
         Ok(Err(error)) => {
-            tracing::warn!(error = error.chain(), "failed to count what waits");
+            tracing::warn!(error = error.chain(), "failed to {what}");
             None
         }
         Err(_) => {
-            tracing::warn!("failed to count what waits within {PATIENCE:?}");
+            tracing::warn!("failed to {what} within {PATIENCE:?}");
             None
         }
-    };
-    let text = shared.metrics.encode(queue).map_err(|error| {
-        tracing::error!(%error, "failed to write the figures");
-        Failure::internal("failed to write the figures")
-    })?;
-    Ok(([(header::CONTENT_TYPE, OPEN_METRICS)], text).into_response())
+    }
 }
 
 fn unavailable(detail: impl Into<String>) -> Failure {

@@ -111,7 +111,7 @@ impl Server {
         let network = reach
             .listener
             .map(|it| api::serve(Listener::Tcp(it), routes.clone(), closing.clone()));
-        let daemon = Daemon::start_with(host, waker);
+        let daemon = Daemon::start_in_fleet(host, waker, local.fleet.clone());
         loops.get_or_init(|| daemon.ended());
         Ok(Self {
             daemon,
@@ -175,6 +175,11 @@ pub(crate) async fn take_turn(
     let socket = socket.map_err(|source| {
         Failure::environment(format!("listen in {}", folder.display()), source)
     })?;
+    if let Some(fleet) = local.fleet.clone() {
+        // A turn may take long, and clocks drift.
+        let keeping = fleet.keep(host.clone(), Waker::default(), closing.clone());
+        tokio::spawn(keeping);
+    }
     let taken = Box::pin(take_with(&host, client, run, stop)).await;
     closing.cancel();
     socket.stop().await;

@@ -7,7 +7,7 @@ use api::{Api, ApiBuilder, Peer};
 use axum::{Extension, Router};
 use client::Client;
 use config::Config;
-use daemon::Settings;
+use daemon::{FleetClock, Settings};
 use model::{Clock, Entropy, InstanceId, TenantId};
 use service::{Probe, Service};
 use store::{Location, Store};
@@ -18,7 +18,7 @@ use crate::{
     engine, environment,
     failure::{Exit, Failure},
     probe::AgentProbe,
-    system::{OsEntropy, SystemClock, hostname},
+    system::{OsEntropy, SystemClock, SystemUptime, hostname},
 };
 
 /// The one tenant of a single-user install.
@@ -33,6 +33,8 @@ pub(crate) struct Local {
     pub(crate) folder: DataFolder,
     pub(crate) instance: InstanceId,
     pub(crate) clock: Arc<dyn Clock>,
+    /// The same clock, where others share the database, and it must be kept right.
+    pub(crate) fleet: Option<Arc<FleetClock>>,
     pub(crate) entropy: Arc<dyn Entropy>,
     pub(crate) guard: GuardProgram,
     pub(crate) settings: Settings,
@@ -58,13 +60,16 @@ impl Local {
         config: &Config,
     ) -> Result<Self, Failure> {
         let settings = configuration::settings(config);
-        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let (clock, fleet) = clocks(location);
         let entropy: Arc<dyn Entropy> = Arc::new(OsEntropy);
         let demo_command = demo_command(&folder)?;
         let guard = guard_program();
         let instance = folder.instance(&*clock, &*entropy)?;
         let database = store::open(location).await?;
         let store = Store::new(database, Arc::clone(&entropy), folder.sessions());
+        if let Some(fleet) = &fleet {
+            fleet.read(&store).await.map_err(unreadable_clock)?;
+        }
         let now = clock.now();
         let tenant = store.ensure_tenant(TENANT, now).await?;
         let digits = instance.uuid().simple().to_string();
@@ -82,6 +87,7 @@ impl Local {
             folder,
             instance,
             clock,
+            fleet,
             entropy,
             guard,
             settings,
@@ -130,6 +136,25 @@ impl Local {
     /// whole backup.
     pub(crate) async fn close(self) {
         self.store.database().clone().close().await;
+    }
+}
+
+/// The clock that everything goes by: on PostgreSQL, which others may share, the database's.
+fn clocks(location: &Location) -> (Arc<dyn Clock>, Option<Arc<FleetClock>>) {
+    let own: Arc<dyn Clock> = Arc::new(SystemClock);
+    match location {
+        Location::Postgres(_) => {
+            let shared = Arc::new(FleetClock::new(own, Arc::new(SystemUptime)));
+            (Arc::<FleetClock>::clone(&shared), Some(shared))
+        }
+        Location::SqliteFile(_) | Location::SqliteMemory => (own, None),
+    }
+}
+
+fn unreadable_clock(error: daemon::Error) -> Failure {
+    match error {
+        daemon::Error::Store(error) => error.into(),
+        error => Failure::new(Exit::Environment, error),
     }
 }
 

@@ -1,6 +1,8 @@
 //! Time and randomness of the system, which everything else takes as parameters.
 
-use model::{Clock, Entropy, Timestamp};
+use std::time::Duration;
+
+use model::{Clock, Entropy, Timestamp, Uptime};
 
 /// The system's clock.
 #[derive(Debug)]
@@ -10,6 +12,16 @@ impl Clock for SystemClock {
     #[expect(clippy::disallowed_methods, reason = "the one clock of the binary")]
     fn now(&self) -> Timestamp {
         Timestamp::from_jiff(jiff::Timestamp::now())
+    }
+}
+
+/// The time since the system was started, its sleep included. Nobody can set it.
+#[derive(Debug)]
+pub(crate) struct SystemUptime;
+
+impl Uptime for SystemUptime {
+    fn uptime(&self) -> Duration {
+        agent::uptime()
     }
 }
 

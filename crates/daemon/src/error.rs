@@ -9,6 +9,9 @@ pub enum Error {
     /// It did not come to an end.
     #[error("keep the books within {0:?}")]
     TooLong(std::time::Duration),
+    /// The database's clock is not known.
+    #[error("know the time within {0:?}")]
+    TimeUnknown(std::time::Duration),
     /// No client of HTTP can be made.
     #[error("send notifications")]
     Sender(#[from] webhook::SenderError),

@@ -57,6 +57,13 @@ impl Settings {
         let margin = limits::LEASE_MARGIN.min(self.heartbeat_stale / 4);
         self.heartbeat_stale.saturating_sub(margin)
     }
+
+    /// How uncertain the time may be for a process that fires, claims and gives up by it. A heartbeat that is
+    /// dated too early, and judged by somebody who is too late, must not look stale before the lease is over.
+    pub fn clock_uncertainty(&self) -> Duration {
+        let margin = self.heartbeat_stale.saturating_sub(self.lease());
+        limits::CLOCK_UNCERTAINTY.min(margin / 2)
+    }
 }
 
 /// Everything that the loops of one server need. Cheap to clone.
@@ -85,5 +92,11 @@ pub struct Host {
 impl Host {
     pub(crate) fn now(&self) -> Timestamp {
         self.clock.now()
+    }
+
+    /// Whether the time is known well enough to judge by it. Where it is not, nothing is fired, claimed or
+    /// given up by its heartbeat.
+    pub fn knows_the_time(&self) -> bool {
+        self.clock.uncertainty() <= self.settings.clock_uncertainty()
     }
 }

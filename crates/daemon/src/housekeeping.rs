@@ -17,8 +17,12 @@ pub struct Round {
     removed: u64,
 }
 
-/// One piece of a round. Gives when the next is wanted: soon while there is more, else in an hour.
+/// One piece of a round. Gives when the next is wanted: soon while there is more, else in an hour. While the
+/// time is not known, nothing is old.
 pub async fn tick(host: &Host, round: &mut Round, now: Timestamp) -> Result<Timestamp, Error> {
+    if !host.knows_the_time() {
+        return Ok(now + limits::TICK);
+    }
     let store = &host.store;
     let leftovers_before = now.saturating_sub(limits::LEFTOVERS);
     let mut removed = store.trim_leftovers(leftovers_before).await?;

@@ -22,7 +22,7 @@ use tokio::time::Instant;
 use turn::{Ledger, LedgerError};
 
 use crate::{
-    asking,
+    Error, asking,
     host::Host,
     waits::{OwnWaits, Waits},
 };
@@ -145,8 +145,20 @@ impl Ledger for StoreLedger {
     }
 
     fn heartbeat(&self, run: RunId) -> BoxFuture<'_, Result<Beat, LedgerError>> {
-        let Host { store, worker, .. } = &self.host;
+        let Host {
+            store,
+            worker,
+            settings,
+            ..
+        } = &self.host;
         Box::pin(async move {
+            // One that is dated wrongly may look stale while the lease that it renewed goes on.
+            if !self.host.knows_the_time() {
+                return Err(LedgerError {
+                    source: Box::new(Error::TimeUnknown(settings.clock_uncertainty())),
+                    transient: true,
+                });
+            }
             store
                 .beat(run, worker, self.host.now())
                 .await

@@ -6,6 +6,7 @@
 
 mod asking;
 mod error;
+mod fleet;
 mod host;
 pub mod housekeeping;
 mod ledger;
@@ -28,6 +29,7 @@ use tokio::{sync::Notify, task::JoinHandle};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub use error::Error;
+pub use fleet::FleetClock;
 pub use host::{Host, Settings};
 pub use ledger::StoreLedger;
 pub use once::take_one;
@@ -108,6 +110,11 @@ impl Daemon {
 
     /// Starts the loops, to be woken by a waker that others may have already.
     pub fn start_with(host: Host, waker: Waker) -> Self {
+        Self::start_in_fleet(host, waker, None)
+    }
+
+    /// The same, and keeps the host's clock right where it is one that others share.
+    pub fn start_in_fleet(host: Host, waker: Waker, clock: Option<Arc<FleetClock>>) -> Self {
         let stop = CancellationToken::new();
         let hand_back = CancellationToken::new();
         let ended = CancellationToken::new();
@@ -136,7 +143,7 @@ impl Daemon {
         let never = Arc::new(Notify::new());
         let (tick, period) = (host.settings.tick, host.settings.watchdog);
         let wake = Arc::clone(&waker.scheduler);
-        let loops = vec![
+        let mut loops = vec![
             tokio::spawn(telling(
                 ended.clone(),
                 runner::run(scheduler, host.clone(), tick, wake, stop.clone()),
@@ -172,13 +179,16 @@ impl Daemon {
             end: ended.clone(),
         };
         let shows = Presence::period(&host);
-        let mut loops = loops;
         loops.push(tokio::spawn(telling(
             ended.clone(),
             runner::run(presence, host.clone(), shows, never, stop.clone()),
         )));
         let called = waker.clone().woken_by(host.store.work());
         loops.push(tokio::spawn(until(stop.clone(), called)));
+        if let Some(clock) = clock {
+            let keeping = clock.keep(host.clone(), waker.clone(), stop.clone());
+            loops.push(tokio::spawn(telling(ended.clone(), keeping)));
+        }
         let pool = pool::run(host.clone(), waker.clone(), stop.clone(), hand_back.clone());
         let pool = tokio::spawn(telling(ended.clone(), pool));
         Self {

@@ -12,6 +12,13 @@ const HELD: Duration = Duration::from_millis(250);
 
 /// One look. Gives when the next is wanted. Where nothing is to be done, that is one statement.
 pub async fn tick(host: &Host, now: Timestamp) -> Result<Tick, Error> {
+    // Whoever reads the clock wakes the scheduler once it is known.
+    if !host.knows_the_time() {
+        return Ok(Tick {
+            started: 0,
+            next: None,
+        });
+    }
     let mut outlook = host.store.outlook(now).await?;
     let mut started = 0;
     if outlook.due.is_some_and(|at| at <= now) {

@@ -7,12 +7,16 @@ use turn::{Ended, LedgerError, Orders, execute};
 
 use crate::{Error, Host, StoreLedger, waits::Waits};
 
-/// Claims up to `limit` runs, or only the run `only`.
+/// Claims up to `limit` runs, or only the run `only`; none while the time is not known, since a claim is dated
+/// and judged by others.
 pub(crate) async fn claim(
     host: &Host,
     limit: u32,
     only: Option<RunId>,
 ) -> Result<Vec<Claimed>, Error> {
+    if !host.knows_the_time() {
+        return Ok(Vec::new());
+    }
     let Host {
         store,
         worker,

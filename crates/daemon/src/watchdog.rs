@@ -11,8 +11,12 @@ use crate::{Error, Host, Settings, Waker, runner::Look};
 const CLOCK_DRIFT: Duration = Duration::from_secs(1);
 
 /// One look: runs whose heartbeat is stale, and those whose worker was a process of this instance that
-/// is gone; and approvals whose time is over. Gives the runs that were given up.
+/// is gone; and approvals whose time is over. While the time is not known, only what needs none. Gives the
+/// runs that were given up.
 pub async fn tick(host: &Host, now: Timestamp) -> Result<Vec<RunId>, Error> {
+    if !host.knows_the_time() {
+        return give_up_gone(host, now).await;
+    }
     let stale_before = now.saturating_sub(host.settings.heartbeat_stale);
     let mut given_up = host.store.stall(stale_before, now).await?;
     host.metrics.stalled(given_up.len());
@@ -59,11 +63,16 @@ async fn sweep(run: RunId) {
 
 /// Looks at heartbeats, and knows when the clock cannot be trusted with their age.
 ///
-/// A clock that was set forward, or a machine that slept, makes every heartbeat look stale at once.
+/// A clock that was set forward (on PostgreSQL the database's: the machine's own does not matter there), or a
+/// machine that slept, makes every heartbeat look stale at once.
 /// Those who live renew theirs within a period, and the agents of those who do not, because they are
 /// frozen, are killed when their leases are over. So for as long as a lease only the dead are given up
 /// who are known to be dead. Who has just begun to look cannot know what the clock did before, and
 /// waits as long.
+///
+/// While the time is not known at all, what the clock shows is no look at it: the next one that is compares
+/// with the last one that was. So a first reading of the database's clock, which puts another time in the place
+/// of the machine's, is a beginning and no leap, and the wait begins with it.
 ///
 /// Not for other crates: public for the simulation, which has clocks of its own.
 #[doc(hidden)]
@@ -86,6 +95,11 @@ impl Watch {
         now: Timestamp,
         at: Instant,
     ) -> Result<Vec<RunId>, Error> {
+        if !host.knows_the_time() {
+            self.idle = false;
+            let given_up = tick(host, now).await?;
+            return Ok(told(given_up));
+        }
         let leapt = match self.last.replace((now, at)) {
             Some((shown, then)) => now.since(shown).saturating_sub(at - then),
             None => Duration::MAX,
@@ -110,16 +124,20 @@ impl Watch {
             self.doubtful_until = None;
             tick(host, now).await?
         };
-        for run in &given_up {
-            tracing::warn!(%run, "gave up {run}: its worker is lost");
-        }
-        Ok(given_up)
+        Ok(told(given_up))
     }
 
     /// Whether heartbeats may look older than they are.
     fn doubts(&self, at: Instant) -> bool {
         self.doubtful_until.is_some_and(|until| at < until)
     }
+}
+
+fn told(given_up: Vec<RunId>) -> Vec<RunId> {
+    for run in &given_up {
+        tracing::warn!(%run, "gave up {run}: its worker is lost");
+    }
+    given_up
 }
 
 /// The watchdog of one server. It looks at its own period, and when the oldest heartbeat can have
@@ -151,6 +169,9 @@ impl Look for Watchdog {
         if self.watch.idle {
             return Ok(None);
         }
+        if !self.host.knows_the_time() {
+            return Ok(Some(now + heartbeat));
+        }
         if self.watch.doubtful_until.is_some() {
             self.waker.beats.notify_one();
             return Ok(Some(now + heartbeat + CLOCK_DRIFT));
@@ -162,7 +183,7 @@ impl Look for Watchdog {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::{collections::BTreeMap, path::Path, sync::Arc};
 
     use agent::{Grace, GuardProgram};
@@ -186,7 +207,7 @@ mod tests {
     const STALE: Duration = Duration::from_micros(4);
 
     /// A server that takes no turns.
-    async fn host(clock: &Arc<FakeClock>, workers: &Path) -> Host {
+    pub(crate) async fn host(clock: &Arc<FakeClock>, workers: &Path) -> Host {
         let entropy: Arc<dyn Entropy> = Arc::new(SeededEntropy::new(1));
         let database = store::open(&Location::SqliteMemory).await.unwrap();
         let settings = Settings {
@@ -219,7 +240,17 @@ mod tests {
     }
 
     /// Has the server claim a person's words.
-    async fn claimed(host: &Host) -> RunId {
+    pub(crate) async fn claimed(host: &Host) -> RunId {
+        let run = queued(host).await;
+        let claimed = host
+            .store
+            .claim(&host.worker, host.instance, 1, Some(run), host.now());
+        assert_eq!(claimed.await.unwrap().len(), 1);
+        run
+    }
+
+    /// Says something to a session that nobody has taken up yet.
+    pub(crate) async fn queued(host: &Host) -> RunId {
         let (store, now) = (&host.store, host.now());
         let tenant = store.ensure_tenant("default", now).await.unwrap();
         let registered = store.register_host(tenant, host.instance, "test", now);
@@ -241,10 +272,7 @@ mod tests {
             settings: SeatSettings::default(),
         };
         store.create_session(tenant, &session, now).await.unwrap();
-        let run = store.say(tenant, id, "hello", now).await.unwrap().run_id;
-        let claimed = store.claim(&host.worker, host.instance, 1, Some(run), now);
-        assert_eq!(claimed.await.unwrap().len(), 1);
-        run
+        store.say(tenant, id, "hello", now).await.unwrap().run_id
     }
 
     /// Has the server begin a turn that asks for a permission.

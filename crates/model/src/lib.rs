@@ -10,6 +10,7 @@ pub mod automation;
 pub mod budget;
 pub mod entity;
 pub mod feed;
+pub mod fleet;
 pub mod harness;
 pub mod ids;
 pub mod lifecycle;
@@ -39,4 +40,4 @@ mod tests_decisions;
 mod tests_states;
 
 pub use ids::*;
-pub use time::{Clock, Entropy, Timestamp};
+pub use time::{Clock, Entropy, Timestamp, Uptime};

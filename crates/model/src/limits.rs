@@ -35,6 +35,23 @@ pub const HEARTBEAT_STALE: Duration = Duration::from_mins(3);
 /// How long before its heartbeat would be stale an agent's tree is killed by its guard.
 pub const LEASE_MARGIN: Duration = Duration::from_secs(10);
 
+/// How far the time of a fleet may be from what a process holds it for, before it judges nothing by it any
+/// more: nothing is fired, claimed or given up.
+pub const CLOCK_UNCERTAINTY: Duration = Duration::from_secs(5);
+
+/// How far two clocks that nobody sets may drift apart in a second, in microseconds: twice of what clocks are
+/// slewed by at the most (adjtimex(2)), and both may be.
+pub const CLOCK_DRIFT_MICROS: u32 = 1000;
+
+/// By how much corrections may have the time stand still; by more, it goes back at once.
+pub const CLOCK_HOLD: Duration = Duration::from_secs(1);
+
+/// How often the database's clock is read.
+pub const CLOCK_READ: Duration = Duration::from_secs(10);
+
+/// How often it is read while the time is not known.
+pub const CLOCK_READ_AGAIN: Duration = Duration::from_secs(1);
+
 /// The default longest sleep of the scheduler: a net below the wake-ups.
 pub const TICK: Duration = Duration::from_secs(30);
 
@@ -166,6 +183,8 @@ pub const ASKED_AT_ONCE: usize = 16;
 
 const _: () = assert!(HEARTBEAT.as_secs() * BEATS_BEFORE_STALE as u64 <= HEARTBEAT_STALE.as_secs());
 const _: () = assert!(LEASE_MARGIN.as_secs() * 3 <= HEARTBEAT_STALE.as_secs());
+// Whose heartbeat it is, and who judges it, may both be wrong, one this way and one that way.
+const _: () = assert!(CLOCK_UNCERTAINTY.as_secs() * 2 <= LEASE_MARGIN.as_secs());
 const _: () = assert!(SLEEP_SLICE.as_millis() <= TICK.as_millis());
 const _: () = assert!(TICK.as_secs() <= FIRE_GRACE.as_secs());
 // An instant at the end of what is tolerated stays acceptable for twice the tolerance.

@@ -121,6 +121,24 @@ impl<'de> Deserialize<'de> for Timestamp {
 pub trait Clock: Send + Sync {
     /// The present instant.
     fn now(&self) -> Timestamp;
+
+    /// How far the present may lie from what it shows, either way, for all who share a database. A clock
+    /// that nobody shares is the time.
+    fn uncertainty(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    /// How far the machine's own clock is ahead of what it shows, in microseconds; none where it shows that
+    /// clock.
+    fn own_ahead_micros(&self) -> Option<i64> {
+        None
+    }
+}
+
+/// Tells for how long the machine has run, its sleep included: nobody can set it.
+pub trait Uptime: Send + Sync {
+    /// The time since the machine was started.
+    fn uptime(&self) -> Duration;
 }
 
 /// Gives randomness. Only the binary makes one that reads the system's.

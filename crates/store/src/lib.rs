@@ -3,14 +3,15 @@
 //! **Invariants:** the only crate with SQL. [`open`] checks a database, brings it to this version
 //! and gives a [`Database`]; everything else is a transition of [`Store`] in one transaction, or in
 //! one for each run where it sweeps. Transactions never leak out. Rows are locked in the order
-//! tenant, trigger, automation, seat, session. No statement asks for the time: instants come in as
-//! parameters.
+//! tenant, trigger, automation, seat, session. No statement asks for the time but the one
+//! that reads the database's clock: instants come in as parameters.
 
 #[macro_use]
 pub mod database;
 mod answers;
 mod approvals;
 mod automations;
+mod clock;
 mod error;
 mod feed;
 mod harnesses;
@@ -24,6 +25,7 @@ mod prefixes;
 mod retention;
 mod rows;
 mod runs;
+mod server;
 mod sessions;
 mod spending;
 mod store;
@@ -49,6 +51,7 @@ pub use outlook::{Outlook, QueueDepth};
 pub use page::Page;
 pub use retention::LogsTrimmed;
 pub use runs::{Fired, Received, RunFilter, Swept};
+pub use server::{Backend, Connections, DeadRows, Privileges, Server, Upkeep};
 pub use sessions::{
     Deletion, LiveText, Logged, NewSession, News, SessionEdit, SessionFilter, Transcript,
 };

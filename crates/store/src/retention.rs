@@ -3,13 +3,16 @@
 //!
 //! **Invariants:** transcripts and runs stay, and nothing goes of a run that is not over. A log is
 //! trimmed from its beginning, so that what is kept has no gap. Each transaction is small, so that
-//! writers wait for none of them long.
+//! writers wait for none of them long. Of several processes one at a time removes something: another one finds
+//! nothing to remove meanwhile, and does not wait.
 
 use model::{AutomationId, RunId, SessionId, TenantId, Timestamp};
 use uuid::Uuid;
 
 use crate::{
-    Error, Scope, feed,
+    Error, Scope,
+    database::Tx,
+    feed,
     store::{Store, transact},
 };
 
@@ -17,6 +20,19 @@ use crate::{
 const ROWS_AT_ONCE: u32 = 500;
 /// How many sessions' logs one look takes at the most.
 const LOGS_AT_ONCE: u32 = 500;
+
+/// The key of the advisory lock of whoever removes what is old; "matinsr" in ASCII.
+const LOCK: i64 = 0x6d_6174_696e_7372;
+
+/// Takes the right to remove what is old until the end of the transaction; gives whether it is to be had. Of
+/// two who remove the same rows one would wait for the other to find nothing. On SQLite there is one writer.
+pub(crate) async fn alone(tx: &mut Tx) -> Result<bool, Error> {
+    if !tx.locks_rows() {
+        return Ok(true);
+    }
+    let statement = sql_of_postgres!("retention/try_lock");
+    Ok(tx.fetch_one(statement, params![LOCK]).await?.get("taken")?)
+}
 
 /// What a look at the logs did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -31,9 +47,12 @@ pub struct LogsTrimmed {
 
 impl Store {
     /// Removes internal records of runs that ended before an instant, some of them. Gives how many rows
-    /// went; none means that no more are there.
+    /// went; none means that no more are there, or that another process is at it.
     pub async fn trim_records(&self, before: Timestamp) -> Result<u64, Error> {
         transact!(self, Scope::System, |tx| {
+            if !alone(tx).await? {
+                return Ok(0);
+            }
             Ok(tx
                 .execute(
                     sql!("records/trim"),
@@ -47,6 +66,9 @@ impl Store {
     /// of them. Gives how many rows went.
     pub async fn trim_leftovers(&self, before: Timestamp) -> Result<u64, Error> {
         transact!(self, Scope::System, |tx| {
+            if !alone(tx).await? {
+                return Ok(0);
+            }
             let limit = ROWS_AT_ONCE;
             let heartbeats = tx
                 .execute(sql!("heartbeats/trim"), params![before, limit])
@@ -62,6 +84,9 @@ impl Store {
     /// many rows went.
     pub async fn trim_sign_ins(&self, before: Timestamp) -> Result<u64, Error> {
         transact!(self, Scope::System, |tx| {
+            if !alone(tx).await? {
+                return Ok(0);
+            }
             let limit = ROWS_AT_ONCE;
             let links = tx
                 .execute(sql!("sign_in_links/trim"), params![before, limit])
@@ -77,6 +102,9 @@ impl Store {
     /// Gives how many rows went.
     pub async fn trim_answers(&self, before: Timestamp) -> Result<u64, Error> {
         transact!(self, Scope::System, |tx| {
+            if !alone(tx).await? {
+                return Ok(0);
+            }
             Ok(tx
                 .execute(sql!("answers/trim"), params![before, ROWS_AT_ONCE])
                 .await?)
@@ -86,6 +114,9 @@ impl Store {
     /// Removes what was used on days that began before an instant, some of it. Gives how many rows went.
     pub async fn trim_spending(&self, before: Timestamp) -> Result<u64, Error> {
         transact!(self, Scope::System, |tx| {
+            if !alone(tx).await? {
+                return Ok(0);
+            }
             Ok(tx
                 .execute(sql!("spending/trim"), params![before, ROWS_AT_ONCE])
                 .await?)
@@ -138,6 +169,9 @@ impl Store {
         before: Timestamp,
     ) -> Result<u32, Error> {
         transact!(self, Scope::System, |tx| {
+            if !alone(tx).await? {
+                return Ok(0);
+            }
             let row = tx
                 .fetch_one(sql!("events/open_since"), params![tenant, session])
                 .await?;
@@ -152,7 +186,7 @@ impl Store {
     }
 
     /// Removes events that were written before an instant from the automations' own logs, some of them.
-    /// Gives how many went; none means that no more are there.
+    /// Gives how many went; none means that no more are there, or that another process is at it.
     pub async fn trim_automation_logs(&self, before: Timestamp) -> Result<u64, Error> {
         let logs = {
             let mut tx = self.db.read(Scope::System).await?;
@@ -164,6 +198,9 @@ impl Store {
             let (automation, tenant): (AutomationId, TenantId) =
                 (row.get("id")?, row.get("tenant_id")?);
             trimmed += transact!(self, Scope::System, |tx| {
+                if !alone(tx).await? {
+                    return Ok(0);
+                }
                 let removed = tx
                     .fetch_all(
                         sql!("automations/trim_log"),

@@ -8,6 +8,7 @@ use model::{
 use crate::{
     Answered, Error, Scope, answers,
     database::{Row, Tx},
+    retention,
     store::{Store, transact},
 };
 
@@ -78,9 +79,13 @@ impl Store {
         })
     }
 
-    /// Removes receipts of webhooks that came before an instant, some of them. Gives how many went.
+    /// Removes receipts of webhooks that came before an instant, some of them. Gives how many went;
+    /// none also while another process removes what is old.
     pub async fn trim_receipts(&self, before: Timestamp) -> Result<u64, Error> {
         transact!(self, Scope::System, |tx| {
+            if !retention::alone(tx).await? {
+                return Ok(0);
+            }
             Ok(tx
                 .execute(
                     sql!("webhooks/trim_receipts"),

@@ -13,6 +13,8 @@ use prometheus_client::{
     registry::{Registry, Unit},
 };
 
+use crate::Fleet;
+
 /// From a millisecond to half a minute: lags and waits of the machinery.
 const QUICK: [f64; 14] = [
     0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
@@ -263,12 +265,22 @@ impl Metrics {
     /// Writes everything in the format that Prometheus reads (`OpenMetrics` 1.0). Without a queue, because the
     /// database cannot be asked, its figures are left out: a zero would be a lie.
     pub fn encode(&self, queue: Option<Queue>) -> Result<String, fmt::Error> {
+        self.encode_in_fleet(queue, Fleet::default())
+    }
+
+    /// The same, with what is known of a database that several servers may share.
+    pub fn encode_in_fleet(
+        &self,
+        queue: Option<Queue>,
+        fleet: Fleet,
+    ) -> Result<String, fmt::Error> {
         let mut out = String::new();
+        let mut asked = Registry::with_prefix("matins");
         if let Some(queue) = queue {
-            let mut asked = Registry::with_prefix("matins");
             asked.register_collector(Box::new(queue));
-            text::encode_registry(&mut out, &asked)?;
         }
+        asked.register_collector(Box::new(fleet));
+        text::encode_registry(&mut out, &asked)?;
         text::encode_registry(&mut out, &self.counted.registry)?;
         text::encode_eof(&mut out)?;
         Ok(out)

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use model::{Clock, Entropy, Timestamp};
+use model::{Clock, Entropy, Timestamp, Uptime};
 
 /// A clock that shows what it was set to.
 #[derive(Debug)]
@@ -51,6 +51,35 @@ impl Clock for FakeClock {
             Ok(now) => now,
             Err(error) => unreachable!("only instants are stored: {error}"),
         }
+    }
+}
+
+/// A machine's uptime that passes when a test says so.
+#[derive(Debug)]
+pub struct FakeUptime {
+    micros: AtomicU64,
+}
+
+impl FakeUptime {
+    /// Makes one of a machine that has run for `uptime`.
+    pub fn new(uptime: Duration) -> Self {
+        let made = Self {
+            micros: AtomicU64::new(0),
+        };
+        made.advance(uptime);
+        made
+    }
+
+    /// Lets time pass.
+    pub fn advance(&self, by: Duration) {
+        let micros = u64::try_from(by.as_micros()).unwrap_or(u64::MAX);
+        self.micros.fetch_add(micros, Ordering::SeqCst);
+    }
+}
+
+impl Uptime for FakeUptime {
+    fn uptime(&self) -> Duration {
+        Duration::from_micros(self.micros.load(Ordering::SeqCst))
     }
 }
 

@@ -94,7 +94,7 @@ pub async fn execute(
     orders: &Orders,
 ) -> Result<Ended, LedgerError> {
     let (sender, pulse) = watch::channel(Pulse {
-        lease_until: Instant::now() + agents.lease,
+        lease_until: agent::uptime() + agents.lease,
         stop: None,
     });
     let (assignment, asked) = match begin(ledger, agents, run, orders, &sender).await? {

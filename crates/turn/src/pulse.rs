@@ -25,15 +25,15 @@ pub(crate) enum Stop {
 /// What the heartbeat has learned.
 #[derive(Debug, Clone)]
 pub(crate) struct Pulse {
-    /// Until when the agent may live.
-    pub(crate) lease_until: Instant,
+    /// At which uptime the agent's lease is over: a machine that sleeps does not make it longer.
+    pub(crate) lease_until: Duration,
     /// Whether the turn is to stop.
     pub(crate) stop: Option<Stop>,
 }
 
 impl Pulse {
     pub(crate) fn lease(&self) -> Duration {
-        self.lease_until.saturating_duration_since(Instant::now())
+        self.lease_until.saturating_sub(agent::uptime())
     }
 }
 
@@ -65,13 +65,13 @@ pub(crate) async fn beat(
             }
         }
         // The lease counts from before the question: the answer may have been long on its way.
-        let asked = Instant::now();
+        let (asked, asked_at) = (Instant::now(), agent::uptime());
         let answer = ledger.heartbeat(run).await;
         next = asked + period;
         match answer {
-            Ok(Beat::GoOn) => pulse.send_modify(|pulse| pulse.lease_until = asked + lease),
+            Ok(Beat::GoOn) => pulse.send_modify(|pulse| pulse.lease_until = asked_at + lease),
             Ok(Beat::Cancel(reason)) => pulse.send_modify(|pulse| {
-                pulse.lease_until = asked + lease;
+                pulse.lease_until = asked_at + lease;
                 pulse.stop.get_or_insert(Stop::Cancel(reason));
             }),
             Ok(Beat::Lost) => {

@@ -6,6 +6,7 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
 use api::{Api, ApiBuilder, Peer};
@@ -13,11 +14,13 @@ use axum::{Router, body::Body};
 use http::{HeaderMap, Request, StatusCode};
 use http_body_util::BodyExt as _;
 use model::{
+    Clock, Timestamp,
     access::{Permission, Role},
     harness::HarnessConfig,
 };
 use serde_json::{Value, json};
 use service::{Probe, ProbeError, Probing};
+use store::database::Dialect;
 use telemetry::Metrics;
 use testkit::clock::SeededEntropy;
 use tokio::sync::Notify;
@@ -149,6 +152,77 @@ pub(crate) async fn a_server_whose_loops_died_lives_and_is_not_ready(world: &Wor
     let problem = get(&routes, "/readyz").await.problem(503);
     assert_eq!(problem, "failed to be ready: a loop has ended");
     assert_eq!(get(&routes, "/healthz").await.ok(), "ok");
+}
+
+/// A clock that shows the time of others, as far as it is known.
+struct Shared {
+    shows: Timestamp,
+    uncertain_by: Mutex<Duration>,
+}
+
+impl Clock for Shared {
+    fn now(&self) -> Timestamp {
+        self.shows
+    }
+
+    fn uncertainty(&self) -> Duration {
+        *self.uncertain_by.lock().unwrap()
+    }
+
+    fn own_ahead_micros(&self) -> Option<i64> {
+        Some(-90_000_000)
+    }
+}
+
+/// The routes of a server whose clock is uncertain, and what changes that.
+fn uncertain(world: &World) -> (Router, Arc<Shared>) {
+    let clock = Arc::new(Shared {
+        shows: world.clock.now(),
+        uncertain_by: Mutex::new(Duration::MAX),
+    });
+    let api = Api::over(
+        world.store.clone(),
+        world.tenant,
+        Arc::<Shared>::clone(&clock),
+        Arc::new(SeededEntropy::new(13)),
+        Arc::new(NoAgents),
+    );
+    (api::router(api.serving(Arc::new(|| {})).build()), clock)
+}
+
+pub(crate) async fn a_server_that_does_not_know_the_time_is_not_ready(world: &World) {
+    let (routes, clock) = uncertain(world);
+    let problem = get(&routes, "/readyz").await.problem(503);
+    assert_eq!(
+        problem,
+        "failed to be ready: the database's clock is not known within 5 s"
+    );
+    assert_eq!(get(&routes, "/healthz").await.ok(), "ok");
+    *clock.uncertain_by.lock().unwrap() = Duration::from_secs(5);
+    assert_eq!(get(&routes, "/readyz").await.ok(), "ok");
+}
+
+pub(crate) async fn figures_tell_of_a_database_that_others_share(world: &World) {
+    let (routes, clock) = uncertain(world);
+    *clock.uncertain_by.lock().unwrap() = Duration::from_millis(5001);
+    let text = figures(&routes).await;
+    let lines = [
+        "matins_clock_known 0",
+        "matins_clock_offset_seconds -90.0",
+        "matins_clock_uncertainty_seconds 5.001",
+        "matins_database_connections{state=\"in_use\"}",
+        "matins_database_oldest_transaction_seconds ",
+        "matins_database_dead_rows{table=\"run_heartbeats\"} ",
+    ];
+    // A file is nobody else's, and the machine's clock is its own.
+    let shared = world.store.database().dialect() == Dialect::Postgres;
+    for line in lines {
+        assert_eq!(
+            text.contains(&format!("\n{line}")),
+            shared,
+            "{line}\n{text}"
+        );
+    }
 }
 
 pub(crate) async fn figures_are_for_those_of_the_install_who_may_see_instances(world: &World) {

@@ -100,6 +100,8 @@ on_both! {
         a_foreign_host_is_told_nothing_of_health,
         a_server_without_its_database_lives_and_is_not_ready,
         a_server_whose_loops_died_lives_and_is_not_ready,
+        a_server_that_does_not_know_the_time_is_not_ready,
+        figures_tell_of_a_database_that_others_share,
         figures_are_for_those_of_the_install_who_may_see_instances,
         figures_count_what_waits_of_all_tenants,
         requests_are_counted_by_their_route_and_no_label_holds_an_id,

@@ -5,6 +5,7 @@
 
 mod agents;
 mod database;
+mod fleet;
 mod folder;
 mod standing;
 mod system;
@@ -83,21 +84,24 @@ impl Finding {
 
 /// Looks at everything; with `start_agents`, starts the agents in use as well.
 pub(crate) async fn examine(global: &Global, start_agents: bool) -> Vec<Finding> {
-    let clock = SystemClock;
     let mut findings = Vec::new();
     let config = configuration(global, &mut findings);
-    findings.extend(system::look(&clock));
+    findings.extend(system::look(&SystemClock));
     let path = configuration::data_folder(&config);
     let folder = folder::look(path.as_deref(), &mut findings);
     findings.extend(folder::disk(&places(&config, path.as_deref())));
     let opened = database::look(&config, path.as_deref(), folder.as_ref(), &mut findings).await;
+    let clock = fleet::clock(opened.as_ref(), &mut findings).await;
+    if let Some(opened) = &opened {
+        findings.extend(fleet::look(opened, clock.now()).await);
+    }
     let served = match &folder {
         Some(folder) => folder::served(folder).await,
         None => folder::Served::Nobody,
     };
     let standing = match &opened {
         Some(opened) => {
-            let look = standing::look(opened, &config, folder.as_ref(), &served, &clock).await;
+            let look = standing::look(opened, &config, folder.as_ref(), &served, &*clock).await;
             standing::told(look, &mut findings)
         }
         None => None,

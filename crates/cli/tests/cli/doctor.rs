@@ -9,6 +9,7 @@ use std::{
 
 use rustix::process::Signal;
 use serde_json::Value;
+use store::{Scope, database::Statement};
 use testkit::databases::TestDatabase;
 
 use crate::world::World;
@@ -295,4 +296,35 @@ fn a_shared_database_is_looked_at_with_the_instances_that_runs_wait_for() {
     other.run(&["harness", "list"]).done();
     assert_found(&other, "instances", "warning", "1 run waits for");
     assert_found(&other, "server", "ok", "others that share the database");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_others_share_is_looked_at_in_every_respect() {
+    let database = TestDatabase::empty_postgres().unwrap();
+    let world = World::new().with("MATINS_DATABASE", database.url());
+    world.run(&["harness", "list"]).done();
+    for (check, says) in [
+        ("database clock", "it, known within"),
+        ("database role", "may do all that is needed"),
+        ("transactions", "none has been open for long"),
+        ("autovacuum", "on; "),
+        ("connections", "a server opens up to 11"),
+    ] {
+        assert_found(&world, check, "ok", says);
+    }
+    // Its owner has taken a right from itself, and left out a table.
+    let store = store::open(&database.url().parse().unwrap()).await.unwrap();
+    for sql in [
+        "revoke update on agent_runs from current_user",
+        "alter table run_live set (autovacuum_enabled = off)",
+    ] {
+        let statement = Box::leak(Box::new(Statement::new("a test's statement", sql, sql)));
+        let mut tx = store.begin(Scope::System).await.unwrap();
+        tx.execute(statement, Vec::new()).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+    store.close().await;
+    let refused = "may not read and write agent_runs";
+    assert_found(&world, "database role", "problem", refused);
+    assert_found(&world, "autovacuum", "warning", "it leaves out run_live");
 }

@@ -12,6 +12,7 @@ mod budgets;
 mod cancels;
 mod failures;
 mod fences;
+mod fleet;
 mod hostile;
 mod invariants;
 mod limits;

@@ -15,6 +15,7 @@ use super::{Notice, by_id, disable, endpoint, lock};
 use crate::{
     Error, Scope,
     database::{Row, Tx},
+    retention,
     store::{Store, transact},
 };
 
@@ -253,6 +254,9 @@ impl Store {
     /// went.
     pub async fn trim_deliveries(&self, before: Timestamp) -> Result<u64, Error> {
         transact!(self, Scope::System, |tx| {
+            if !retention::alone(tx).await? {
+                return Ok(0);
+            }
             let first = DeliveryId::first_at(before);
             Ok(tx
                 .execute(sql!("deliveries/trim"), params![first, DELIVERIES_AT_ONCE])

@@ -50,6 +50,7 @@ mod schema;
 mod second_net;
 mod sequences;
 mod sessions;
+mod shared;
 mod stage;
 mod statements;
 mod sweep;
@@ -371,6 +372,7 @@ behaviours! {
             a_database_in_memory_keeps_what_it_is_given,
         ]
         transactions: [a_full_disk_is_told_apart]
+        shared: [without_a_server_there_is_nothing_to_tell]
     }
     postgres {
         feed: [
@@ -379,6 +381,11 @@ behaviours! {
         fleet: [
             one_scheduler_looks_at_a_time, a_later_schema_is_used_where_it_says_that_this_program_may,
             nobody_migrates_beside_servers_that_cannot_go_on,
+        ]
+        shared: [
+            the_databases_clock_is_read_between_question_and_answer, a_server_tells_of_itself_what_operators_look_at,
+            of_several_who_remove_what_is_old_one_does_and_nobody_waits,
+            many_who_remove_what_is_old_remove_each_row_once,
         ]
         waking: [a_lost_listener_is_replaced_and_everybody_woken]
         locks: [

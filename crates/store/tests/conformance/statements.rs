@@ -64,3 +64,38 @@ fn missing<'a>(
         .copied()
         .collect()
 }
+
+/// How both databases are asked for the time.
+const TIME: [&str; 11] = [
+    "clock_timestamp",
+    "statement_timestamp",
+    "transaction_timestamp",
+    "current_timestamp",
+    "current_date",
+    "current_time",
+    "localtime",
+    "timeofday",
+    "now()",
+    "'now'",
+    "unixepoch(",
+];
+
+#[test]
+fn no_statement_asks_for_the_time_but_the_one_that_reads_the_databases_clock() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut asking = Vec::new();
+    for below in ["src/sql/", "migrations/"] {
+        let mut listed = BTreeSet::new();
+        files(folder, below, &mut listed);
+        assert!(listed.len() > 10, "{listed:?}");
+        for file in listed {
+            let text = fs::read_to_string(folder.join(&file).with_extension("sql")).unwrap();
+            let code = text.lines().filter(|line| !line.starts_with("--"));
+            let asks = |line: &str| TIME.iter().any(|word| line.contains(word));
+            if code.map(str::to_lowercase).any(|line| asks(&line)) {
+                asking.push(file);
+            }
+        }
+    }
+    assert_eq!(asking, ["src/sql/postgres/clock/read"]);
+}

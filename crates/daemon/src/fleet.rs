@@ -1,0 +1,357 @@
+//! The clock of a process that shares a PostgreSQL database with others: the database's, as far as it is known.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use model::{
+    Clock, Timestamp, Uptime,
+    fleet::{FleetTime, Reading},
+    limits,
+};
+use store::Store;
+use tokio::{sync::Notify, time::timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    Error, Host, Waker,
+    runner::{self, Look},
+};
+
+/// How long the database may take to tell the time: what takes longer says too little.
+const PATIENCE: Duration = limits::CLOCK_UNCERTAINTY.saturating_mul(2);
+
+/// Shows the time of the database's clock, which is the one of all who share it. Between readings it counts by
+/// the machine's uptime, so that it does not matter what the machine's own clock shows, or is set to; that one
+/// is shown only before the first reading.
+pub struct FleetClock {
+    own: Arc<dyn Clock>,
+    uptime: Arc<dyn Uptime>,
+    time: Mutex<FleetTime>,
+}
+
+impl FleetClock {
+    /// Makes a clock of which nothing is known yet, from the machine's own clock and its uptime.
+    pub fn new(own: Arc<dyn Clock>, uptime: Arc<dyn Uptime>) -> Self {
+        Self {
+            own,
+            uptime,
+            time: Mutex::default(),
+        }
+    }
+
+    /// Reads the database's clock. On SQLite there is none, and nothing is learned.
+    pub async fn read(&self, store: &Store) -> Result<(), Error> {
+        let reading = timeout(PATIENCE, store.read_clock(&*self.uptime)).await;
+        if let Some(reading) = reading.map_err(|_| Error::TooLong(PATIENCE))?? {
+            self.learn(reading);
+        }
+        Ok(())
+    }
+
+    /// Takes a reading into account.
+    pub fn learn(&self, reading: Reading) {
+        self.time().learn(reading);
+    }
+
+    /// Reads the database's clock again and again until it is stopped, and wakes the loops once the time is
+    /// known that was not.
+    pub async fn keep(self: Arc<Self>, host: Host, waker: Waker, stop: CancellationToken) {
+        let keeper = Keeper {
+            known: host.knows_the_time(),
+            host: host.clone(),
+            clock: self,
+            waker,
+            fails: false,
+        };
+        let never = Arc::new(Notify::new());
+        runner::run(keeper, host, limits::CLOCK_READ, never, stop).await;
+    }
+
+    fn time(&self) -> MutexGuard<'_, FleetTime> {
+        self.time.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Clock for FleetClock {
+    fn now(&self) -> Timestamp {
+        // Asked for under the lock, so that of two who ask the later one is shown no earlier time.
+        let mut time = self.time();
+        let shown = time.show(self.uptime.uptime());
+        drop(time);
+        shown.unwrap_or_else(|| self.own.now())
+    }
+
+    fn uncertainty(&self) -> Duration {
+        let time = self.time();
+        time.uncertainty(self.uptime.uptime())
+    }
+
+    fn own_ahead_micros(&self) -> Option<i64> {
+        let now = self.time().show(self.uptime.uptime())?;
+        let own = self.own.now();
+        Some(own.as_microsecond().saturating_sub(now.as_microsecond()))
+    }
+}
+
+/// What keeps the clock of one server right.
+struct Keeper {
+    host: Host,
+    clock: Arc<FleetClock>,
+    waker: Waker,
+    /// Whether the time was known at the last look.
+    known: bool,
+    /// Whether the last reading failed.
+    fails: bool,
+}
+
+impl Look for Keeper {
+    const NAME: &'static str = "clock";
+
+    async fn look(&mut self, _: Timestamp) -> Result<Option<Timestamp>, Error> {
+        let read = self.clock.read(&self.host.store).await;
+        // Told once, and tried again at once: a database that is away is told of by all others as well.
+        let failed = read.is_err();
+        if let Err(error) = read {
+            self.host.metrics.failed(Self::NAME);
+            if !self.fails {
+                let error: &(dyn std::error::Error + 'static) = &error;
+                tracing::warn!(error, "failed to read the database's clock");
+            }
+        }
+        self.fails = failed;
+        let known = self.host.knows_the_time();
+        if known != self.known {
+            self.tell(known);
+        }
+        self.known = known;
+        let again = if known && !failed {
+            limits::CLOCK_READ
+        } else {
+            limits::CLOCK_READ_AGAIN
+        };
+        Ok(Some(self.host.now() + again))
+    }
+}
+
+impl Keeper {
+    fn tell(&self, known: bool) {
+        if known {
+            tracing::info!("the time is known again: going on");
+            self.waker.wake();
+            return;
+        }
+        tracing::error!(
+            "the time cannot be known within {:?}, because the database does not answer or answers too \
+             slowly: nothing is fired, claimed or given up until it is",
+            self.host.settings.clock_uncertainty(),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use model::{RunId, run::RunStatus, turn::Beat};
+    use store::Scope;
+    use testkit::clock::{FakeClock, FakeUptime};
+    use tokio::time::Instant;
+    use turn::Ledger as _;
+
+    use super::*;
+    use crate::{
+        Settings, StoreLedger, housekeeping, scheduler, turns,
+        watchdog::{
+            self, Watch,
+            tests::{claimed, host as alone, queued},
+        },
+    };
+
+    const MINUTE: Duration = Duration::from_mins(1);
+    /// So long that clocks drift apart by more than is bearable.
+    const LONG: Duration = Duration::from_hours(2);
+
+    /// A server whose clock is one that others share, and what moves it.
+    struct Member {
+        host: Host,
+        clock: Arc<FleetClock>,
+        own: Arc<FakeClock>,
+        uptime: Arc<FakeUptime>,
+    }
+
+    impl Member {
+        async fn new(folder: &Path) -> Self {
+            let own = Arc::new(FakeClock::at("2026-11-23T08:00:00Z"));
+            let uptime = Arc::new(FakeUptime::new(Duration::from_hours(30)));
+            let clock = Arc::new(FleetClock::new(
+                Arc::<FakeClock>::clone(&own),
+                Arc::<FakeUptime>::clone(&uptime),
+            ));
+            let mut host = alone(&own, folder).await;
+            host.settings = Settings::default();
+            host.clock = Arc::<FleetClock>::clone(&clock);
+            Self {
+                host,
+                clock,
+                own,
+                uptime,
+            }
+        }
+
+        /// Reads that it is `shown` at present.
+        fn learns(&self, shown: Timestamp) {
+            let uptime = self.uptime.uptime();
+            self.clock.learn(Reading {
+                asked: uptime,
+                answered: uptime,
+                shown,
+            });
+        }
+
+        async fn status(&self, run: RunId) -> RunStatus {
+            let run = self.host.store.run(Scope::System, run).await;
+            run.unwrap().status
+        }
+    }
+
+    #[tokio::test]
+    async fn a_machine_whose_clock_is_set_shows_the_same_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let member = Member::new(folder.path()).await;
+        let (clock, own) = (&member.clock, &member.own);
+        // Before anything is known there is nothing better than its own.
+        assert_eq!(clock.now(), own.now());
+        assert_eq!(clock.own_ahead_micros(), None);
+        let shown = own.now() + 10 * MINUTE;
+        member.learns(shown);
+        assert_eq!(clock.now(), shown);
+        assert_eq!(clock.own_ahead_micros(), Some(-600_000_000));
+        own.advance(LONG);
+        assert_eq!(clock.now(), shown);
+        member.uptime.advance(MINUTE);
+        assert_eq!(clock.now(), shown + MINUTE);
+        own.set(Timestamp::UNIX_EPOCH);
+        assert_eq!(clock.now(), shown + MINUTE);
+    }
+
+    #[tokio::test]
+    async fn while_the_time_is_not_known_nothing_is_claimed_or_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let member = Member::new(folder.path()).await;
+        let host = &member.host;
+        assert!(!host.knows_the_time());
+        let run = queued(host).await;
+        assert!(turns::claim(host, 4, None).await.unwrap().is_empty());
+        assert!(turns::claim(host, 1, Some(run)).await.unwrap().is_empty());
+        assert_eq!(member.status(run).await, RunStatus::Queued);
+        let now = host.now();
+        let tick = scheduler::tick(host, now).await.unwrap();
+        assert_eq!((tick.started, tick.next), (0, None));
+        let round = &mut housekeeping::Round::default();
+        let next = housekeeping::tick(host, round, now).await.unwrap();
+        assert_eq!(next, now + limits::TICK);
+
+        member.learns(now + MINUTE);
+        assert!(host.knows_the_time());
+        let claimed = turns::claim(host, 4, None).await.unwrap();
+        assert_eq!(claimed.iter().map(|it| it.run).collect::<Vec<_>>(), [run]);
+    }
+
+    #[tokio::test]
+    async fn while_the_time_is_not_known_nobody_is_given_up_and_nobody_is_known_to_live() {
+        let folder = tempfile::tempdir().unwrap();
+        let member = Member::new(folder.path()).await;
+        let host = &member.host;
+        member.learns(member.own.now());
+        let run = claimed(host).await;
+        let ledger = StoreLedger::new(host.clone());
+        assert_eq!(ledger.heartbeat(run).await.unwrap(), Beat::GoOn);
+
+        // Nobody has answered for so long that it may be any time.
+        member.uptime.advance(LONG);
+        assert!(!host.knows_the_time());
+        let given_up = watchdog::tick(host, host.now()).await.unwrap();
+        assert!(given_up.is_empty());
+        // A heartbeat that is dated wrongly must not renew a lease.
+        let refused = ledger.heartbeat(run).await.unwrap_err();
+        assert!(refused.transient, "{refused}");
+
+        // Known again: it has indeed been silent for as long.
+        member.learns(host.now());
+        assert_eq!(watchdog::tick(host, host.now()).await.unwrap(), [run]);
+        assert_eq!(member.status(run).await, RunStatus::Stalled);
+    }
+
+    #[tokio::test]
+    async fn a_watch_begins_with_the_first_reading_and_sees_the_databases_clock_leap() {
+        let folder = tempfile::tempdir().unwrap();
+        let member = Member::new(folder.path()).await;
+        let host = &member.host;
+        // A worker that is alive and elsewhere, by a clock that is right.
+        let right = member.own.now() + 60 * MINUTE;
+        let mut elsewhere = host.clone();
+        elsewhere.clock = Arc::new(FakeClock::new(right));
+        let run = claimed(&elsewhere).await;
+        let (mut watch, at, lease) = (Watch::default(), Instant::now(), host.settings.lease());
+        let given_up = watch.look(host, host.now(), at).await.unwrap();
+        assert!(given_up.is_empty());
+
+        // Whoever has looked for longer than a lease, by a clock that was none, has not looked.
+        let at = at + 2 * lease;
+        member.learns(right + 2 * lease);
+        let given_up = watch.look(host, host.now(), at).await.unwrap();
+        assert!(given_up.is_empty());
+        let beats = host.store.heartbeat(&host.worker, &[run], host.now());
+        assert_eq!(beats.await.unwrap(), [Beat::GoOn]);
+
+        // The database's clock is set forward: all heartbeats look stale until they are renewed.
+        let at = at + lease;
+        member.uptime.advance(lease);
+        member.learns(host.now() + 10 * MINUTE);
+        let given_up = watch.look(host, host.now(), at).await.unwrap();
+        assert!(given_up.is_empty());
+
+        // Nobody renews it for as long as a lease. Setting the machine's own clock adds nothing to that.
+        let at = at + lease;
+        member.uptime.advance(lease);
+        member.own.advance(LONG);
+        let given_up = watch.look(host, host.now(), at).await.unwrap();
+        assert_eq!(given_up, [run]);
+    }
+
+    #[tokio::test]
+    async fn the_loops_are_woken_once_the_time_is_known() {
+        let folder = tempfile::tempdir().unwrap();
+        let member = Member::new(folder.path()).await;
+        let mut keeper = Keeper {
+            host: member.host.clone(),
+            clock: Arc::clone(&member.clock),
+            waker: Waker::default(),
+            known: false,
+            fails: false,
+        };
+        let now = member.host.now();
+        // SQLite has no clock: what is not known stays so, and is looked for often.
+        let next = keeper.look(now).await.unwrap();
+        assert_eq!(next, Some(now + limits::CLOCK_READ_AGAIN));
+        member.learns(now);
+        let next = keeper.look(now).await.unwrap();
+        assert_eq!(next, Some(now + limits::CLOCK_READ));
+        let Waker {
+            scheduler, pool, ..
+        } = &keeper.waker;
+        scheduler.notified().await;
+        pool.notified().await;
+    }
+
+    #[test]
+    fn who_may_be_wrong_is_so_by_less_than_half_of_what_a_lease_ends_early() {
+        let mut settings = Settings::default();
+        assert_eq!(settings.clock_uncertainty(), limits::CLOCK_UNCERTAINTY);
+        settings.heartbeat_stale = Duration::from_secs(12);
+        let early = settings.heartbeat_stale.saturating_sub(settings.lease());
+        assert_eq!(settings.clock_uncertainty() * 2, early);
+    }
+}

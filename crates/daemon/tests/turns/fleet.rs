@@ -1,0 +1,241 @@
+//! Servers that share a PostgreSQL database and whose machines show different times.
+//!
+//! The database's clock is the real one, so that what is asserted is how it lies to what the servers do.
+
+use std::{sync::Arc, time::Duration};
+
+use daemon::{Daemon, FleetClock, Host, Settings, SignOfLife, Waker, scheduler, watchdog::Watch};
+use model::{
+    Clock, InstanceId, RunId, SessionId, Timestamp, Uptime as _, WorkerId, policy::SessionMode,
+    run::RunStatus, schedule::Spec, turn::Beat,
+};
+use store::NewAutomation;
+use testkit::clock::{FakeClock, FakeUptime};
+use tokio::time::Instant;
+
+use crate::{
+    invariants,
+    world::{Database, World, automation},
+};
+
+const MINUTE: Duration = Duration::from_mins(1);
+/// Far beyond what a reading of the database's clock leaves open here, and far below what clocks differ by.
+const CLOSE: Duration = Duration::from_secs(20);
+
+/// One server of several.
+struct Member {
+    host: Host,
+    clock: Arc<FleetClock>,
+    own: Arc<FakeClock>,
+    uptime: Arc<FakeUptime>,
+}
+
+impl Member {
+    /// A server that has a data folder and a clock of its own.
+    async fn new(world: &World, name: &str, shows: Timestamp) -> Self {
+        let own = Arc::new(FakeClock::new(shows));
+        // No two machines were started at the same time.
+        let uptime = Arc::new(FakeUptime::new(shows.since(Timestamp::UNIX_EPOCH) / 1000));
+        let clock = Arc::new(FleetClock::new(
+            Arc::<FakeClock>::clone(&own),
+            Arc::<FakeUptime>::clone(&uptime),
+        ));
+        let mut host = world.host_with(|settings, _| {
+            settings.heartbeat_stale = Settings::default().heartbeat_stale;
+        });
+        host.clock = Arc::<FleetClock>::clone(&clock);
+        host.agents.clock = Arc::<FleetClock>::clone(&clock);
+        host.instance = InstanceId::generate(shows, &*host.entropy);
+        host.worker = WorkerId::generate(name, std::process::id(), &*host.entropy);
+        let workers = world.path(name).join("workers");
+        host.sign_of_life = Arc::new(SignOfLife::give(&workers, &host.worker).unwrap());
+        let registered = host
+            .store
+            .register_host(world.tenant, host.instance, name, shows);
+        registered.await.unwrap();
+        Self {
+            host,
+            clock,
+            own,
+            uptime,
+        }
+    }
+
+    fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// Time passes, on its own clock as well.
+    fn pass(&self, time: Duration) {
+        self.uptime.advance(time);
+        self.own.advance(time);
+    }
+
+    async fn fires(&self) -> u32 {
+        let tick = scheduler::tick(&self.host, self.now()).await.unwrap();
+        tick.started
+    }
+
+    async fn claims(&self, run: RunId) -> bool {
+        let Host {
+            store,
+            worker,
+            instance,
+            ..
+        } = &self.host;
+        let claimed = store.claim(worker, *instance, 1, Some(run), self.now());
+        claimed.await.unwrap().len() == 1
+    }
+
+    async fn beats(&self, run: RunId) {
+        let beats = self
+            .host
+            .store
+            .heartbeat(&self.host.worker, &[run], self.now());
+        assert_eq!(beats.await.unwrap(), [Beat::GoOn]);
+    }
+}
+
+/// Two servers that know the database's clock, and whose own clocks are ten minutes apart.
+async fn two(world: &World) -> [Member; 2] {
+    let start = world.clock.now();
+    let early = Member::new(world, "early", start).await;
+    let late = Member::new(world, "late", start + 10 * MINUTE).await;
+    for member in [&early, &late] {
+        member.clock.read(&member.host.store).await.unwrap();
+        assert!(member.host.knows_the_time());
+    }
+    [early, late]
+}
+
+/// Makes an automation that is due once.
+async fn due_at(world: &World, at: Timestamp, now: Timestamp) {
+    let script = world.script();
+    let harness = world.harness(&script).await;
+    let new = NewAutomation {
+        triggers: vec![Spec::At {
+            at,
+            zone: "UTC".into(),
+        }],
+        ..automation(harness, SessionMode::Fresh)
+    };
+    let made = world.store().create_automation(world.tenant, &new, now);
+    made.await.unwrap();
+}
+
+#[tokio::test]
+async fn servers_whose_clocks_are_ten_minutes_apart_fire_once_and_on_time() {
+    let world = World::new(Database::Postgres).await;
+    let [early, late] = two(&world).await;
+    let apart = late
+        .now()
+        .since(early.now())
+        .max(early.now().since(late.now()));
+    assert!(apart < CLOSE, "{apart:?}");
+    let due = late.now().max(early.now()).ceil_second() + 30 * MINUTE;
+    due_at(&world, due, early.now()).await;
+
+    // One whose clock was not corrected would have fired by now.
+    let until = due.since(late.now()).saturating_sub(MINUTE);
+    for member in [&early, &late] {
+        member.pass(until);
+        assert_eq!(member.fires().await, 0);
+    }
+    assert!(world.runs().await.is_empty());
+    for member in [&early, &late] {
+        member.pass(MINUTE + CLOSE);
+    }
+    let fired = futures::future::join(early.fires(), late.fires()).await;
+    assert_eq!(fired.0 + fired.1, 1);
+    let runs = world.runs().await;
+    let [run] = runs.as_slice() else {
+        panic!("{runs:#?}");
+    };
+    assert_eq!(run.scheduled_for, Some(due));
+    assert_eq!(run.status, RunStatus::Queued);
+    let late_by = run.created_at.since(due);
+    assert!(late_by <= 2 * CLOSE, "{late_by:?}");
+    for member in [&early, &late] {
+        member.pass(MINUTE);
+        assert_eq!(member.fires().await, 0);
+    }
+    assert_eq!(world.runs().await.len(), 1);
+    invariants::check(&world).await;
+}
+
+#[tokio::test]
+async fn servers_whose_clocks_are_ten_minutes_apart_give_up_nobody_who_lives() {
+    let world = World::new(Database::Postgres).await;
+    let members = two(&world).await;
+    let script = world.script();
+    let harness = world.harness(&script).await;
+    for (one, other) in [(0, 1), (1, 0)] {
+        let (worker, watcher) = (&members[one], &members[other]);
+        let session: SessionId = world.session(harness).await;
+        let run = world.say(session, "hello").await;
+        assert!(worker.claims(run).await);
+        let (mut watch, mut at) = (Watch::default(), Instant::now());
+        // For longer than a heartbeat may be silent, and than a watch that begins is in doubt.
+        for _ in 0..6 {
+            worker.beats(run).await;
+            let (host, now) = (&watcher.host, watcher.now());
+            assert!(watch.look(host, now, at).await.unwrap().is_empty());
+            members.each_ref().map(|it| it.pass(MINUTE));
+            at += MINUTE;
+        }
+        // What its own clock is set to changes nothing.
+        worker.beats(run).await;
+        watcher.own.advance(60 * MINUTE);
+        let (host, now) = (&watcher.host, watcher.now());
+        assert!(watch.look(host, now, at).await.unwrap().is_empty());
+        assert_eq!(world.run(run).await.status, RunStatus::Delivered);
+        // Whoever is silent for too long is given up on time.
+        for (passes, given_up) in [(Duration::from_secs(160), vec![]), (2 * CLOSE, vec![run])] {
+            members.each_ref().map(|it| it.pass(passes));
+            at += passes;
+            let (host, now) = (&watcher.host, watcher.now());
+            assert_eq!(watch.look(host, now, at).await.unwrap(), given_up);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_learns_the_time_takes_turns_and_dates_them_by_the_database() {
+    let world = World::new(Database::Postgres).await;
+    let script = world.script();
+    let harness = world.harness(&script).await;
+    let session = world.session(harness).await;
+    let run = world.say(session, "hello").await;
+    // It holds it for 1970 until the database tells.
+    let member = Member::new(&world, "lost", Timestamp::UNIX_EPOCH).await;
+    assert!(!member.host.knows_the_time());
+    let reference = FleetClock::new(
+        Arc::new(FakeClock::new(Timestamp::UNIX_EPOCH)),
+        Arc::<FakeUptime>::clone(&member.uptime),
+    );
+    reference.read(world.store()).await.unwrap();
+    let daemon = Daemon::start_in_fleet(
+        member.host.clone(),
+        Waker::default(),
+        Some(Arc::clone(&member.clock)),
+    );
+    let run = world.ended(run).await;
+    daemon.stop().await;
+    assert_eq!(run.status, RunStatus::Succeeded);
+    assert!(member.host.knows_the_time());
+    // No machine's time passes here but the database's.
+    let began = reference.now();
+    for at in [run.started_at, run.ended_at] {
+        let off = at.unwrap().since(began).max(began.since(at.unwrap()));
+        assert!(off < 10 * MINUTE, "{off:?} beside the database's clock");
+    }
+    for said in world.transcript(session).await.into_iter().skip(1) {
+        let off = said
+            .created_at
+            .since(began)
+            .max(began.since(said.created_at));
+        assert!(off < 10 * MINUTE, "{said:#?}");
+    }
+    assert_eq!(member.uptime.uptime(), Duration::ZERO);
+    invariants::check(&world).await;
+}

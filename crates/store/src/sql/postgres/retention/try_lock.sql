@@ -1,0 +1,3 @@
+-- Takes the right to remove what is old until the end of the transaction, unless another process has it.
+-- $1 the key of the lock
+select pg_try_advisory_xact_lock($1) as taken

@@ -1,0 +1,42 @@
+-- Says what the role may do in the schema, how the server cleans up, and how many connections it has and allows to
+-- the role in this database. Names of tables are joined by commas; none where there are none.
+select
+    cast(current_user as text) as role,
+    has_schema_privilege('automation', 'usage') as may_use,
+    has_schema_privilege('automation', 'create') as may_create,
+    (
+        select string_agg(cast(c.relname as text), ', ' order by c.relname)
+        from pg_class c
+        where c.relnamespace = to_regnamespace('automation') and c.relkind in ('r', 'p')
+          and not (
+              has_table_privilege(c.oid, 'select') and has_table_privilege(c.oid, 'insert')
+              and has_table_privilege(c.oid, 'update') and has_table_privilege(c.oid, 'delete')
+          )
+    ) as refused,
+    (
+        select string_agg(cast(c.relname as text), ', ' order by c.relname)
+        from pg_class c
+        where c.relnamespace = to_regnamespace('automation') and c.relkind in ('r', 'p')
+          and not pg_has_role(c.relowner, 'usage')
+    ) as of_others,
+    cast(current_setting('autovacuum') as boolean)
+        and cast(current_setting('track_counts') as boolean) as cleans,
+    (
+        select string_agg(cast(c.relname as text), ', ' order by c.relname)
+        from pg_class c
+        cross join lateral pg_options_to_table(c.reloptions) o
+        where c.relnamespace = to_regnamespace('automation') and c.relkind in ('r', 'p')
+          and o.option_name = 'autovacuum_enabled' and not cast(o.option_value as boolean)
+    ) as left_out,
+    least(
+        cast(current_setting('max_connections') as bigint)
+            - cast(current_setting('superuser_reserved_connections') as bigint)
+            - cast(coalesce(current_setting('reserved_connections', true), '0') as bigint),
+        (select nullif(r.rolconnlimit, -1) from pg_roles r where r.rolname = current_user),
+        (select nullif(d.datconnlimit, -1) from pg_database d where d.datname = current_database())
+    ) as connections_allowed,
+    (select count(*) from pg_stat_activity where datid is not null) as connections_of_all,
+    (
+        select count(*) from pg_stat_activity
+        where datname = current_database() and application_name = 'matins'
+    ) as connections_of_matins

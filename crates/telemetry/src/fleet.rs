@@ -1,0 +1,184 @@
+//! What is asked of the clock and of the database when the figures are: it is shared by several servers.
+
+use std::{fmt, time::Duration};
+
+use prometheus_client::{
+    collector::Collector,
+    encoding::{DescriptorEncoder, EncodeMetric},
+    metrics::gauge::ConstGauge,
+    registry::Unit,
+};
+
+/// How many connections to the database this process has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Connections {
+    /// Those in which something is done.
+    pub in_use: u32,
+    /// Those that wait for something to do.
+    pub idle: u32,
+}
+
+/// The clock of the database, as this process knows it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SharedClock {
+    /// Whether it is known well enough to fire, to claim and to give up by it.
+    pub known: bool,
+    /// How far the machine's own clock is ahead of it, in seconds; none while it was never read.
+    pub own_ahead: Option<f64>,
+    /// How far it may be from what it is held for; none while it was never read.
+    pub uncertainty: Option<Duration>,
+}
+
+/// What is known of a database that several servers may share, as far as it could be asked: what is not there
+/// is left out of the figures.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Fleet {
+    /// The database's clock.
+    pub clock: Option<SharedClock>,
+    /// Whether this process hears of what others change, without looking.
+    pub listening: Option<bool>,
+    /// The connections of this process.
+    pub connections: Option<Connections>,
+    /// For how long the oldest transaction has been open.
+    pub oldest_transaction: Option<Duration>,
+    /// Rows of tables that nobody sees any more and that are not cleaned up yet.
+    pub dead_rows: Vec<(String, u64)>,
+}
+
+impl Collector for Fleet {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        if let Some(clock) = self.clock {
+            let known = "Whether the database's clock is known well enough to act by it";
+            number(&mut encoder, "clock_known", known, i64::from(clock.known))?;
+            if let Some(ahead) = clock.own_ahead {
+                let told = "How far the machine's clock is ahead of the database's";
+                seconds(&mut encoder, "clock_offset", told, ahead)?;
+            }
+            if let Some(uncertainty) = clock.uncertainty {
+                let told = "How far the database's clock may be from what it is held for";
+                let uncertainty = uncertainty.as_secs_f64();
+                seconds(&mut encoder, "clock_uncertainty", told, uncertainty)?;
+            }
+        }
+        if let Some(listening) = self.listening {
+            let told = "Whether this process hears of what others change, without looking";
+            let listening = i64::from(listening);
+            number(&mut encoder, "database_listening", told, listening)?;
+        }
+        if let Some(Connections { in_use, idle }) = self.connections {
+            let told = "Connections of this process to the database";
+            let counts = [("in_use", in_use.into()), ("idle", idle.into())];
+            family(&mut encoder, "database_connections", told, "state", counts)?;
+        }
+        if let Some(oldest) = self.oldest_transaction {
+            let told = "For how long the oldest transaction in the database has been open";
+            let oldest = oldest.as_secs_f64();
+            seconds(&mut encoder, "database_oldest_transaction", told, oldest)?;
+        }
+        if !self.dead_rows.is_empty() {
+            let told = "Rows that nobody sees any more and that are not cleaned up yet";
+            let rows = self.dead_rows.iter();
+            let rows = rows.map(|(table, count)| (table.as_str(), *count));
+            family(&mut encoder, "database_dead_rows", told, "table", rows)?;
+        }
+        Ok(())
+    }
+}
+
+fn number(
+    encoder: &mut DescriptorEncoder<'_>,
+    name: &str,
+    told: &str,
+    value: i64,
+) -> Result<(), fmt::Error> {
+    let gauge = ConstGauge::new(value);
+    gauge.encode(encoder.encode_descriptor(name, told, None, gauge.metric_type())?)
+}
+
+fn seconds(
+    encoder: &mut DescriptorEncoder<'_>,
+    name: &str,
+    told: &str,
+    value: f64,
+) -> Result<(), fmt::Error> {
+    let gauge = ConstGauge::new(value);
+    let unit = Some(&Unit::Seconds);
+    gauge.encode(encoder.encode_descriptor(name, told, unit, gauge.metric_type())?)
+}
+
+fn family<'a>(
+    encoder: &mut DescriptorEncoder<'_>,
+    name: &str,
+    told: &str,
+    label: &'static str,
+    counts: impl IntoIterator<Item = (&'a str, u64)>,
+) -> Result<(), fmt::Error> {
+    let kind = ConstGauge::new(0_i64).metric_type();
+    let mut family = encoder.encode_descriptor(name, told, None, kind)?;
+    for (value, count) in counts {
+        let count = i64::try_from(count).unwrap_or(i64::MAX);
+        let labels = [(label, value)];
+        ConstGauge::new(count).encode(family.encode_family(&labels)?)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Metrics;
+
+    #[test]
+    fn what_the_database_tells_stands_beside_what_the_process_counts() {
+        let metrics = Metrics::new("0");
+        metrics.failed("clock");
+        let fleet = Fleet {
+            clock: Some(SharedClock {
+                known: true,
+                own_ahead: Some(-1.5),
+                uncertainty: Some(Duration::from_millis(3)),
+            }),
+            listening: Some(true),
+            connections: Some(Connections { in_use: 2, idle: 1 }),
+            oldest_transaction: Some(Duration::from_secs(90)),
+            dead_rows: vec![("agent_runs".into(), 7), ("run_live".into(), 0)],
+        };
+        let text = metrics.encode_in_fleet(None, fleet).unwrap();
+        for line in [
+            "matins_clock_known 1",
+            "matins_clock_offset_seconds -1.5",
+            "matins_clock_uncertainty_seconds 0.003",
+            "matins_database_listening 1",
+            "matins_database_connections{state=\"in_use\"} 2",
+            "matins_database_connections{state=\"idle\"} 1",
+            "matins_database_oldest_transaction_seconds 90.0",
+            "matins_database_dead_rows{table=\"agent_runs\"} 7",
+            "matins_database_dead_rows{table=\"run_live\"} 0",
+            "matins_loop_errors_total{of=\"clock\"} 1",
+            "# EOF",
+        ] {
+            assert!(
+                text.lines().any(|written| written == line),
+                "{line}\n{text}"
+            );
+        }
+        assert_eq!(text.matches("# EOF").count(), 1);
+    }
+
+    #[test]
+    fn a_clock_that_was_never_read_has_no_offset() {
+        let fleet = Fleet {
+            clock: Some(SharedClock {
+                known: false,
+                own_ahead: None,
+                uncertainty: None,
+            }),
+            ..Fleet::default()
+        };
+        let text = Metrics::new("0").encode_in_fleet(None, fleet).unwrap();
+        assert!(text.contains("\nmatins_clock_known 0\n"), "{text}");
+        assert!(!text.contains("matins_clock_offset"), "{text}");
+        assert!(!text.contains("matins_clock_uncertainty"), "{text}");
+        assert!(!text.contains("matins_database"), "{text}");
+    }
+}
