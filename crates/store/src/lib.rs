@@ -38,7 +38,7 @@ pub use approvals::ApprovalFilter;
 pub use automations::{
     AutomationEdit, AutomationFilter, Automations, InSession, NewAutomation, NewTrigger, Unreadable,
 };
-pub use database::{Database, Scope};
+pub use database::{Database, Scope, Sessions};
 pub use error::Error;
 pub use feed::{FeedEvent, FeedPage, Lost};
 pub use notifications::{Attempted, Claimed, NewEndpoint, Notice, Subscription};
@@ -53,5 +53,5 @@ pub use sessions::{
 pub use store::Store;
 pub use tenants::InstanceStanding;
 pub use tokens::{NewBrowser, NewToken};
-pub use waking::{Changed, Changes};
+pub use waking::{Changed, Changes, ListenerState, Unheard};
 pub use webhooks::WebhookTrigger;
