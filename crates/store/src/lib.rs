@@ -11,6 +11,7 @@ pub mod database;
 mod answers;
 mod approvals;
 mod automations;
+mod coordinator;
 mod error;
 mod feed;
 mod harnesses;
@@ -38,6 +39,7 @@ pub use approvals::ApprovalFilter;
 pub use automations::{
     AutomationEdit, AutomationFilter, Automations, InSession, NewAutomation, NewTrigger, Unreadable,
 };
+pub use coordinator::{NewMessage, Published, Recipients, SeatMessage};
 pub use database::{Database, Scope, Sessions};
 pub use error::Error;
 pub use feed::{FeedEvent, FeedPage, Lost};

@@ -63,9 +63,7 @@ pub enum InvalidLocation {
     #[error("read the direct address of the database: only one on a PostgreSQL server has another")]
     DirectOfFile,
     /// The direct address is no server's.
-    #[error(
-        "read the direct address of the database: expected `postgres://user@host/database`"
-    )]
+    #[error("read the direct address of the database: expected `postgres://user@host/database`")]
     Direct,
     /// The SQLite address carries parameters.
     #[error("read the address of the SQLite database: parameters after `?` are not supported")]

@@ -34,6 +34,8 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     migration!(6, "0006_webhooks"),
     migration!(7, "0007_budgets"),
     migration!(8, "0008_approvals"),
+    migration!(9, "0009_fleet"),
+    migration!(10, "0010_coordinator"),
 ];
 
 /// The version that this program needs.

@@ -250,11 +250,10 @@ async fn version(transaction: &mut PgConnection) -> Result<i64, OpenError> {
             })
         };
     }
-    let found: Option<i64> =
-        scalar("select max(version) from automation.schema_versions")
-            .fetch_one(&mut *transaction)
-            .await
-            .map_err(failed(reading))?;
+    let found: Option<i64> = scalar("select max(version) from automation.schema_versions")
+        .fetch_one(&mut *transaction)
+        .await
+        .map_err(failed(reading))?;
     match found.unwrap_or(0) {
         found if found > migrations::LATEST => Err(OpenError::Newer {
             database,

@@ -8,7 +8,8 @@
 use std::time::Duration;
 
 use sqlx::{
-    AssertSqlSafe, Connection as _, Executor as _, PgConnection, Row as _, postgres::PgConnectOptions,
+    AssertSqlSafe, Connection as _, Executor as _, PgConnection, Row as _,
+    postgres::PgConnectOptions,
 };
 use tokio::time::timeout;
 
@@ -33,6 +34,9 @@ const BACKEND: &str = "select pg_backend_pid() as pid, \
 const ROUNDS: usize = 3;
 /// How long a connection may wait for a server to be lent, before it is clear that it has none.
 const LENDING: Duration = Duration::from_secs(2);
+
+/// With which SQLSTATE a pooler refuses what the server itself would take.
+const NOT_THE_PROTOCOL: &str = "08P01";
 
 /// Whether a database is opened to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,14 +90,19 @@ pub(super) async fn reach(
 
 /// Whether a connection was refused for what it was told: not for who it is, where it goes, or when.
 fn may_be_what_it_was_told(error: &sqlx::Error) -> bool {
-    let Some(refused) = error.as_database_error() else {
+    let Some(code) = code(error) else {
         return false;
     };
-    let code = refused.code().unwrap_or_default();
     // Sign-in; no such database; too many connections; starting or stopping.
     !["28", "3D", "53", "57"]
         .iter()
         .any(|class| code.starts_with(class))
+}
+
+/// The SQLSTATE of what a server or a pooler has refused.
+fn code(error: &sqlx::Error) -> Option<String> {
+    let refused = error.as_database_error()?;
+    Some(refused.code().unwrap_or_default().into_owned())
 }
 
 /// Asks which server process serves a connection, in one text that is not prepared.
@@ -148,10 +157,11 @@ impl Reached {
             self.preamble()
         );
         let connection = self.connection().await?;
-        connection
-            .begin_with(AssertSqlSafe(text))
-            .await
-            .map_err(failed(doing))
+        let begun = connection.begin_with(AssertSqlSafe(text)).await;
+        begun.map_err(|error| match code(&error).as_deref() {
+            Some(NOT_THE_PROTOCOL) => OpenError::NoTransactions { source: error },
+            _ => failed(doing)(error),
+        })
     }
 
     /// Finds out whether each connection is a session of its own.
@@ -178,7 +188,10 @@ impl Reached {
                 Ok(Ok((pid, _))) if pid != mine => {}
                 // One process for both; or there is but one to lend, and nobody knows how it is lent.
                 Ok(Ok(_)) | Err(_) => kept = false,
-                Ok(Err(source)) => return Err(OpenError::NoTransactions { source }),
+                Ok(Err(source)) if code(&source).as_deref() == Some(NOT_THE_PROTOCOL) => {
+                    return Err(OpenError::NoTransactions { source });
+                }
+                Ok(Err(error)) => return Err(failed(asking)(error)),
             }
             if !kept {
                 break;

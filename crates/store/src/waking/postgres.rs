@@ -140,3 +140,74 @@ async fn in_time<T>(
         Err(_) => Err(sqlx::Error::PoolTimedOut),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use testkit::databases::TestDatabase;
+    use tokio::{
+        io::copy_bidirectional,
+        net::{UnixListener, UnixStream},
+        sync::watch,
+    };
+
+    use super::*;
+
+    const SOCKET: &str = ".s.PGSQL.5432";
+    const QUICK: Pulse = Pulse {
+        every: Duration::from_millis(20),
+        answer: Duration::from_millis(200),
+    };
+
+    /// Carries connections to a server until it is told to hold everything, and closes none.
+    async fn carry(at: &Path, server: &Path, hold: watch::Receiver<bool>) {
+        let socket = UnixListener::bind(at.join(SOCKET)).unwrap();
+        loop {
+            let (mut near, _) = socket.accept().await.unwrap();
+            let mut far = UnixStream::connect(server.join(SOCKET)).await.unwrap();
+            let mut hold = hold.clone();
+            tokio::spawn(async move {
+                tokio::select! {
+                    _ = copy_bidirectional(&mut near, &mut far) => return,
+                    _ = hold.wait_for(|hold| *hold) => {}
+                }
+                // Both ends stay open, and nothing goes through.
+                std::future::pending::<()>().await;
+            });
+        }
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_is_half_gone_is_found_out() {
+        let database = TestDatabase::empty_postgres().unwrap();
+        let (address, server) = database.url().split_once("?host=").unwrap();
+        let home = TestDatabase::sqlite().unwrap();
+        let folder = home.file().unwrap().parent().unwrap().to_owned();
+        let (holding, hold) = watch::channel(false);
+        let (near, far) = (folder.clone(), server.to_owned());
+        let carrier = tokio::spawn(async move { carry(&near, Path::new(&far), hold).await });
+        let options: PgConnectOptions = format!("{address}?host={}", folder.display())
+            .parse()
+            .unwrap();
+        let wakes = Wakes::default();
+        let mut state = wakes.state.follow();
+        let listening = async {
+            // Until the carrier has its socket.
+            loop {
+                let lost = listen(&wakes, &options, QUICK).await;
+                if *holding.borrow() {
+                    return lost;
+                }
+            }
+        };
+        let cutting = async {
+            let listens = |state: &ListenerState| *state == ListenerState::Listening;
+            state.wait_for(listens).await.unwrap();
+            holding.send_replace(true);
+        };
+        let (lost, ()) = tokio::join!(listening, cutting);
+        assert!(matches!(lost, Err(sqlx::Error::PoolTimedOut)), "{lost:?}");
+        carrier.abort();
+    }
+}
