@@ -24,10 +24,7 @@ const MIGRATION_LOCK: i64 = 0x6d61_7469_6e73;
 pub(super) async fn open(server: &Server) -> Result<Database, OpenError> {
     let mut pool = reach(&server.options, Purpose::Use).await?;
     let kept = pool.sessions_are_kept().await?;
-    let mut direct = match &server.direct {
-        Some(direct) => Some(reach_directly(direct, &mut pool).await?),
-        None => None,
-    };
+    let mut direct = reach_directly(server, &mut pool, Purpose::Use).await?;
     migrate(direct.as_mut().unwrap_or(&mut pool)).await?;
     tell(kept, direct.is_some());
     let database = database(&pool, kept, direct.as_ref());
@@ -38,20 +35,25 @@ pub(super) async fn open(server: &Server) -> Result<Database, OpenError> {
     Ok(database)
 }
 
-/// Reaches the direct address of a database, which must lead to the same one and keep sessions.
+/// Reaches the direct address of a database, where one is named: it must lead to the same one and keep
+/// sessions.
 async fn reach_directly(
-    options: &PgConnectOptions,
+    server: &Server,
     pool: &mut Reached,
-) -> Result<Reached, OpenError> {
+    purpose: Purpose,
+) -> Result<Option<Reached>, OpenError> {
+    let Some(options) = &server.direct else {
+        return Ok(None);
+    };
     let of_direct = |error| OpenError::Direct(Box::new(error));
-    let mut direct = reach(options, Purpose::Use).await.map_err(of_direct)?;
+    let mut direct = reach(options, purpose).await.map_err(of_direct)?;
     if !direct.sessions_are_kept().await.map_err(of_direct)? {
         return Err(OpenError::DirectIsPooled);
     }
     if !direct.is_where(pool).await? {
         return Err(OpenError::DirectElsewhere);
     }
-    Ok(direct)
+    Ok(Some(direct))
 }
 
 /// Says what stands before the database, and what can be done about it.
@@ -92,8 +94,11 @@ pub(super) async fn open_to_read(server: &Server) -> Result<Database, OpenError>
     let mut transaction = reached.begin("ask for the server's version").await?;
     check_server(&mut transaction).await?;
     drop(transaction);
-    // Its direct address is not looked at: nobody waits for changes of what is only read.
-    let database = database(&reached, kept, None);
+    let direct = reach_directly(server, &mut reached, Purpose::Read).await?;
+    let database = database(&reached, kept, direct.as_ref());
+    if let Some(direct) = direct {
+        direct.close().await?;
+    }
     reached.close().await?;
     Ok(database)
 }
