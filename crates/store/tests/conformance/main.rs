@@ -468,7 +468,10 @@ behaviours! {
         feed: [
             what_commits_late_is_not_overtaken, a_database_from_another_server_keeps_its_order,
         ]
-        waking: [a_lost_listener_is_replaced_and_everybody_woken]
+        waking: [
+            a_lost_listener_is_replaced_and_everybody_woken,
+            while_nobody_can_listen_whoever_waits_looks_more_often,
+        ]
         coordinator: [a_channel_is_listened_to_while_somebody_subscribes]
         poolers: [
             a_pooler_that_keeps_no_sessions_is_recognised_and_served,
