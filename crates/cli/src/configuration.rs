@@ -18,7 +18,7 @@ use config::{
     UnknownVariable,
 };
 use daemon::Settings;
-use store::Location;
+use store::{Location, opening::InvalidLocation};
 
 use crate::{
     args::Global,
@@ -250,15 +250,37 @@ fn resolve(sources: &Sources) -> (Config, Vec<Problem>) {
 
 /// Where the named database is; `None` for the one in the data folder.
 pub(crate) fn location(config: &Config) -> Result<Option<Location>, Problem> {
-    let database = &config.database;
-    let Some(address) = &database.value else {
-        return Ok(None);
+    let (database, direct) = (&config.database, &config.database_direct);
+    // An address may hold a password, so it is not repeated; nor does the error.
+    let refused = |name, origin, error| {
+        let reason = format!("{:#}", anyhow::Error::new::<InvalidLocation>(error));
+        Problem::value(name, None, origin, reason)
     };
-    address.reveal().parse().map(Some).map_err(|error| {
-        // An address may hold a password, so it is not repeated; nor does the error.
-        let reason = format!("{:#}", anyhow::Error::new(error));
-        Problem::value("database", None, &database.origin, reason)
-    })
+    let Some(address) = &database.value else {
+        // What is in the data folder is a file.
+        let refused = |_| {
+            refused(
+                "database_direct",
+                &direct.origin,
+                InvalidLocation::DirectOfFile,
+            )
+        };
+        return direct
+            .value
+            .as_ref()
+            .map_or(Ok(None), |direct| Err(refused(direct)));
+    };
+    let location: Location = address
+        .reveal()
+        .parse()
+        .map_err(|error| refused("database", &database.origin, error))?;
+    match &direct.value {
+        None => Ok(Some(location)),
+        Some(address) => location
+            .with_direct(address.reveal())
+            .map(Some)
+            .map_err(|error| refused("database_direct", &direct.origin, error)),
+    }
 }
 
 /// The data folder: the named one, else the usual place, where there is one.

@@ -7,6 +7,7 @@
 
 mod address;
 mod collector;
+mod databases;
 mod file;
 mod kind;
 mod problem;

@@ -11,9 +11,9 @@ use model::{allowance::Allowance, limits};
 use crate::{
     Address,
     collector::Collector,
+    databases::{Database, Server},
     kind::{
-        Allowed, AnyKind, Choice, Count, Database, Days, Directives, Folder, Kind, LogFormat,
-        Plain, Seconds,
+        Allowed, AnyKind, Choice, Count, Days, Directives, Folder, Kind, LogFormat, Plain, Seconds,
     },
     problem::{Origin, Problem},
     reach::{Hosts, Listen, Remote, Switch},
@@ -104,6 +104,10 @@ settings! {
     /// The database: the path of a SQLite file, or the address of a PostgreSQL server
     database: Option<Address> = ["database", "MATINS_DATABASE", "database"] Database {
         default: "matins.db in the data folder",
+    };
+    /// The address of the same PostgreSQL database without a pooler between, for listening and migrations
+    database_direct: Option<Address> = ["database_direct", "MATINS_DATABASE_DIRECT", "database-direct"] Server {
+        default: "none",
     };
     /// The server that commands ask, where it is not the one of the data folder
     server: Option<String> = ["client.server", "MATINS_SERVER", "server"] Remote {

@@ -43,7 +43,7 @@ struct Line {
     kind: &'static str,
     about: Uuid,
     body: Value,
-    message: Option<(Place, Entry)>,
+    message: Option<(Place, Option<SeatId>, Entry)>,
 }
 
 impl Journal {
@@ -82,7 +82,18 @@ impl Journal {
             kind: "message",
             about: entry.id.uuid(),
             body: json!({ "role": entry.role, "kind": entry.kind }),
-            message: Some((place, entry)),
+            message: Some((place, None, entry)),
+        });
+    }
+
+    /// Adds a message of one seat to another to the transcript, with its event.
+    pub(crate) fn message_to(&mut self, place: Place, to: SeatId, entry: Entry) {
+        self.lines.push(Line {
+            session: place.session,
+            kind: "message",
+            about: entry.id.uuid(),
+            body: json!({ "role": entry.role, "kind": entry.kind, "to": to }),
+            message: Some((place, Some(to), entry)),
         });
     }
 
@@ -138,8 +149,8 @@ impl Journal {
                 line.body,
                 now
             ]);
-            if let Some((place, entry)) = line.message {
-                messages.push((entry.id, message(place, entry, *seq, now)));
+            if let Some((place, to, entry)) = line.message {
+                messages.push((entry.id, message(place, to, entry, *seq, now)));
             }
         }
         tx.execute_rows(sql_of_each!("events/insert"), events, params![])
@@ -149,7 +160,7 @@ impl Journal {
 }
 
 /// The parameters of a row of the transcript.
-fn message(place: Place, entry: Entry, seq: i64, now: Timestamp) -> Vec<Param> {
+fn message(place: Place, to: Option<SeatId>, entry: Entry, seq: i64, now: Timestamp) -> Vec<Param> {
     // The agent's rows carry its seat; those of people and of Matins none.
     let from = match entry.role {
         Role::Assistant | Role::Tool => place.seat,
@@ -162,6 +173,7 @@ fn message(place: Place, entry: Entry, seq: i64, now: Timestamp) -> Vec<Param> {
         seq,
         place.run,
         from,
+        to,
         entry.role.as_str(),
         entry.kind.as_str(),
         entry.content,

@@ -12,6 +12,7 @@ mod answers;
 mod approvals;
 mod automations;
 mod clock;
+mod coordinator;
 mod error;
 mod feed;
 mod harnesses;
@@ -41,7 +42,8 @@ pub use approvals::ApprovalFilter;
 pub use automations::{
     AutomationEdit, AutomationFilter, Automations, InSession, NewAutomation, NewTrigger, Unreadable,
 };
-pub use database::{Database, Scope};
+pub use coordinator::{NewMessage, Published, Recipients, SeatMessage};
+pub use database::{Database, Scope, Sessions};
 pub use error::Error;
 pub use feed::{FeedEvent, FeedPage, Lost};
 pub use instances::{InstanceStanding, Presence, Serving};
@@ -57,5 +59,5 @@ pub use sessions::{
 };
 pub use store::Store;
 pub use tokens::{NewBrowser, NewToken};
-pub use waking::{Calls, Changed, Changes, Work};
+pub use waking::{Calls, Changed, Changes, ListenerState, Unheard, Work};
 pub use webhooks::WebhookTrigger;

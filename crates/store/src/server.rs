@@ -103,7 +103,7 @@ impl Store {
     pub fn connections(&self) -> Option<Connections> {
         match self.db.pools() {
             Pools::Sqlite { .. } => None,
-            Pools::Postgres(pool) => {
+            Pools::Postgres(pool, _) => {
                 let idle = u32::try_from(pool.num_idle()).unwrap_or(u32::MAX);
                 let in_use = pool.size().saturating_sub(idle);
                 Some(Connections { in_use, idle })

@@ -1,5 +1,6 @@
 //! A fresh database for each test, on SQLite and on a PostgreSQL server of its own.
 
+mod pooler;
 mod postgres;
 mod server;
 
@@ -7,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use tempfile::TempDir;
+
+pub use pooler::{PoolMode, Pooler};
 
 /// A database for one test, gone with the value.
 #[derive(Debug)]
@@ -70,6 +73,15 @@ impl TestDatabase {
         match &self.home {
             Home::Sqlite { .. } => None,
             Home::Postgres(lease) => Some(lease.superuser_url()),
+        }
+    }
+
+    /// Puts a pooler before the database, which lends out as many connections as there are `servers`. `more`
+    /// are further lines of its settings.
+    pub fn pooler(&self, mode: PoolMode, servers: u32, more: &str) -> anyhow::Result<Pooler> {
+        match &self.home {
+            Home::Sqlite { .. } => anyhow::bail!("put a pooler before a file"),
+            Home::Postgres(lease) => lease.pooler(mode, servers, more),
         }
     }
 

@@ -74,6 +74,13 @@ fn a_password_is_never_shown() {
             "--database",
             "postgres://me:s3cret@host:port/x",
         ],
+        &[
+            "harness",
+            "list",
+            "--database-direct",
+            "postgres://me:s3cret@host:port/x",
+        ],
+        &["config", "show", "--database-direct", address],
     ] {
         let told = world.run(args);
         let told = format!("{}{}", told.stdout, told.stderr);

@@ -8,6 +8,7 @@
 //! use what is built on it.
 
 mod error;
+mod link;
 mod param;
 mod row;
 mod scope;
@@ -21,6 +22,8 @@ use sqlx::{AssertSqlSafe, PgPool, SqlitePool};
 
 pub use error::Error;
 pub(crate) use error::UniqueIndexes;
+pub(crate) use link::Link;
+pub use link::Sessions;
 pub use param::Param;
 pub use row::{Row, Stored};
 pub use scope::Scope;
@@ -54,7 +57,7 @@ pub struct Database {
 
 #[derive(Debug, Clone)]
 pub(crate) enum Pools {
-    Postgres(PgPool),
+    Postgres(PgPool, Arc<Link>),
     /// Both pools are the same one for a database in memory.
     Sqlite {
         writer: SqlitePool,
@@ -97,8 +100,16 @@ impl Database {
     /// Which of the two databases this is.
     pub fn dialect(&self) -> Dialect {
         match &self.pools {
-            Pools::Postgres(_) => Dialect::Postgres,
+            Pools::Postgres(..) => Dialect::Postgres,
             Pools::Sqlite { .. } => Dialect::Sqlite,
+        }
+    }
+
+    /// What the connections to PostgreSQL keep from one transaction to the next; `None` on SQLite.
+    pub fn sessions(&self) -> Option<Sessions> {
+        match &self.pools {
+            Pools::Postgres(_, link) => Some(link.sessions),
+            Pools::Sqlite { .. } => None,
         }
     }
 
@@ -109,7 +120,7 @@ impl Database {
     /// that a statement after a lock sees what the former holder wrote.
     pub async fn begin(&self, scope: Scope) -> Result<Tx, Error> {
         match &self.pools {
-            Pools::Postgres(pool) => self.begin_postgres(pool, "begin", scope).await,
+            Pools::Postgres(pool, link) => self.begin_postgres(pool, link, "begin", scope).await,
             Pools::Sqlite { writer, unique, .. } => {
                 let begin = if self.locks {
                     "begin immediate"
@@ -133,9 +144,9 @@ impl Database {
     /// On SQLite it waits for no writer. Dropping it is the usual end.
     pub async fn read(&self, scope: Scope) -> Result<Tx, Error> {
         match &self.pools {
-            Pools::Postgres(pool) => {
+            Pools::Postgres(pool, link) => {
                 let begin = "begin isolation level repeatable read, read only";
-                self.begin_postgres(pool, begin, scope).await
+                self.begin_postgres(pool, link, begin, scope).await
             }
             Pools::Sqlite {
                 readers, unique, ..
@@ -155,7 +166,7 @@ impl Database {
     /// Closes all connections, after the transactions that are under way.
     pub async fn close(&self) {
         match &self.pools {
-            Pools::Postgres(pool) => pool.close().await,
+            Pools::Postgres(pool, _) => pool.close().await,
             Pools::Sqlite {
                 writer, readers, ..
             } => {
@@ -175,21 +186,35 @@ impl Database {
         &self.pools
     }
 
-    /// Begins and sets the scope in one round trip.
+    /// Begins, sets the scope, and whatever else the connection does not keep, in one round trip.
     ///
     /// Connections are not tested before they are used, so one that died while idle is found here,
     /// where nothing has been done yet and another can be tried.
-    async fn begin_postgres(&self, pool: &PgPool, begin: &str, scope: Scope) -> Result<Tx, Error> {
+    async fn begin_postgres(
+        &self,
+        pool: &PgPool,
+        link: &Link,
+        begin: &str,
+        scope: Scope,
+    ) -> Result<Tx, Error> {
         let (setting, value) = scope.setting();
-        // Safe: both are made here, from a fixed text and a UUID.
-        let statement = format!("{begin}; set local {setting} = '{value}'");
+        let preamble = &link.preamble;
+        // Safe: all are made here, from fixed texts and a UUID.
+        let statement = format!("{begin}{preamble}; set local {setting} = '{value}'");
         let mut spare = pool.num_idle();
         loop {
             let begun = pool.begin_with(AssertSqlSafe(statement.clone())).await;
             match begun.map_err(|error| Error::of_postgres("begin", error)) {
                 Ok(transaction) => {
                     let wakes = self.wakes.clone();
-                    return Ok(Tx::postgres(transaction, scope, self.locks, wakes));
+                    let prepares = link.prepares();
+                    return Ok(Tx::postgres(
+                        transaction,
+                        scope,
+                        self.locks,
+                        prepares,
+                        wakes,
+                    ));
                 }
                 Err(Error::Connection { .. }) if spare > 0 => spare -= 1,
                 Err(error) => return Err(error),

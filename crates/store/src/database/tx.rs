@@ -29,17 +29,25 @@ pub struct Tx {
 
 #[derive(Debug)]
 enum Connection {
-    /// With the dialect in which it runs statements: SQLite's where the locks are taken out.
-    Postgres(Transaction<'static, Postgres>, Dialect),
+    Postgres(Transaction<'static, Postgres>, Manner),
     Sqlite(Transaction<'static, Sqlite>, Arc<UniqueIndexes>),
+}
+
+/// How statements run on PostgreSQL.
+#[derive(Debug, Clone, Copy)]
+struct Manner {
+    /// The dialect of their texts: SQLite's where the locks are taken out.
+    dialect: Dialect,
+    /// Whether the connection keeps them prepared.
+    prepares: bool,
 }
 
 /// Runs a driver's method with a statement and its parameters, and names the statement in errors.
 macro_rules! run {
     ($tx:expr, $statement:expr, $power:expr, $params:expr, $method:ident) => {
         match &mut $tx.connection {
-            Connection::Postgres(connection, dialect) => {
-                postgres($statement, $power, *dialect, $params)
+            Connection::Postgres(connection, manner) => {
+                postgres($statement, $power, *manner, $params)
                     .$method(&mut **connection)
                     .await
                     .map(Answer::Postgres)
@@ -65,6 +73,7 @@ impl Tx {
         transaction: Transaction<'static, Postgres>,
         scope: Scope,
         locks: bool,
+        prepares: bool,
         wakes: Arc<Wakes>,
     ) -> Self {
         let dialect = if locks {
@@ -74,7 +83,7 @@ impl Tx {
         };
         Self {
             scope,
-            connection: Connection::Postgres(transaction, dialect),
+            connection: Connection::Postgres(transaction, Manner { dialect, prepares }),
             wakes,
             changed: Vec::new(),
             numbered: false,
@@ -119,7 +128,10 @@ impl Tx {
     /// Whether rows are locked, since other transactions may write at the same time. On SQLite there is
     /// one writer, who has locked everything; on PostgreSQL not in tests that take the locks away.
     pub(crate) fn locks_rows(&self) -> bool {
-        matches!(self.connection, Connection::Postgres(_, Dialect::Postgres))
+        matches!(
+            self.connection,
+            Connection::Postgres(_, manner) if manner.dialect == Dialect::Postgres
+        )
     }
 
     /// Locks rows until the end of the transaction, with a statement that does nothing else.
@@ -300,10 +312,12 @@ fn chunks(rows: Vec<Vec<Param>>, whole: &[Param]) -> Vec<(usize, Vec<Param>)> {
 fn postgres(
     statement: &'static Statement,
     power: usize,
-    dialect: Dialect,
+    manner: Manner,
     params: Vec<Param>,
 ) -> Query<'static, Postgres, PgArguments> {
-    let query = sqlx::query(statement.for_postgres(dialect, power));
+    // What is not kept has no name on the server: through a pooler, that of another would be in its way.
+    let query =
+        sqlx::query(statement.for_postgres(manner.dialect, power)).persistent(manner.prepares);
     params
         .into_iter()
         .fold(query, |query, param| param.bind_postgres(query))

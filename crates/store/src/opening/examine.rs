@@ -31,7 +31,7 @@ impl Examined {
 /// page, which takes the longer the larger it is. `None` where there is no file.
 pub async fn examine(location: &Location) -> Result<Option<Examined>, OpenError> {
     match location {
-        Location::Postgres(options) => postgres::examine(options).await.map(Some),
+        Location::Postgres(server) => postgres::examine(server).await.map(Some),
         Location::SqliteFile(path) => sqlite::examine(path).await,
         Location::SqliteMemory => Ok(None),
     }
@@ -40,7 +40,7 @@ pub async fn examine(location: &Location) -> Result<Option<Examined>, OpenError>
 /// Opens a database of the latest version to read alone: whatever would write fails.
 pub async fn open_to_read(location: &Location) -> Result<Database, OpenError> {
     match location {
-        Location::Postgres(options) => postgres::open_to_read(options).await,
+        Location::Postgres(server) => postgres::open_to_read(server).await,
         Location::SqliteFile(path) => sqlite::open_to_read(path).await,
         Location::SqliteMemory => sqlite::open_memory().await,
     }

@@ -8,11 +8,38 @@ use sqlx::postgres::PgConnectOptions;
 #[derive(Debug, Clone)]
 pub enum Location {
     /// A server: `postgres://user@host/database`.
-    Postgres(Box<PgConnectOptions>),
+    Postgres(Box<Server>),
     /// A file: `sqlite:///path/to/matins.db`, or the bare path.
     SqliteFile(PathBuf),
     /// Nowhere: `sqlite::memory:`, gone when it is closed. For simulations.
     SqliteMemory,
+}
+
+/// How a database on a PostgreSQL server is reached.
+#[derive(Debug, Clone)]
+pub struct Server {
+    /// Its address, perhaps that of a pooler.
+    pub(super) options: PgConnectOptions,
+    /// The address of the same database without a pooler between, for listening and migrations.
+    pub(super) direct: Option<PgConnectOptions>,
+}
+
+impl Location {
+    /// The same database, for whose listening and migrations there is an address without a pooler between.
+    pub fn with_direct(self, address: &str) -> Result<Self, InvalidLocation> {
+        let Self::Postgres(mut server) = self else {
+            return Err(InvalidLocation::DirectOfFile);
+        };
+        if !is_of_server(address) {
+            return Err(InvalidLocation::Direct);
+        }
+        server.direct = Some(address.parse().map_err(InvalidLocation::Postgres)?);
+        Ok(Self::Postgres(server))
+    }
+}
+
+fn is_of_server(address: &str) -> bool {
+    address.starts_with("postgres://") || address.starts_with("postgresql://")
 }
 
 /// Why a text says no place of a database. Addresses may hold passwords, so it is not repeated.
@@ -32,6 +59,12 @@ pub enum InvalidLocation {
     /// PostgreSQL's driver does not understand the address.
     #[error("read the address of the PostgreSQL database")]
     Postgres(#[source] sqlx::Error),
+    /// A direct address is named for a file.
+    #[error("read the direct address of the database: only one on a PostgreSQL server has another")]
+    DirectOfFile,
+    /// The direct address is no server's.
+    #[error("read the direct address of the database: expected `postgres://user@host/database`")]
+    Direct,
     /// The SQLite address carries parameters.
     #[error("read the address of the SQLite database: parameters after `?` are not supported")]
     Parameters,
@@ -41,9 +74,10 @@ impl FromStr for Location {
     type Err = InvalidLocation;
 
     fn from_str(text: &str) -> Result<Self, InvalidLocation> {
-        if text.starts_with("postgres://") || text.starts_with("postgresql://") {
+        if is_of_server(text) {
             let options = text.parse().map_err(InvalidLocation::Postgres)?;
-            return Ok(Self::Postgres(Box::new(options)));
+            let direct = None;
+            return Ok(Self::Postgres(Box::new(Server { options, direct })));
         }
         let path = match text.strip_prefix("sqlite:") {
             Some(":memory:") => return Ok(Self::SqliteMemory),
@@ -84,6 +118,20 @@ mod tests {
             "sqlite::memory:".parse(),
             Ok(Location::SqliteMemory)
         ));
+    }
+
+    #[test]
+    fn a_server_alone_has_a_direct_address() {
+        let server: Location = "postgres://matins@pooler/db".parse().unwrap();
+        let direct = "postgres://matins:s3cret@host/db";
+        assert!(server.clone().with_direct(direct).is_ok());
+        for refused in [
+            server.clone().with_direct("/var/lib/matins.db"),
+            server.with_direct("postgres://matins:s3cret@host:port/db"),
+            Location::SqliteMemory.with_direct(direct),
+        ] {
+            assert!(!format!("{:#?}", refused.unwrap_err()).contains("s3cret"));
+        }
     }
 
     #[test]

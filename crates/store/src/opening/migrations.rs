@@ -42,6 +42,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     migration!(7, "0007_budgets"),
     migration!(8, "0008_approvals"),
     migration!(9, "0009_fleet"),
+    migration!(10, "0010_coordinator"),
 ];
 
 /// The version that this program needs.

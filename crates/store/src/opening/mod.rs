@@ -9,12 +9,13 @@ mod intact;
 mod location;
 mod migrations;
 mod postgres;
+mod reach;
 mod sqlite;
 
 use std::path::PathBuf;
 
 pub use examine::{Examined, examine, open_to_read};
-pub use location::{InvalidLocation, Location};
+pub use location::{InvalidLocation, Location, Server};
 pub(crate) use migrations::LATEST;
 
 use crate::database::{Database, Error};
@@ -95,6 +96,21 @@ pub enum OpenError {
         /// The role.
         role: String,
     },
+    /// A pooler lends its connections out for one statement each.
+    #[error("begin a transaction: what stands before the database takes none")]
+    NoTransactions {
+        /// What it said.
+        source: sqlx::Error,
+    },
+    /// The direct address cannot be opened.
+    #[error("use the direct address of the database")]
+    Direct(#[source] Box<Self>),
+    /// There is a pooler at the direct address, too.
+    #[error("use the direct address of the database: a pooler stands before it, too")]
+    DirectIsPooled,
+    /// The direct address leads elsewhere.
+    #[error("use the direct address of the database: it leads to another database")]
+    DirectElsewhere,
     /// The database refused or failed.
     #[error(transparent)]
     Database(#[from] Error),
@@ -121,6 +137,15 @@ impl OpenError {
                 "connect as a role of its own: create role matins login nosuperuser nobypassrls, \
                  owner of the database",
             ),
+            Self::NoTransactions { .. } => Some(
+                "let the pooler lend connections out for whole transactions or sessions: with PgBouncer \
+                 `pool_mode = transaction` or `session` for this database",
+            ),
+            Self::Direct(error) => error.hint(),
+            Self::DirectIsPooled | Self::DirectElsewhere => Some(
+                "name the address of the PostgreSQL server itself, with the same database, as \
+                 `database_direct`, or none",
+            ),
             Self::Database(error) => error.hint(),
         }
     }
@@ -133,7 +158,7 @@ impl OpenError {
 /// version before or the version after, nothing between.
 pub async fn open(location: &Location) -> Result<Database, OpenError> {
     match location {
-        Location::Postgres(options) => postgres::open(options).await,
+        Location::Postgres(server) => postgres::open(server).await,
         Location::SqliteFile(path) => sqlite::open_file(path).await,
         Location::SqliteMemory => sqlite::open_memory().await,
     }

@@ -1,95 +1,140 @@
 //! Opening a database on a PostgreSQL server.
 
+use std::sync::Arc;
+
 use sqlx::{
-    Connection as _, PgConnection, Row as _,
-    postgres::{PgConnectOptions, PgPoolOptions},
+    FromRow, PgConnection, Postgres, Row as _,
+    postgres::{PgArguments, PgPoolOptions, PgRow},
+    query::{Query, QueryScalar},
 };
 
 use model::limits;
 
-use super::{Examined, OpenError, migrations};
-use crate::database::{
-    Database, Error, PATIENCE, POSTGRES_CONNECTIONS, PREPARED_STATEMENTS, Pools,
+use super::{
+    Examined, OpenError,
+    location::Server,
+    migrations,
+    reach::{Purpose, Reached, reach},
 };
+use crate::database::{Database, Error, PATIENCE, POSTGRES_CONNECTIONS, Pools};
 
 /// PostgreSQL 14, as the server says it.
 const NEEDED: i64 = 14_00_00;
 /// The key of the advisory lock that one migration holds; "matins" in ASCII.
 const MIGRATION_LOCK: i64 = 0x6d61_7469_6e73;
 
-pub(super) async fn open(options: &PgConnectOptions) -> Result<Database, OpenError> {
-    let options = configured(options);
-    let mut connection = PgConnection::connect_with(&options)
-        .await
-        .map_err(failed("connect"))?;
-    check_server(&mut connection).await?;
-    migrate(&mut connection).await?;
-    connection.close().await.map_err(failed("disconnect"))?;
-    Ok(database(options))
+pub(super) async fn open(server: &Server) -> Result<Database, OpenError> {
+    let mut pool = reach(&server.options, Purpose::Use).await?;
+    let kept = pool.sessions_are_kept().await?;
+    let mut direct = reach_directly(server, &mut pool, Purpose::Use).await?;
+    migrate(direct.as_mut().unwrap_or(&mut pool)).await?;
+    tell(kept, direct.is_some());
+    let database = database(&pool, kept, direct.as_ref());
+    if let Some(direct) = direct {
+        direct.close().await?;
+    }
+    pool.close().await?;
+    Ok(database)
+}
+
+/// Reaches the direct address of a database, where one is named: it must lead to the same one and keep
+/// sessions.
+async fn reach_directly(
+    server: &Server,
+    pool: &mut Reached,
+    purpose: Purpose,
+) -> Result<Option<Reached>, OpenError> {
+    let Some(options) = &server.direct else {
+        return Ok(None);
+    };
+    let of_direct = |error| OpenError::Direct(Box::new(error));
+    let mut direct = reach(options, purpose).await.map_err(of_direct)?;
+    if !direct.sessions_are_kept().await.map_err(of_direct)? {
+        return Err(OpenError::DirectIsPooled);
+    }
+    if !direct.is_where(pool).await? {
+        return Err(OpenError::DirectElsewhere);
+    }
+    Ok(Some(direct))
+}
+
+/// Says what stands before the database, and what can be done about it.
+fn tell(kept: bool, direct: bool) {
+    match (kept, direct) {
+        (true, _) => {}
+        (false, true) => tracing::info!(
+            "a pooler lends out the connections to the database, one transaction each: statements are \
+             not kept prepared, and changes are listened for at the direct address"
+        ),
+        (false, false) => tracing::info!(
+            "a pooler lends out the connections to the database, one transaction each: statements are \
+             not kept prepared, and changes of other processes are looked for once a second; name the \
+             server's own address as `database_direct` (MATINS_DATABASE_DIRECT) to listen for them"
+        ),
+    }
 }
 
 /// Looks at the server and at the schema's version.
-pub(super) async fn examine(options: &PgConnectOptions) -> Result<Examined, OpenError> {
-    let mut connection = PgConnection::connect_with(&reading(options))
-        .await
-        .map_err(failed("connect"))?;
-    let found = check_server(&mut connection).await?;
-    let mut transaction = connection
-        .begin_with("begin; set local matins.scope = 'system'")
-        .await
-        .map_err(failed("read the version of the schema"))?;
+pub(super) async fn examine(server: &Server) -> Result<Examined, OpenError> {
+    let mut reached = reach(&server.options, Purpose::Read).await?;
+    let mut transaction = reached.begin("read the version of the schema").await?;
+    let found = check_server(&mut transaction).await?;
     let version = version(&mut transaction).await?;
-    drop(transaction);
-    let bytes: i64 = sqlx::query_scalar("select pg_database_size(current_database())")
-        .fetch_one(&mut connection)
+    let bytes: i64 = scalar("select pg_database_size(current_database())")
+        .fetch_one(&mut *transaction)
         .await
         .map_err(failed("ask for the database's size"))?;
-    connection.close().await.map_err(failed("disconnect"))?;
+    drop(transaction);
+    reached.close().await?;
     Ok(Examined::new("PostgreSQL", &found, version, bytes))
 }
 
 /// Opens a database whose every transaction only reads.
-pub(super) async fn open_to_read(options: &PgConnectOptions) -> Result<Database, OpenError> {
-    let options = reading(options);
-    let mut connection = PgConnection::connect_with(&options)
-        .await
-        .map_err(failed("connect"))?;
-    check_server(&mut connection).await?;
-    connection.close().await.map_err(failed("disconnect"))?;
-    Ok(database(options))
+pub(super) async fn open_to_read(server: &Server) -> Result<Database, OpenError> {
+    let mut reached = reach(&server.options, Purpose::Read).await?;
+    let kept = reached.sessions_are_kept().await?;
+    let mut transaction = reached.begin("ask for the server's version").await?;
+    check_server(&mut transaction).await?;
+    drop(transaction);
+    let direct = reach_directly(server, &mut reached, Purpose::Read).await?;
+    let database = database(&reached, kept, direct.as_ref());
+    if let Some(direct) = direct {
+        direct.close().await?;
+    }
+    reached.close().await?;
+    Ok(database)
 }
 
-fn reading(options: &PgConnectOptions) -> PgConnectOptions {
-    configured(options).options([("default_transaction_read_only", "on")])
-}
-
-fn configured(options: &PgConnectOptions) -> PgConnectOptions {
-    options
-        .clone()
-        .application_name("matins")
-        .statement_cache_capacity(PREPARED_STATEMENTS)
-        .options([
-            ("search_path", "automation"),
-            // A transaction never waits for anything but the database.
-            ("idle_in_transaction_session_timeout", "60s"),
-            // Nor does a statement wait for ever: a loop that hangs fires nothing.
-            ("lock_timeout", "30s"),
-            ("statement_timeout", "60s"),
-        ])
-}
-
-fn database(options: PgConnectOptions) -> Database {
+fn database(reached: &Reached, kept: bool, direct: Option<&Reached>) -> Database {
+    let link = reached.link(kept, direct);
+    let mut options = reached.options.clone();
+    if !link.prepares() {
+        options = options.statement_cache_capacity(0);
+    }
     let pool = PgPoolOptions::new()
         .max_connections(POSTGRES_CONNECTIONS)
         .acquire_timeout(PATIENCE)
         .test_before_acquire(false)
         .connect_lazy_with(options);
-    Database::new(Pools::Postgres(pool))
+    Database::new(Pools::Postgres(pool, Arc::new(link)))
+}
+
+/// A statement that the server is not to keep: through a pooler, its name would be in another's way.
+fn query(text: &'static str) -> Query<'static, Postgres, PgArguments> {
+    sqlx::query(text).persistent(false)
+}
+
+/// The same, for one value.
+fn scalar<T>(text: &'static str) -> QueryScalar<'static, Postgres, T, PgArguments>
+where
+    (T,): for<'r> FromRow<'r, PgRow>,
+{
+    sqlx::query_scalar(text).persistent(false)
 }
 
 /// Refuses a server that is too old and a role that stands too high. Gives the server's version.
 async fn check_server(connection: &mut PgConnection) -> Result<String, OpenError> {
-    let row = sqlx::query(
+    let row = query(
         "select cast(current_setting('server_version_num') as bigint) as number, \
          current_setting('server_version') as version, cast(rolname as text) as role, \
          rolsuper or rolbypassrls as above from pg_roles where rolname = current_user",
@@ -121,12 +166,10 @@ async fn check_server(connection: &mut PgConnection) -> Result<String, OpenError
 }
 
 /// Applies what is missing, in one transaction under a lock that ends with it.
-async fn migrate(connection: &mut PgConnection) -> Result<(), OpenError> {
-    let mut transaction = connection
-        .begin_with("begin; set local matins.scope = 'system'")
-        .await
-        .map_err(failed("begin a migration"))?;
-    sqlx::query("select pg_advisory_xact_lock($1)")
+async fn migrate(reached: &mut Reached) -> Result<(), OpenError> {
+    let mut transaction = reached.begin("begin a migration").await?;
+    check_server(&mut transaction).await?;
+    query("select pg_advisory_xact_lock($1)")
         .bind(MIGRATION_LOCK)
         .execute(&mut *transaction)
         .await
@@ -167,7 +210,7 @@ async fn migrate(connection: &mut PgConnection) -> Result<(), OpenError> {
 ///
 /// No row can be seen of a transaction that nobody has begun, so what names one is from elsewhere.
 async fn renumber(transaction: &mut PgConnection) -> Result<bool, sqlx::Error> {
-    let elsewhere: bool = sqlx::query_scalar(
+    let elsewhere: bool = scalar(
         "select coalesce(max(greatest( \
            (select max(e.transaction_id) from session_events e where e.tenant_id = t.id), \
            (select max(e.transaction_id) from automation_events e where e.tenant_id = t.id), \
@@ -192,7 +235,7 @@ async fn renumber(transaction: &mut PgConnection) -> Result<bool, sqlx::Error> {
 /// Reads the schema's version; 0 if there is nothing yet.
 async fn version(transaction: &mut PgConnection) -> Result<i64, OpenError> {
     let reading = "read the version of the schema";
-    let row = sqlx::query(
+    let row = query(
         "select cast(current_database() as text) as name, \
          to_regclass('automation.schema_versions') is not null as ours, \
          (select count(*) from pg_class where relnamespace = to_regnamespace('automation')) \
@@ -216,7 +259,7 @@ async fn version(transaction: &mut PgConnection) -> Result<i64, OpenError> {
         };
     }
     // Versions before this table told which programs may go on.
-    let tells: bool = sqlx::query_scalar(
+    let tells: bool = scalar(
         "select exists (select from pg_attribute where attname = 'works_with' \
          and attrelid = 'automation.schema_versions'::regclass)",
     )
@@ -228,10 +271,12 @@ async fn version(transaction: &mut PgConnection) -> Result<i64, OpenError> {
     } else {
         "select max(version), max(version) from automation.schema_versions"
     };
-    let (found, needed): (Option<i64>, Option<i64>) = sqlx::query_as(select)
+    let row = query(select)
         .fetch_one(&mut *transaction)
         .await
         .map_err(failed(reading))?;
+    let (found, needed): (Option<i64>, Option<i64>) =
+        (|| Ok((row.try_get(0)?, row.try_get(1)?)))().map_err(failed(reading))?;
     let found = found.unwrap_or(0);
     if needed.is_some_and(|needed| needed > migrations::LATEST) {
         return Err(OpenError::Newer {
@@ -251,14 +296,14 @@ async fn refuse_beside_old_servers(
     let looking = "look for servers of earlier versions";
     let needed = migrations::work_with(version);
     // There was no table of servers in the first versions.
-    let told: bool = sqlx::query_scalar("select to_regclass('automation.servers') is not null")
+    let told: bool = scalar("select to_regclass('automation.servers') is not null")
         .fetch_one(&mut *transaction)
         .await
         .map_err(failed(looking))?;
     if !told || needed <= version {
         return Ok(());
     }
-    let (database, servers): (String, Option<String>) = sqlx::query_as(
+    let row = query(
         "select cast(current_database() as text), (select string_agg(worker_id, ', ' order by worker_id) \
          from automation.servers where schema_version < $1 and stopped_at is null \
          and seen_at >= clock_timestamp() - make_interval(secs => $2))",
@@ -268,6 +313,8 @@ async fn refuse_beside_old_servers(
     .fetch_one(&mut *transaction)
     .await
     .map_err(failed(looking))?;
+    let (database, servers): (String, Option<String>) =
+        (|| Ok((row.try_get(0)?, row.try_get(1)?)))().map_err(failed(looking))?;
     match servers {
         None => Ok(()),
         Some(servers) => Err(OpenError::OldServers {
@@ -280,7 +327,7 @@ async fn refuse_beside_old_servers(
 
 async fn apply(transaction: &mut PgConnection, version: i64) -> Result<(), sqlx::Error> {
     // `if not exists` would ask for the right to create schemas even where it exists.
-    let exists: bool = sqlx::query_scalar("select to_regnamespace('automation') is not null")
+    let exists: bool = scalar("select to_regnamespace('automation') is not null")
         .fetch_one(&mut *transaction)
         .await?;
     if !exists {
@@ -298,7 +345,7 @@ async fn apply(transaction: &mut PgConnection, version: i64) -> Result<(), sqlx:
         } else {
             "insert into schema_versions (version, name, works_with) values ($1, $2, $3)"
         };
-        sqlx::query(note)
+        query(note)
             .bind(migration.version)
             .bind(migration.name)
             .bind(migration.works_with)
@@ -309,6 +356,6 @@ async fn apply(transaction: &mut PgConnection, version: i64) -> Result<(), sqlx:
 }
 
 /// Names what was being done when a driver's call failed.
-fn failed(doing: &'static str) -> impl FnOnce(sqlx::Error) -> OpenError {
+pub(super) fn failed(doing: &'static str) -> impl FnOnce(sqlx::Error) -> OpenError {
     move |error| Error::of_postgres(doing, error).into()
 }

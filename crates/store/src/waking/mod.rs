@@ -1,11 +1,14 @@
 //! Who waits for changes, and is woken after they are committed.
 //!
 //! **Invariants:** a wake-up carries ids and nothing else; whoever is woken reads for himself. It may come
-//! for nothing or twice, and where it is lost another one for everything follows within [`POLL`]. Nothing
-//! runs and nothing is sent while nobody waits. What waits for a sleeper is bounded.
+//! for nothing or twice, and where it is lost another one for everything follows within [`POLL`], or
+//! [`POLL_UNHEARD`] while nobody can listen. Nothing runs and nothing is sent while nobody waits. What waits
+//! for a sleeper is bounded.
 
+mod channels;
 mod postgres;
 mod sqlite;
+mod state;
 mod work;
 
 use std::{
@@ -17,8 +20,14 @@ use std::{
     time::Duration,
 };
 
-use tokio::{sync::Notify, task::JoinHandle, time::MissedTickBehavior};
+use tokio::{sync::Notify, task::JoinHandle, time::timeout};
 use uuid::Uuid;
+
+pub(crate) use channels::Wanted;
+pub use state::{ListenerState, Unheard};
+
+use channels::Channels;
+use state::State;
 
 use crate::{
     Store,
@@ -30,6 +39,8 @@ pub use self::work::{Calls, Work};
 
 /// How often everybody is woken for whatever was missed: the net below all else.
 const POLL: Duration = Duration::from_secs(5);
+/// The same while no connection listens on PostgreSQL: then it is the only way to hear of others.
+const POLL_UNHEARD: Duration = Duration::from_secs(1);
 /// How many logs wait for a sleeper by their ids; beyond that, it is woken for everything.
 const PENDING: usize = 4096;
 
@@ -73,6 +84,9 @@ pub(crate) struct Wakes {
     /// How many numbered transactions this process has committed on SQLite, or is about to.
     own: AtomicI64,
     workers: Workers,
+    /// Which sessions' channels are listened to.
+    channels: Channels,
+    state: State,
 }
 
 #[derive(Debug, Default)]
@@ -213,6 +227,17 @@ impl Store {
             watcher
         })
     }
+
+    /// How the changes that other processes make are noticed at this moment.
+    pub fn listening(&self) -> ListenerState {
+        let wakes = self.db.wakes();
+        let watched = lock(&wakes.sleepers).watcher.strong_count() > 0;
+        if watched {
+            wakes.state.get()
+        } else {
+            ListenerState::Idle
+        }
+    }
 }
 
 /// Looks for what others change, until nobody waits any more.
@@ -220,17 +245,27 @@ async fn watch(database: Database) {
     let wakes = database.wakes();
     let others = async {
         match database.pools() {
-            Pools::Postgres(pool) => postgres::watch(wakes, pool).await,
-            Pools::Sqlite { .. } => sqlite::watch(wakes, &database).await,
+            Pools::Postgres(pool, link) => postgres::watch(wakes, pool, link).await,
+            Pools::Sqlite { .. } => {
+                wakes.state.set(ListenerState::Looking);
+                sqlite::watch(wakes, &database).await;
+            }
         }
     };
     let poll = async {
-        let mut poll = tokio::time::interval(POLL);
-        poll.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        poll.tick().await;
+        let mut state = wakes.state.follow();
         loop {
-            poll.tick().await;
-            wakes.wake_all();
+            let period = match *state.borrow_and_update() {
+                ListenerState::Polling { .. } => POLL_UNHEARD,
+                _ => POLL,
+            };
+            // Another state is another period.
+            if timeout(period, state.changed()).await.is_err() {
+                wakes.wake_all();
+                if period == POLL_UNHEARD {
+                    wakes.workers.call_for_everything();
+                }
+            }
         }
     };
     tokio::join!(others, poll);

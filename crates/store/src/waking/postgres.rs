@@ -1,35 +1,51 @@
 //! What other processes change, as PostgreSQL tells it.
 
-use std::time::Duration;
+use std::{collections::HashSet, time::Duration};
 
 use sqlx::{
-    PgPool,
-    postgres::{PgListener, PgPoolOptions},
+    AssertSqlSafe, PgPool,
+    postgres::{PgConnectOptions, PgListener, PgNotification, PgPoolOptions},
 };
 use tokio::time::{MissedTickBehavior, timeout};
 use uuid::Uuid;
 
-use super::Wakes;
-use crate::database::{Error, PATIENCE};
+use super::{ListenerState, Unheard, Wakes, channels};
+use crate::database::{Error, Link, PATIENCE};
 
 /// The channel of all changes: a notification's payload is the id of a log, or names what there is to do.
 const CHANNEL: &str = "matins_wake";
-/// How often the listening connection is asked for a sign of life. One of which only this end is left
-/// would be silent for ever.
-const HEARTBEAT: Duration = Duration::from_secs(10);
-/// How long it may take to give one.
-const ANSWER: Duration = Duration::from_secs(5);
 /// The pause before another connection is tried.
-const PAUSE: Duration = Duration::from_secs(1);
+const PAUSE: Duration = Duration::from_millis(500);
 
-/// Listens until the pool is closed, with one connection after the other.
-pub(super) async fn watch(wakes: &Wakes, pool: &PgPool) {
+/// How a silent connection is found out.
+#[derive(Debug, Clone, Copy)]
+struct Pulse {
+    /// How often the listening connection is asked for a sign of life. One of which only this end is left
+    /// would be silent for ever.
+    every: Duration,
+    /// How long it may take to give one, or to listen to another channel.
+    answer: Duration,
+}
+
+const PULSE: Pulse = Pulse {
+    every: Duration::from_secs(10),
+    answer: Duration::from_secs(5),
+};
+
+/// Listens until the pool is closed, with one connection after the other, where anybody can listen.
+pub(super) async fn watch(wakes: &Wakes, pool: &PgPool, link: &Link) {
     let listening = async {
+        let Some(options) = &link.listener else {
+            wakes.state.unheard(Unheard::Pooler);
+            return std::future::pending().await;
+        };
         loop {
-            if let Err(error) = listen(wakes, pool).await {
+            wakes.state.unheard(Unheard::Lost);
+            if let Err(error) = listen(wakes, options, PULSE).await {
                 let error = Error::of_postgres("listen", error);
                 tracing::debug!(%error, "lost the connection that listens for changes");
             }
+            wakes.state.unheard(Unheard::Lost);
             tokio::time::sleep(PAUSE).await;
         }
     };
@@ -39,43 +55,165 @@ pub(super) async fn watch(wakes: &Wakes, pool: &PgPool) {
 
 /// Listens until the connection is lost. It is none of the pool's: a listener is no transaction's to wait
 /// for, and one that hangs must not hold up the pool's end.
-async fn listen(wakes: &Wakes, pool: &PgPool) -> Result<(), sqlx::Error> {
+async fn listen(
+    wakes: &Wakes,
+    options: &PgConnectOptions,
+    pulse: Pulse,
+) -> Result<(), sqlx::Error> {
     let own = PgPoolOptions::new()
         .max_connections(1)
         .max_lifetime(None)
         .idle_timeout(None)
         .acquire_timeout(PATIENCE)
-        .connect_lazy_with((*pool.connect_options()).clone());
+        .connect_lazy_with(options.clone());
     let mut listener = PgListener::connect_with(&own).await?;
+    // A connection that is lost is given up with all that it listened to, and everybody looks.
     listener.eager_reconnect(false);
-    listener.listen(CHANNEL).await?;
+    in_time(pulse, listener.listen(CHANNEL)).await?;
+    let mut heard = HashSet::new();
+    adjust(&mut listener, &mut heard, wakes, pulse).await?;
+    wakes.state.set(ListenerState::Listening);
     // What changed before it listened.
     wakes.wake_all();
     wakes.workers.call_for_everything();
-    let mut heartbeat = tokio::time::interval(HEARTBEAT);
+    let mut heartbeat = tokio::time::interval(pulse.every);
     heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     heartbeat.tick().await;
     loop {
         tokio::select! {
             notification = listener.try_recv() => match notification? {
-                // Whoever sends another payload has nothing to do with this.
-                Some(notification) => {
-                    let payload = notification.payload();
-                    if let Ok(log) = Uuid::try_parse(payload) {
-                        wakes.wake(&[log]);
-                    } else {
-                        wakes.workers.call(payload);
-                    }
-                }
+                Some(notification) => hear(wakes, &notification),
                 None => return Ok(()),
             },
+            () = wakes.channels.changed() => {
+                let new = adjust(&mut listener, &mut heard, wakes, pulse).await?;
+                // What was published before it was listened to.
+                wakes.wake(&new);
+            }
             _ = heartbeat.tick() => {
-                let alive = sqlx::query("select 1").execute(&mut listener);
-                match timeout(ANSWER, alive).await {
-                    Ok(answer) => answer?,
-                    Err(_) => return Err(sqlx::Error::PoolTimedOut),
-                };
+                in_time(pulse, sqlx::query("select 1").execute(&mut listener)).await?;
             }
         }
+    }
+}
+
+/// Wakes those whom a notification is for. Whoever sends another payload has nothing to do with this.
+fn hear(wakes: &Wakes, notification: &PgNotification) {
+    let payload = notification.payload();
+    let log = match notification.channel() {
+        CHANNEL => Uuid::try_parse(payload).ok(),
+        channel => channels::session(channel),
+    };
+    match log {
+        Some(log) => wakes.wake(&[log]),
+        None => wakes.workers.call(payload),
+    }
+}
+
+/// Listens to the channels of the sessions that are subscribed to and to no others, in one round trip.
+/// Gives those that are new.
+async fn adjust(
+    listener: &mut PgListener,
+    heard: &mut HashSet<Uuid>,
+    wakes: &Wakes,
+    pulse: Pulse,
+) -> Result<Vec<Uuid>, sqlx::Error> {
+    let wanted = wakes.channels.wanted();
+    let new: Vec<Uuid> = wanted.difference(heard).copied().collect();
+    let listen = new.iter().map(|session| ("listen", session));
+    let unlisten = heard.difference(&wanted);
+    let unlisten = unlisten.map(|session| ("unlisten", session));
+    // Safe: made of UUIDs.
+    let text: Vec<String> = listen
+        .chain(unlisten)
+        .map(|(verb, session)| format!("{verb} {}", channels::name(*session)))
+        .collect();
+    if !text.is_empty() {
+        let text = AssertSqlSafe(text.join("; "));
+        in_time(pulse, sqlx::raw_sql(text).execute(listener)).await?;
+    }
+    *heard = wanted;
+    Ok(new)
+}
+
+/// What an answer is worth that comes too late: the connection may be half gone.
+async fn in_time<T>(
+    pulse: Pulse,
+    asked: impl Future<Output = Result<T, sqlx::Error>>,
+) -> Result<T, sqlx::Error> {
+    match timeout(pulse.answer, asked).await {
+        Ok(answer) => answer,
+        Err(_) => Err(sqlx::Error::PoolTimedOut),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use testkit::databases::TestDatabase;
+    use tokio::{
+        io::copy_bidirectional,
+        net::{UnixListener, UnixStream},
+        sync::watch,
+    };
+
+    use super::*;
+
+    const SOCKET: &str = ".s.PGSQL.5432";
+    const QUICK: Pulse = Pulse {
+        every: Duration::from_millis(20),
+        answer: Duration::from_millis(200),
+    };
+
+    /// Carries connections to a server until it is told to hold everything, and closes none.
+    async fn carry(at: &Path, server: &Path, hold: watch::Receiver<bool>) {
+        let socket = UnixListener::bind(at.join(SOCKET)).unwrap();
+        loop {
+            let (mut near, _) = socket.accept().await.unwrap();
+            let mut far = UnixStream::connect(server.join(SOCKET)).await.unwrap();
+            let mut hold = hold.clone();
+            tokio::spawn(async move {
+                tokio::select! {
+                    _ = copy_bidirectional(&mut near, &mut far) => return,
+                    _ = hold.wait_for(|hold| *hold) => {}
+                }
+                // Both ends stay open, and nothing goes through.
+                std::future::pending::<()>().await;
+            });
+        }
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_is_half_gone_is_found_out() {
+        let database = TestDatabase::empty_postgres().unwrap();
+        let (address, server) = database.url().split_once("?host=").unwrap();
+        let home = TestDatabase::sqlite().unwrap();
+        let folder = home.file().unwrap().parent().unwrap().to_owned();
+        let (holding, hold) = watch::channel(false);
+        let (near, far) = (folder.clone(), server.to_owned());
+        let carrier = tokio::spawn(async move { carry(&near, Path::new(&far), hold).await });
+        let options: PgConnectOptions = format!("{address}?host={}", folder.display())
+            .parse()
+            .unwrap();
+        let wakes = Wakes::default();
+        let mut state = wakes.state.follow();
+        let listening = async {
+            // Until the carrier has its socket.
+            loop {
+                let lost = listen(&wakes, &options, QUICK).await;
+                if *holding.borrow() {
+                    return lost;
+                }
+            }
+        };
+        let cutting = async {
+            let listens = |state: &ListenerState| *state == ListenerState::Listening;
+            state.wait_for(listens).await.unwrap();
+            holding.send_replace(true);
+        };
+        let (lost, ()) = tokio::join!(listening, cutting);
+        assert!(matches!(lost, Err(sqlx::Error::PoolTimedOut)), "{lost:?}");
+        carrier.abort();
     }
 }

@@ -28,13 +28,11 @@ struct Called {
 }
 
 impl Workers {
-    /// Calls everybody for what a notification names; gives whether it names something.
-    pub(super) fn call(&self, kind: &str) -> bool {
-        let known = KINDS.iter().find(|(name, _)| *name == kind);
-        if let Some((_, kind)) = known {
+    /// Calls everybody for what a notification names, if it names something.
+    pub(super) fn call(&self, kind: &str) {
+        if let Some((_, kind)) = KINDS.iter().find(|(name, _)| *name == kind) {
             self.ring(*kind);
         }
-        known.is_some()
     }
 
     /// Calls everybody for everything: nobody knows what was missed.

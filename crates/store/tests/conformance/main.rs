@@ -18,6 +18,7 @@ mod budgets;
 mod cancel;
 mod catalog;
 mod claim;
+mod coordinator;
 mod deleting;
 mod due;
 mod edit;
@@ -40,6 +41,7 @@ mod overlap;
 mod owed;
 mod pages;
 mod plans;
+mod poolers;
 mod prechecks;
 mod record;
 mod retention;
@@ -352,6 +354,12 @@ behaviours! {
             another_tenants_approval_is_as_if_it_were_not_there, approvals_are_listed_by_whom_they_belong_to,
             a_request_is_told_to_whoever_follows, a_decision_of_another_process_wakes_whoever_waits,
         ]
+        coordinator: [
+            a_message_is_a_row_for_each_seat_that_receives_it, a_subscriber_gets_what_it_missed_and_then_what_comes,
+            what_is_not_acknowledged_comes_again, another_tenants_messages_are_as_if_there_were_none,
+            a_closed_session_refuses_messages, a_session_that_is_deleted_ends_its_subscriptions,
+            nothing_is_lost_while_others_publish_and_subscribe,
+        ]
         withdrawing: [what_is_withdrawn_cannot_be_decided_any_more]
         sequences: [a_random_sequence_keeps_the_invariants]
         fleet: [
@@ -387,7 +395,19 @@ behaviours! {
             of_several_who_remove_what_is_old_one_does_and_nobody_waits,
             many_who_remove_what_is_old_remove_each_row_once,
         ]
-        waking: [a_lost_listener_is_replaced_and_everybody_woken]
+        waking: [
+            a_lost_listener_is_replaced_and_everybody_woken,
+            while_nobody_can_listen_whoever_waits_looks_more_often,
+        ]
+        coordinator: [a_channel_is_listened_to_while_somebody_subscribes]
+        poolers: [
+            a_pooler_that_keeps_no_sessions_is_recognised_and_served,
+            a_pooler_that_keeps_sessions_is_served_as_the_server_itself,
+            a_pooler_that_takes_no_transactions_is_refused,
+            what_is_told_at_the_start_and_ignored_is_set_by_each_transaction,
+            a_direct_address_listens_and_migrates, a_direct_address_of_something_else_is_refused,
+            what_is_opened_to_read_through_a_pooler_cannot_be_written,
+        ]
         locks: [
             whoever_changes_what_a_seat_does_locks_it_first, a_claim_passes_over_what_another_one_holds,
         ]

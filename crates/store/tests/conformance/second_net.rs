@@ -113,6 +113,10 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
         "live/read" => params![none(), run, 0_i64],
         "messages/before_run" | "records/read" | "runs/by_id" => params![none(), run],
         "messages/count_before" => params![none(), session, i64::MAX],
+        "messages/published" => params![none(), session, none(), 0_i64, 50_u32],
+        "messages/unacknowledged" => {
+            params![none(), session, none(), 0_i64, i64::MAX, 50_u32]
+        }
         "messages/last" => params![none(), session, 50_u32],
         "runs/attempts" => stored("agent_runs", "input_id"),
         "approvals/ids_between"

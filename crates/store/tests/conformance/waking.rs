@@ -3,7 +3,8 @@
 use std::{collections::HashSet, time::Duration};
 
 use model::{RunId, policy::SessionMode, turn::Settled};
-use store::{Changed, Changes, Scope, database::Dialect, params};
+use sqlx::{Connection as _, PgConnection};
+use store::{Changed, Changes, ListenerState, Scope, Unheard, database::Dialect, params};
 use uuid::Uuid;
 
 use crate::{
@@ -155,6 +156,7 @@ pub(crate) async fn who_waits_no_more_costs_nothing(db: &TestStore) {
             }
         }
     }
+    assert_eq!(stage.store.listening(), ListenerState::Idle);
     // Whoever waits later is served anew.
     let mut changes = stage.store.changes();
     ready(&mut changes).await;
@@ -180,8 +182,74 @@ pub(crate) async fn a_lost_listener_is_replaced_and_everybody_woken(db: &TestSto
     let elsewhere = store_over(&other);
     let said = elsewhere.say(stage.tenant, session, "hello", stage.now());
     said.await.unwrap();
-    let Changed { everything, logs } = changes.next().await;
-    assert!(!everything);
+    // Looks that are due meanwhile aside, it is heard.
+    let logs = loop {
+        let Changed { everything, logs } = changes.next().await;
+        if !everything {
+            break logs;
+        }
+        let said = elsewhere.say(stage.tenant, session, "again", stage.now());
+        said.await.unwrap();
+    };
     assert_eq!(logs, HashSet::from([session.uuid()]));
+    assert_eq!(stage.store.listening(), ListenerState::Listening);
+    other.close().await;
+}
+
+pub(crate) async fn while_nobody_can_listen_whoever_waits_looks_more_often(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let other = store::open(&db.location()).await.unwrap();
+    let elsewhere = store_over(&other);
+    let mut changes = stage.store.changes();
+    while stage.store.listening() != ListenerState::Listening {
+        changes.next().await;
+    }
+    // Both have the connections that they need, and nobody gets another one.
+    elsewhere.session(stage.scope(), session).await.unwrap();
+    let mut above = PgConnection::connect(&db.home.superuser_url().unwrap())
+        .await
+        .unwrap();
+    let shut = "do $$ begin execute format( \
+        'alter database %I allow_connections false', current_database()); end $$; \
+        select pg_terminate_backend(pid) from pg_stat_activity \
+        where datname = current_database() and query ilike 'listen%'";
+    sqlx::raw_sql(shut).execute(&mut above).await.unwrap();
+    let polls = |state| {
+        matches!(
+            state,
+            ListenerState::Polling {
+                why: Unheard::Lost,
+                ..
+            }
+        )
+    };
+    while !polls(stage.store.listening()) {
+        tokio::task::yield_now().await;
+    }
+    for _ in 0..3 {
+        let said = elsewhere.say(stage.tenant, session, "hello", stage.now());
+        said.await.unwrap();
+        // Sooner than the net below a connection that listens.
+        let looked = tokio::time::timeout(Duration::from_secs(3), changes.next()).await;
+        assert!(looked.unwrap().everything);
+        assert!(polls(stage.store.listening()));
+    }
+    let open = "do $$ begin execute format( \
+        'alter database %I allow_connections true', current_database()); end $$";
+    sqlx::raw_sql(open).execute(&mut above).await.unwrap();
+    while stage.store.listening() != ListenerState::Listening {
+        changes.next().await;
+    }
+    let logs = loop {
+        let said = elsewhere.say(stage.tenant, session, "hello", stage.now());
+        said.await.unwrap();
+        let Changed { everything, logs } = changes.next().await;
+        if !everything {
+            break logs;
+        }
+    };
+    assert_eq!(logs, HashSet::from([session.uuid()]));
+    above.close().await.unwrap();
     other.close().await;
 }

@@ -9,7 +9,10 @@ use std::{
 
 use anyhow::{Context as _, anyhow};
 
-use super::server::{ROLE, SUPERUSER, Server};
+use super::{
+    pooler::{PoolMode, Pooler},
+    server::{ROLE, SUPERUSER, Server},
+};
 
 /// The server that this process uses, until it ends.
 fn server() -> anyhow::Result<&'static Server> {
@@ -56,6 +59,15 @@ impl Lease {
         let name = format!("test_{:016x}", RandomState::new().build_hasher().finish());
         server.create_database(&name, template)?;
         Ok(Self { server, name })
+    }
+
+    pub(super) fn pooler(
+        &self,
+        mode: PoolMode,
+        servers: u32,
+        more: &str,
+    ) -> anyhow::Result<Pooler> {
+        Pooler::start(self.server, &self.name, mode, servers, more)
     }
 
     pub(super) fn url(&self) -> String {

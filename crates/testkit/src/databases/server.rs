@@ -107,6 +107,11 @@ impl Server {
         self.folder.join("server")
     }
 
+    /// Whom the server's programs run as, where that is another user.
+    pub(super) fn account(&self) -> Option<(u32, u32)> {
+        self.account.map(|account| (account.uid, account.gid))
+    }
+
     fn data(&self) -> PathBuf {
         self.socket().join("data")
     }

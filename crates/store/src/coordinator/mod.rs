@@ -1,0 +1,189 @@
+//! Messages between the seats of a session.
+//!
+//! **Invariants:** a message is a row first, one for each seat that receives it, and numbered as all rows of
+//! a transcript are: under the session's lock, in the transaction that writes it. Whoever subscribes always
+//! reads rows by their numbers; what wakes a subscriber carries none. A message is given again to whoever
+//! subscribes anew, until its seat has acknowledged it.
+
+mod published;
+
+use std::collections::BTreeSet;
+
+use model::{
+    MessageId, SeatId, SessionId, TenantId, Timestamp,
+    lifecycle::{Lifecycle as _, Refused},
+    session::{Admission, SessionState},
+    turn::{EntryKind, Role},
+};
+use serde_json::{Value, json};
+
+use crate::{
+    Error, Scope,
+    database::Row,
+    journal::{Journal, Place},
+    rows,
+    runs::place::lock_seats,
+    store::{Store, transact},
+};
+
+pub use published::Published;
+
+/// Whom a message is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recipients {
+    /// One seat of the session, perhaps the sender's own.
+    Seat(SeatId),
+    /// Every other seat of the session.
+    Others,
+}
+
+/// A message to be published in a session.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewMessage {
+    /// Whose it is.
+    pub from: SeatId,
+    /// Whom it is for.
+    pub to: Recipients,
+    /// Its words.
+    pub content: String,
+    /// Everything else: an object.
+    pub metadata: Value,
+}
+
+/// A message to one seat.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SeatMessage {
+    /// Its id.
+    pub id: MessageId,
+    /// The session.
+    pub session: SessionId,
+    /// Its number in the session.
+    pub seq: i64,
+    /// Whose it is.
+    pub from: SeatId,
+    /// Whom it is for.
+    pub to: SeatId,
+    /// Its words.
+    pub content: String,
+    /// Everything else, with the seats as `_from_seat` and `_to_seat`.
+    pub metadata: Value,
+    /// When it was published.
+    pub created_at: Timestamp,
+    /// When its seat acknowledged it.
+    pub delivered_at: Option<Timestamp>,
+}
+
+impl SeatMessage {
+    fn read(row: &Row) -> Result<Self, Error> {
+        Ok(Self {
+            id: row.get("id")?,
+            session: row.get("session_id")?,
+            seq: row.get("seq")?,
+            from: row.get("from_seat_id")?,
+            to: row.get("to_seat_id")?,
+            content: row.get("content")?,
+            metadata: row.json("metadata")?,
+            created_at: row.get("created_at")?,
+            delivered_at: row.optional("delivered_at")?,
+        })
+    }
+}
+
+impl Store {
+    /// Publishes a message in a session: a row for each seat that receives it, in the order of the seats'
+    /// ids, and none where there is nobody else. A closed session refuses it.
+    pub async fn publish(
+        &self,
+        tenant: TenantId,
+        session: SessionId,
+        new: &NewMessage,
+        now: Timestamp,
+    ) -> Result<Vec<SeatMessage>, Error> {
+        transact!(self, Scope::Tenant(tenant), |tx| {
+            let found = tx
+                .fetch_all(sql!("seats/of_session"), params![tenant, session])
+                .await?;
+            let seats: BTreeSet<SeatId> = found
+                .iter()
+                .map(|row| row.get("id"))
+                .collect::<Result<_, _>>()?;
+            lock_seats(tx, &seats).await?;
+            tx.lock_rows(sql_of_postgres!("sessions/lock"), vec![params![session]])
+                .await?;
+            let row = tx
+                .fetch_optional(sql!("sessions/by_id"), params![tenant, session])
+                .await?;
+            let there = rows::session(&row.ok_or_else(|| Error::not_found("session", session))?)?;
+            if there.state.admission() == Admission::Refuse {
+                return Err(Error::Refused(Refused {
+                    what: SessionState::WHAT,
+                    state: there.state.to_string(),
+                    event: "take a message".into(),
+                }));
+            }
+            let named = match new.to {
+                Recipients::Seat(to) => vec![new.from, to],
+                Recipients::Others => vec![new.from],
+            };
+            if let Some(stranger) = named.into_iter().find(|seat| !seats.contains(seat)) {
+                return Err(Error::not_found("seat", stranger));
+            }
+            let to: Vec<SeatId> = match new.to {
+                Recipients::Seat(to) => vec![to],
+                Recipients::Others => seats.into_iter().filter(|to| *to != new.from).collect(),
+            };
+            let place = Place {
+                tenant,
+                session,
+                run: None,
+                seat: Some(new.from),
+            };
+            let mut journal = Journal::default();
+            for to in &to {
+                let metadata = addressed(&new.metadata, new.from, *to);
+                let content = new.content.clone();
+                // A message is sent with a tool; the agent's own role is for what it answers people.
+                let entry = self.entry(Role::Tool, EntryKind::Message, content, metadata, now);
+                journal.message_to(place, *to, entry);
+            }
+            journal.write(tx, now).await?;
+            let all = None::<SeatId>;
+            let written = tx
+                .fetch_all(
+                    sql!("messages/published"),
+                    params![tenant, session, all, there.last_seq, to.len() as i64],
+                )
+                .await?;
+            written.iter().map(SeatMessage::read).collect()
+        })
+    }
+
+    /// Notes that a message has reached the seat that it is for, and gives when it first did. A message
+    /// that is another seat's, or another tenant's, is as if it were not there.
+    pub async fn acknowledge(
+        &self,
+        tenant: TenantId,
+        message: MessageId,
+        seat: SeatId,
+        now: Timestamp,
+    ) -> Result<Timestamp, Error> {
+        transact!(self, Scope::Tenant(tenant), |tx| {
+            let row = tx
+                .fetch_optional(
+                    sql!("messages/acknowledge"),
+                    params![tenant, message, seat, now],
+                )
+                .await?;
+            let row = row.ok_or_else(|| Error::not_found("message", message))?;
+            Ok(row.get("delivered_at")?)
+        })
+    }
+}
+
+/// What a message carries beside its words, with the seats, so that transcripts and traces show them.
+fn addressed(metadata: &Value, from: SeatId, to: SeatId) -> Value {
+    let mut all = metadata.as_object().cloned().unwrap_or_default();
+    all.insert("_from_seat".into(), json!(from));
+    all.insert("_to_seat".into(), json!(to));
+    Value::Object(all)
+}
