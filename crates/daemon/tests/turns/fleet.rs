@@ -88,11 +88,9 @@ impl Member {
     }
 
     async fn beats(&self, run: RunId) {
-        let beats = self
-            .host
-            .store
-            .heartbeat(&self.host.worker, &[run], self.now());
-        assert_eq!(beats.await.unwrap(), [Beat::GoOn]);
+        let Host { store, worker, .. } = &self.host;
+        let beats = store.heartbeat(worker, &[run], self.now()).await;
+        assert_eq!(beats.unwrap(), [Beat::GoOn]);
     }
 }
 
