@@ -303,8 +303,9 @@ mod tests {
         member.learns(right + 2 * lease);
         let given_up = watch.look(host, host.now(), at).await.unwrap();
         assert!(given_up.is_empty());
-        let beats = host.store.heartbeat(&host.worker, &[run], host.now());
-        assert_eq!(beats.await.unwrap(), [Beat::GoOn]);
+        let Host { store, worker, .. } = host;
+        let beats = store.heartbeat(worker, &[run], host.now()).await;
+        assert_eq!(beats.unwrap(), [Beat::GoOn]);
 
         // The database's clock is set forward: all heartbeats look stale until they are renewed.
         let at = at + lease;

@@ -270,7 +270,7 @@ pub(crate) async fn figures_count_what_waits_of_all_tenants(world: &World) {
             said.expect(202);
         }
     }
-    world.clock.advance(std::time::Duration::from_secs(90));
+    world.clock.advance(Duration::from_secs(90));
     let text = figures(&routes).await;
     for line in [
         "matins_runs{status=\"queued\"} 2",

@@ -88,11 +88,9 @@ impl Member {
     }
 
     async fn beats(&self, run: RunId) {
-        let beats = self
-            .host
-            .store
-            .heartbeat(&self.host.worker, &[run], self.now());
-        assert_eq!(beats.await.unwrap(), [Beat::GoOn]);
+        let Host { store, worker, .. } = &self.host;
+        let beats = store.heartbeat(worker, &[run], self.now()).await;
+        assert_eq!(beats.unwrap(), [Beat::GoOn]);
     }
 }
 
@@ -180,7 +178,7 @@ async fn servers_whose_clocks_are_ten_minutes_apart_give_up_nobody_who_lives() {
             worker.beats(run).await;
             let (host, now) = (&watcher.host, watcher.now());
             assert!(watch.look(host, now, at).await.unwrap().is_empty());
-            members.each_ref().map(|it| it.pass(MINUTE));
+            members.iter().for_each(|it| it.pass(MINUTE));
             at += MINUTE;
         }
         // What its own clock is set to changes nothing.
@@ -191,7 +189,7 @@ async fn servers_whose_clocks_are_ten_minutes_apart_give_up_nobody_who_lives() {
         assert_eq!(world.run(run).await.status, RunStatus::Delivered);
         // Whoever is silent for too long is given up on time.
         for (passes, given_up) in [(Duration::from_secs(160), vec![]), (2 * CLOSE, vec![run])] {
-            members.each_ref().map(|it| it.pass(passes));
+            members.iter().for_each(|it| it.pass(passes));
             at += passes;
             let (host, now) = (&watcher.host, watcher.now());
             assert_eq!(watch.look(host, now, at).await.unwrap(), given_up);
