@@ -199,14 +199,36 @@ const TEMPLATES: [(&str, &str); 8] = [
     ("run_records", ""),
 ];
 
-/// Copies of what is kept of `table`, numbered from `$1` to below `$2`, with some columns of their own.
-/// A function of the server puts the columns together, so that a new column is copied like the others.
-fn copies(table: &str, own: &str) -> String {
-    format!(
-        "insert into {table} select made.* from pg_temp.only_{table} template \
-         cross join generate_series($1, $2 - 1) number \
-         cross join lateral jsonb_populate_record(template, jsonb_build_object({own})) made"
-    )
+/// Columns of a table that are not copied, and what they hold instead.
+type Own = Vec<(&'static str, String)>;
+
+/// The statement that copies what is kept of a table, numbered from `$1` to below `$2`. The server is asked
+/// for the columns, so that one that is new is copied like the others.
+async fn copies(connection: &mut PgConnection, table: &str, own: &Own) -> Result<String> {
+    let statement = "select cast(attname as text) from pg_attribute \
+         where attrelid = cast($1 as regclass) and attnum > 0 and not attisdropped order by attnum";
+    let columns: Vec<String> = sqlx::query_scalar(statement)
+        .bind(table)
+        .fetch_all(connection)
+        .await?;
+    let named: Vec<&String> = own
+        .iter()
+        .filter_map(|(name, _)| columns.iter().find(|column| column == name))
+        .collect();
+    ensure!(named.len() == own.len(), "{table} has only {named:?}");
+    let values: Vec<String> = columns
+        .iter()
+        .map(|column| {
+            let own = own.iter().find(|(name, _)| name == column);
+            own.map_or_else(|| format!("template.{column}"), |(_, value)| value.clone())
+        })
+        .collect();
+    Ok(format!(
+        "insert into {table} ({}) select {} from pg_temp.only_{table} template \
+         cross join generate_series($1, $2 - 1) number",
+        columns.join(", "),
+        values.join(", ")
+    ))
 }
 
 /// Loads the history, and looks at the tables.
@@ -222,7 +244,8 @@ async fn load(database: &Database, history: History) -> Result<()> {
         connection.execute(AssertSqlSafe(keep)).await?;
     }
     for (table, count, own) in history.tables() {
-        copy_all(&mut connection, count, &copies(table, &own)).await?;
+        let statement = copies(&mut connection, table, &own).await?;
+        copy_all(&mut connection, count, &statement).await?;
     }
     connection.close().await?;
     Ok(())
@@ -231,86 +254,94 @@ async fn load(database: &Database, history: History) -> Result<()> {
 impl History {
     /// The tables that are filled, with the numbers of their rows, or of the runs that have rows there, and
     /// the columns that are not copied.
-    fn tables(self) -> [(&'static str, u64, String); 8] {
+    fn tables(self) -> [(&'static str, u64, Own); 8] {
         let sessions = self.ended.div_ceil(RUNS_OF_A_SESSION);
         let shown = sessions.div_ceil(WITH_TRANSCRIPT) * RUNS_OF_A_SESSION;
         let shown = shown.min(self.ended);
         let automations = self.idle_triggers.max(1);
-        let far = "'2100-01-01T00:00:00Z'";
-        let at = "timestamptz '2024-06-10T00:00:00Z' + make_interval(secs => number)";
-        let run = "pg_temp.made('001', number)";
-        let session = format!("number / {RUNS_OF_A_SESSION}");
-        let seat = format!("pg_temp.made('004', {session})");
-        let automation = format!("{session} % {automations}");
+        let made = |kind: &str, number: &str| format!("pg_temp.made('{kind}', {number})");
+        let of_session = format!("number / {RUNS_OF_A_SESSION}");
+        let run = made("001", "number");
+        let session = made("003", &of_session);
+        let seat = made("004", &of_session);
+        let automation = |number: &str| made("005", &format!("{number} % {automations}"));
+        let trigger = made("006", &format!("{of_session} % {automations}"));
+        let message = |role: &str| {
+            let (input, answer) = (made("007", "number"), made("008", "number"));
+            format!("case {role} when 'user' then {input} else {answer} end")
+        };
         // Each run has as many numbers as the only one.
         let seq = format!(
-            "'session_id', pg_temp.made('003', {session}), 'seq', template.seq \
-             + (number % {RUNS_OF_A_SESSION}) * (select last_seq from pg_temp.only_agent_sessions)"
+            "template.seq + (number % {RUNS_OF_A_SESSION}) \
+             * (select last_seq from pg_temp.only_agent_sessions)"
         );
-        let message = |role: &str| {
-            format!("pg_temp.made(case {role} when 'user' then '007' else '008' end, number)")
-        };
+        let far = "timestamptz '2100-01-01T00:00:00Z'".to_owned();
+        let at = "timestamptz '2024-06-10T00:00:00Z' + make_interval(secs => number)".to_owned();
+        let about = message("template.body ->> 'role'");
+        let about = format!("case template.kind when 'run' then {run} else {about} end");
+        let from = format!("case when template.from_seat_id is not null then {seat} end");
+        let automations_of = vec![
+            ("id", made("005", "number")),
+            ("name", "'idle ' || number".into()),
+        ];
+        let triggers = vec![
+            ("id", made("006", "number")),
+            ("automation_id", made("005", "number")),
+            ("next_scheduled_for", far.clone()),
+            ("next_fire_at", far),
+        ];
+        let events = vec![
+            ("session_id", session.clone()),
+            ("seq", seq.clone()),
+            ("ref_id", about),
+        ];
+        let messages = vec![
+            ("id", message("template.role")),
+            ("session_id", session.clone()),
+            ("seq", seq),
+            ("run_id", run.clone()),
+            ("from_seat_id", from),
+        ];
+        let records = vec![("run_id", run.clone())];
+        let own_sessions = vec![
+            ("id", made("003", "number")),
+            ("schedule_id", automation("number")),
+            (
+                "last_seq",
+                format!("template.last_seq * {RUNS_OF_A_SESSION}"),
+            ),
+        ];
+        let seats = vec![
+            ("id", made("004", "number")),
+            ("session_id", made("003", "number")),
+            ("turns", RUNS_OF_A_SESSION.to_string()),
+        ];
+        let mut runs = vec![
+            ("id", run.clone()),
+            ("input_id", run),
+            ("session_id", session),
+            ("seat_id", seat),
+            ("automation_id", automation(&of_session)),
+            ("trigger_id", trigger),
+        ];
+        let times = [
+            "scheduled_for",
+            "input_at",
+            "created_at",
+            "claimed_at",
+            "started_at",
+        ];
+        runs.extend(times.map(|time| (time, at.clone())));
+        runs.push(("ended_at", at));
         [
-            (
-                "automations",
-                automations,
-                "'id', pg_temp.made('005', number), 'name', 'idle ' || number".to_owned(),
-            ),
-            (
-                "automation_triggers",
-                automations,
-                format!(
-                    "'id', pg_temp.made('006', number), 'automation_id', pg_temp.made('005', number), \
-                     'next_scheduled_for', {far}, 'next_fire_at', {far}"
-                ),
-            ),
-            (
-                "session_events",
-                shown,
-                format!(
-                    "{seq}, 'ref_id', case template.kind when 'run' then {run} else {} end",
-                    message("template.body ->> 'role'")
-                ),
-            ),
-            (
-                "agent_messages",
-                shown,
-                format!(
-                    "{seq}, 'run_id', {run}, 'id', {}, 'from_seat_id', \
-                     case when template.from_seat_id is not null then {seat} end",
-                    message("template.role")
-                ),
-            ),
-            ("run_records", shown, format!("'run_id', {run}")),
-            (
-                "agent_sessions",
-                sessions,
-                format!(
-                    "'id', pg_temp.made('003', number), \
-                     'schedule_id', pg_temp.made('005', number % {automations}), \
-                     'last_seq', template.last_seq * {RUNS_OF_A_SESSION}"
-                ),
-            ),
-            (
-                "agent_definitions",
-                sessions,
-                format!(
-                    "'id', pg_temp.made('004', number), 'turns', {RUNS_OF_A_SESSION}, \
-                     'session_id', pg_temp.made('003', number)"
-                ),
-            ),
-            (
-                "agent_runs",
-                self.ended,
-                format!(
-                    "'id', {run}, 'input_id', {run}, 'seat_id', {seat}, \
-                     'session_id', pg_temp.made('003', {session}), \
-                     'automation_id', pg_temp.made('005', {automation}), \
-                     'trigger_id', pg_temp.made('006', {automation}), \
-                     'scheduled_for', {at}, 'input_at', {at}, 'created_at', {at}, \
-                     'claimed_at', {at}, 'started_at', {at}, 'ended_at', {at}"
-                ),
-            ),
+            ("automations", automations, automations_of),
+            ("automation_triggers", automations, triggers),
+            ("session_events", shown, events),
+            ("agent_messages", shown, messages),
+            ("run_records", shown, records),
+            ("agent_sessions", sessions, own_sessions),
+            ("agent_definitions", sessions, seats),
+            ("agent_runs", self.ended, runs),
         ]
     }
 }

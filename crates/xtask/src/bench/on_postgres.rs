@@ -13,7 +13,7 @@ use super::{
     new_folder, notify,
     peers::{self, Peers},
     statistics::quantile,
-    throughput,
+    throughput::{self, IN_FLIGHT},
     world::World,
 };
 use crate::postgres::Server;
@@ -112,7 +112,7 @@ async fn throughput(server: &Server, folder: &Path, args: &Args) -> Result<()> {
         "\nRuns without an agent (PostgreSQL, {} of each, {} under way at once)\n\
          \x20 queue, claim, begin, finish; transcript, events, record   {:8.0}/s",
         args.runs,
-        throughput::IN_FLIGHT,
+        IN_FLIGHT,
         runs.per_second(),
     );
     Ok(())
