@@ -62,8 +62,7 @@ pub(crate) async fn measure(
     make(&world, schedules, first).await?;
     database.settle().await?;
 
-    let before = first.jiff().checked_sub(AHEAD)?;
-    let clock = Arc::new(ClockFrom::start(Timestamp::from_jiff(before)));
+    let clock = Arc::new(ClockFrom::start(first.saturating_sub(AHEAD)));
     let workers = if turns == Turns::Last { 0 } else { SLOTS };
     let host = without_agents(&world, clock, workers, folder.path())?;
     let wanted = u64::from(schedules) * u64::from(INSTANTS);
@@ -80,7 +79,7 @@ pub(crate) async fn measure(
 
 /// Makes schedules that fire once each, at a second of the first minute.
 async fn make(world: &World, schedules: u32, first: Timestamp) -> Result<()> {
-    let before = Timestamp::from_jiff(first.jiff().checked_sub(AHEAD)?);
+    let before = first.saturating_sub(AHEAD);
     let all = (0..INSTANTS).flat_map(|second| (0..schedules).map(move |number| (second, number)));
     let new = all.map(|(second, number)| {
         let cron = Spec::Cron {
@@ -160,7 +159,7 @@ async fn claim(host: &Host, wanted: u64, connection: &mut PgConnection) -> Resul
     let mut lags = Vec::with_capacity(over.len());
     for (run, at) in over {
         let due = *due.get(&run).context("a claimed run is gone")?;
-        let late = at.jiff().as_microsecond() - due;
+        let late = at.as_microsecond() - due;
         lags.push(Duration::from_micros(u64::try_from(late)?));
     }
     lags.sort_unstable();
