@@ -71,11 +71,43 @@ pub(crate) async fn of_matins(
     in_flight: usize,
 ) -> Result<(Drained, i64)> {
     queued(server, folder, shape, runs, async |world, _| {
-        let ended = work(world, runs, in_flight).await?;
-        ensure!(ended == runs, "{ended} of {runs} runs have ended");
-        Ok(())
+        by_workers(world, runs, in_flight).await
     })
     .await
+}
+
+/// The same while a transaction on another connection holds on to what it saw before the first claim, so
+/// that nothing that dies meanwhile can be cleared away.
+pub(crate) async fn beside_a_long_read(
+    server: &Server,
+    folder: &Path,
+    shape: Shape,
+    runs: usize,
+    in_flight: usize,
+) -> Result<(Drained, i64)> {
+    queued(server, folder, shape, runs, async |world, database| {
+        let mut reading = database.superuser().await?;
+        let begin = "begin isolation level repeatable read, read only";
+        let mut transaction = reading.begin_with(begin).await?;
+        let statement = "select count(*) from automation.agent_runs where status = 'succeeded'";
+        let before: i64 = sqlx::query_scalar(statement)
+            .fetch_one(&mut *transaction)
+            .await?;
+        by_workers(world, runs, in_flight).await?;
+        let after: i64 = sqlx::query_scalar(statement)
+            .fetch_one(&mut *transaction)
+            .await?;
+        ensure!(before == after, "the reader saw {after} runs end");
+        transaction.rollback().await?;
+        Ok(reading.close().await?)
+    })
+    .await
+}
+
+async fn by_workers(world: &World, runs: usize, in_flight: usize) -> Result<()> {
+    let ended = work(world, runs, in_flight).await?;
+    ensure!(ended == runs, "{ended} of {runs} runs have ended");
+    Ok(())
 }
 
 /// The same by statements that write the same rows.

@@ -1,18 +1,25 @@
 //! How long it takes until everything that is due at one instant is committed.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use anyhow::{Result, ensure};
 use model::{
-    HarnessId, Timestamp,
+    HarnessId, TenantId, Timestamp,
     entity::SeatSettings,
     permission::PermissionRules,
     policy::{Policies, SessionMode},
     schedule::Spec,
 };
 use store::{NewAutomation, Scope};
+use tokio::{sync::Semaphore, task::JoinSet};
 
 use super::world::World;
+
+/// How many automations are made at once; no more than a server has connections for.
+const CREATING: usize = 16;
 
 /// What was measured.
 pub(crate) struct Measured {
@@ -29,14 +36,36 @@ pub(crate) async fn make(world: &World, triggers: u32) -> Result<Timestamp> {
         zone: "Europe/Prague".into(),
     };
     let before: Timestamp = "2026-11-22T00:00:00Z".parse()?;
-    for number in 0..triggers {
-        let new = automation(number, world.harness, cron.clone());
-        world
-            .store
-            .create_automation(world.tenant, &new, before)
-            .await?;
-    }
+    let new = (0..triggers).map(|number| automation(number, world.harness, cron.clone()));
+    create_all(world, world.tenant, new, before).await?;
     Ok("2026-11-22T08:00:00Z".parse()?)
+}
+
+/// Makes automations, several at once.
+pub(crate) async fn create_all(
+    world: &World,
+    tenant: TenantId,
+    all: impl Iterator<Item = NewAutomation>,
+    now: Timestamp,
+) -> Result<()> {
+    let room = Arc::new(Semaphore::new(CREATING));
+    let mut made = JoinSet::new();
+    for new in all {
+        let permit = Arc::clone(&room).acquire_owned().await?;
+        let store = world.store.clone();
+        made.spawn(async move {
+            let created = store.create_automation(tenant, &new, now).await;
+            drop(permit);
+            created.map(|_| ())
+        });
+        while let Some(done) = made.try_join_next() {
+            done??;
+        }
+    }
+    while let Some(done) = made.join_next().await {
+        done??;
+    }
+    Ok(())
 }
 
 /// An automation with a session for each run.

@@ -7,8 +7,13 @@ mod bare_client;
 mod drain;
 mod due;
 mod floor;
+mod herd;
+mod history;
 mod instant_agent;
+mod lag;
+mod loops;
 mod machine;
+mod notify;
 mod on_postgres;
 mod peers;
 mod programs;
@@ -42,6 +47,14 @@ pub(crate) enum Subject {
     Drain,
     /// Everything that is due at one instant.
     Due,
+    /// How late runs are claimed that are due at each of 60 seconds, on PostgreSQL.
+    Lag,
+    /// From a commit to a reader elsewhere, beside a bare notification, on PostgreSQL.
+    Notify,
+    /// Claims and the scheduler's looks with a long history, beside none, on PostgreSQL.
+    History,
+    /// The drain beside a transaction that reads all the time, on PostgreSQL.
+    LongRead,
     /// Live traces that many read, while connections are cut and the server is killed.
     Traces,
 }
@@ -94,6 +107,18 @@ pub(crate) struct Args {
     /// How often what is drained is drained, by turns
     #[arg(long, default_value_t = 1)]
     rounds: usize,
+    /// Schedules that are due at each of 60 seconds
+    #[arg(long, default_value_t = 1000)]
+    due_each_second: u32,
+    /// Notifications, claims and looks of the scheduler whose latency is measured
+    #[arg(long, default_value_t = 1000)]
+    operations: u32,
+    /// Runs of the long history; each takes about a kilobyte of the disk
+    #[arg(long, default_value_t = 10_000_000)]
+    ended: u64,
+    /// Triggers beside them that are not due
+    #[arg(long, default_value_t = 1_000_000)]
+    idle_triggers: u64,
     /// Where runs are measured that go through a database alone; both unless one is named
     #[arg(long, value_enum)]
     database: Option<Kind>,

@@ -1,15 +1,19 @@
 //! What is measured on PostgreSQL: one private server, a database of its own for each.
 
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
 use anyhow::Result;
 
 use super::{
     Args, Subject,
     drain::{self, Drained, Shape},
-    floor, new_folder,
+    floor, herd,
+    history::{self, History, Measured},
+    lag::{self, Turns},
+    new_folder, notify,
     peers::{self, Peers},
-    throughput::{self, Measured},
+    statistics::quantile,
+    throughput::{self, IN_FLIGHT},
     world::World,
 };
 use crate::postgres::Server;
@@ -20,6 +24,8 @@ const SETTINGS: &[&str] = &[
     "max_wal_size=8GB",
     "checkpoint_timeout=15min",
     "max_connections=200",
+    // Of a disk without moving parts: else a batch of a thousand reads whole tables.
+    "random_page_cost=1.1",
     // As they are unless somebody changes them; named because figures depend on them.
     "fsync=on",
     "synchronous_commit=on",
@@ -28,7 +34,15 @@ const SETTINGS: &[&str] = &[
 ];
 
 /// What needs the server.
-pub(crate) const SUBJECTS: [Subject; 2] = [Subject::Throughput, Subject::Drain];
+pub(crate) const SUBJECTS: [Subject; 7] = [
+    Subject::Throughput,
+    Subject::Drain,
+    Subject::LongRead,
+    Subject::Due,
+    Subject::Lag,
+    Subject::Notify,
+    Subject::History,
+];
 
 /// Measures what is wanted.
 pub(crate) async fn run(
@@ -49,8 +63,44 @@ pub(crate) async fn run(
             peers(&server, args).await?;
         }
     }
+    if wanted(Subject::LongRead) {
+        long_read(&server, folder, args).await?;
+    }
+    if wanted(Subject::Due) {
+        due(&server, folder, args).await?;
+    }
+    if wanted(Subject::Lag) {
+        lag(&server, folder, args).await?;
+    }
+    if wanted(Subject::Notify) {
+        notify(&server, folder, args).await?;
+    }
+    if wanted(Subject::History) {
+        history(&server, folder, args).await?;
+    }
     server.stop();
     Ok(())
+}
+
+fn ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1000.0
+}
+
+/// The middle one, the one that a hundredth is above, and the last one.
+fn spread(sorted: &[Duration]) -> String {
+    let at = |part| ms(quantile(sorted, part));
+    format!(
+        "p50 {:8.2} ms, p99 {:8.2} ms, max {:8.2} ms",
+        at(0.5),
+        at(0.99),
+        at(1.0)
+    )
+}
+
+/// How many times as long as the other one the median takes, and what a hundredth is above.
+fn times(one: &[Duration], other: &[Duration]) -> String {
+    let at = |part| ms(quantile(one, part)) / ms(quantile(other, part));
+    format!("p50 {:.2} times, p99 {:.2} times", at(0.5), at(0.99))
 }
 
 async fn throughput(server: &Server, folder: &Path, args: &Args) -> Result<()> {
@@ -64,7 +114,7 @@ async fn throughput(server: &Server, folder: &Path, args: &Args) -> Result<()> {
         "\nRuns without an agent (PostgreSQL, {} of each, {} under way at once)\n\
          \x20 queue, claim, begin, finish; transcript, events, record   {:8.0}/s",
         args.runs,
-        throughput::IN_FLIGHT,
+        IN_FLIGHT,
         runs.per_second(),
     );
     Ok(())
@@ -98,7 +148,7 @@ async fn drain(server: &Server, folder: &Path, args: &Args) -> Result<()> {
 
 /// How many times as many runs a second the first one drains.
 fn ratio(one: &Drained, other: &Drained) -> f64 {
-    let rate = |drained: &Drained| Measured::per_second(&drained.measured);
+    let rate = |drained: &Drained| drained.measured.per_second();
     rate(one) / rate(other)
 }
 
@@ -124,6 +174,121 @@ async fn peers(server: &Server, args: &Args) -> Result<()> {
                 drained.settings,
             );
         }
+    }
+    Ok(())
+}
+
+async fn long_read(server: &Server, folder: &Path, args: &Args) -> Result<()> {
+    println!(
+        "\n{} queued runs beside a transaction of repeatable read that is open all the time (PostgreSQL, {} \
+         under way at once)",
+        args.queued, args.in_flight,
+    );
+    let (queued, in_flight) = (args.queued, args.in_flight);
+    for _ in 0..args.rounds {
+        let clean = drain::of_matins(server, folder, Shape::Seats, queued, in_flight);
+        let (clean, _) = clean.await?;
+        let beside = drain::beside_a_long_read(server, folder, Shape::Seats, queued, in_flight);
+        let (beside, _) = beside.await?;
+        println!("{}", clean.line("clean"));
+        println!(
+            "{}  {:.2} times  (at least 0.9)",
+            beside.line("beside it"),
+            ratio(&beside, &clean)
+        );
+    }
+    Ok(())
+}
+
+async fn due(server: &Server, folder: &Path, args: &Args) -> Result<()> {
+    let measured = herd::measure(server, folder, args.triggers).await?;
+    println!(
+        "\n{} triggers due at one instant (PostgreSQL, a server's scheduler, a fresh session for each)\n\
+         \x20 until all runs are committed                {:8.2} s   (at most 3 s)\n\
+         \x20 another tenant's, due each 100 ms meanwhile  {}, {} of them  (at most 1 s)\n\
+         \x20 peak of memory before and after             {:8.1} MB, {:.1} MB",
+        args.triggers,
+        measured.took.as_secs_f64(),
+        spread(&measured.others),
+        measured.others.len(),
+        measured.peak.0,
+        measured.peak.1,
+    );
+    Ok(())
+}
+
+async fn lag(server: &Server, folder: &Path, args: &Args) -> Result<()> {
+    let each = args.due_each_second;
+    println!(
+        "\n{each} schedules due at each of {} seconds (PostgreSQL, a fresh session for each, more slots than runs)",
+        lag::INSTANTS
+    );
+    for (turns, what, over) in [
+        (
+            Turns::Last,
+            "turns that last",
+            "until the claim is committed",
+        ),
+        (
+            Turns::EndAtOnce,
+            "turns that end at once",
+            "until the turn has begun",
+        ),
+    ] {
+        let measured = lag::measure(server, folder, each, turns).await?;
+        println!(
+            "  {what:<23} from the instant to the claim         {}  (p99 at most 20 ms)\n\
+             \x20 {:<23} {over:<37} {}",
+            spread(&measured.claimed),
+            "",
+            spread(&measured.over),
+        );
+    }
+    Ok(())
+}
+
+async fn notify(server: &Server, folder: &Path, args: &Args) -> Result<()> {
+    let count = usize::try_from(args.operations)?;
+    let measured = notify::measure(server, folder, count).await?;
+    println!(
+        "\nFrom before a commit to a reader elsewhere that has read its row (PostgreSQL, {count} of each by turns)\n\
+         \x20 a log's reader, woken by changes              {}\n\
+         \x20 bare listen and notify, an equal row          {}\n\
+         \x20                                               {}  (p99 at most 1.5 times)",
+        spread(&measured.matins),
+        spread(&measured.bare),
+        times(&measured.matins, &measured.bare),
+    );
+    Ok(())
+}
+
+async fn history(server: &Server, folder: &Path, args: &Args) -> Result<()> {
+    let history = History {
+        ended: args.ended,
+        idle_triggers: args.idle_triggers,
+    };
+    let measured = history::measure(server, folder, history, args.operations).await?;
+    println!(
+        "\n{} ended runs and {} idle triggers beside none (PostgreSQL, {} of each by turns)\n\
+         \x20 loaded in {:.0} s: {}",
+        args.ended,
+        args.idle_triggers,
+        args.operations,
+        measured.loading.as_secs_f64(),
+        measured.size,
+    );
+    let Measured { empty, full, .. } = &measured;
+    for (what, none, long) in [
+        ("a look that fires one", &empty.ticks, &full.ticks),
+        ("a claim of one", &empty.claims, &full.claims),
+    ] {
+        println!(
+            "  {what:<23} without  {}\n  {:<23} with     {}  {}  (at most 1.2 times)",
+            spread(none),
+            "",
+            spread(long),
+            times(long, none),
+        );
     }
     Ok(())
 }

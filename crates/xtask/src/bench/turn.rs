@@ -6,29 +6,21 @@ use std::{
     time::{Duration, Instant},
 };
 
-use agent::Grace;
 use anyhow::{Context as _, Result, ensure};
-use daemon::{Host, Settings, SignOfLife, StoreLedger};
-use model::{Clock, Timestamp, run::RunStatus};
+use daemon::{Settings, StoreLedger};
+use model::run::RunStatus;
 use store::Scope;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
-use turn::{Agents, Ended, Orders, execute};
+use turn::{Ended, Orders, execute};
 
 use super::{
     bare_client,
+    loops::{self, SystemClock},
     programs::Programs,
     statistics::median,
     world::{World, now, session},
 };
-
-struct SystemClock;
-
-impl Clock for SystemClock {
-    fn now(&self) -> Timestamp {
-        now()
-    }
-}
 
 /// Medians of one measurement.
 pub(crate) struct Measured {
@@ -46,7 +38,8 @@ pub(crate) async fn measure(programs: &Programs, folder: &Path, turns: usize) ->
     let agent = programs.instant_agent();
     let world = World::open_for(folder, agent.clone()).await?;
     let session = session(&world, folder).await?;
-    let host = host(&world, programs, folder)?;
+    let (guard, settings) = (programs.guard(), Settings::default());
+    let host = loops::host(&world, guard, Arc::new(SystemClock), settings, folder)?;
     let (mut bare, mut turn, mut whole) = (Vec::new(), Vec::new(), Vec::new());
     let mut memory = None;
     for _ in 0..turns {
@@ -81,30 +74,5 @@ pub(crate) async fn measure(programs: &Programs, folder: &Path, turns: usize) ->
         bare: median(bare),
         turn: median(turn),
         whole: median(whole),
-    })
-}
-
-fn host(world: &World, programs: &Programs, folder: &Path) -> Result<Host> {
-    let sign_of_life = SignOfLife::give(&folder.join("workers"), &world.worker)?;
-    let settings = Settings::default();
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    Ok(Host {
-        store: world.store.clone(),
-        clock: Arc::clone(&clock),
-        entropy: Arc::clone(&world.entropy),
-        instance: world.instance,
-        worker: world.worker.clone(),
-        sign_of_life: Arc::new(sign_of_life),
-        agents: Agents {
-            guard: programs.guard(),
-            environment: std::env::vars().collect(),
-            clock,
-            entropy: Arc::clone(&world.entropy),
-            heartbeat: settings.heartbeat,
-            lease: settings.lease(),
-            grace: Grace::default(),
-        },
-        settings,
-        metrics: telemetry::Metrics::new(env!("CARGO_PKG_VERSION")),
     })
 }

@@ -1,0 +1,167 @@
+//! Everything that is due at one instant on PostgreSQL, fired by a server's scheduler, and how late
+//! another tenant's triggers are meanwhile.
+
+use std::{
+    collections::HashMap,
+    path::Path,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, Result, ensure};
+use daemon::Daemon;
+use model::{Clock as _, HarnessId, TenantId, Timestamp, harness::HarnessConfig, schedule::Spec};
+use sqlx::{PgConnection, types::Uuid};
+use tokio::time::sleep;
+
+use super::{
+    due::{automation, create_all},
+    loops::{ClockFrom, without_agents},
+    machine, new_folder,
+    world::World,
+};
+use crate::postgres::Server;
+
+/// How far apart the other tenant's triggers are.
+const APART: Duration = Duration::from_millis(100);
+/// How many of them there are: as long as the burst may take.
+const OTHERS: u32 = 300;
+/// How long the loops run before the instant.
+const AHEAD: Duration = Duration::from_secs(3);
+/// How often it is asked what is committed.
+const LOOK: Duration = Duration::from_millis(5);
+/// The longest that the burst may take.
+const LIMIT: Duration = Duration::from_mins(5);
+
+/// What was measured.
+pub(crate) struct Measured {
+    /// From the instant until every run was seen committed.
+    pub(crate) took: Duration,
+    /// How late those runs of the other tenant were seen committed that were due meanwhile, sorted.
+    pub(crate) others: Vec<Duration>,
+    /// The peak of this process's memory, in MB, before and after.
+    pub(crate) peak: (f64, f64),
+}
+
+/// Fires `triggers` triggers of one tenant at one instant, and from then on one of another tenant each
+/// 100 ms.
+pub(crate) async fn measure(server: &Server, folder: &Path, triggers: u32) -> Result<Measured> {
+    let folder = new_folder(folder)?;
+    let database = server.database("matins_due").await?;
+    let world = World::open_on(&database, folder.path()).await?;
+    let instant: Timestamp = "2026-11-22T08:00:00Z".parse()?;
+    let before = instant.saturating_sub(AHEAD);
+    let at = |at| Spec::At {
+        at,
+        zone: "UTC".into(),
+    };
+    let burst = (0..triggers).map(|number| automation(number, world.harness, at(instant)));
+    create_all(&world, world.tenant, burst, before).await?;
+    let (other, harness) = another_tenant(&world).await?;
+    let apart = (0..OTHERS).map(|number| automation(number, harness, at(instant + APART * number)));
+    create_all(&world, other, apart, before).await?;
+    database.settle().await?;
+
+    let first = machine::peak_mb()?;
+    let clock = Arc::new(ClockFrom::start(before));
+    // No workers: what is measured is until the runs are there.
+    let host = without_agents(&world, clock.clone(), 0, folder.path())?;
+    let daemon = Daemon::start(host);
+    let mut connection = database.superuser().await?;
+    let mut seen = HashMap::new();
+    let started = Instant::now();
+    let all_at = loop {
+        look(&mut connection, other, &mut seen, &clock).await?;
+        if all_fired(&mut connection, world.tenant).await? {
+            break clock.now();
+        }
+        ensure!(
+            started.elapsed() < LIMIT,
+            "not everything has fired after {LIMIT:?}"
+        );
+        sleep(LOOK).await;
+    };
+    // Those that were due until then may still come.
+    let until = started.elapsed();
+    while started.elapsed() < until + Duration::from_secs(2) {
+        look(&mut connection, other, &mut seen, &clock).await?;
+        sleep(LOOK).await;
+    }
+    daemon.stop().await;
+    let statement = "select count(*) from automation.agent_runs where tenant_id = $1";
+    let runs: i64 = sqlx::query_scalar(statement)
+        .bind(world.tenant.uuid())
+        .fetch_one(&mut connection)
+        .await?;
+    ensure!(
+        runs == i64::from(triggers),
+        "{runs} runs of {triggers} triggers"
+    );
+    drop(connection);
+    world.store.database().close().await;
+    server.drop(&database).await?;
+
+    let mut others = Vec::new();
+    for number in 0..OTHERS {
+        let due = instant + APART * number;
+        if due > all_at {
+            break;
+        }
+        let at = seen.get(&due.as_microsecond());
+        others.push(
+            at.context("a run of the other tenant never came")?
+                .since(due),
+        );
+    }
+    others.sort_unstable();
+    Ok(Measured {
+        took: all_at.since(instant),
+        others,
+        peak: (first, machine::peak_mb()?),
+    })
+}
+
+/// Makes another tenant with what its automations need.
+async fn another_tenant(world: &World) -> Result<(TenantId, HarnessId)> {
+    let (store, now) = (&world.store, super::world::now());
+    let tenant = store.ensure_tenant("other", now).await?;
+    store
+        .register_host(tenant, world.instance, "bench", now)
+        .await?;
+    let config = HarnessConfig::new(vec!["true".into()]);
+    let harness = store
+        .put_harness(tenant, "bench", &config, None, now)
+        .await?;
+    Ok((tenant, harness.id))
+}
+
+/// Notes which runs of a tenant are committed that were not before, by the instants of their triggers.
+async fn look(
+    connection: &mut PgConnection,
+    tenant: TenantId,
+    seen: &mut HashMap<i64, Timestamp>,
+    clock: &ClockFrom,
+) -> Result<()> {
+    let statement = "select cast(extract(epoch from scheduled_for) * 1000000 as bigint) \
+         from automation.agent_runs where tenant_id = $1 and scheduled_for is not null";
+    let found: Vec<i64> = sqlx::query_scalar(statement)
+        .bind(tenant.uuid())
+        .fetch_all(connection)
+        .await?;
+    let now = clock.now();
+    for due in found {
+        seen.entry(due).or_insert(now);
+    }
+    Ok(())
+}
+
+/// Whether no trigger of a tenant is left to fire.
+async fn all_fired(connection: &mut PgConnection, tenant: TenantId) -> Result<bool> {
+    let statement = "select not exists (select 1 from automation.automation_triggers \
+         where next_fire_at is not null and tenant_id = $1)";
+    let tenant: Uuid = tenant.uuid();
+    Ok(sqlx::query_scalar(statement)
+        .bind(tenant)
+        .fetch_one(connection)
+        .await?)
+}

@@ -1,0 +1,184 @@
+//! How late runs are claimed that are due at one second after another.
+
+use std::{
+    path::Path,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, Result, ensure};
+use daemon::{Daemon, Host, scheduler};
+use model::{Timestamp, policy::Policies, schedule::Spec};
+use sqlx::PgConnection;
+use tokio::time::sleep;
+
+use super::{
+    due::{automation, create_all},
+    loops::{ClockFrom, without_agents},
+    new_folder,
+    world::World,
+};
+use crate::postgres::Server;
+
+/// As many instants, a second apart.
+pub(crate) const INSTANTS: u32 = 60;
+/// More slots than runs of some seconds, so that no run waits for one.
+const SLOTS: u32 = 10_000;
+/// How long the loops run before the first instant.
+const AHEAD: Duration = Duration::from_secs(3);
+/// How long after the last instant the last run may be claimed.
+const LIMIT: Duration = Duration::from_mins(5);
+/// How often it is asked, after the last instant, whether everything has ended.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// What follows a claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Turns {
+    /// Nothing: the turn goes on for longer than is measured.
+    Last,
+    /// The turn begins, fails because no agent can be started, and ends.
+    EndAtOnce,
+}
+
+/// How late everything was, sorted.
+pub(crate) struct Measured {
+    /// From the instant until the claim was begun, as the row says.
+    pub(crate) claimed: Vec<Duration>,
+    /// From the instant until it was over: the claim was committed, or the turn was begun after it.
+    pub(crate) over: Vec<Duration>,
+}
+
+/// Fires and claims `schedules` runs at each of the instants.
+pub(crate) async fn measure(
+    server: &Server,
+    folder: &Path,
+    schedules: u32,
+    turns: Turns,
+) -> Result<Measured> {
+    let folder = new_folder(folder)?;
+    let database = server.database("matins_lag").await?;
+    let world = World::open_on(&database, folder.path()).await?;
+    let first: Timestamp = "2026-11-22T00:00:00Z".parse()?;
+    make(&world, schedules, first).await?;
+    database.settle().await?;
+
+    let clock = Arc::new(ClockFrom::start(first.saturating_sub(AHEAD)));
+    let workers = if turns == Turns::Last { 0 } else { SLOTS };
+    let host = without_agents(&world, clock, workers, folder.path())?;
+    let wanted = u64::from(schedules) * u64::from(INSTANTS);
+    let mut connection = database.superuser().await?;
+    let measured = match turns {
+        Turns::Last => claim(&host, wanted, &mut connection).await?,
+        Turns::EndAtOnce => serve(host, wanted, &mut connection).await?,
+    };
+    drop(connection);
+    world.store.database().close().await;
+    server.drop(&database).await?;
+    Ok(measured)
+}
+
+/// Makes schedules that fire once each, at a second of the first minute.
+async fn make(world: &World, schedules: u32, first: Timestamp) -> Result<()> {
+    let before = first.saturating_sub(AHEAD);
+    let all = (0..INSTANTS).flat_map(|second| (0..schedules).map(move |number| (second, number)));
+    let new = all.map(|(second, number)| {
+        let cron = Spec::Cron {
+            expression: format!("{second} 0 0 22 11 *"),
+            zone: "UTC".into(),
+        };
+        let mut new = automation(second * schedules + number, world.harness, cron);
+        let mut policies = Policies::default();
+        policies.retry.attempts = 1;
+        policies.pause_after_failures = 0;
+        new.policies = policies;
+        new
+    });
+    create_all(world, world.tenant, new, before).await
+}
+
+/// Runs the loops of a server, until everything has ended.
+async fn serve(host: Host, wanted: u64, connection: &mut PgConnection) -> Result<Measured> {
+    let started = Instant::now();
+    let daemon = Daemon::start(host);
+    let last = AHEAD + Duration::from_secs(u64::from(INSTANTS));
+    sleep(last).await;
+    loop {
+        let statement = "select count(*) from automation.agent_runs where ended_at is not null";
+        let ended: i64 = sqlx::query_scalar(statement)
+            .fetch_one(&mut *connection)
+            .await?;
+        if u64::try_from(ended)? >= wanted {
+            break;
+        }
+        ensure!(
+            started.elapsed() < last + LIMIT,
+            "{ended} of {wanted} runs have ended after {LIMIT:?}"
+        );
+        sleep(LOOK).await;
+    }
+    daemon.stop().await;
+    let claimed = lags(connection, "claimed_at").await?;
+    let over = lags(connection, "started_at").await?;
+    Ok(Measured { claimed, over })
+}
+
+/// Does what the loops do up to the claim: looks when something is due, and claims once it is fired.
+async fn claim(host: &Host, wanted: u64, connection: &mut PgConnection) -> Result<Measured> {
+    let started = Instant::now();
+    let mut over = Vec::new();
+    let mut done = 0;
+    while done < wanted {
+        ensure!(
+            started.elapsed() < AHEAD + Duration::from_secs(u64::from(INSTANTS)) + LIMIT,
+            "{done} of {wanted} runs are claimed after {LIMIT:?}"
+        );
+        let tick = scheduler::tick(host, host.clock.now()).await?;
+        loop {
+            let now = host.clock.now();
+            let claim = host
+                .store
+                .claim(&host.worker, host.instance, SLOTS, None, now);
+            let claimed = claim.await?;
+            if claimed.is_empty() {
+                break;
+            }
+            let at = host.clock.now();
+            done += claimed.len() as u64;
+            over.extend(claimed.iter().map(|one| (one.run.uuid(), at)));
+        }
+        let longest = host.settings.tick;
+        let next = tick.next.map(|next| next.since(host.clock.now()));
+        sleep(next.map_or(longest, |next| next.min(longest))).await;
+    }
+    let claimed = lags(connection, "claimed_at").await?;
+    let statement = "select id, cast(extract(epoch from scheduled_for) * 1000000 as bigint) \
+         from automation.agent_runs";
+    let due: Vec<(sqlx::types::Uuid, i64)> =
+        sqlx::query_as(statement).fetch_all(connection).await?;
+    let due: std::collections::HashMap<_, _> = due.into_iter().collect();
+    let mut lags = Vec::with_capacity(over.len());
+    for (run, at) in over {
+        let due = *due.get(&run).context("a claimed run is gone")?;
+        let late = at.as_microsecond() - due;
+        lags.push(Duration::from_micros(u64::try_from(late)?));
+    }
+    lags.sort_unstable();
+    Ok(Measured {
+        claimed,
+        over: lags,
+    })
+}
+
+/// From the instants to what a column says, sorted.
+async fn lags(connection: &mut PgConnection, column: &str) -> Result<Vec<Duration>> {
+    let statement = format!(
+        "select cast(extract(epoch from {column} - scheduled_for) * 1000000 as bigint) as lag \
+         from automation.agent_runs where {column} is not null order by lag"
+    );
+    let lags: Vec<i64> = sqlx::query_scalar(sqlx::AssertSqlSafe(statement))
+        .fetch_all(connection)
+        .await?;
+    lags.into_iter()
+        .map(|lag| Ok(Duration::from_micros(u64::try_from(lag)?)))
+        .collect()
+}
