@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use sqlx::{
     FromRow, PgConnection, Postgres, Row as _,
-    postgres::{PgArguments, PgConnectOptions, PgPoolOptions, PgRow},
+    postgres::{PgArguments, PgPoolOptions, PgRow},
     query::{Query, QueryScalar},
 };
 
