@@ -7,6 +7,7 @@
 )]
 
 mod bench;
+mod chaos;
 
 use anyhow::Result;
 use clap::Parser;
@@ -17,6 +18,8 @@ use clap::Parser;
 enum Task {
     /// Measure, and print what was measured and against what
     Bench(bench::Args),
+    /// Let everything go wrong, and check that nothing is lost and nothing happens twice
+    Chaos(chaos::Args),
     /// Be an agent that answers at once, for measurements
     #[command(hide = true)]
     InstantAgent,
@@ -28,6 +31,7 @@ fn main() -> Result<()> {
             // On a worker's thread, as a server takes its turns: the main thread only waits.
             tokio::spawn(async move { bench::run(&args).await }).await?
         }),
+        Task::Chaos(args) => tokio::runtime::Runtime::new()?.block_on(chaos::run(&args)),
         Task::InstantAgent => bench::instant_agent(),
     }
 }
