@@ -31,7 +31,15 @@ fn main() -> Result<()> {
             // On a worker's thread, as a server takes its turns: the main thread only waits.
             tokio::spawn(async move { bench::run(&args).await }).await?
         }),
-        Task::Chaos(args) => tokio::runtime::Runtime::new()?.block_on(chaos::run(&args)),
+        Task::Chaos(args) => {
+            let went = tokio::runtime::Runtime::new()?.block_on(chaos::run(&args));
+            if let Err(error) = went {
+                // What was found, and not where in this program.
+                println!("\nFailed: {error:#}");
+                std::process::exit(1);
+            }
+            Ok(())
+        }
         Task::InstantAgent => bench::instant_agent(),
     }
 }

@@ -296,4 +296,4 @@ fn kill(process: &Process) -> bool {
 }
 
 /// How long all that was broken may take to be whole again.
-pub(crate) const MEND: Duration = Duration::from_secs(60);
+pub(crate) const MEND: Duration = Duration::from_mins(1);

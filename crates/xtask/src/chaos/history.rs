@@ -157,6 +157,8 @@ pub(crate) struct Asked {
     pub(crate) run: Option<String>,
     /// Why it was refused.
     pub(crate) refused: Option<String>,
+    /// Whether nothing went wrong any more when it was asked for.
+    pub(crate) calm: bool,
 }
 
 /// What a stranger was told of something that is there, and of something that is nowhere.
@@ -199,11 +201,12 @@ pub(crate) struct History {
     pub(crate) measured: Measured,
     /// What was left of agents when no run was open, and when all servers were gone.
     pub(crate) survivors: Vec<Process>,
-    /// How often and at how many agents' processes that was looked at before.
-    pub(crate) agents_seen: usize,
     /// Where a secret was found that belongs nowhere, and how many places were searched.
     pub(crate) leaks: Vec<String>,
     pub(crate) searched: usize,
+    /// What servers said that none should ever say, and how many lines of theirs were read.
+    pub(crate) suspicious: Vec<String>,
+    pub(crate) log_lines: usize,
     /// Until when every due instant must have its row.
     pub(crate) until: Instant,
     /// Servers that took part.

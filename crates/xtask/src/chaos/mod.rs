@@ -25,15 +25,28 @@ mod stage;
 mod watch;
 mod world;
 
-use std::{path::PathBuf, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use jiff::Timestamp;
-use tokio::time::{Instant, sleep};
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    task::JoinSet,
+    time::{Instant, sleep},
+};
 use tokio_util::sync::CancellationToken;
 
 use self::{
-    dice::Dice, history::History, people::Asking, recorder::Recorders, stage::Stage, watch::Probes,
+    dice::Dice,
+    history::{History, Measured},
+    people::Asking,
+    recorder::Recorders,
+    replica::Replica,
+    stage::Stage,
+    watch::Probes,
 };
 
 /// Let everything go wrong, and check that nothing is lost and nothing happens twice
@@ -75,9 +88,11 @@ pub(crate) async fn run(args: &Args) -> Result<()> {
     println!("Chaos of {} minutes with seed {seed}.", args.minutes);
     let folder = tempfile::Builder::new().prefix("matins-chaos-").tempdir()?;
     let root = folder.path().to_owned();
+    let mut asked_to_end = signal(SignalKind::terminate())?;
     let went = tokio::select! {
         went = play(args, &root, minutes, seed) => went,
-        _ = tokio::signal::ctrl_c() => Err(anyhow::anyhow!("stopped by Ctrl-C")),
+        _ = tokio::signal::ctrl_c() => Err(anyhow!("stopped by Ctrl-C")),
+        _ = asked_to_end.recv() => Err(anyhow!("asked to end")),
     };
     // All processes are gone by now, with what held them; agents with their guards.
     let left = quiet::survivors(&root).await;
@@ -91,35 +106,40 @@ pub(crate) async fn run(args: &Args) -> Result<()> {
     went.with_context(|| format!("seed {seed} went wrong"))
 }
 
+/// Those who look on from the first fault to the last end.
+struct Witnesses {
+    asking: Asking,
+    probes: Probes,
+    recorders: Recorders,
+    measuring: JoinSet<Measured>,
+    /// Ends the measuring.
+    end: CancellationToken,
+}
+
 /// Plays one seed.
-async fn play(args: &Args, root: &std::path::Path, minutes: Duration, seed: u64) -> Result<()> {
+async fn play(args: &Args, root: &Path, minutes: Duration, seed: u64) -> Result<()> {
     let dice = Dice::new(seed);
     let stage = Stage::build(args, root, &dice).await?;
     let (field, world) = (&stage.field, &stage.world);
-    let (asking, probes) = (Asking::default(), Probes::default());
     let readings = root.join("readings");
     std::fs::create_dir(&readings)?;
-    let recorders = Recorders::begin(world, &readings, &dice)?;
-    let (faults_end, people_end, watch_end) = (
-        CancellationToken::new(),
-        CancellationToken::new(),
-        CancellationToken::new(),
-    );
-    let mut people = people::begin(world, &dice, &asking, &people_end);
-    let measuring = tokio::spawn(watch::measure(field.clone(), watch_end.clone()));
-    if let [owner, stranger, ..] = world.tenants.as_slice() {
-        let (owner, stranger) = (owner.api.clone(), stranger.api.clone());
-        let (dice, probes) = (dice.of("strangers"), probes.clone());
-        let strangers = watch::strangers(
-            owner,
-            stranger,
-            world.ids(),
-            dice,
-            probes,
-            people_end.clone(),
-        );
-        people.spawn(strangers);
-    }
+    let mut witnesses = Witnesses {
+        asking: Asking::default(),
+        probes: Probes::default(),
+        recorders: Recorders::begin(world, &readings, &dice)?,
+        measuring: JoinSet::new(),
+        end: CancellationToken::new(),
+    };
+    let measuring = watch::measure(field.clone(), witnesses.end.clone());
+    witnesses.measuring.spawn(measuring);
+    let (faults_end, people_end) = (CancellationToken::new(), CancellationToken::new());
+    let mut people = people::begin(world, &dice, &witnesses.asking, &people_end);
+    people.spawn(watch::strangers(
+        world,
+        dice.of("strangers"),
+        witnesses.probes.clone(),
+        people_end.clone(),
+    ));
     let mut hands = faults::begin(field, &dice, &faults_end);
     println!("All is there; things go wrong from now on.");
     let began = Instant::now();
@@ -129,21 +149,38 @@ async fn play(args: &Args, root: &std::path::Path, minutes: Duration, seed: u64)
     while hands.join_next().await.is_some() {}
     people_end.cancel();
     while people.join_next().await.is_some() {}
-    println!(
-        "Nothing goes wrong any more, after {:.0?}.",
-        began.elapsed()
-    );
+    let took = began.elapsed();
+    println!("Nothing goes wrong any more, after {took:.0?}.");
     let until = Timestamp::now().as_microsecond();
     quiet::mend(field, world, until).await?;
-    let open = quiet::quiesce(field, world).await?;
-    let recordings = recorders.end(quiet::ends(field).await?).await?;
-    watch_end.cancel();
-    let mut measured = measuring.await?;
-    let resident = |replica: &replica::Replica| processes::resident(replica.pid()?);
+    people::ask_in_peace(world, &dice, &witnesses.asking).await;
+    let mut complaints = quiet::quiesce(field, world).await?;
+    let mut history = wind_down(&stage, root, witnesses, &mut complaints).await?;
+    history.until = until;
+    println!("All is over; now it is checked.");
+    let broken = report::print(&history, field, &complaints);
+    if broken > 0 {
+        bail!("{broken} of what must hold does not");
+    }
+    Ok(())
+}
+
+/// Stops the servers, and gathers what everybody has to tell.
+async fn wind_down(
+    stage: &Stage,
+    root: &Path,
+    mut witnesses: Witnesses,
+    complaints: &mut Vec<String>,
+) -> Result<History> {
+    let (field, world) = (&stage.field, &stage.world);
+    let recordings = witnesses.recorders.end(quiet::ends(field).await?).await?;
+    witnesses.end.cancel();
+    let measured = witnesses.measuring.join_next().await;
+    let mut measured = measured.context("nothing was measured")??;
+    let resident = |replica: &Replica| processes::resident(replica.pid()?);
     measured.resident = field.replicas.iter().filter_map(resident).collect();
-    let agents_seen = measured.processes;
     let mut survivors = quiet::survivors(root).await;
-    let mut complaints = field.complaints();
+    complaints.extend(field.complaints());
     for replica in &field.replicas {
         if !replica.stop().await {
             complaints.push(format!("replica {} did not stop", replica.plan.number));
@@ -152,19 +189,14 @@ async fn play(args: &Args, root: &std::path::Path, minutes: Duration, seed: u64)
     if survivors.is_empty() {
         survivors = quiet::survivors(root).await;
     }
-    println!("All is over; now it is checked.");
-
+    let followed = recordings.into_iter();
+    let followed = followed.filter(|recording| !recording.session.is_empty());
     let mut history = History {
-        recordings: recordings
-            .into_iter()
-            .filter(|recording| !recording.session.is_empty())
-            .collect(),
-        asked: asking.all(),
-        probes: probes.all(),
+        recordings: followed.collect(),
+        asked: witnesses.asking.all(),
+        probes: witnesses.probes.all(),
         measured,
         survivors,
-        agents_seen,
-        until,
         servers: field.replicas.len(),
         ..History::read(&field.postgres, &world.homes)?
     };
@@ -174,15 +206,10 @@ async fn play(args: &Args, root: &std::path::Path, minutes: Duration, seed: u64)
     ];
     secrets.extend(world.tokens.iter().map(|token| ("a token", token.as_str())));
     quiet::search_secrets(&mut history, root, &field.postgres, &secrets)?;
-    complaints.extend(
-        open.iter()
-            .map(|run| format!("{run} never came to its end")),
-    );
-    let broken = report::print(&history, field, &complaints);
-    if broken > 0 {
-        bail!("{broken} of what must hold does not");
+    for replica in &field.replicas {
+        quiet::read_log(&mut history, &replica.plan.log)?;
     }
-    Ok(())
+    Ok(history)
 }
 
 /// Does what takes its time without holding up everybody else.

@@ -21,6 +21,9 @@ const FIRES: std::ops::Range<u64> = 800..3500;
 const CALLED_OFF: usize = 6;
 const RESETS: usize = 10;
 
+/// How often each of them is asked when nothing goes wrong any more.
+const IN_PEACE: usize = 3;
+
 /// What was asked, and what was answered.
 #[derive(Clone, Default)]
 pub(crate) struct Asking(Arc<Mutex<Vec<Asked>>>);
@@ -52,6 +55,7 @@ pub(crate) fn begin(
                 dice: dice.of(&format!("{} {number}", tenant.name)),
                 asking: asking.clone(),
                 stop: stop.clone(),
+                calm: false,
             };
             people.spawn(person.talk(session.clone()));
         }
@@ -61,6 +65,7 @@ pub(crate) fn begin(
                 dice: dice.of(&format!("{} fires {number}", tenant.name)),
                 asking: asking.clone(),
                 stop: stop.clone(),
+                calm: false,
             };
             people.spawn(person.fire(automation.clone()));
         }
@@ -68,21 +73,41 @@ pub(crate) fn begin(
     people
 }
 
+/// Asks for something everywhere when nothing goes wrong any more.
+pub(crate) async fn ask_in_peace(world: &World, dice: &Dice, asking: &Asking) {
+    for tenant in &world.tenants {
+        let mut person = Person {
+            api: tenant.api.clone(),
+            dice: dice.of(&format!("{} in peace", tenant.name)),
+            asking: asking.clone(),
+            stop: CancellationToken::new(),
+            calm: true,
+        };
+        for _ in 0..IN_PEACE {
+            for session in &tenant.talks {
+                person.say(session).await;
+            }
+            for automation in &tenant.by_hand {
+                let path = format!("/automations/{automation}/fire");
+                person.ask(&path, None, "").await;
+            }
+        }
+    }
+}
+
 struct Person {
     api: Api,
     dice: Dice,
     asking: Asking,
     stop: CancellationToken,
+    /// Whether nothing goes wrong any more.
+    calm: bool,
 }
 
 impl Person {
     async fn talk(mut self, session: String) {
         while self.pause(TALKS).await {
-            let words = format!("Words {}.", self.dice.word());
-            let path = format!("/sessions/{session}/messages");
-            let body = json!({ "words": words });
-            let run = self.ask(&path, Some(&body), &words).await;
-            if let Some(run) = run
+            if let Some(run) = self.say(&session).await
                 && self.dice.chance(CALLED_OFF)
             {
                 let path = format!("/runs/{run}/cancel");
@@ -91,6 +116,13 @@ impl Person {
                 asked.await.ok();
             }
         }
+    }
+
+    async fn say(&mut self, session: &str) -> Option<String> {
+        let words = format!("Words {}.", self.dice.word());
+        let path = format!("/sessions/{session}/messages");
+        let body = json!({ "words": words });
+        self.ask(&path, Some(&body), &words).await
     }
 
     async fn fire(mut self, automation: String) {
@@ -112,7 +144,7 @@ impl Person {
         body: Option<&serde_json::Value>,
         words: &str,
     ) -> Option<String> {
-        let key = self.dice.word();
+        let (key, calm) = (self.dice.word(), self.calm);
         let asked = self.api.ask(Method::POST, path, body, Some(&key), PATIENCE);
         let answered = asked.await;
         let (run, refused) = match answered {
@@ -127,6 +159,7 @@ impl Person {
             words: words.to_owned(),
             run: run.clone(),
             refused,
+            calm,
         });
         run
     }

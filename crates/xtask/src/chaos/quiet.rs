@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep};
 
 use super::{
     blocking,
-    check::search,
+    check::{is_suspicious, search},
     faults::{Field, MEND},
     history::{History, Session},
     postgres::Postgres,
@@ -55,7 +55,7 @@ pub(crate) async fn mend(field: &Field, world: &World, until: i64) -> Result<()>
     }
 }
 
-/// Pauses all automations, and waits until no run is open. Gives what still is when the time is up.
+/// Pauses all automations, and waits until no run is open. Complains of what still is when the time is up.
 pub(crate) async fn quiesce(field: &Field, world: &World) -> Result<Vec<String>> {
     for tenant in &world.tenants {
         for automation in &tenant.automations {
@@ -71,7 +71,14 @@ pub(crate) async fn quiesce(field: &Field, world: &World) -> Result<Vec<String>>
         let postgres = Arc::clone(&field.postgres);
         let open = blocking(move || postgres.rows::<Open>(include_str!("sql/open.sql"))).await?;
         if open.is_empty() || Instant::now() > deadline {
-            let told = |run: &Open| format!("{} ({}, attempt {})", run.id, run.status, run.attempt);
+            let told = |run: &Open| {
+                let Open {
+                    id,
+                    status,
+                    attempt,
+                } = run;
+                format!("{id} ({status}, attempt {attempt}) never came to its end")
+            };
             return Ok(open.iter().map(told).collect());
         }
         sleep(LOOK).await;
@@ -98,6 +105,18 @@ pub(crate) async fn survivors(root: &Path) -> Vec<Process> {
         }
         sleep(LOOK).await;
     }
+}
+
+/// Reads what a server said.
+pub(crate) fn read_log(history: &mut History, log: &Path) -> Result<()> {
+    let name = log.file_name().unwrap_or_default().to_string_lossy();
+    for line in fs::read_to_string(log)?.lines() {
+        history.log_lines += 1;
+        if is_suspicious(line) {
+            history.suspicious.push(format!("{name}: {line}"));
+        }
+    }
+    Ok(())
 }
 
 /// Searches everything that may be read for secrets.

@@ -21,12 +21,12 @@ use super::{processes, programs::Programs};
 
 /// Seconds: a beat, the age at which it is stale, and how often things are looked at.
 const HEARTBEAT: &str = "1";
-const STALE: &str = "4";
+const STALE: &str = "6";
 const LOOK: &str = "1";
 /// How long a server that is asked to stop lets its turns go on, in seconds.
 const STOP: &str = "2";
 /// Longer than a lease (a quarter less than what is stale) and than what is stale.
-pub(crate) const BEYOND_LEASE: Duration = Duration::from_secs(6);
+pub(crate) const BEYOND_LEASE: Duration = Duration::from_secs(8);
 /// Turns of one server at once.
 const WORKERS: &str = "6";
 /// How often it is looked whether a server has ended that should be there, and how long one that has ended by

@@ -18,7 +18,7 @@ use super::{
 };
 
 /// How long the first start may take, which makes the database.
-const START: Duration = Duration::from_secs(60);
+const START: Duration = Duration::from_mins(1);
 const LOOK: Duration = Duration::from_millis(50);
 
 /// All that is there.

@@ -68,16 +68,35 @@ impl Probes {
 }
 
 /// Asks with the other tenant's token for what the first one has, and for what nobody has.
-pub(crate) async fn strangers(
-    owner: Api,
-    stranger: Api,
-    ids: Vec<(&'static str, String)>,
+pub(crate) fn strangers(
+    world: &World,
+    dice: Dice,
+    probes: Probes,
+    stop: CancellationToken,
+) -> impl Future<Output = ()> + use<> {
+    let apis: Vec<Api> = world
+        .tenants
+        .iter()
+        .map(|tenant| tenant.api.clone())
+        .collect();
+    let ids = world.ids();
+    async move {
+        if let [owner, stranger, ..] = apis.as_slice() {
+            ask_as_stranger(owner, stranger, &ids, dice, probes, stop).await;
+        }
+    }
+}
+
+async fn ask_as_stranger(
+    owner: &Api,
+    stranger: &Api,
+    ids: &[(&'static str, String)],
     mut dice: Dice,
     probes: Probes,
     stop: CancellationToken,
 ) {
     while !stop.is_cancelled() {
-        let newest = newest_run(&owner).await.map(|run| ("runs", run));
+        let newest = newest_run(owner).await.map(|run| ("runs", run));
         let mut all: Vec<_> = ids.iter().cloned().chain(newest).collect();
         all.reverse();
         // The newest run every other time.
@@ -138,7 +157,7 @@ fn nameless(answer: &Answer, id: &str) -> (u16, Value) {
 
 impl World {
     /// What the first tenant has, for strangers to ask for.
-    pub(crate) fn ids(&self) -> Vec<(&'static str, String)> {
+    fn ids(&self) -> Vec<(&'static str, String)> {
         let Some(first) = self.tenants.first() else {
             return Vec::new();
         };

@@ -15,7 +15,7 @@ use testkit::scripted::{Crash, Script, Step};
 use super::{http::Api, programs::Programs, replica::CANARY_VARIABLE};
 
 /// How long one thing may take to be made, before there are faults.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A tenant, and what it has.
 pub(crate) struct Tenant {
@@ -271,10 +271,12 @@ impl Tenant {
         policies["retry"]["backoff_seconds"] = json!(1);
         policies["retry"]["backoff_max_seconds"] = json!(3);
         let mut body = json!({
-            "name": plan.name, "prompt": format!("What {slug} asks for."), "harness": plan.harness,
+            "name": plan.name, "prompt": format!("What {slug} asks for."),
             "session": session, "triggers": plan.triggers, "policies": policies,
         });
+        // One that is bound has the agent and the folder of its session.
         if plan.session != "bound" {
+            body["harness"] = json!(plan.harness);
             body["cwd"] = json!(folder(&root.join("work").join(self.name).join(&slug))?);
         }
         let id = self

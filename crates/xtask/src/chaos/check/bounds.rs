@@ -66,6 +66,9 @@ mod tests {
         *,
     };
 
+    /// A way to break what holds.
+    type Spoil = fn(&mut History);
+
     fn history() -> History {
         History {
             automations: vec![Automation {
@@ -92,7 +95,6 @@ mod tests {
     #[test]
     fn each_bound_is_held() {
         assert!(check(&history()).holds(), "{:?}", check(&history()));
-        type Spoil = fn(&mut History);
         let spoils: [Spoil; 5] = [
             |history| history.measured.waiting = [("aut".to_owned(), 4)].into(),
             |history| history.runs[0].failures = 2,

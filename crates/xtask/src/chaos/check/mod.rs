@@ -4,6 +4,7 @@
 
 mod bounds;
 mod ends;
+mod life;
 mod occurrences;
 mod secrets;
 mod strangers;
@@ -12,6 +13,7 @@ mod traces;
 mod turns;
 mod words;
 
+pub(crate) use life::is_suspicious;
 pub(crate) use secrets::search;
 
 use super::history::History;
@@ -98,6 +100,7 @@ pub(crate) fn all(history: &History) -> Vec<Check> {
         strangers::check(history),
         bounds::check(history),
         words::check(history),
+        life::check(history),
     ]
 }
 

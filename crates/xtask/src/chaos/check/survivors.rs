@@ -12,18 +12,24 @@ pub(super) fn check(history: &History) -> Check {
         ));
     }
     // That there are any to be found at all.
-    check.looked("processes at once meanwhile", history.agents_seen);
+    check.looked("processes at once meanwhile", history.measured.processes);
     check
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{super::super::processes::Process, *};
+    use super::{
+        super::super::{history::Measured, processes::Process},
+        *,
+    };
 
     #[test]
     fn what_is_left_is_found() {
         let mut history = History {
-            agents_seen: 3,
+            measured: Measured {
+                processes: 3,
+                ..Measured::default()
+            },
             ..History::default()
         };
         assert!(check(&history).holds());
