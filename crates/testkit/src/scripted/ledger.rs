@@ -66,7 +66,7 @@ pub struct Overlapping {
     /// The session.
     pub session: String,
     /// What showed it.
-    pub entry: Entry,
+    pub entry: Box<Entry>,
 }
 
 /// The ledger of one home folder.
@@ -126,7 +126,7 @@ impl Ledger {
             if bad {
                 return Err(Overlapping {
                     session: session.into(),
-                    entry: entry.clone(),
+                    entry: Box::new(entry.clone()),
                 });
             }
             match &entry.event {
