@@ -7,6 +7,7 @@
 )]
 
 mod bench;
+mod chaos;
 mod postgres;
 
 use anyhow::Result;
@@ -18,6 +19,8 @@ use clap::Parser;
 enum Task {
     /// Measure, and print what was measured and against what
     Bench(bench::Args),
+    /// Let everything go wrong, and check that nothing is lost and nothing happens twice
+    Chaos(chaos::Args),
     /// Be an agent that answers at once, for measurements
     #[command(hide = true)]
     InstantAgent,
@@ -29,6 +32,15 @@ fn main() -> Result<()> {
             // On a worker's thread, as a server takes its turns: the main thread only waits.
             tokio::spawn(async move { bench::run(&args).await }).await?
         }),
+        Task::Chaos(args) => {
+            let went = tokio::runtime::Runtime::new()?.block_on(chaos::run(&args));
+            if let Err(error) = went {
+                // What was found, and not where in this program.
+                println!("\nFailed: {error:#}");
+                std::process::exit(1);
+            }
+            Ok(())
+        }
         Task::InstantAgent => bench::instant_agent(),
     }
 }

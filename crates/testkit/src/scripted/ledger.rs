@@ -8,6 +8,7 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
+use agent::guard::MARKER_VARIABLE;
 use serde::{Deserialize, Serialize};
 
 /// One thing that happened.
@@ -15,6 +16,9 @@ use serde::{Deserialize, Serialize};
 pub struct Entry {
     /// The agent's process.
     pub pid: u32,
+    /// The run whose marker its environment has, where it has one.
+    #[serde(default)]
+    pub run: Option<String>,
     /// Microseconds since 1970, by the system's clock.
     pub at: u64,
     /// The session, where it is about one.
@@ -62,7 +66,7 @@ pub struct Overlapping {
     /// The session.
     pub session: String,
     /// What showed it.
-    pub entry: Entry,
+    pub entry: Box<Entry>,
 }
 
 /// The ledger of one home folder.
@@ -122,7 +126,7 @@ impl Ledger {
             if bad {
                 return Err(Overlapping {
                     session: session.into(),
-                    entry: entry.clone(),
+                    entry: Box::new(entry.clone()),
                 });
             }
             match &entry.event {
@@ -144,12 +148,18 @@ impl Ledger {
 /// Appends to a ledger.
 pub(super) struct Writer {
     file: File,
+    run: Option<String>,
 }
 
 impl Writer {
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let file = OpenOptions::new().create(true).append(true).open(path)?;
-        Ok(Self { file })
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the scripted agent is a process of its own"
+        )]
+        let run = std::env::var(MARKER_VARIABLE).ok();
+        Ok(Self { file, run })
     }
 
     /// Writes one entry and waits until it is on disk.
@@ -162,6 +172,7 @@ impl Writer {
         let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
         let entry = Entry {
             pid: std::process::id(),
+            run: self.run.clone(),
             at: u64::try_from(since.as_micros()).unwrap_or(u64::MAX),
             session: session.map(str::to_owned),
             event,
@@ -180,6 +191,7 @@ mod tests {
     fn ledger(events: &[(u32, Event)]) -> Ledger {
         let entries = events.iter().zip(0..).map(|((pid, event), at)| Entry {
             pid: *pid,
+            run: None,
             at,
             session: Some("s".into()),
             event: event.clone(),

@@ -135,6 +135,14 @@ pub enum Step {
     Stall,
     /// Thinks aloud until it is cancelled.
     Chatter,
+    /// Thinks aloud for some milliseconds, or until it is cancelled: as long as the prompt says, since each
+    /// text stands for its own length between these two.
+    Work {
+        /// The shortest.
+        least: u64,
+        /// The longest.
+        most: u64,
+    },
     /// Waits to be cancelled, and goes on.
     UntilCancelled,
     /// Waits for `session/close`, answers it, and goes on.

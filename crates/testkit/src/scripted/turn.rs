@@ -5,6 +5,7 @@ use std::{
     process,
     sync::mpsc::TryRecvError,
     thread,
+    time::{Duration, Instant},
 };
 
 use serde_json::{Value, json};
@@ -17,6 +18,9 @@ use super::{
     script::{Crash, Step},
     wire::{answer, chunk, refuse, send, update, write},
 };
+
+/// How often an agent that works says so.
+const WORK_PAUSE: Duration = Duration::from_millis(50);
 
 /// A prompt that is being answered.
 pub(super) struct Prompt<'a> {
@@ -98,8 +102,14 @@ impl ScriptedAgent {
                     }
                 }
                 (Step::Chatter, Some(prompt)) => {
-                    self.chatter(prompt)?;
+                    self.chatter(prompt, None)?;
                     return Ok(Played::Cancelled);
+                }
+                (Step::Work { least, most }, Some(prompt)) => {
+                    let length = length(prompt.text, *least, *most);
+                    if !self.chatter(prompt, Some(Instant::now() + length))? {
+                        return Ok(Played::Cancelled);
+                    }
                 }
                 (Step::UntilCancelled, _) => drop(self.hear(|_| false)?),
                 (Step::UntilClosed, _) => {
@@ -183,14 +193,17 @@ impl ScriptedAgent {
         Ok(())
     }
 
-    /// Thinks aloud until it is cancelled.
-    fn chatter(&mut self, prompt: &Prompt<'_>) -> io::Result<()> {
+    /// Thinks aloud until it is cancelled, or until it is time; true if that came first.
+    fn chatter(&mut self, prompt: &Prompt<'_>, until: Option<Instant>) -> io::Result<bool> {
         loop {
+            if until.is_some_and(|until| Instant::now() >= until) {
+                return Ok(true);
+            }
             match self.messages.try_recv() {
                 Ok(message) if message["method"] == "session/cancel" => {
                     self.note(Event::Cancel)?;
                     if !self.script.ignores_cancel {
-                        return Ok(());
+                        return Ok(false);
                     }
                 }
                 Ok(_) | Err(TryRecvError::Empty) => {}
@@ -200,7 +213,11 @@ impl ScriptedAgent {
                 }
             }
             update(prompt.session, &chunk("agent_thought_chunk", "so "))?;
-            thread::sleep(LOOK_PAUSE);
+            thread::sleep(if until.is_some() {
+                WORK_PAUSE
+            } else {
+                LOOK_PAUSE
+            });
         }
     }
 
@@ -229,6 +246,14 @@ impl ScriptedAgent {
             }
         }
     }
+}
+
+/// How long an agent works for a text: always the same for the same text (FNV-1a).
+fn length(text: &str, least: u64, most: u64) -> Duration {
+    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    Duration::from_millis(least + hash % (most.saturating_sub(least) + 1))
 }
 
 fn say(prompt: &Prompt<'_>, text: &str) -> io::Result<()> {

@@ -1,0 +1,111 @@
+//! I10: queues, attempts, processes and memory stay bounded.
+
+use super::{
+    super::history::History,
+    Check,
+    ends::{attempts, policies},
+};
+
+/// The most that a server may hold resident, in KiB, whatever it was built with.
+const RESIDENT: u64 = 512 * 1024;
+/// The most processes of agents for one server: those of its slots, with guards and children, and as many that
+/// are on their way out.
+const PROCESSES: usize = 60;
+
+pub(super) fn check(history: &History) -> Check {
+    let mut check = Check::new("I10", "queues, attempts, processes and memory are bounded");
+    let mut limited = 0;
+    for automation in &history.automations {
+        // Without a limit of its own there is the one that everybody has.
+        let limit = automation.policies["queue_limit"].as_i64().unwrap_or(100);
+        limited += 1;
+        let most = history.measured.waiting.get(&automation.id);
+        if let Some(most) = most.filter(|most| **most > limit) {
+            check.violated(format!(
+                "{} ({}): {most} occurrences waited, {limit} may",
+                automation.id, automation.name
+            ));
+        }
+    }
+    for run in &history.runs {
+        let may = attempts(policies(history, run));
+        if run.failures >= may {
+            check.violated(format!(
+                "{} had {} failures before it",
+                run.told(),
+                run.failures
+            ));
+        }
+    }
+    for resident in &history.measured.resident {
+        if *resident > RESIDENT {
+            check.violated(format!("a server holds {resident} KiB"));
+        }
+    }
+    let may = PROCESSES * history.servers;
+    if history.measured.processes > may {
+        let most = history.measured.processes;
+        check.violated(format!("{most} processes of agents at once, {may} may be"));
+    }
+    if history.measured.resident.len() != history.servers {
+        check.violated("a server's memory could not be read".to_owned());
+    }
+    check.looked("automations", limited);
+    check.looked("looks at queues", history.measured.looks);
+    check.looked("runs", history.runs.len());
+    check.looked("servers", history.measured.resident.len());
+    check
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{
+        super::super::history::{Automation, Measured, Run},
+        *,
+    };
+
+    /// A way to break what holds.
+    type Spoil = fn(&mut History);
+
+    fn history() -> History {
+        History {
+            automations: vec![Automation {
+                id: "aut".into(),
+                policies: json!({ "queue_limit": 3, "retry": { "attempts": 2 } }),
+                ..Automation::default()
+            }],
+            runs: vec![Run {
+                automation: Some("aut".into()),
+                failures: 1,
+                ..Run::default()
+            }],
+            measured: Measured {
+                waiting: [("aut".to_owned(), 3)].into(),
+                looks: 1,
+                resident: vec![1000],
+                processes: 5,
+            },
+            servers: 1,
+            ..History::default()
+        }
+    }
+
+    #[test]
+    fn each_bound_is_held() {
+        assert!(check(&history()).holds(), "{:?}", check(&history()));
+        let spoils: [Spoil; 5] = [
+            |history| history.measured.waiting = [("aut".to_owned(), 4)].into(),
+            |history| history.runs[0].failures = 2,
+            |history| history.measured.resident[0] = RESIDENT + 1,
+            |history| history.measured.processes = PROCESSES + 1,
+            |history| history.measured.resident.clear(),
+        ];
+        for spoil in spoils {
+            let mut history = history();
+            spoil(&mut history);
+            assert_eq!(check(&history).violations.len(), 1);
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! I3 and I4: how runs ended, and that what had ended changed nothing any more.
+
+use std::collections::{HashMap, HashSet};
+
+use super::{
+    super::history::{Event, History, Run},
+    Check,
+};
+
+/// I3: every run is over, once, and its session shows it.
+pub(super) fn closed(history: &History) -> Check {
+    let mut check = Check::new("I3", "every run is over, and where it belongs shows it");
+    let mut told: HashMap<&str, Vec<(&str, &str)>> = HashMap::new();
+    for event in all_events(history).filter(|event| event.kind == "run") {
+        if let Some(status) = event.body["status"].as_str() {
+            let told = told.entry(&event.reference).or_default();
+            told.push((event.log.as_str(), status));
+        }
+    }
+    let visible: HashSet<&str> = history
+        .messages
+        .iter()
+        .filter(|message| {
+            let shown = (message.role.as_str(), message.kind.as_str());
+            matches!(shown, ("assistant", "message") | ("system", "notice"))
+        })
+        .filter_map(|message| message.run.as_deref())
+        .collect();
+    let mut started = 0;
+    for run in &history.runs {
+        if !run.is_over() {
+            check.violated(format!("{} is not over", run.told()));
+            continue;
+        }
+        let ends = told.get(run.id.as_str()).map_or(&[][..], Vec::as_slice);
+        let ends: Vec<_> = ends.iter().filter(|(_, end)| is_end(end)).collect();
+        let home = run.session.as_ref().or(run.automation.as_ref());
+        let home = home.map_or("nowhere", String::as_str);
+        if ends != [&(home, run.status.as_str())] {
+            check.violated(format!(
+                "{}: the log tells these ends: {ends:?}",
+                run.told()
+            ));
+        }
+        if run.started_at.is_some() {
+            started += 1;
+            if !visible.contains(run.id.as_str()) {
+                check.violated(format!("{}: nothing visible ends it", run.told()));
+            }
+        }
+    }
+    given_up(&mut check, history);
+    check.looked("runs", history.runs.len());
+    check.looked("turns that began", started);
+    check
+}
+
+/// What was lost is tried again as often as its policy says, which stands in the last attempt at it.
+fn given_up(check: &mut Check, history: &History) {
+    let mut last: HashMap<&str, &Run> = HashMap::new();
+    for run in &history.runs {
+        let newest = last.entry(&run.input).or_insert(run);
+        if run.attempt > newest.attempt {
+            *newest = run;
+        }
+    }
+    let mut lost: Vec<_> = last.into_values().collect();
+    lost.retain(|run| run.status == "stalled");
+    for run in lost {
+        let policies = policies(history, run);
+        let may_fail = policies["on_crash"] == "fail";
+        let handed_back = run.reason.as_deref() == Some("handed_back");
+        if !may_fail && (handed_back || run.failures + 1 < attempts(policies)) {
+            check.violated(format!("{}: it was lost, and not tried again", run.told()));
+        }
+    }
+}
+
+/// The policies of a run's automation; null for a person's.
+pub(super) fn policies<'a>(history: &'a History, run: &Run) -> &'a serde_json::Value {
+    static NONE: serde_json::Value = serde_json::Value::Null;
+    let automation = run.automation.as_ref();
+    let found = automation.and_then(|id| history.automations.iter().find(|one| one.id == *id));
+    found.map_or(&NONE, |automation| &automation.policies)
+}
+
+/// How many attempts may fail: three unless somebody says otherwise.
+pub(super) fn attempts(policies: &serde_json::Value) -> i64 {
+    policies["retry"]["attempts"].as_i64().unwrap_or(3)
+}
+
+fn all_events(history: &History) -> impl Iterator<Item = &Event> {
+    history.events.iter().chain(&history.automation_events)
+}
+
+fn is_end(status: &str) -> bool {
+    let ends = [
+        "succeeded",
+        "failed",
+        "cancelled",
+        "stalled",
+        "skipped",
+        "missed",
+    ];
+    ends.contains(&status)
+}
+
+/// I4: an attempt that is over changes nothing any more: neither the log nor the transcript.
+pub(super) fn fenced(history: &History) -> Check {
+    let mut check = Check::new(
+        "I4",
+        "an attempt that was given up changes nothing any more",
+    );
+    let of_message: HashMap<&str, &str> = history
+        .messages
+        .iter()
+        .filter_map(|message| Some((message.id.as_str(), message.run.as_deref()?)))
+        .collect();
+    // Events come by session and number.
+    let mut over: HashMap<&str, &str> = HashMap::new();
+    let (mut stalled, mut looked) = (0, 0);
+    for event in &history.events {
+        let run = match event.kind.as_str() {
+            "run" => event.reference.as_str(),
+            "message" => match of_message.get(event.reference.as_str()) {
+                Some(run) => run,
+                None => continue,
+            },
+            _ => continue,
+        };
+        looked += 1;
+        if let Some(end) = over.get(run) {
+            check.violated(format!(
+                "{run} was {end}, and then came {} {} as {} of {}",
+                event.kind, event.body, event.seq, event.log
+            ));
+        }
+        let status = event.body["status"]
+            .as_str()
+            .filter(|_| event.kind == "run");
+        if let Some(status) = status.filter(|status| is_end(status)) {
+            over.insert(run, status);
+            stalled += usize::from(status == "stalled");
+        }
+    }
+    check.looked("events of runs", looked);
+    check.looked("attempts that were given up", stalled);
+    check
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{super::super::history::Message, *};
+
+    fn run(number: i64, status: &str) -> Run {
+        Run {
+            id: format!("run_{number}"),
+            input: "input".into(),
+            attempt: number,
+            failures: number - 1,
+            session: Some("ses".into()),
+            status: status.into(),
+            started_at: Some(1),
+            ..Run::default()
+        }
+    }
+
+    fn event(seq: i64, kind: &str, reference: &str, status: Option<&str>) -> Event {
+        Event {
+            log: "ses".into(),
+            seq,
+            kind: kind.into(),
+            reference: reference.into(),
+            body: json!({ "status": status }),
+        }
+    }
+
+    fn message(number: i64, kind: &str) -> Message {
+        let role = if kind == "notice" {
+            "system"
+        } else {
+            "assistant"
+        };
+        Message {
+            id: format!("msg_{number}"),
+            run: Some(format!("run_{number}")),
+            role: role.into(),
+            kind: kind.into(),
+        }
+    }
+
+    /// An attempt that was lost, and one that made up for it.
+    fn history() -> History {
+        History {
+            runs: vec![run(1, "stalled"), run(2, "succeeded")],
+            messages: vec![message(1, "notice"), message(2, "message")],
+            events: vec![
+                event(1, "run", "run_1", Some("running")),
+                event(2, "message", "msg_1", None),
+                event(3, "run", "run_1", Some("stalled")),
+                event(4, "run", "run_2", Some("running")),
+                event(5, "message", "msg_2", None),
+                event(6, "run", "run_2", Some("succeeded")),
+            ],
+            ..History::default()
+        }
+    }
+
+    fn broken(check: impl Fn(&History) -> Check, spoil: impl FnOnce(&mut History)) -> String {
+        let mut history = history();
+        spoil(&mut history);
+        check(&history).violations.join("\n")
+    }
+
+    #[test]
+    fn what_is_in_order_holds() {
+        for found in [closed(&history()), fenced(&history())] {
+            assert!(found.holds(), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn a_run_that_is_not_over_is_found() {
+        let found = broken(closed, |history| history.runs[1].status = "running".into());
+        assert!(
+            found.contains("run_2 (running, attempt 2) is not over"),
+            "{found}"
+        );
+    }
+
+    #[test]
+    fn an_end_that_nothing_shows_is_found() {
+        let found = broken(closed, |history| drop(history.messages.pop()));
+        assert!(found.contains("nothing visible ends it"), "{found}");
+        // A thought is no answer.
+        let found = broken(closed, |history| {
+            history.messages[1].kind = "thought".into()
+        });
+        assert!(found.contains("nothing visible ends it"), "{found}");
+    }
+
+    #[test]
+    fn an_end_that_the_log_tells_not_or_twice_is_found() {
+        let found = broken(closed, |history| drop(history.events.pop()));
+        assert!(found.contains("the log tells these ends: []"), "{found}");
+        let found = broken(closed, |history| {
+            let again = event(7, "run", "run_2", Some("failed"));
+            history.events.push(again);
+        });
+        assert!(found.contains("the log tells these ends"), "{found}");
+    }
+
+    #[test]
+    fn an_end_that_another_log_tells_is_found() {
+        let found = broken(closed, |history| history.events[5].log = "other".into());
+        assert!(found.contains("the log tells these ends"), "{found}");
+    }
+
+    #[test]
+    fn what_is_lost_and_not_tried_again_is_found() {
+        let found = broken(closed, |history| {
+            history.runs.pop();
+            history.events.truncate(3);
+        });
+        assert!(found.contains("not tried again"), "{found}");
+        // Nobody's failure: it uses up no attempt.
+        let found = broken(closed, |history| {
+            history.runs.pop();
+            history.runs[0].failures = 9;
+            history.runs[0].reason = Some("handed_back".into());
+        });
+        assert!(found.contains("not tried again"), "{found}");
+    }
+
+    #[test]
+    fn a_late_write_is_found() {
+        let found = broken(fenced, |history| {
+            history
+                .events
+                .push(event(7, "run", "run_1", Some("succeeded")));
+        });
+        assert!(
+            found.contains("run_1 was stalled, and then came run"),
+            "{found}"
+        );
+        let found = broken(fenced, |history| {
+            history.events.push(event(7, "message", "msg_1", None));
+        });
+        assert!(
+            found.contains("run_1 was stalled, and then came message"),
+            "{found}"
+        );
+    }
+}

@@ -1,0 +1,293 @@
+//! I1: each due instant has exactly one row, and no other instant has one.
+//!
+//! What was due is worked out anew: schedules here are every so many seconds, which takes no calendar.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::{
+    super::history::{History, Instant, Run, Trigger},
+    Check,
+};
+
+const SECOND: Instant = 1_000_000;
+/// How near to the making of its trigger an instant may or may not be due.
+const EDGE: Instant = SECOND;
+
+/// When a trigger is due.
+enum Cadence {
+    /// At all instants that are so many microseconds from one another, and one of them this.
+    Steps { from: Instant, step: Instant },
+    /// At one.
+    Once(Instant),
+}
+
+impl Cadence {
+    /// Reads a schedule; none is due by time on demand.
+    fn read(spec: &Value) -> Result<Option<Self>, String> {
+        let unknown = || format!("a schedule that this check does not know: {spec}");
+        let text = |name: &str| spec[name].as_str().ok_or_else(unknown);
+        let instant = |text: &str| {
+            let at: Timestamp = text.parse().map_err(|_| unknown())?;
+            Ok::<_, String>(at.as_microsecond())
+        };
+        let seconds = |text: &str| match text.parse::<Instant>() {
+            Ok(seconds) if seconds > 0 => Ok(seconds),
+            _ => Err(unknown()),
+        };
+        match spec["kind"].as_str() {
+            Some("manual" | "webhook") => Ok(None),
+            Some("at") => Ok(Some(Self::Once(instant(text("at")?)?))),
+            Some("every") => Ok(Some(Self::Steps {
+                from: instant(text("anchor")?)?,
+                step: seconds(text("period")?.trim_end_matches('s'))? * SECOND,
+            })),
+            Some("cron") => {
+                let expression = text("expression")?;
+                let step = expression.strip_prefix("*/");
+                let step = step.and_then(|rest| rest.strip_suffix(" * * * * *"));
+                let step = seconds(step.ok_or_else(unknown)?)?;
+                // Else the last step of a minute is shorter.
+                if 60 % step != 0 {
+                    return Err(unknown());
+                }
+                Ok(Some(Self::Steps {
+                    from: 0,
+                    step: step * SECOND,
+                }))
+            }
+            _ => Err(unknown()),
+        }
+    }
+
+    fn is_due(&self, at: Instant) -> bool {
+        match self {
+            Self::Steps { from, step } => (at - from).rem_euclid(*step) == 0,
+            Self::Once(once) => at == *once,
+        }
+    }
+
+    /// The instants in `(after, until]`.
+    fn due(&self, after: Instant, until: Instant) -> Vec<Instant> {
+        match self {
+            Self::Steps { from, step } => {
+                let first = after - (after - from).rem_euclid(*step) + step;
+                let steps = std::iter::successors(Some(first), |at| Some(at + step));
+                steps.take_while(|at| *at <= until).collect()
+            }
+            Self::Once(once) => Some(*once)
+                .filter(|at| *at > after && *at <= until)
+                .into_iter()
+                .collect(),
+        }
+    }
+}
+
+pub(super) fn check(history: &History) -> Check {
+    let mut check = Check::new("I1", "each due instant has one row, and no other has one");
+    let mut rows: HashMap<&str, Vec<&Run>> = HashMap::new();
+    let mut attempts: BTreeMap<(&str, i64), &Run> = BTreeMap::new();
+    for run in &history.runs {
+        if let Some(other) = attempts.insert((&run.input, run.attempt), run) {
+            check.violated(format!("{} and {} are one attempt", run.id, other.id));
+        }
+        match &run.trigger {
+            Some(trigger) if run.attempt == 1 => rows.entry(trigger).or_default().push(run),
+            _ => {}
+        }
+    }
+    let (mut due, mut timed) = (0, 0);
+    for trigger in &history.triggers {
+        let rows = rows.remove(trigger.id.as_str()).unwrap_or_default();
+        match Cadence::read(&trigger.spec) {
+            Ok(Some(cadence)) => {
+                timed += 1;
+                due += compare(&mut check, history.until, trigger, &cadence, &rows);
+            }
+            Ok(None) => {}
+            Err(unknown) => check.violated(unknown),
+        }
+    }
+    for trigger in rows.keys() {
+        check.violated(format!("rows of a trigger that is not there: {trigger}"));
+    }
+    check.looked("triggers by time", timed);
+    check.looked("due instants", due);
+    check.looked("attempts", attempts.len());
+    check
+}
+
+/// Compares the rows of a trigger with what was due; gives how many instants that was.
+fn compare(
+    check: &mut Check,
+    until: Instant,
+    trigger: &Trigger,
+    cadence: &Cadence,
+    rows: &[&Run],
+) -> usize {
+    let mut taken = HashSet::new();
+    for run in rows {
+        let Some(first) = run.scheduled_for else {
+            check.violated(format!("{} of {} has no instant", run.told(), trigger.id));
+            continue;
+        };
+        let last = run.missed_until.unwrap_or(first);
+        if !cadence.is_due(first) || !cadence.is_due(last) || first < trigger.created_at - EDGE {
+            check.violated(format!(
+                "{} is at {}, when {} was not due",
+                run.told(),
+                shown(first),
+                trigger.id
+            ));
+        }
+        let covered = cadence.due(first - 1, last);
+        if usize::try_from(run.occurrences) != Ok(covered.len()) {
+            check.violated(format!(
+                "{} counts {} instants instead of {}",
+                run.told(),
+                run.occurrences,
+                covered.len()
+            ));
+        }
+        for at in covered {
+            if !taken.insert(at) {
+                check.violated(format!(
+                    "{} of {} has more than one row",
+                    shown(at),
+                    trigger.id
+                ));
+            }
+        }
+    }
+    let due = cadence.due(trigger.created_at + EDGE, until);
+    for at in &due {
+        if !taken.contains(at) {
+            check.violated(format!(
+                "{} of {} ({}) has no row",
+                shown(*at),
+                trigger.id,
+                trigger.automation
+            ));
+        }
+    }
+    due.len()
+}
+
+fn shown(at: Instant) -> String {
+    Timestamp::from_microsecond(at).map_or_else(|_| at.to_string(), |at| at.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Every two seconds from 10 s on, until 20 s: 12, 14, 16, 18, 20; 14 and 16 are one stretch.
+    fn history() -> History {
+        let run = |number: i64, status: &str| Run {
+            id: format!("run_{number}"),
+            input: format!("input {number}"),
+            attempt: 1,
+            status: status.into(),
+            trigger: Some("t".into()),
+            scheduled_for: Some(number * SECOND),
+            occurrences: 1,
+            ..Run::default()
+        };
+        let missed = Run {
+            missed_until: Some(16 * SECOND),
+            occurrences: 2,
+            ..run(14, "missed")
+        };
+        let anchor = json!("1970-01-01T00:00:10Z");
+        History {
+            until: 21 * SECOND,
+            triggers: vec![Trigger {
+                id: "t".into(),
+                spec: json!({ "kind": "every", "period": "2s", "anchor": anchor }),
+                created_at: 10 * SECOND,
+                ..Trigger::default()
+            }],
+            runs: vec![
+                run(12, "succeeded"),
+                missed,
+                run(18, "skipped"),
+                run(20, "failed"),
+            ],
+            ..History::default()
+        }
+    }
+
+    fn broken(spoil: impl FnOnce(&mut History)) -> String {
+        let mut history = history();
+        spoil(&mut history);
+        check(&history).violations.join("\n")
+    }
+
+    #[test]
+    fn what_is_in_order_holds() {
+        let found = check(&history());
+        assert!(found.holds(), "{found:?}");
+        assert_eq!(found.looked[1], ("due instants", 5));
+    }
+
+    #[test]
+    fn an_instant_without_a_row_is_found() {
+        let found = broken(|history| drop(history.runs.remove(2)));
+        assert!(
+            found.contains("1970-01-01T00:00:18Z of t () has no row"),
+            "{found}"
+        );
+    }
+
+    #[test]
+    fn an_instant_with_two_rows_is_found() {
+        let found = broken(|history| {
+            let mut again = history.runs[0].clone();
+            again.input = "another".into();
+            history.runs.push(again);
+        });
+        assert!(found.contains("has more than one row"), "{found}");
+        let found = broken(|history| history.runs[0].scheduled_for = Some(14 * SECOND));
+        assert!(found.contains("has more than one row"), "{found}");
+    }
+
+    #[test]
+    fn a_row_at_another_instant_is_found() {
+        let found = broken(|history| history.runs[0].scheduled_for = Some(13 * SECOND));
+        assert!(found.contains("was not due"), "{found}");
+    }
+
+    #[test]
+    fn a_stretch_that_counts_wrongly_is_found() {
+        let found = broken(|history| history.runs[1].occurrences = 3);
+        assert!(found.contains("counts 3 instants instead of 2"), "{found}");
+    }
+
+    #[test]
+    fn an_attempt_that_is_there_twice_is_found() {
+        let found = broken(|history| history.runs[3].input = history.runs[0].input.clone());
+        assert!(found.contains("are one attempt"), "{found}");
+    }
+
+    #[test]
+    fn schedules_are_read_or_told_of() {
+        let read = |spec: Value| {
+            Cadence::read(&spec)
+                .map(|cadence| cadence.map_or(0, |cadence| cadence.due(0, 60 * SECOND).len()))
+        };
+        let cron = |expression: &str| read(json!({ "kind": "cron", "expression": expression }));
+        assert_eq!(cron("*/5 * * * * *"), Ok(12));
+        assert!(cron("*/7 * * * * *").is_err());
+        assert!(cron("0 9 * * *").is_err());
+        assert_eq!(
+            read(json!({ "kind": "at", "at": "1970-01-01T00:00:59Z" })),
+            Ok(1)
+        );
+        assert_eq!(read(json!({ "kind": "manual" })), Ok(0));
+        assert!(read(json!({ "kind": "moon" })).is_err());
+    }
+}

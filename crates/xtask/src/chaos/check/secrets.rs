@@ -1,0 +1,39 @@
+//! I8: secrets are nowhere to be read.
+
+use super::{super::history::History, Check};
+
+pub(super) fn check(history: &History) -> Check {
+    let mut check = Check::new("I8", "no secret is in logs, database, prompts or events");
+    check.violations.clone_from(&history.leaks);
+    check.looked("places and secrets searched", history.searched);
+    check
+}
+
+/// Searches a place for secrets, each with its name. Gives where one was found.
+pub(crate) fn search(place: &str, content: &str, secrets: &[(&str, &str)]) -> Vec<String> {
+    let found = secrets.iter().filter_map(|(name, secret)| {
+        let at = content.find(secret)?;
+        let line = content[..at].lines().count();
+        Some(format!("{name} is in {place}, about line {line}"))
+    });
+    found.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_found_where_it_is() {
+        let secrets = [("the canary", "tweet"), ("a token", "mat_1")];
+        let found = search("a log", "one\ntwo mat_1 three\n", &secrets);
+        assert_eq!(found, ["a token is in a log, about line 2"]);
+        let mut history = History {
+            searched: 2,
+            ..History::default()
+        };
+        assert!(check(&history).holds());
+        history.leaks = found;
+        assert!(!check(&history).holds());
+    }
+}

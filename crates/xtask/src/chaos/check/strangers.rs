@@ -1,0 +1,44 @@
+//! I9: what belongs to another tenant answers like what does not exist.
+
+use super::{super::history::History, Check};
+
+pub(super) fn check(history: &History) -> Check {
+    let mut check = Check::new("I9", "another tenant's ids are like ids of nothing");
+    for probe in &history.probes {
+        if probe.there.0 != 404 || probe.there != probe.nowhere {
+            check.violated(format!(
+                "{}: {} {} unlike {} {}",
+                probe.path, probe.there.0, probe.there.1, probe.nowhere.0, probe.nowhere.1
+            ));
+        }
+    }
+    check.looked("questions of strangers", history.probes.len());
+    check
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{super::super::history::Probe, *};
+
+    #[test]
+    fn an_answer_that_differs_is_found() {
+        let probe = |there: (u16, &str), nowhere: (u16, &str)| History {
+            probes: vec![Probe {
+                path: "/runs".into(),
+                there: (there.0, json!(there.1)),
+                nowhere: (nowhere.0, json!(nowhere.1)),
+            }],
+            ..History::default()
+        };
+        assert!(check(&probe((404, "none"), (404, "none"))).holds());
+        for (there, nowhere) in [
+            ((403, "no"), (404, "none")),
+            ((404, "not yours"), (404, "none")),
+            ((200, "run"), (200, "run")),
+        ] {
+            assert!(!check(&probe(there, nowhere)).holds());
+        }
+    }
+}

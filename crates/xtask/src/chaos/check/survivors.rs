@@ -1,0 +1,45 @@
+//! I7: nothing of an agent outlives its turn.
+
+use super::{super::history::History, Check};
+
+pub(super) fn check(history: &History) -> Check {
+    let mut check = Check::new("I7", "no process of an agent is left");
+    for process in &history.survivors {
+        let run = process.run.as_deref().unwrap_or("no run");
+        check.violated(format!(
+            "process {} of {run}: {}",
+            process.pid, process.command
+        ));
+    }
+    // That there are any to be found at all.
+    check.looked("processes at once meanwhile", history.measured.processes);
+    check
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::super::{history::Measured, processes::Process},
+        *,
+    };
+
+    #[test]
+    fn what_is_left_is_found() {
+        let mut history = History {
+            measured: Measured {
+                processes: 3,
+                ..Measured::default()
+            },
+            ..History::default()
+        };
+        assert!(check(&history).holds());
+        history.survivors.push(Process {
+            pid: 7,
+            parent: 1,
+            command: "sleeper".into(),
+            run: Some("run_1".into()),
+        });
+        let found = check(&history).violations;
+        assert_eq!(found, ["process 7 of run_1: sleeper"]);
+    }
+}

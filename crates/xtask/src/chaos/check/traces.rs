@@ -1,0 +1,147 @@
+//! I5: the numbers of a log follow one another, and every reader has seen just them.
+
+use std::collections::HashMap;
+
+use super::{
+    super::history::{Event, History},
+    Check,
+};
+
+pub(super) fn check(history: &History) -> Check {
+    let mut check = Check::new("I5", "readers saw each event of a log once, in order");
+    let mut logs: HashMap<&str, Vec<&Event>> = HashMap::new();
+    for event in &history.events {
+        logs.entry(&event.log).or_default().push(event);
+    }
+    for session in &history.sessions {
+        let log = logs.get(session.id.as_str()).map_or(&[][..], Vec::as_slice);
+        let numbers = log.iter().map(|event| event.seq);
+        if !numbers.eq(1..=session.last_seq) {
+            check.violated(format!(
+                "the log of {} has {} events and should end at {}",
+                session.id,
+                log.len(),
+                session.last_seq
+            ));
+        }
+    }
+    let (mut events, mut again) = (0, 0);
+    for recording in &history.recordings {
+        let log = logs.get(recording.session.as_str());
+        let log = log.map_or(&[][..], Vec::as_slice);
+        events += recording.seen.len();
+        again += usize::try_from(recording.connections.saturating_sub(1)).unwrap_or(0);
+        let who = || format!("{} of {}", recording.reader, recording.session);
+        for (seen, event) in recording.seen.iter().zip(log) {
+            let same = seen.seq == event.seq
+                && seen.kind == event.kind
+                && seen.body == event.body
+                && (seen.reference == event.reference || event.kind == "approval");
+            if !same {
+                check.violated(format!(
+                    "{} saw {} {} {} where the table has {} {} {}",
+                    who(),
+                    seen.seq,
+                    seen.kind,
+                    seen.reference,
+                    event.seq,
+                    event.kind,
+                    event.reference
+                ));
+                break;
+            }
+        }
+        if recording.seen.len() != log.len() {
+            check.violated(format!(
+                "{} saw {} events of {}, the last of them {} ({} connections, {} refused)",
+                who(),
+                recording.seen.len(),
+                log.len(),
+                recording.last(),
+                recording.connections,
+                recording.refused
+            ));
+        }
+    }
+    check.looked("logs", history.sessions.len());
+    check.looked("readers", history.recordings.len());
+    check.looked("events read", events);
+    check.looked("reconnections", again);
+    check
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{
+        super::super::history::{Recording, Seen, Session},
+        *,
+    };
+
+    fn history() -> History {
+        let body = json!({ "status": "queued" });
+        let events = (1..=4).map(|seq| Event {
+            log: "ses".into(),
+            seq,
+            kind: "run".into(),
+            reference: "run_1".into(),
+            body: body.clone(),
+        });
+        let seen = (1..=4).map(|seq| Seen {
+            seq,
+            kind: "run".into(),
+            reference: "run_1".into(),
+            body: body.clone(),
+        });
+        History {
+            sessions: vec![Session {
+                id: "ses".into(),
+                last_seq: 4,
+            }],
+            events: events.collect(),
+            recordings: vec![Recording {
+                session: "ses".into(),
+                seen: seen.collect(),
+                connections: 3,
+                ..Recording::default()
+            }],
+            ..History::default()
+        }
+    }
+
+    fn breaks(spoil: impl FnOnce(&mut History)) -> bool {
+        let mut history = history();
+        spoil(&mut history);
+        !check(&history).violations.is_empty()
+    }
+
+    #[test]
+    fn what_is_in_order_holds() {
+        let found = check(&history());
+        assert!(found.holds(), "{found:?}");
+    }
+
+    #[test]
+    fn what_a_reader_missed_or_saw_again_is_found() {
+        assert!(breaks(|history| drop(history.recordings[0].seen.remove(1))));
+        assert!(breaks(|history| drop(history.recordings[0].seen.pop())));
+        assert!(breaks(|history| {
+            let again = history.recordings[0].seen[1].clone();
+            history.recordings[0].seen.insert(2, again);
+        }));
+        assert!(breaks(|history| history.recordings[0].seen.swap(0, 1)));
+        assert!(breaks(
+            |history| history.recordings[0].seen[2].body = json!({})
+        ));
+    }
+
+    #[test]
+    fn a_hole_in_a_log_is_found() {
+        assert!(breaks(|history| {
+            history.events.remove(1);
+            history.recordings[0].seen.remove(1);
+        }));
+        assert!(breaks(|history| history.sessions[0].last_seq = 5));
+    }
+}

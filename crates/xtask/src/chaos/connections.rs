@@ -1,0 +1,64 @@
+//! Connections that hold a place of the database and do nothing with it, in the words of its protocol.
+
+use anyhow::{Context as _, Result, bail};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+};
+
+use super::postgres::{DATABASE, Postgres, ROLE};
+
+/// Version 3.0 of the protocol.
+const PROTOCOL: i32 = 196_608;
+/// The longest answer that is read: none of those expected comes near it.
+const LONGEST: usize = 64 * 1024;
+
+/// Takes a place, as the role of Matins, until it is dropped.
+pub(crate) async fn hold(postgres: &Postgres) -> Result<TcpStream> {
+    let mut stream = TcpStream::connect(("127.0.0.1", postgres.port)).await?;
+    let mut start = PROTOCOL.to_be_bytes().to_vec();
+    start.extend_from_slice(format!("user\0{ROLE}\0database\0{DATABASE}\0\0").as_bytes());
+    send(&mut stream, None, &start).await?;
+    loop {
+        match receive(&mut stream).await? {
+            // A password in clear: the server listens on this machine alone.
+            (b'R', body) if body.starts_with(&3_i32.to_be_bytes()) => {
+                let password = format!("{}\0", postgres.password);
+                send(&mut stream, Some(b'p'), password.as_bytes()).await?;
+            }
+            (b'Z', _) => return Ok(stream),
+            (b'E', body) => bail!("take a place: {}", String::from_utf8_lossy(&body)),
+            _ => {}
+        }
+    }
+}
+
+/// Begins a transaction that reads, and leaves it open.
+pub(crate) async fn begin(stream: &mut TcpStream) -> Result<()> {
+    let statement = b"begin isolation level repeatable read; select pg_current_xact_id()\0";
+    send(stream, Some(b'Q'), statement).await?;
+    loop {
+        match receive(stream).await? {
+            (b'Z', _) => return Ok(()),
+            (b'E', body) => bail!("begin: {}", String::from_utf8_lossy(&body)),
+            _ => {}
+        }
+    }
+}
+
+async fn send(stream: &mut TcpStream, kind: Option<u8>, body: &[u8]) -> Result<()> {
+    let length = i32::try_from(body.len() + 4)?.to_be_bytes();
+    let mut message: Vec<u8> = kind.into_iter().collect();
+    message.extend_from_slice(&length);
+    message.extend_from_slice(body);
+    Ok(stream.write_all(&message).await?)
+}
+
+async fn receive(stream: &mut TcpStream) -> Result<(u8, Vec<u8>)> {
+    let kind = stream.read_u8().await?;
+    let length = usize::try_from(stream.read_i32().await?)?;
+    let length = length.checked_sub(4).filter(|length| *length <= LONGEST);
+    let mut body = vec![0; length.context("a message of no length")?];
+    stream.read_exact(&mut body).await?;
+    Ok((kind, body))
+}

@@ -1,0 +1,160 @@
+//! The end: nothing goes wrong any more, everything comes to its end, and then it is looked at.
+
+use std::{collections::HashMap, fs, path::Path, sync::Arc, time::Duration};
+
+use anyhow::{Context as _, Result, bail};
+use reqwest::Method;
+use serde::Deserialize;
+use tokio::time::{Instant, sleep};
+
+use super::{
+    blocking,
+    check::{is_suspicious, search},
+    faults::{Field, MEND},
+    history::{History, Session},
+    postgres::Postgres,
+    processes::{self, Process},
+    world::World,
+};
+
+/// How often it is looked whether all is over.
+const LOOK: Duration = Duration::from_millis(300);
+/// How long open runs may take to come to their end: three attempts of a person's words wait half a minute.
+const OVER: Duration = Duration::from_secs(150);
+/// How long what is left of agents may take to die, once nothing asks for them.
+const LINGER: Duration = Duration::from_secs(15);
+
+#[derive(Deserialize)]
+struct Next {
+    next: i64,
+}
+
+#[derive(Debug, Deserialize)]
+struct Open {
+    id: String,
+    status: String,
+    attempt: i64,
+}
+
+/// Waits until every replica answers, and every trigger has dealt with what was due before `until`.
+pub(crate) async fn mend(field: &Field, world: &World, until: i64) -> Result<()> {
+    let deadline = Instant::now() + MEND;
+    let api = &world.tenants.first().context("no tenant")?.api;
+    api.get("/whoami", MEND).await?;
+    loop {
+        let postgres = Arc::clone(&field.postgres);
+        let next = blocking(move || postgres.rows::<Next>(include_str!("sql/behind.sql"))).await?;
+        let behind = next.iter().filter(|one| one.next <= until).count();
+        if behind == 0 {
+            return Ok(());
+        }
+        if Instant::now() > deadline {
+            bail!("{behind} triggers are still behind {MEND:?} after the last fault");
+        }
+        sleep(LOOK).await;
+    }
+}
+
+/// Pauses all automations, and waits until no run is open. Complains of what still is when the time is up.
+pub(crate) async fn quiesce(field: &Field, world: &World) -> Result<Vec<String>> {
+    for tenant in &world.tenants {
+        for automation in &tenant.automations {
+            let path = format!("/automations/{automation}/pause");
+            tenant
+                .api
+                .must(Method::POST, &path, None, None, MEND)
+                .await?;
+        }
+    }
+    let deadline = Instant::now() + OVER;
+    loop {
+        let postgres = Arc::clone(&field.postgres);
+        let open = blocking(move || postgres.rows::<Open>(include_str!("sql/open.sql"))).await?;
+        if open.is_empty() || Instant::now() > deadline {
+            let told = |run: &Open| {
+                let Open {
+                    id,
+                    status,
+                    attempt,
+                } = run;
+                format!("{id} ({status}, attempt {attempt}) never came to its end")
+            };
+            return Ok(open.iter().map(told).collect());
+        }
+        sleep(LOOK).await;
+    }
+}
+
+/// The last number of each session.
+pub(crate) async fn ends(field: &Field) -> Result<HashMap<String, i64>> {
+    let postgres = Arc::clone(&field.postgres);
+    let rows = blocking(move || postgres.rows::<Session>(include_str!("sql/sessions.sql"))).await?;
+    let ends = rows
+        .into_iter()
+        .map(|session| (session.id, session.last_seq));
+    Ok(ends.collect())
+}
+
+/// Waits until nothing is left of agents. Gives what is when the time is up.
+pub(crate) async fn survivors(root: &Path) -> Vec<Process> {
+    let deadline = Instant::now() + LINGER;
+    loop {
+        let left = processes::of_agents(root);
+        if left.is_empty() || Instant::now() > deadline {
+            return left;
+        }
+        sleep(LOOK).await;
+    }
+}
+
+/// Reads what a server said.
+pub(crate) fn read_log(history: &mut History, log: &Path) -> Result<()> {
+    let name = log.file_name().unwrap_or_default().to_string_lossy();
+    for line in fs::read_to_string(log)?.lines() {
+        history.log_lines += 1;
+        if is_suspicious(line) {
+            history.suspicious.push(format!("{name}: {line}"));
+        }
+    }
+    Ok(())
+}
+
+/// Searches everything that may be read for secrets.
+pub(crate) fn search_secrets(
+    history: &mut History,
+    root: &Path,
+    postgres: &Postgres,
+    secrets: &[(&str, &str)],
+) -> Result<()> {
+    let mut places = vec![
+        ("the database".to_owned(), postgres.dump()?),
+        (
+            "PostgreSQL's log".to_owned(),
+            fs::read_to_string(postgres.log())?,
+        ),
+    ];
+    // Logs of servers, what readers saw, what agents were asked. In the folders of replicas only what is
+    // said there, which is not the first token.
+    let mut folders = vec![root.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                if path != root.join("postgres") {
+                    folders.push(path);
+                }
+            } else if path.file_name().is_some_and(|name| name != "token")
+                && let Ok(content) = fs::read_to_string(&path)
+            {
+                places.push((path.display().to_string(), content));
+            }
+        }
+    }
+    for (place, content) in &places {
+        if !content.is_empty() {
+            history.searched += secrets.len();
+            history.leaks.extend(search(place, content, secrets));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,179 @@
+//! Those who follow sessions live, and write down each event that they are sent.
+
+use std::{
+    collections::HashMap,
+    fs::{File, OpenOptions},
+    io::Write as _,
+    path::Path,
+    time::Duration,
+};
+
+use anyhow::{Context as _, Result};
+use client::EventParser;
+use serde_json::{Value, json};
+use tokio::{
+    sync::watch,
+    task::JoinSet,
+    time::{Instant, sleep, timeout_at},
+};
+
+use super::{
+    dice::Dice,
+    history::{Recording, Seen},
+    http::Api,
+    world::World,
+};
+
+/// How long a reader stays, in milliseconds, before it leaves and comes again, anywhere.
+const STAYS: std::ops::Range<u64> = 700..6000;
+/// How long it waits when nobody answers.
+const AGAIN: Duration = Duration::from_millis(300);
+/// How long readers have in the end to read what they have not.
+const READ_OUT: Duration = Duration::from_secs(30);
+/// How many readers each session has in which people talk.
+const READERS: usize = 2;
+
+/// The last number of each session, once that is known.
+type Ends = Option<HashMap<String, i64>>;
+
+/// The readers.
+pub(crate) struct Recorders {
+    readers: JoinSet<Result<Recording>>,
+    ends: watch::Sender<Ends>,
+}
+
+impl Recorders {
+    /// Begins to follow what people talk in, and the own sessions of automations as soon as they are there.
+    pub(crate) fn begin(world: &World, folder: &Path, dice: &Dice) -> Result<Self> {
+        let (ends, told) = watch::channel(None);
+        let mut recorders = Self {
+            readers: JoinSet::new(),
+            ends,
+        };
+        for tenant in &world.tenants {
+            for (talk, session) in tenant.talks.iter().enumerate() {
+                for reader in 0..READERS {
+                    let name = format!("{}-talk-{talk}-{reader}", tenant.name);
+                    let recorder = Recorder::new(&tenant.api, folder, dice, name, told.clone())?;
+                    recorders.readers.spawn(recorder.follow(session.clone()));
+                }
+            }
+            for (number, automation) in tenant.continuous.iter().enumerate() {
+                let name = format!("{}-automation-{number}", tenant.name);
+                let recorder = Recorder::new(&tenant.api, folder, dice, name, told.clone())?;
+                recorders.readers.spawn(recorder.find(automation.clone()));
+            }
+        }
+        Ok(recorders)
+    }
+
+    /// Tells the readers where sessions end, and gives what they have seen when they are there or have given
+    /// up.
+    pub(crate) async fn end(mut self, ends: HashMap<String, i64>) -> Result<Vec<Recording>> {
+        self.ends.send_replace(Some(ends));
+        let mut recordings = Vec::new();
+        while let Some(recording) = self.readers.join_next().await {
+            recordings.push(recording??);
+        }
+        Ok(recordings)
+    }
+}
+
+struct Recorder {
+    api: Api,
+    dice: Dice,
+    file: File,
+    ends: watch::Receiver<Ends>,
+    recording: Recording,
+}
+
+impl Recorder {
+    fn new(
+        api: &Api,
+        folder: &Path,
+        dice: &Dice,
+        name: String,
+        ends: watch::Receiver<Ends>,
+    ) -> Result<Self> {
+        let path = folder.join(format!("{name}.jsonl"));
+        let file = OpenOptions::new().create(true).append(true).open(path)?;
+        Ok(Self {
+            api: api.clone(),
+            dice: dice.of(&name),
+            file,
+            ends,
+            recording: Recording {
+                reader: name,
+                ..Recording::default()
+            },
+        })
+    }
+
+    /// Waits for an automation's session, and follows it.
+    async fn find(self, automation: String) -> Result<Recording> {
+        let path = format!("/automations/{automation}");
+        loop {
+            let view = self.api.get(&path, AGAIN);
+            let view = view.await.map(|answer| answer.body).unwrap_or_default();
+            if let Some(session) = view["session"]["id"].as_str() {
+                let session = session.to_owned();
+                return self.follow(session).await;
+            }
+            if self.ends.borrow().is_some() {
+                return Ok(self.recording);
+            }
+            sleep(AGAIN).await;
+        }
+    }
+
+    /// Follows a session until its end is known and reached, or could not be reached in time.
+    async fn follow(mut self, session: String) -> Result<Recording> {
+        self.recording.session.clone_from(&session);
+        let mut late = None;
+        loop {
+            let last = self.recording.last();
+            let end = self
+                .ends
+                .borrow()
+                .as_ref()
+                .map(|ends| ends.get(&session).copied().unwrap_or(0));
+            if let Some(end) = end {
+                let until = *late.get_or_insert_with(|| Instant::now() + READ_OUT);
+                if last >= end || Instant::now() > until {
+                    return Ok(self.recording);
+                }
+            }
+            let leave = Instant::now() + self.dice.millis(STAYS);
+            let Ok(mut response) = self.api.trace(&session, last).await else {
+                self.recording.refused += 1;
+                sleep(AGAIN).await;
+                continue;
+            };
+            self.recording.connections += 1;
+            let mut parser = EventParser::after(last.to_string());
+            while let Ok(Ok(Some(bytes))) = timeout_at(leave, response.chunk()).await {
+                for event in parser.feed(&bytes)? {
+                    if event.event != "delta" {
+                        self.note(&event.event, &event.last_event_id, &event.data)?;
+                    }
+                }
+                if end.is_some_and(|end| self.recording.last() >= end) {
+                    break;
+                }
+            }
+        }
+    }
+
+    fn note(&mut self, kind: &str, id: &str, data: &str) -> Result<()> {
+        let data: Value = serde_json::from_str(data).context("an event without a document")?;
+        let line = json!({ "id": id, "event": kind, "data": data });
+        writeln!(self.file, "{line}")?;
+        self.recording.seen.push(Seen {
+            seq: id.parse().unwrap_or(-1),
+            kind: kind.to_owned(),
+            reference: data["ref_id"].as_str().unwrap_or_default().to_owned(),
+            body: data["body"].clone(),
+        });
+        Ok(())
+    }
+}

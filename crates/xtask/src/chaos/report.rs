@@ -1,0 +1,76 @@
+//! What is told in the end.
+
+use std::collections::BTreeMap;
+
+use super::{check, faults::Field, history::History};
+
+/// Prints what happened and what was found; gives how much of what must hold does not.
+pub(crate) fn print(history: &History, field: &Field, complaints: &[String]) -> usize {
+    println!("\nFaults");
+    let done = field.done();
+    for (name, count) in &done {
+        println!("  {count:4} {name}");
+    }
+    for replica in &field.replicas {
+        let ended = replica.ended_by_itself();
+        if ended > 0 {
+            let number = replica.plan.number;
+            println!("  {ended:4} times replica {number} ended by itself, and was started again");
+        }
+    }
+
+    println!("Runs");
+    let mut by_status: BTreeMap<&str, usize> = BTreeMap::new();
+    for run in &history.runs {
+        *by_status.entry(&run.status).or_default() += 1;
+    }
+    for (status, count) in &by_status {
+        println!("  {count:4} {status}");
+    }
+    let again = history.runs.iter().filter(|run| run.attempt > 1).count();
+    let most = history.runs.iter().map(|run| run.attempt).max();
+    println!(
+        "  {again} further attempts, {} of one input at the most",
+        most.unwrap_or(0)
+    );
+
+    println!("Seen");
+    let events: usize = history.recordings.iter().map(|one| one.seen.len()).sum();
+    let connections: u32 = history.recordings.iter().map(|one| one.connections).sum();
+    let refused: u32 = history.recordings.iter().map(|one| one.refused).sum();
+    println!(
+        "  {events} events read over {connections} connections; {refused} times nobody answered"
+    );
+    let lost = history.asked.iter().filter(|asked| asked.run.is_none());
+    println!(
+        "  {} things asked for, {} of them without an answer",
+        history.asked.len(),
+        lost.count()
+    );
+    println!(
+        "  {} processes of agents at once at the most; servers hold {:?} KiB in the end",
+        history.measured.processes, history.measured.resident
+    );
+
+    println!("Checks");
+    let checks = check::all(history);
+    for check in &checks {
+        check.print();
+    }
+    let mut broken = checks.iter().filter(|check| !check.holds()).count();
+    if done.is_empty() {
+        println!("  BROKEN faults: none happened");
+        broken += 1;
+    }
+    if !complaints.is_empty() {
+        println!("  BROKEN ends:");
+        broken += 1;
+    }
+    for complaint in complaints {
+        println!("           {complaint}");
+    }
+    if broken == 0 {
+        println!("Everything holds.");
+    }
+    broken
+}

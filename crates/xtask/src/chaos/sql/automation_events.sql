@@ -1,0 +1,5 @@
+-- The logs of all automations: what has no session.
+select 'aut_' || replace(automation_id::text, '-', '') as log, seq, kind,
+    case kind when 'run' then 'run_' else 'aut_' end || replace(ref_id::text, '-', '') as reference, body
+from automation.automation_events
+order by automation_id, seq

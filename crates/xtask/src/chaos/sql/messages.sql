@@ -1,0 +1,4 @@
+-- The transcripts of all sessions, without what they say.
+select 'msg_' || replace(id::text, '-', '') as id, 'run_' || replace(run_id::text, '-', '') as run, role, kind
+from automation.agent_messages
+order by session_id, seq

@@ -1,0 +1,5 @@
+-- What is not over.
+select 'run_' || replace(id::text, '-', '') as id, status, attempt
+from automation.agent_runs
+where status in ('queued', 'deferred', 'delivered', 'running')
+order by id

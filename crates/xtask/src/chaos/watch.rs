@@ -1,0 +1,171 @@
+//! What is looked at while everything goes on: queues, processes, and what strangers are told.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    blocking,
+    dice::Dice,
+    faults::Field,
+    history::{Measured, Probe},
+    http::{Answer, Api},
+    processes,
+    world::World,
+};
+
+/// How often queues and processes are looked at, and how often strangers ask.
+const LOOK: Duration = Duration::from_millis(700);
+const ASK: Duration = Duration::from_millis(900);
+/// For how long a stranger waits for an answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+#[derive(Deserialize)]
+struct Waiting {
+    automation: String,
+    waiting: i64,
+}
+
+/// Measures until it is told to stop. What cannot be looked at for now is left out.
+pub(crate) async fn measure(field: Arc<Field>, stop: CancellationToken) -> Measured {
+    let mut measured = Measured::default();
+    while !stop.is_cancelled() {
+        let agents = processes::of_agents(&field.root).len();
+        measured.processes = measured.processes.max(agents);
+        let postgres = Arc::clone(&field.postgres);
+        let waiting =
+            blocking(move || postgres.rows::<Waiting>(include_str!("sql/waiting.sql"))).await;
+        if let Ok(waiting) = waiting {
+            measured.looks += 1;
+            for one in waiting {
+                let most = measured.waiting.entry(one.automation).or_default();
+                *most = (*most).max(one.waiting);
+            }
+        }
+        tokio::select! {
+            () = sleep(LOOK) => {}
+            () = stop.cancelled() => {}
+        }
+    }
+    measured
+}
+
+/// What strangers were told.
+#[derive(Clone, Default)]
+pub(crate) struct Probes(Arc<Mutex<Vec<Probe>>>);
+
+impl Probes {
+    pub(crate) fn all(&self) -> Vec<Probe> {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.clone()
+    }
+}
+
+/// Asks with the other tenant's token for what the first one has, and for what nobody has.
+pub(crate) fn strangers(
+    world: &World,
+    dice: Dice,
+    probes: Probes,
+    stop: CancellationToken,
+) -> impl Future<Output = ()> + use<> {
+    let apis: Vec<Api> = world
+        .tenants
+        .iter()
+        .map(|tenant| tenant.api.clone())
+        .collect();
+    let ids = world.ids();
+    async move {
+        if let [owner, stranger, ..] = apis.as_slice() {
+            ask_as_stranger(owner, stranger, &ids, dice, probes, stop).await;
+        }
+    }
+}
+
+async fn ask_as_stranger(
+    owner: &Api,
+    stranger: &Api,
+    ids: &[(&'static str, String)],
+    mut dice: Dice,
+    probes: Probes,
+    stop: CancellationToken,
+) {
+    while !stop.is_cancelled() {
+        let newest = newest_run(owner).await.map(|run| ("runs", run));
+        let mut all: Vec<_> = ids.iter().cloned().chain(newest).collect();
+        all.reverse();
+        // The newest run every other time.
+        let chosen = if dice.chance(50) {
+            all.first()
+        } else {
+            dice.one_of(&all)
+        };
+        if let Some((kind, id)) = chosen {
+            let below = match *kind {
+                "sessions" => dice.one_of(&["", "/messages", "/seats", "/replay"]),
+                "automations" => dice.one_of(&["", "/occurrences", "/triggers"]),
+                _ => dice.one_of(&["", "/record"]),
+            };
+            let below = below.copied().unwrap_or_default();
+            let other = unknown(id, &mut dice);
+            let ask = async |id: &str| {
+                let path = format!("/{kind}/{id}{below}");
+                stranger.get(&path, PATIENCE).await
+            };
+            if let (Ok(there), Ok(nowhere)) = (ask(id).await, ask(&other).await) {
+                let mut all = probes.0.lock().unwrap_or_else(PoisonError::into_inner);
+                all.push(Probe {
+                    path: format!("/{kind}/{id}{below}"),
+                    there: nameless(&there, id),
+                    nowhere: nameless(&nowhere, &other),
+                });
+            }
+        }
+        tokio::select! {
+            () = sleep(ASK) => {}
+            () = stop.cancelled() => {}
+        }
+    }
+}
+
+async fn newest_run(owner: &Api) -> Option<String> {
+    let page = owner.get("/runs?limit=1", ASK).await.ok()?;
+    Some(page.body["items"][0]["id"].as_str()?.to_owned())
+}
+
+/// An id of the same kind that nothing has.
+fn unknown(id: &str, dice: &mut Dice) -> String {
+    let prefix = id.split('_').next().unwrap_or_default();
+    // Version 7, and as young as the other, as far as anybody can tell.
+    let bare = id.rsplit('_').next().unwrap_or_default();
+    let (time, _) = bare.split_at(bare.len().min(12));
+    let (one, other) = (dice.word(), dice.word());
+    format!("{prefix}_{time}7{}8{}", &one[..3], &other[..15])
+}
+
+/// An answer without the id that was asked for.
+fn nameless(answer: &Answer, id: &str) -> (u16, Value) {
+    let body = answer.body.to_string().replace(id, "it");
+    let body = serde_json::from_str(&body).unwrap_or(Value::String(body));
+    (answer.status, body)
+}
+
+impl World {
+    /// What the first tenant has, for strangers to ask for.
+    fn ids(&self) -> Vec<(&'static str, String)> {
+        let Some(first) = self.tenants.first() else {
+            return Vec::new();
+        };
+        let sessions = first.talks.iter().map(|id| ("sessions", id.clone()));
+        let automations = first
+            .automations
+            .iter()
+            .map(|id| ("automations", id.clone()));
+        sessions.chain(automations).collect()
+    }
+}

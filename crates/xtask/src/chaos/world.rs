@@ -1,0 +1,321 @@
+//! What is there when the faults begin: tenants, agents of every temper, sessions, automations of all kinds.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use anyhow::{Context as _, Result};
+use jiff::{SignedDuration, Timestamp};
+use reqwest::Method;
+use serde_json::{Value, json};
+use testkit::scripted::{Crash, Script, Step};
+
+use super::{http::Api, programs::Programs, replica::CANARY_VARIABLE};
+
+/// How long one thing may take to be made, before there are faults.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// A tenant, and what it has.
+pub(crate) struct Tenant {
+    pub(crate) name: &'static str,
+    pub(crate) api: Api,
+    /// Sessions in which people talk.
+    pub(crate) talks: Vec<String>,
+    pub(crate) automations: Vec<String>,
+    /// Those that people fire.
+    pub(crate) by_hand: Vec<String>,
+    /// Those with a session of their own.
+    pub(crate) continuous: Vec<String>,
+}
+
+/// Everything.
+pub(crate) struct World {
+    pub(crate) tenants: Vec<Tenant>,
+    /// The folders of agents, each with its ledger.
+    pub(crate) homes: Vec<PathBuf>,
+    /// Tokens that were made.
+    pub(crate) tokens: Vec<String>,
+}
+
+/// What an agent is like.
+struct Temper {
+    name: &'static str,
+    steps: Vec<Step>,
+    /// It ends only when it is killed.
+    stubborn: bool,
+}
+
+fn tempers(home: &Path) -> Vec<Temper> {
+    let work = |least, most| Step::Work { least, most };
+    let temper = |name, steps| Temper {
+        name,
+        steps,
+        stubborn: false,
+    };
+    let child = Step::Grandchild {
+        pid_file: home.join("grandchild"),
+        clear_environment: false,
+    };
+    vec![
+        temper("quick", vec![work(10, 120), Step::say("Done.")]),
+        temper("worker", vec![work(100, 1500), Step::Echo]),
+        temper("long", vec![work(3000, 8000), Step::say("Done at last.")]),
+        temper("crasher", vec![work(10, 50), Step::Crash(Crash::Exit(3))]),
+        temper("refuser", vec![Step::stop("refusal")]),
+        temper("silent", vec![work(10, 50)]),
+        Temper {
+            name: "stubborn",
+            steps: vec![child, work(50, 400), Step::say("I stay.")],
+            stubborn: true,
+        },
+    ]
+}
+
+/// An automation that is to be made.
+struct Plan {
+    name: &'static str,
+    harness: &'static str,
+    session: &'static str,
+    triggers: Value,
+    policies: Value,
+}
+
+fn plan(
+    name: &'static str,
+    harness: &'static str,
+    session: &'static str,
+    triggers: Value,
+    policies: Value,
+) -> Plan {
+    Plan {
+        name,
+        harness,
+        session,
+        triggers,
+        policies,
+    }
+}
+
+fn every(period: &str) -> Value {
+    json!([{ "kind": "every", "period": period }])
+}
+
+fn cron(expression: &str) -> Value {
+    json!([{ "kind": "cron", "expression": expression, "zone": "Europe/Prague" }])
+}
+
+/// Three instants in the time to come.
+fn instants(now: Timestamp) -> Value {
+    let at = [9, 15, 21].map(|seconds| {
+        let at = now.saturating_add(SignedDuration::from_secs(seconds));
+        json!({ "kind": "at", "at": at.map(|at| at.to_string()).unwrap_or_default() })
+    });
+    json!(at)
+}
+
+/// The automations of a tenant; `bound` means its first session.
+fn automations(first: bool, now: Timestamp) -> Vec<Plan> {
+    if !first {
+        return vec![
+            plan("beats", "quick", "fresh", every("3s"), json!({})),
+            plan(
+                "chimes in",
+                "worker",
+                "bound",
+                cron("*/4 * * * * *"),
+                json!({}),
+            ),
+            plan("by hand", "quick", "fresh", json!([]), json!({})),
+        ];
+    }
+    let all = json!({ "overlap": "allow", "catch_up": "all" });
+    let none = json!({ "overlap": "skip", "catch_up": "none" });
+    let twice = json!({ "retry": { "attempts": 2 } });
+    let once = json!({ "on_crash": "fail", "queue_limit": 3 });
+    vec![
+        plan("skips", "worker", "fresh", every("2s"), none),
+        plan(
+            "goes on",
+            "worker",
+            "continuous",
+            cron("*/3 * * * * *"),
+            json!({ "queue_limit": 5 }),
+        ),
+        plan("chimes in", "quick", "bound", cron("*/5 * * * * *"), once),
+        plan("clings", "stubborn", "fresh", every("11s"), all),
+        plan("crashes", "crasher", "fresh", every("7s"), twice),
+        plan("refuses", "refuser", "fresh", every("8s"), json!({})),
+        plan(
+            "says nothing",
+            "silent",
+            "fresh",
+            every("9s"),
+            json!({ "jitter_seconds": 2 }),
+        ),
+        plan(
+            "is called off",
+            "long",
+            "continuous",
+            every("6s"),
+            json!({ "overlap": "cancel_running" }),
+        ),
+        plan("once each", "quick", "fresh", instants(now), json!({})),
+        plan(
+            "by hand",
+            "quick",
+            "continuous",
+            json!([]),
+            json!({ "queue_limit": 4 }),
+        ),
+    ]
+}
+
+impl World {
+    /// Makes everything through `api`, whose token is that of the first admin.
+    pub(crate) async fn make(
+        root: &Path,
+        programs: &Programs,
+        api: &Api,
+        token: &str,
+    ) -> Result<Self> {
+        let created = api
+            .must(
+                Method::POST,
+                "/tenants",
+                Some(&json!({ "name": "other" })),
+                Some("tenant"),
+                PATIENCE,
+            )
+            .await?;
+        let other = created["token"]["secret"].as_str();
+        let other = other.context("a tenant without a token")?.to_owned();
+        let mut world = Self {
+            tenants: Vec::new(),
+            homes: Vec::new(),
+            tokens: vec![token.to_owned(), other.clone()],
+        };
+        for (name, api) in [("default", api.clone()), ("other", api.with_token(&other))] {
+            let tenant = world.tenant(root, programs, name, api).await?;
+            world.tenants.push(tenant);
+        }
+        Ok(world)
+    }
+
+    async fn tenant(
+        &mut self,
+        root: &Path,
+        programs: &Programs,
+        name: &'static str,
+        api: Api,
+    ) -> Result<Tenant> {
+        let first = name == "default";
+        let homes = root.join("agents").join(name);
+        for temper in tempers(&homes) {
+            let home = homes.join(temper.name);
+            let command = command(programs, &home, &temper)?;
+            let config = json!({ "command": command, "pass_env": [CANARY_VARIABLE] });
+            let path = format!("/harnesses/{}", temper.name);
+            api.must(Method::PUT, &path, Some(&config), None, PATIENCE)
+                .await
+                .with_context(|| format!("make the harness {}", temper.name))?;
+            self.homes.push(home);
+        }
+        let mut tenant = Tenant {
+            name,
+            api,
+            talks: Vec::new(),
+            automations: Vec::new(),
+            by_hand: Vec::new(),
+            continuous: Vec::new(),
+        };
+        for number in 0..if first { 4 } else { 2 } {
+            let harness = if number % 2 == 0 { "worker" } else { "quick" };
+            let cwd = folder(&root.join("work").join(name).join(format!("talk-{number}")))?;
+            let body = json!({ "harness": harness, "cwd": cwd, "title": format!("talk {number}") });
+            let key = format!("session-{number}");
+            tenant
+                .talks
+                .push(tenant.make("/sessions", &body, &key).await?);
+        }
+        for plan in automations(first, Timestamp::now()) {
+            tenant.automate(root, plan).await?;
+        }
+        Ok(tenant)
+    }
+}
+
+impl Tenant {
+    /// Makes something, and gives its id.
+    async fn make(&self, path: &str, body: &Value, key: &str) -> Result<String> {
+        let api = &self.api;
+        let made = api.must(Method::POST, path, Some(body), Some(key), PATIENCE);
+        let made = made.await?;
+        let id = made["id"].as_str().context("something without an id")?;
+        Ok(id.to_owned())
+    }
+
+    async fn automate(&mut self, root: &Path, plan: Plan) -> Result<()> {
+        let slug = plan.name.replace(' ', "-");
+        let session = match plan.session {
+            "bound" => format!("bound:{}", self.talks[0]),
+            session => session.to_owned(),
+        };
+        let mut policies = plan.policies;
+        // What fails is to go on failing, and soon.
+        policies["pause_after_failures"] = json!(0);
+        if policies["retry"].is_null() {
+            policies["retry"] = json!({});
+        }
+        policies["retry"]["backoff_seconds"] = json!(1);
+        policies["retry"]["backoff_max_seconds"] = json!(3);
+        let mut body = json!({
+            "name": plan.name, "prompt": format!("What {slug} asks for."),
+            "session": session, "triggers": plan.triggers, "policies": policies,
+        });
+        // One that is bound has the agent and the folder of its session.
+        if plan.session != "bound" {
+            body["harness"] = json!(plan.harness);
+            body["cwd"] = json!(folder(&root.join("work").join(self.name).join(&slug))?);
+        }
+        let id = self
+            .make("/automations", &body, &format!("automation-{slug}"))
+            .await
+            .with_context(|| format!("make the automation {}", plan.name))?;
+        if plan.session == "continuous" {
+            self.continuous.push(id.clone());
+        }
+        if plan.name == "by hand" {
+            self.by_hand.push(id.clone());
+        }
+        self.automations.push(id);
+        Ok(())
+    }
+}
+
+fn folder(path: &Path) -> Result<String> {
+    fs::create_dir_all(path)?;
+    let path = path.to_str().context("a path is no UTF-8")?;
+    Ok(path.to_owned())
+}
+
+/// Writes an agent's script, and gives the command that plays it.
+fn command(programs: &Programs, home: &Path, temper: &Temper) -> Result<Vec<String>> {
+    let mut script = Script::new(home).prompt(temper.steps.iter().cloned());
+    script.ignores_end_of_input = temper.stubborn;
+    script.ignores_term = temper.stubborn;
+    let file = PathBuf::from(folder(home)?).join("script.json");
+    fs::write(&file, serde_json::to_vec_pretty(&script)?)?;
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    let played = [
+        text(&programs.testkit),
+        "agent".into(),
+        "--script".into(),
+        text(&file),
+    ];
+    // An ignored signal stays ignored in what is executed.
+    let trap = ["/bin/sh", "-c", "trap '' TERM; exec \"$0\" \"$@\""];
+    let before = trap.into_iter().filter(|_| temper.stubborn);
+    Ok(before.map(str::to_owned).chain(played).collect())
+}
