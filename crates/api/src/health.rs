@@ -12,7 +12,7 @@ use axum::{
 };
 use http::{StatusCode, header};
 use model::{Timestamp, access::Permission, limits};
-use store::{Error, Scope};
+use store::{Error, ListenerState, Scope, Store};
 use telemetry::{Connections, Fleet, Queue, SharedClock};
 use tokio::time::timeout;
 use wire::ProblemKind;
@@ -116,13 +116,22 @@ async fn fleet(api: &Api, now: Timestamp) -> Fleet {
     });
     Fleet {
         clock: Some(clock(api)),
-        listening: None,
+        listening: listening(&shared.store),
         connections: Some(Connections {
             in_use: connections.in_use,
             idle: connections.idle,
         }),
         oldest_transaction: oldest,
         dead_rows: tables.into_iter().map(|it| (it.table, it.dead)).collect(),
+    }
+}
+
+/// Whether it hears of others; absent where nothing waits for changes.
+fn listening(store: &Store) -> Option<bool> {
+    match store.listening() {
+        ListenerState::Listening => Some(true),
+        ListenerState::Polling { .. } => Some(false),
+        ListenerState::Idle | ListenerState::Looking => None,
     }
 }
 

@@ -4,7 +4,7 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use daemon::FleetClock;
 use model::{Clock, Timestamp, limits};
-use store::{Backend, DeadRows, Scope, Server, Store, database::Dialect};
+use store::{Backend, DeadRows, Scope, Server, Sessions, Store, database::Dialect};
 
 use super::{
     Finding,
@@ -52,10 +52,12 @@ pub(super) async fn look(opened: &Opened, now: Timestamp) -> Vec<Finding> {
     let looked = async {
         let server = store.server().await?;
         let instances = store.instances(Scope::System).await?.len();
-        Ok::<_, store::Error>(server.map(|server| told(&server, instances, now)))
+        let mut findings = server.map_or_else(Vec::new, |server| told(&server, instances, now));
+        findings.extend(store.database().sessions().map(pooler));
+        Ok::<_, store::Error>(findings)
     };
     match looked.await {
-        Ok(findings) => findings.unwrap_or_default(),
+        Ok(findings) => findings,
         Err(error) => {
             let remedy = error.hint().unwrap_or("see what the server's log says");
             let found = format!("failed to {:#}", anyhow::Error::new(error));
@@ -108,6 +110,25 @@ fn fine(time: Duration) -> String {
         format!("{} ms", time.as_micros().div_ceil(1000))
     } else {
         length(time)
+    }
+}
+
+/// What lies between this machine and the server.
+fn pooler(sessions: Sessions) -> Finding {
+    const CHECK: &str = "database pooler";
+    match sessions {
+        Sessions::Kept => Finding::ok(CHECK, "connections keep their sessions"),
+        Sessions::NotKept { direct: true } => Finding::ok(
+            CHECK,
+            "a pooler lends connections out for one transaction each; changes are heard at the direct address",
+        ),
+        Sessions::NotKept { direct: false } => Finding::warning(
+            CHECK,
+            "a pooler lends connections out for one transaction each: nothing is prepared, and changes are \
+             looked for once a second",
+            "name the server's own address with database_direct (MATINS_DATABASE_DIRECT), for listening and \
+             migrations",
+        ),
     }
 }
 
