@@ -3,7 +3,7 @@
 use std::{collections::HashSet, time::Duration};
 
 use model::{RunId, policy::SessionMode, turn::Settled};
-use sqlx::{Connection as _, PgConnection};
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection, postgres::PgConnectOptions};
 use store::{Changed, Changes, ListenerState, Scope, Unheard, database::Dialect, params};
 use uuid::Uuid;
 
@@ -207,14 +207,25 @@ pub(crate) async fn while_nobody_can_listen_whoever_waits_looks_more_often(db: &
     }
     // Both have the connections that they need, and nobody gets another one.
     elsewhere.session(stage.scope(), session).await.unwrap();
-    let mut above = PgConnection::connect(&db.home.superuser_url().unwrap())
+    let above: PgConnectOptions = db.home.superuser_url().unwrap().parse().unwrap();
+    let name = above.get_database().unwrap().to_owned();
+    let above = above.database("postgres");
+    let mut above = PgConnection::connect_with(&above).await.unwrap();
+    // Safe: the test's own database.
+    let allow =
+        |allowed: bool| AssertSqlSafe(format!("alter database {name} allow_connections {allowed}"));
+    sqlx::raw_sql(allow(false))
+        .execute(&mut above)
         .await
         .unwrap();
-    let shut = "do $$ begin execute format( \
-        'alter database %I allow_connections false', current_database()); end $$; \
-        select pg_terminate_backend(pid) from pg_stat_activity \
-        where datname = current_database() and query ilike 'listen%'";
-    sqlx::raw_sql(shut).execute(&mut above).await.unwrap();
+    sqlx::query(
+        "select pg_terminate_backend(pid) from pg_stat_activity \
+         where datname = $1 and query ilike 'listen%'",
+    )
+    .bind(&name)
+    .execute(&mut above)
+    .await
+    .unwrap();
     let polls = |state| {
         matches!(
             state,
@@ -235,9 +246,10 @@ pub(crate) async fn while_nobody_can_listen_whoever_waits_looks_more_often(db: &
         assert!(looked.unwrap().everything);
         assert!(polls(stage.store.listening()));
     }
-    let open = "do $$ begin execute format( \
-        'alter database %I allow_connections true', current_database()); end $$";
-    sqlx::raw_sql(open).execute(&mut above).await.unwrap();
+    sqlx::raw_sql(allow(true))
+        .execute(&mut above)
+        .await
+        .unwrap();
     while stage.store.listening() != ListenerState::Listening {
         changes.next().await;
     }
