@@ -77,13 +77,12 @@ pub(crate) async fn run(args: &Args) -> Result<()> {
     ensure!(args.replicas > 0, "at least one replica is needed");
     let minutes = Duration::try_from_secs_f64(args.minutes * 60.0)
         .context("--minutes: a number of minutes is expected")?;
-    let seed = match args.seed {
-        Some(seed) => seed,
-        None => {
-            let mut random = [0; 4];
-            getrandom::fill(&mut random).context("read randomness")?;
-            u32::from_ne_bytes(random).into()
-        }
+    let seed = if let Some(seed) = args.seed {
+        seed
+    } else {
+        let mut random = [0; 4];
+        getrandom::fill(&mut random).context("read randomness")?;
+        u32::from_ne_bytes(random).into()
     };
     println!("Chaos of {} minutes with seed {seed}.", args.minutes);
     let folder = tempfile::Builder::new().prefix("matins-chaos-").tempdir()?;

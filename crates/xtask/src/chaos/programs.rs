@@ -19,15 +19,13 @@ impl Programs {
     /// Takes those in a folder; without one, builds them in the profile of this program.
     pub(crate) fn find(folder: Option<&Path>) -> Result<Self> {
         let own = env::current_exe()?;
-        let folder = match folder {
-            Some(folder) => std::fs::canonicalize(folder)
-                .with_context(|| format!("find the folder {}", folder.display()))?,
-            None => {
-                build(&own)?;
-                own.parent()
-                    .context("no folder of this program")?
-                    .to_owned()
-            }
+        let folder = if let Some(folder) = folder {
+            std::fs::canonicalize(folder)
+                .with_context(|| format!("find the folder {}", folder.display()))?
+        } else {
+            build(&own)?;
+            let beside = own.parent().context("no folder of this program")?;
+            beside.to_owned()
         };
         let program = |name: &str| {
             let program = folder.join(name);

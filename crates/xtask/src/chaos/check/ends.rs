@@ -236,7 +236,7 @@ mod tests {
         assert!(found.contains("nothing visible ends it"), "{found}");
         // A thought is no answer.
         let found = broken(closed, |history| {
-            history.messages[1].kind = "thought".into()
+            history.messages[1].kind = "thought".into();
         });
         assert!(found.contains("nothing visible ends it"), "{found}");
     }
