@@ -203,7 +203,11 @@ impl Database {
         let statement = format!("{begin}{preamble}; set local {setting} = '{value}'");
         let mut spare = pool.num_idle();
         loop {
-            let begun = pool.begin_with(AssertSqlSafe(statement.clone())).await;
+            // In a task of its own, which comes to its end whoever stops waiting: a connection that is given
+            // back in the middle of this would be in a transaction already, of somebody else's scope.
+            let (pool, statement) = (pool.clone(), AssertSqlSafe(statement.clone()));
+            let begun = tokio::spawn(async move { pool.begin_with(statement).await }).await;
+            let begun = begun.unwrap_or(Err(sqlx::Error::WorkerCrashed));
             match begun.map_err(|error| Error::of_postgres("begin", error)) {
                 Ok(transaction) => {
                     let wakes = self.wakes.clone();

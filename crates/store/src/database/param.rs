@@ -73,6 +73,93 @@ impl Param {
     }
 }
 
+/// The values of one parameter of many rows, for PostgreSQL.
+#[derive(Debug)]
+pub(super) enum Column {
+    Uuid(Vec<Option<Uuid>>),
+    Text(Vec<Option<String>>),
+    Integer(Vec<Option<i64>>),
+    Real(Vec<Option<f64>>),
+    Boolean(Vec<Option<bool>>),
+    Time(Vec<Option<Timestamp>>),
+    Json(Vec<Option<Value>>),
+    Bytes(Vec<Option<Vec<u8>>>),
+}
+
+impl Column {
+    /// A column of the type of a parameter, with room for many.
+    fn like(param: &Param, rows: usize) -> Self {
+        match param {
+            Param::Uuid(_) => Self::Uuid(Vec::with_capacity(rows)),
+            Param::Text(_) => Self::Text(Vec::with_capacity(rows)),
+            Param::Integer(_) => Self::Integer(Vec::with_capacity(rows)),
+            Param::Real(_) => Self::Real(Vec::with_capacity(rows)),
+            Param::Boolean(_) => Self::Boolean(Vec::with_capacity(rows)),
+            Param::Time(_) => Self::Time(Vec::with_capacity(rows)),
+            Param::Json(_) => Self::Json(Vec::with_capacity(rows)),
+            Param::Bytes(_) => Self::Bytes(Vec::with_capacity(rows)),
+        }
+    }
+
+    /// Adds the value of the next row. Gives whether it is of the column's type.
+    fn push(&mut self, param: Param) -> bool {
+        match (self, param) {
+            (Self::Uuid(all), Param::Uuid(one)) => all.push(one),
+            (Self::Text(all), Param::Text(one)) => all.push(one),
+            (Self::Integer(all), Param::Integer(one)) => all.push(one),
+            (Self::Real(all), Param::Real(one)) => all.push(one),
+            (Self::Boolean(all), Param::Boolean(one)) => all.push(one),
+            (Self::Time(all), Param::Time(one)) => all.push(one),
+            (Self::Json(all), Param::Json(one)) => all.push(one),
+            (Self::Bytes(all), Param::Bytes(one)) => all.push(one),
+            _ => return false,
+        }
+        true
+    }
+
+    /// Turns rows into columns. None where a parameter has another type in one row than in the first.
+    pub(super) fn of(rows: &[Vec<Param>]) -> Option<Vec<Self>> {
+        let count = rows.len();
+        let first = rows.first()?;
+        let mut columns: Vec<Self> = first.iter().map(|param| Self::like(param, count)).collect();
+        for row in rows {
+            if row.len() != columns.len() {
+                return None;
+            }
+            for (column, param) in columns.iter_mut().zip(row) {
+                if !column.push(param.clone()) {
+                    return None;
+                }
+            }
+        }
+        Some(columns)
+    }
+
+    pub(super) fn bind(
+        self,
+        query: Query<'_, Postgres, PgArguments>,
+    ) -> Query<'_, Postgres, PgArguments> {
+        match self {
+            Self::Uuid(values) => query.bind(values),
+            Self::Text(values) => query.bind(values),
+            Self::Integer(values) => query.bind(values),
+            Self::Real(values) => query.bind(values),
+            Self::Boolean(values) => query.bind(values),
+            Self::Time(values) => {
+                let times = values
+                    .into_iter()
+                    .map(|at| at.map(|at| at.jiff().to_sqlx()));
+                query.bind(times.collect::<Vec<_>>())
+            }
+            Self::Json(values) => {
+                let documents = values.into_iter().map(|one| one.map(Json));
+                query.bind(documents.collect::<Vec<_>>())
+            }
+            Self::Bytes(values) => query.bind(values),
+        }
+    }
+}
+
 fn storable(text: &str) -> Cow<'_, str> {
     if text.contains('\0') {
         Cow::Owned(text.replace('\0', "\u{fffd}"))

@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-/// The sizes in which rows are given to a statement that takes many: powers of two, so that few texts
+/// The sizes in which SQLite is given rows for a statement that takes many: powers of two, so that few texts
 /// are prepared, up to a number after which more rows save nothing.
 pub(super) const CHUNKS: usize = 7;
 
@@ -37,7 +37,8 @@ pub struct Statement {
     sqlite: &'static str,
     ran_on_postgres: AtomicBool,
     ran_on_sqlite: AtomicBool,
-    postgres_rows: [OnceLock<String>; CHUNKS],
+    /// The texts that take arrays, with locks and without.
+    postgres_many: [OnceLock<String>; 2],
     sqlite_rows: [OnceLock<Positional>; CHUNKS],
 }
 
@@ -62,7 +63,7 @@ impl Statement {
             sqlite,
             ran_on_postgres: AtomicBool::new(false),
             ran_on_sqlite: AtomicBool::new(false),
-            postgres_rows: [const { OnceLock::new() }; CHUNKS],
+            postgres_many: [const { OnceLock::new() }; 2],
             sqlite_rows: [const { OnceLock::new() }; CHUNKS],
         }
     }
@@ -104,19 +105,21 @@ impl Statement {
         }
     }
 
-    /// Gives the text for PostgreSQL that takes `2^power` rows, in one of the dialects: that of SQLite
-    /// has no locks.
-    pub(super) fn for_postgres(&'static self, dialect: Dialect, power: usize) -> &'static str {
+    /// Gives the text for PostgreSQL that takes one row, in one of the dialects: that of SQLite has no locks.
+    pub(super) fn for_postgres(&'static self, dialect: Dialect) -> &'static str {
         self.ran(dialect);
-        match (dialect, power) {
-            (Dialect::Sqlite, 0) => self.without_locks,
-            (Dialect::Postgres, 0) => self.postgres,
-            // Without locks in tests alone, and only where the texts differ.
-            (Dialect::Sqlite, _) if self.without_locks != self.postgres => {
-                Box::leak(for_rows(self.without_locks, 1 << power).into_boxed_str())
-            }
-            _ => self.postgres_rows[power].get_or_init(|| for_rows(self.postgres, 1 << power)),
+        match dialect {
+            Dialect::Postgres => self.postgres,
+            Dialect::Sqlite => self.without_locks,
         }
+    }
+
+    /// Gives the text for PostgreSQL that takes any number of rows, as an array of each column. One text does
+    /// for all numbers, so that it is planned once, and a batch is one round trip.
+    pub(super) fn for_arrays(&'static self, dialect: Dialect) -> &'static str {
+        let one = self.for_postgres(dialect);
+        let at = usize::from(dialect == Dialect::Sqlite);
+        self.postgres_many[at].get_or_init(|| for_arrays(one))
     }
 
     /// Gives the text for SQLite that takes `2^power` rows.
@@ -187,9 +190,33 @@ fn for_rows(text: &str, rows: usize) -> String {
     )
 }
 
+/// Takes the rows from arrays, one for each parameter of a row.
+fn for_arrays(text: &str) -> String {
+    let Some((start, end)) = template(text) else {
+        return text.to_owned();
+    };
+    let row = &text[start + 1..end - 1];
+    let columns: Vec<String> = (1..=highest(row))
+        .map(|number| format!("c{number}"))
+        .collect();
+    let arrays: Vec<String> = (1..=columns.len())
+        .map(|number| format!("${number}"))
+        .collect();
+    let fields = row.split('$').collect::<Vec<_>>().join("given.c");
+    format!(
+        "{}select {fields} from unnest({}) as given ({}){}",
+        &text[..start - VALUES.len() + 1],
+        arrays.join(", "),
+        columns.join(", "),
+        &text[end..]
+    )
+}
+
+/// What stands before the template of a row, with the parenthesis that opens it.
+const VALUES: &str = "values (";
+
 /// Where the template of a row stands, from its parenthesis to the one that closes it.
 fn template(text: &str) -> Option<(usize, usize)> {
-    const VALUES: &str = "values (";
     let start = text.find(VALUES)? + VALUES.len() - 1;
     let mut depth = 0_usize;
     for (at, character) in text[start..].char_indices() {
@@ -327,6 +354,23 @@ mod tests {
             for_rows(text, 2),
             "with item (id) as (values ($1), ($2))\n\
              update t set at = $3 from item where t.id = item.id"
+        );
+    }
+
+    #[test]
+    fn postgresql_gets_rows_as_arrays() {
+        let text = "insert into t (a, b) values ($1, (select x from y where id = $2))\non conflict do nothing";
+        assert_eq!(
+            for_arrays(text),
+            "insert into t (a, b) select given.c1, (select x from y where id = given.c2) \
+             from unnest($1, $2) as given (c1, c2)\non conflict do nothing"
+        );
+        let text =
+            "with item (id) as (values ($1))\nupdate t set at = $2 from item where t.id = item.id";
+        assert_eq!(
+            for_arrays(text),
+            "with item (id) as (select given.c1 from unnest($1) as given (c1))\n\
+             update t set at = $2 from item where t.id = item.id"
         );
     }
 

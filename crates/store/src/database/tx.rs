@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use super::{
     Dialect, Error, Param, Row, Scope, Statement, UniqueIndexes,
+    param::Column,
     statement::{CHUNKS, Positional},
 };
 use crate::waking::Wakes;
@@ -42,18 +43,26 @@ struct Manner {
     prepares: bool,
 }
 
+/// Rows for a statement, as a database takes them.
+enum Rows {
+    /// The parameters of one, or of none, and those of the whole.
+    One(Vec<Param>),
+    /// Those of `2^power` rows, one after the other, and those of the whole.
+    Chunk(usize, Vec<Param>),
+    /// An array for each parameter of a row, and those of the whole.
+    Arrays(Vec<Column>, Vec<Param>),
+}
+
 /// Runs a driver's method with a statement and its parameters, and names the statement in errors.
 macro_rules! run {
-    ($tx:expr, $statement:expr, $power:expr, $params:expr, $method:ident) => {
+    ($tx:expr, $statement:expr, $rows:expr, $method:ident) => {
         match &mut $tx.connection {
-            Connection::Postgres(connection, manner) => {
-                postgres($statement, $power, *manner, $params)
-                    .$method(&mut **connection)
-                    .await
-                    .map(Answer::Postgres)
-                    .map_err(|error| Error::of_postgres($statement.name(), error))
-            }
-            Connection::Sqlite(connection, unique) => sqlite($statement, $power, $params)
+            Connection::Postgres(connection, manner) => postgres($statement, *manner, $rows)
+                .$method(&mut **connection)
+                .await
+                .map(Answer::Postgres)
+                .map_err(|error| Error::of_postgres($statement.name(), error)),
+            Connection::Sqlite(connection, unique) => sqlite($statement, $rows)
                 .$method(&mut **connection)
                 .await
                 .map(Answer::Sqlite)
@@ -152,19 +161,18 @@ impl Tx {
         statement: &'static Statement,
         params: Vec<Param>,
     ) -> Result<Vec<Row>, Error> {
-        self.fetch(statement, 0, params).await
+        self.fetch(statement, Rows::One(params)).await
     }
 
     async fn fetch(
         &mut self,
         statement: &'static Statement,
-        power: usize,
-        params: Vec<Param>,
+        rows: Rows,
     ) -> Result<Vec<Row>, Error> {
         let name = statement.name();
         #[cfg(feature = "failpoints")]
         statement.fail_before();
-        Ok(match run!(self, statement, power, params, fetch_all)? {
+        Ok(match run!(self, statement, rows, fetch_all)? {
             Answer::Postgres(rows) => rows.into_iter().map(|r| Row::postgres(name, r)).collect(),
             Answer::Sqlite(rows) => rows.into_iter().map(|r| Row::sqlite(name, r)).collect(),
         })
@@ -207,18 +215,13 @@ impl Tx {
         statement: &'static Statement,
         params: Vec<Param>,
     ) -> Result<u64, Error> {
-        self.change(statement, 0, params).await
+        self.change(statement, Rows::One(params)).await
     }
 
-    async fn change(
-        &mut self,
-        statement: &'static Statement,
-        power: usize,
-        params: Vec<Param>,
-    ) -> Result<u64, Error> {
+    async fn change(&mut self, statement: &'static Statement, rows: Rows) -> Result<u64, Error> {
         #[cfg(feature = "failpoints")]
         statement.fail_before();
-        Ok(match run!(self, statement, power, params, execute)? {
+        Ok(match run!(self, statement, rows, execute)? {
             Answer::Postgres(result) => result.rows_affected(),
             Answer::Sqlite(result) => result.rows_affected(),
         })
@@ -233,8 +236,8 @@ impl Tx {
         whole: Vec<Param>,
     ) -> Result<Vec<Row>, Error> {
         let mut found = Vec::new();
-        for (power, params) in chunks(rows, &whole) {
-            found.extend(self.fetch(statement, power, params).await?);
+        for rows in self.batches(rows, whole) {
+            found.extend(self.fetch(statement, rows).await?);
         }
         Ok(found)
     }
@@ -247,10 +250,23 @@ impl Tx {
         whole: Vec<Param>,
     ) -> Result<u64, Error> {
         let mut changed = 0;
-        for (power, params) in chunks(rows, &whole) {
-            changed += self.change(statement, power, params).await?;
+        for rows in self.batches(rows, whole) {
+            changed += self.change(statement, rows).await?;
         }
         Ok(changed)
+    }
+
+    /// Rows as the database takes them: PostgreSQL all at once, SQLite in chunks.
+    fn batches(&self, rows: Vec<Vec<Param>>, whole: Vec<Param>) -> Vec<Rows> {
+        match (&self.connection, rows.len()) {
+            (_, 0) => Vec::new(),
+            (_, 1) => {
+                let row = rows.into_iter().flatten().chain(whole);
+                vec![Rows::One(row.collect())]
+            }
+            (Connection::Postgres(..), _) => arrays(rows, whole),
+            (Connection::Sqlite(..), _) => chunks(rows, &whole),
+        }
     }
 
     /// Undoes everything, and gives back its locks before this returns. A transaction that is only
@@ -296,38 +312,56 @@ impl Tx {
     }
 }
 
+/// Turns rows into arrays. Where a parameter is not of one type in all rows, each row goes alone.
+fn arrays(rows: Vec<Vec<Param>>, whole: Vec<Param>) -> Vec<Rows> {
+    if let Some(columns) = Column::of(&rows) {
+        return vec![Rows::Arrays(columns, whole)];
+    }
+    let alone = |row: Vec<Param>| Rows::One(row.into_iter().chain(whole.iter().cloned()).collect());
+    rows.into_iter().map(alone).collect()
+}
+
 /// Divides rows into chunks of powers of two, the largest first, each with all its parameters.
-fn chunks(rows: Vec<Vec<Param>>, whole: &[Param]) -> Vec<(usize, Vec<Param>)> {
+fn chunks(rows: Vec<Vec<Param>>, whole: &[Param]) -> Vec<Rows> {
     let mut chunks = Vec::new();
     let mut rest = rows.into_iter();
     while rest.len() > 0 {
         let power = (rest.len().ilog2() as usize).min(CHUNKS - 1);
         let mut params: Vec<Param> = rest.by_ref().take(1 << power).flatten().collect();
         params.extend_from_slice(whole);
-        chunks.push((power, params));
+        chunks.push(Rows::Chunk(power, params));
     }
     chunks
 }
 
 fn postgres(
     statement: &'static Statement,
-    power: usize,
     manner: Manner,
-    params: Vec<Param>,
+    rows: Rows,
 ) -> Query<'static, Postgres, PgArguments> {
+    let (text, columns, params) = match rows {
+        Rows::Arrays(columns, whole) => (statement.for_arrays(manner.dialect), columns, whole),
+        // Only SQLite is given chunks.
+        Rows::One(params) | Rows::Chunk(_, params) => {
+            (statement.for_postgres(manner.dialect), Vec::new(), params)
+        }
+    };
     // What is not kept has no name on the server: through a pooler, that of another would be in its way.
-    let query =
-        sqlx::query(statement.for_postgres(manner.dialect, power)).persistent(manner.prepares);
+    let query = sqlx::query(text).persistent(manner.prepares);
+    let query = columns
+        .into_iter()
+        .fold(query, |query, column| column.bind(query));
     params
         .into_iter()
         .fold(query, |query, param| param.bind_postgres(query))
 }
 
-fn sqlite(
-    statement: &'static Statement,
-    power: usize,
-    params: Vec<Param>,
-) -> Query<'static, Sqlite, SqliteArguments> {
+fn sqlite(statement: &'static Statement, rows: Rows) -> Query<'static, Sqlite, SqliteArguments> {
+    let (power, params) = match rows {
+        Rows::Chunk(power, params) => (power, params),
+        // Only PostgreSQL is given arrays.
+        Rows::One(params) | Rows::Arrays(_, params) => (0, params),
+    };
     let Positional { text, order } = statement.for_sqlite(power);
     let mut params: Vec<Option<Param>> = params.into_iter().map(Some).collect();
     let mut last = vec![0; params.len()];

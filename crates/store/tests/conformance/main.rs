@@ -418,6 +418,7 @@ behaviours! {
         ]
         second_net: [where_the_first_net_is_gone_nothing_of_another_tenant_is_read]
         transactions: [
+            a_beginning_that_is_given_up_leaves_nothing_to_the_next,
             a_connection_that_died_while_idle_is_replaced, a_change_of_a_session_wakes_its_readers_once,
         ]
     }

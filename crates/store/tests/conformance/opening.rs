@@ -85,7 +85,7 @@ pub(crate) async fn many_may_open_at_once(db: &TestStore) {
 }
 
 /// Polls a future so many times at the most, then drops it.
-async fn interrupted<T>(future: impl Future<Output = T>, mut polls: u32) -> Option<T> {
+pub(crate) async fn interrupted<T>(future: impl Future<Output = T>, mut polls: u32) -> Option<T> {
     let mut future = pin!(future);
     poll_fn(|context| {
         if polls == 0 {

@@ -6,7 +6,10 @@ use futures::future::join_all;
 use sqlx::{Connection as _, Executor as _, PgConnection, postgres::PgListener};
 use store::{Scope, database::Error, params};
 
-use crate::fixtures::{TestStore, Values, World, statement};
+use crate::{
+    fixtures::{TestStore, Values, World, statement},
+    opening::interrupted,
+};
 
 pub(crate) async fn what_was_not_committed_never_was(db: &TestStore) {
     let world = World::create(db).await;
@@ -134,4 +137,19 @@ pub(crate) async fn a_change_of_a_session_wakes_its_readers_once(db: &TestStore)
     let expected = BTreeSet::from([world.id("agent_sessions").to_string(), other.to_string()]);
     assert_eq!(woken.len(), 2, "{woken:?}");
     assert_eq!(woken.into_iter().collect::<BTreeSet<_>>(), expected);
+}
+
+pub(crate) async fn a_beginning_that_is_given_up_leaves_nothing_to_the_next(db: &TestStore) {
+    let world = World::create(db).await;
+    let asked = "select current_setting('transaction_read_only') as reading, \
+        coalesce(current_setting('matins.scope', true), '') as scope";
+    for polls in 0..40 {
+        interrupted(db.database.read(Scope::System), polls).await;
+        let tenant = Scope::Tenant(model::TenantId::from_uuid(world.tenant));
+        let mut tx = db.database.begin(tenant).await.unwrap();
+        let row = tx.fetch_one(statement(asked), params![]).await.unwrap();
+        let found: [String; 2] = ["reading", "scope"].map(|column| row.get(column).unwrap());
+        assert_eq!(found, ["off", ""], "after {polls} polls");
+        tx.commit().await.unwrap();
+    }
 }
