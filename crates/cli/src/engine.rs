@@ -24,6 +24,7 @@ use crate::{
     local::Local,
     socket::PrivateSocket,
     system::hostname,
+    taking_over::take_over,
 };
 
 /// The first argument of the processes that guard agents.
@@ -84,8 +85,13 @@ pub(crate) struct Server {
 
 impl Server {
     /// Starts to serve a data folder whose lock is held.
-    pub(crate) fn start(local: &Local, reach: Reach, lock: ServeLock) -> Result<Self, Failure> {
+    pub(crate) async fn start(
+        local: &Local,
+        reach: Reach,
+        lock: ServeLock,
+    ) -> Result<Self, Failure> {
         let host = host(local)?;
+        take_over(local, &host.worker).await?;
         let waker = Waker::default();
         let woken = waker.clone();
         let closing = CancellationToken::new();

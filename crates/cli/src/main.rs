@@ -24,6 +24,7 @@ mod probe;
 mod signals;
 mod socket;
 mod system;
+mod taking_over;
 
 use std::process::ExitCode;
 

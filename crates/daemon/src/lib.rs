@@ -175,7 +175,6 @@ impl Daemon {
         ];
         let presence = Presence {
             host: host.clone(),
-            serves: false,
             end: ended.clone(),
         };
         let shows = Presence::period(&host);

@@ -11,8 +11,6 @@ use crate::{Error, Host, runner::Look};
 /// How this server shows itself to others.
 pub(crate) struct Presence {
     pub(crate) host: Host,
-    /// Whether it has said that it serves.
-    pub(crate) serves: bool,
     /// Ends the server: it may not go on.
     pub(crate) end: CancellationToken,
 }
@@ -37,14 +35,13 @@ impl Look for Presence {
             worker,
             ..
         } = &self.host;
-        if !self.serves {
-            let version = env!("CARGO_PKG_VERSION");
-            store.serve(*instance, worker, version, now).await?;
-            self.serves = true;
-            return Ok(None);
-        }
         match store.show_presence(*instance, worker, now).await? {
             Shown::Noted => {}
+            // Whoever started it without a word of whose folder it serves.
+            Shown::Taken if store.serving(*instance).await?.is_none() => {
+                let version = env!("CARGO_PKG_VERSION");
+                store.serve(*instance, worker, version, now).await?;
+            }
             Shown::Taken => {
                 tracing::error!(
                     %instance,

@@ -4,7 +4,7 @@ use model::{InstanceId, TenantId, Timestamp, WorkerId, limits};
 
 use crate::{
     Error, Page, Scope,
-    database::Row,
+    database::{Row, Tx},
     opening,
     store::{Store, transact},
 };
@@ -80,6 +80,15 @@ impl Store {
         })
     }
 
+    /// Who serves a data folder, or did last.
+    pub async fn serving(&self, instance: InstanceId) -> Result<Option<Serving>, Error> {
+        let mut tx = self.db.read(Scope::System).await?;
+        let row = tx
+            .fetch_optional(sql!("servers/serving"), params![instance])
+            .await?;
+        Ok(row.as_ref().map(serving).transpose()?.flatten())
+    }
+
     /// Notes that this process serves a data folder from now on. Where tenants had given the instance up, it
     /// is there again, with whatever memory lies in it. Gives who served it before.
     pub async fn serve(
@@ -97,12 +106,7 @@ impl Store {
             let before = before.as_ref().and_then(|row| serving(row).transpose());
             let params = params![instance, worker.as_str(), version, known, now];
             tx.execute(sql!("servers/serve"), params).await?;
-            let back = tx
-                .fetch_all(sql!("instances/back"), params![instance])
-                .await?;
-            if !back.is_empty() {
-                tracing::info!("the instance {instance} is served again, which had been removed");
-            }
+            bring_back(tx, instance).await?;
             before.transpose()
         })
     }
@@ -122,6 +126,8 @@ impl Store {
             let Some(noted) = noted else {
                 return Ok(Presence::Taken);
             };
+            // Who was away may have been given up meanwhile.
+            bring_back(tx, instance).await?;
             let (needed, known) = (noted.get("works_with")?, opening::LATEST);
             Ok(if needed > known {
                 Presence::Outdated { needed, known }
@@ -199,6 +205,17 @@ impl Store {
             .await?;
         found.iter().map(standing).collect()
     }
+}
+
+/// Takes back that tenants have given an instance up, since its data folder is served.
+async fn bring_back(tx: &mut Tx, instance: InstanceId) -> Result<(), Error> {
+    let back = tx
+        .fetch_all(sql!("instances/back"), params![instance])
+        .await?;
+    if !back.is_empty() {
+        tracing::info!(%instance, "the instance {instance} had been given up, and is served again");
+    }
+    Ok(())
 }
 
 fn standing(row: &Row) -> Result<InstanceStanding, Error> {

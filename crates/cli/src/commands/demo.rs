@@ -69,7 +69,7 @@ pub(crate) async fn run(args: Args, config: &Config, output: Output) -> Result<E
     let mut local = Local::open_at(folder.clone(), &location, config).await?;
     local.settings.stop_deadline = STOP_DEADLINE;
     let mut signals = Signals::listen()?;
-    let server = Server::start(&local, Reach::default(), folder.lock()?)?;
+    let server = Server::start(&local, Reach::default(), folder.lock()?).await?;
     let client = server.client(&local);
     let app = App::over(local, client, config, output);
     let begun = SystemClock.now();

@@ -3,6 +3,7 @@
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     path::PathBuf,
+    time::Duration,
 };
 
 use client::{Client, Part, RunFilter};
@@ -10,7 +11,7 @@ use config::Config;
 use model::run::RunStatus;
 use serde_json::json;
 use store::Scope;
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, time::timeout};
 use wire::AutomationView;
 
 use super::first_token;
@@ -19,12 +20,16 @@ use crate::{
     data_folder::DataFolder,
     engine::{Reach, Server},
     failure::{Exit, Failure},
-    local::Local,
+    local::{Local, data_folder},
     open_files,
     output::{BOLD, Output, paint},
     signals::Signals,
 };
 
+/// How long the database may take to name them.
+const NAMING: Duration = Duration::from_secs(2);
+/// How long a stop may take beyond the deadline of turns, to write how they ended.
+const WRITING: Duration = Duration::from_secs(30);
 /// How many running turns are named at the most.
 const NAMED_RUNS: u32 = 100;
 
@@ -39,14 +44,15 @@ pub(crate) async fn run(_: Args, config: &Config, output: Output) -> Result<Exit
     let mut signals = Signals::listen()?;
     check_address(config)?;
     open_files::raise_limit();
+    // Before anything is opened that another server of the folder may use, and before it is migrated.
+    let lock = DataFolder::open(&data_folder(config)?)?.lock()?;
     let local = Local::open(config).await?;
-    let lock = local.folder.lock()?;
     let reach = Reach {
         listener: listen(config).await?,
         hosts: hosts(config),
         by_tls: config.by_tls.value,
     };
-    let server = Server::start(&local, reach, lock)?;
+    let server = Server::start(&local, reach, lock).await?;
     let address = server.address().map(|address| url(address, config));
     let folder = local.folder.clone();
     folder.note_address(address.as_deref())?;
@@ -71,7 +77,8 @@ pub(crate) async fn run(_: Args, config: &Config, output: Output) -> Result<Exit
     // Nobody is to be sent there any more.
     folder.note_address(None).ok();
     let stopped = stop(&app, server, signals, config).await;
-    database.close().await;
+    // What hangs has nothing more to say.
+    timeout(WRITING, database.close()).await.ok();
     stopped?;
     if died {
         let message = "go on serving: a part of the server died; its log says why";
@@ -207,8 +214,14 @@ async fn stop(
         part: Part::first(NAMED_RUNS),
         ..RunFilter::default()
     };
-    let running = app.client.runs(&filter).await;
-    let running = running.map_or_else(|_| Vec::new(), |page| page.items);
+    let hurry = server.hurry();
+    // Nothing is claimed from here on, whatever the database takes to say what runs.
+    let stopping = tokio::spawn(server.stop());
+    let running = timeout(NAMING, app.client.runs(&filter)).await;
+    let running = running.map_or_else(
+        |_| Vec::new(),
+        |page| page.map_or_else(|_| Vec::new(), |page| page.items),
+    );
     if !app.output.json && !running.is_empty() {
         let ids: Vec<_> = running.iter().map(|run| run.id.to_string()).collect();
         app.output.note(&format!(
@@ -217,15 +230,22 @@ async fn stop(
             ids.join(", "),
         ));
     }
-    let hurry = server.hurry();
-    let stopping = server.stop();
-    tokio::pin!(stopping);
-    let stopped = tokio::select! {
-        stopped = &mut stopping => stopped,
-        () = signals.next() => {
-            hurry.cancel();
-            stopping.await
+    let limit = config.stop_deadline.value + WRITING;
+    let stopped = async {
+        tokio::pin!(stopping);
+        tokio::select! {
+            stopped = &mut stopping => stopped,
+            () = signals.next() => {
+                hurry.cancel();
+                stopping.await
+            }
         }
+    };
+    let Ok(Ok(stopped)) = timeout(limit, stopped).await else {
+        let message = "write how all turns ended: the database does not take it";
+        return Err(Failure::message(Exit::Environment, message).with_hint(
+            "their agents die with this process, and the next server takes them up where it can",
+        ));
     };
     if app.output.json {
         return Ok(app.output.document_line(&json!({

@@ -191,16 +191,19 @@ fn what_waits_for_an_instance_that_is_given_up_fails_and_says_so() {
 }
 
 #[test]
-fn of_two_servers_of_copies_of_one_folder_the_older_stops_and_says_why() {
+fn a_server_of_a_copy_of_a_folder_that_is_served_is_refused() {
     let mut fleet = Fleet::new();
     // As often as a server's heart beats it shows itself.
     fleet.one = fleet.one.with("MATINS_HEARTBEAT_SECONDS", "1");
-    let mut one = fleet.one.serve();
+    let one = fleet.one.serve();
     std::fs::create_dir(fleet.other.data()).unwrap();
     let copied = fleet.other.data().join("instance.id");
     std::fs::copy(fleet.one.data().join("instance.id"), copied).unwrap();
-    let other = fleet.other.serve();
-    one.until_told("a copy of this data folder");
-    assert_ne!(one.end().code, 0);
-    end(other);
+    let refused = fleet.other.run(&["serve"]);
+    assert_eq!(refused.code, 6, "{refused:#?}");
+    let told = "serves a data folder with the same identity";
+    assert!(refused.stderr.contains(told), "{refused:#?}");
+    // Once it has stopped, the copy may take its place.
+    end(one);
+    end(fleet.other.serve());
 }

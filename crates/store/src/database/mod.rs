@@ -41,6 +41,9 @@ pub(crate) const PREPARED_STATEMENTS: usize = 512;
 /// How long to wait for a connection, or for SQLite's write lock.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
+/// How long PostgreSQL may say nothing: longer than the server lets any statement run.
+pub(crate) const SILENCE: Duration = Duration::from_secs(70);
+
 /// How much may go wrong before a transaction's error is given; see [`crate::Error::weight`].
 const RACES: u32 = 20;
 /// The same without locks: SQLite refuses at once, not after a wait, whoever has read and wants to write
@@ -206,9 +209,9 @@ impl Database {
             // In a task of its own, which comes to its end whoever stops waiting: a connection that is given
             // back in the middle of this would be in a transaction already, of somebody else's scope.
             let (pool, statement) = (pool.clone(), AssertSqlSafe(statement.clone()));
-            let begun = tokio::spawn(async move { pool.begin_with(statement).await }).await;
-            let begun = begun.unwrap_or(Err(sqlx::Error::WorkerCrashed));
-            match begun.map_err(|error| Error::of_postgres("begin", error)) {
+            let begun = tokio::spawn(async move { pool.begin_with(statement).await });
+            let begun = async { begun.await.unwrap_or(Err(sqlx::Error::WorkerCrashed)) };
+            match tx::in_time("begin", begun).await {
                 Ok(transaction) => {
                     let wakes = self.wakes.clone();
                     let prepares = link.prepares();

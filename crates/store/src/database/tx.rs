@@ -8,7 +8,7 @@ use sqlx::{
 use uuid::Uuid;
 
 use super::{
-    Dialect, Error, Param, Row, Scope, Statement, UniqueIndexes,
+    Dialect, Error, Param, Row, SILENCE, Scope, Statement, UniqueIndexes,
     param::Column,
     statement::{CHUNKS, Positional},
 };
@@ -41,6 +41,19 @@ struct Manner {
     dialect: Dialect,
     /// Whether the connection keeps them prepared.
     prepares: bool,
+}
+
+/// What PostgreSQL answers in time. It gives up a statement by itself before that: who hears nothing for longer
+/// has a connection of which only this end is left, and would wait for as long as the system sends again.
+pub(super) async fn in_time<T>(
+    statement: &'static str,
+    asked: impl Future<Output = Result<T, sqlx::Error>>,
+) -> Result<T, Error> {
+    let answer = match tokio::time::timeout(SILENCE, asked).await {
+        Ok(answer) => answer,
+        Err(late) => Err(sqlx::Error::Io(late.into())),
+    };
+    answer.map_err(|error| Error::of_postgres(statement, error))
 }
 
 /// Rows for a statement, as a database takes them.
@@ -273,10 +286,9 @@ impl Tx {
     /// dropped does so a moment later.
     pub async fn rollback(self) -> Result<(), Error> {
         match self.connection {
-            Connection::Postgres(transaction, _) => transaction
-                .rollback()
-                .await
-                .map_err(|error| Error::of_postgres("rollback", error)),
+            Connection::Postgres(transaction, _) => {
+                in_time("rollback", transaction.rollback()).await
+            }
             Connection::Sqlite(transaction, unique) => transaction
                 .rollback()
                 .await
@@ -292,10 +304,7 @@ impl Tx {
         failpoint::reached("commit");
         let own = self.numbered.then(|| self.wakes.commits());
         let committed = match self.connection {
-            Connection::Postgres(transaction, _) => transaction
-                .commit()
-                .await
-                .map_err(|error| Error::of_postgres("commit", error)),
+            Connection::Postgres(transaction, _) => in_time("commit", transaction.commit()).await,
             Connection::Sqlite(transaction, unique) => transaction
                 .commit()
                 .await

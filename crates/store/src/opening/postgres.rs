@@ -169,11 +169,19 @@ async fn check_server(connection: &mut PgConnection) -> Result<String, OpenError
 async fn migrate(reached: &mut Reached) -> Result<(), OpenError> {
     let mut transaction = reached.begin("begin a migration").await?;
     check_server(&mut transaction).await?;
+    // However long another migration takes, and this one on large tables. Only for the locks of tables it
+    // waits no longer than others do: whoever waits for them keeps everybody else waiting.
+    set(
+        &mut transaction,
+        "set local statement_timeout = 0; set local lock_timeout = 0",
+    )
+    .await?;
     query("select pg_advisory_xact_lock($1)")
         .bind(MIGRATION_LOCK)
         .execute(&mut *transaction)
         .await
         .map_err(failed("wait for another migration"))?;
+    set(&mut transaction, "set local lock_timeout = '30s'").await?;
     let version = version(&mut transaction).await?;
     if version < migrations::LATEST {
         refuse_beside_old_servers(&mut transaction, version).await?;
@@ -203,6 +211,12 @@ async fn migrate(reached: &mut Reached) -> Result<(), OpenError> {
         );
     }
     Ok(())
+}
+
+async fn set(transaction: &mut PgConnection, text: &'static str) -> Result<(), OpenError> {
+    let set = sqlx::raw_sql(text).execute(transaction).await;
+    set.map(drop)
+        .map_err(failed("set how long a migration waits"))
 }
 
 /// Brings the feeds of a database in order that was restored on another server, whose transactions have

@@ -49,8 +49,13 @@ impl Store {
                 .await?;
             Ok(claimed)
         })?;
-        if let Some(last) = claimed.last() {
-            self.note_served(last.tenant);
+        let served = self.served_last();
+        let tenants = claimed.iter().map(|run| run.tenant);
+        // The last in the order in which they take turns.
+        if let Some(last) =
+            tenants.max_by_key(|one| (served.is_some_and(|last| *one <= last), *one))
+        {
+            self.note_served(last);
         }
         Ok(claimed)
     }

@@ -263,7 +263,7 @@ async fn watch(database: Database) {
             if timeout(period, state.changed()).await.is_err() {
                 wakes.wake_all();
                 if period == POLL_UNHEARD {
-                    wakes.workers.call_for_everything();
+                    wakes.workers.call_to_look();
                 }
             }
         }

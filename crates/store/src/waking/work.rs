@@ -13,7 +13,8 @@ use super::{Watcher, lock};
 use crate::{Store, database::Dialect};
 
 /// What there is to do, as the database names it in its notifications.
-const KINDS: [(&str, u8); 3] = [("queue", 1), ("schedule", 2), ("cancel", 4)];
+const KINDS: [(&str, u8); 3] = [("queue", 1), ("schedule", 2), ("cancel", CANCEL)];
+const CANCEL: u8 = 4;
 const EVERYTHING: u8 = 7;
 
 /// Everybody who works in this process.
@@ -38,6 +39,12 @@ impl Workers {
     /// Calls everybody for everything: nobody knows what was missed.
     pub(super) fn call_for_everything(&self) {
         self.ring(EVERYTHING);
+    }
+
+    /// Calls everybody to look for what may have been made meanwhile. Whether a turn is to be called off is
+    /// looked at with its heartbeat, which is not to come more often because nobody can listen.
+    pub(super) fn call_to_look(&self) {
+        self.ring(EVERYTHING & !CANCEL);
     }
 
     fn ring(&self, kinds: u8) {

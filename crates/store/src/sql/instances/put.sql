@@ -1,6 +1,6 @@
--- Registers an instance, or says that it is there again.
+-- Registers an instance, or says that it was used again. One that was given up stays so until it is served.
 -- $1 tenant, $2 id, $3 name, $4 kind, $5 now
 insert into instances (tenant_id, id, name, kind, state, config, last_seen_at, created_at)
 values ($1, $2, $3, $4, 'online', '{}', $5, $5)
 on conflict (tenant_id, id) do update
-set name = excluded.name, state = 'online', last_seen_at = excluded.last_seen_at
+set name = excluded.name, last_seen_at = excluded.last_seen_at

@@ -17,12 +17,14 @@ with recursive waiting (tenant_id) as (
     from waiting w
     where w.tenant_id is not null
 ),
--- Read only where there is somebody to share with: the recursion ends with a row of its own.
+-- Turns under way, but for those that have lent their slots because they wait for people. Read only where
+-- there is somebody to share with: the recursion ends with a row of its own.
 busy as (
-    select tenant_id, count(*) as runs
-    from run_heartbeats
+    select h.tenant_id, count(*) as runs
+    from run_heartbeats h
     where (select count(*) from waiting) > 2
-    group by tenant_id
+      and not exists (select 1 from approvals a where a.run_id = h.run_id and a.state = 'pending')
+    group by h.tenant_id
 ),
 ranked as (
     select w.tenant_id, c.pinned, c.priority,
@@ -78,9 +80,22 @@ chosen as materialized (
         for update skip locked
     ) own
     where s.pinned
+),
+-- Where another one took what a share was made for, whatever else waits goes in its place: no slot stays
+-- free that somebody waits for.
+instead as materialized (
+    select r.id from agent_runs r
+    where r.status = 'queued' and (r.instance_id is null or r.instance_id = $3)
+      and r.id not in (select id from chosen)
+    limit case
+        when (select count(*) from chosen) < (select sum(runs) from shares)
+            then $4 - (select count(*) from chosen)
+        else 0
+    end
+    for update skip locked
 )
 update agent_runs
 set status = 'delivered', worker_id = $1, claimed_at = $2
-from chosen
-where agent_runs.id = chosen.id
+from (select id from chosen union all select id from instead) taken
+where agent_runs.id = taken.id
 returning agent_runs.id, agent_runs.tenant_id, agent_runs.attempt, agent_runs.input_at

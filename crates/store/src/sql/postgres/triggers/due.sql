@@ -42,4 +42,5 @@ select id, tenant_id, automation_id, kind, spec, next_scheduled_for, next_fire_a
 from automation_triggers
 where id in (select id from chosen) and next_fire_at <= $2
 order by next_fire_at, id
+limit $3
 for update skip locked

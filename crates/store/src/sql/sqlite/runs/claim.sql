@@ -14,12 +14,14 @@ with recursive waiting (tenant_id) as (
     from waiting w
     where w.tenant_id is not null
 ),
--- Read only where there is somebody to share with: the recursion ends with a row of its own.
+-- Turns under way, but for those that have lent their slots because they wait for people. Read only where
+-- there is somebody to share with: the recursion ends with a row of its own.
 busy as (
-    select tenant_id, count(*) as runs
-    from run_heartbeats
+    select h.tenant_id, count(*) as runs
+    from run_heartbeats h
     where (select count(*) from waiting) > 2
-    group by tenant_id
+      and not exists (select 1 from approvals a where a.run_id = h.run_id and a.state = 'pending')
+    group by h.tenant_id
 ),
 candidates as (
     select r.id, r.tenant_id, r.priority, r.input_at

@@ -38,3 +38,4 @@ where id in (
     )
 ) and next_fire_at <= $2
 order by next_fire_at, id
+limit $3
