@@ -148,10 +148,11 @@ impl Store {
             }
             journal.write(tx, now).await?;
             let all = None::<SeatId>;
+            let count = i64::try_from(to.len()).unwrap_or(i64::MAX);
             let written = tx
                 .fetch_all(
                     sql!("messages/published"),
-                    params![tenant, session, all, there.last_seq, to.len() as i64],
+                    params![tenant, session, all, there.last_seq, count],
                 )
                 .await?;
             written.iter().map(SeatMessage::read).collect()

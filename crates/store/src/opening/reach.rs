@@ -136,14 +136,12 @@ impl Reached {
 
     /// What follows `begin` where connections keep nothing.
     fn preamble(&self) -> String {
-        let mut text = String::new();
-        if self.purpose == Purpose::Read {
-            text.push_str("; set transaction read only");
-        }
-        for (name, value) in SETTINGS {
-            text.push_str(&format!("; set local {name} = '{value}'"));
-        }
-        text
+        let only_reads = match self.purpose {
+            Purpose::Read => "; set transaction read only",
+            Purpose::Use => "",
+        };
+        let settings = SETTINGS.map(|(name, value)| format!("; set local {name} = '{value}'"));
+        format!("{only_reads}{}", settings.concat())
     }
 
     /// Begins a transaction of the whole system, in one round trip, whatever the connection keeps.

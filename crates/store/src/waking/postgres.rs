@@ -41,7 +41,7 @@ pub(super) async fn watch(wakes: &Wakes, pool: &PgPool, link: &Link) {
         };
         loop {
             wakes.state.unheard(Unheard::Lost);
-            if let Err(error) = listen(wakes, options, PULSE).await {
+            if let Err(error) = Box::pin(listen(wakes, options, PULSE)).await {
                 let error = Error::of_postgres("listen", error);
                 tracing::debug!(%error, "lost the connection that listens for changes");
             }
@@ -201,7 +201,7 @@ mod tests {
         let listening = async {
             // Until the carrier has its socket.
             loop {
-                let lost = listen(&wakes, &options, QUICK).await;
+                let lost = Box::pin(listen(&wakes, &options, QUICK)).await;
                 if *holding.borrow() {
                     return lost;
                 }
