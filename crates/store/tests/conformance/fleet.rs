@@ -13,6 +13,7 @@ use store::{Error, OpenError, Presence, Scope, params};
 
 use crate::{
     fixtures::{TestStore, statement},
+    locks::hold,
     stage::{Stage, hourly, instance, store_over},
 };
 
@@ -132,6 +133,21 @@ pub(crate) async fn a_tenant_of_whom_much_is_due_holds_up_no_other(db: &TestStor
     assert!(!fired.more);
 }
 
+pub(crate) async fn no_slot_stays_free_that_somebody_waits_for(db: &TestStore) {
+    let stages = neighbours(db).await;
+    let mut said = Vec::new();
+    for stage in &stages {
+        let session = stage.session().await;
+        said.push(stage.say(session, "hello").await.run_id);
+    }
+    // Another server is about to take what this one's slot is meant for.
+    let held = hold(db, "agent_runs", said[0].uuid()).await;
+    assert_eq!(claim(&stages, 1).await, [0, 1]);
+    assert_eq!(claim(&stages, 1).await, [0, 0]);
+    held.commit().await.unwrap();
+    assert_eq!(claim(&stages, 1).await, [1, 0]);
+}
+
 pub(crate) async fn one_scheduler_looks_at_a_time(db: &TestStore) {
     let stage = Stage::set(db).await;
     let mut new = stage.new_automation("hourly", SessionMode::Fresh);
@@ -217,6 +233,17 @@ pub(crate) async fn a_server_is_online_until_it_stops_or_shows_nothing(db: &Test
     assert!(online(&stage).await.0, "just as long as it may");
     stage.wait(1);
     assert!(!online(&stage).await.0);
+    assert_eq!(presence(&stage, &first).await, Presence::Noted);
+    assert!(online(&stage).await.0);
+    // Who was only cut off, and was given up meanwhile, is there again.
+    stage
+        .clock
+        .advance(limits::SERVER_AWAY + Duration::from_secs(1));
+    let given_up = stage
+        .store
+        .remove_instance(stage.tenant, stage.instance, stage.now());
+    given_up.await.unwrap();
+    assert_eq!(stage.store.instances(stage.scope()).await.unwrap(), []);
     assert_eq!(presence(&stage, &first).await, Presence::Noted);
     assert!(online(&stage).await.0);
     let stopped = stage

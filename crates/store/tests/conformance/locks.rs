@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// A transaction that holds one row.
-async fn hold(db: &TestStore, table: &str, id: uuid::Uuid) -> Tx {
+pub(crate) async fn hold(db: &TestStore, table: &str, id: uuid::Uuid) -> Tx {
     let mut tx = db.database.begin(Scope::System).await.unwrap();
     let sql = format!("select id from {table} where id = $1 for update");
     tx.fetch_one(statement(&sql), params![id]).await.unwrap();

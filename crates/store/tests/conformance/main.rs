@@ -387,7 +387,7 @@ behaviours! {
             what_commits_late_is_not_overtaken, a_database_from_another_server_keeps_its_order,
         ]
         fleet: [
-            one_scheduler_looks_at_a_time, a_later_schema_is_used_where_it_says_that_this_program_may,
+            no_slot_stays_free_that_somebody_waits_for, one_scheduler_looks_at_a_time, a_later_schema_is_used_where_it_says_that_this_program_may,
             nobody_migrates_beside_servers_that_cannot_go_on,
         ]
         shared: [
