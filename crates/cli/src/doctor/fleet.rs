@@ -1,6 +1,6 @@
 //! What several servers share on PostgreSQL: its clock, and whether the server is fit to be shared.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Duration};
 
 use daemon::FleetClock;
 use model::{Clock, Timestamp, limits};
@@ -51,7 +51,9 @@ pub(super) async fn look(opened: &Opened, now: Timestamp) -> Vec<Finding> {
     };
     let looked = async {
         let server = store.server().await?;
-        let instances = store.instances(Scope::System).await?.len();
+        let instances = store.instances(Scope::System).await?.into_iter();
+        // Each tenant that uses an instance has a row of its own.
+        let instances = instances.map(|one| one.id).collect::<BTreeSet<_>>().len();
         let mut findings = server.map_or_else(Vec::new, |server| told(&server, instances, now));
         findings.extend(store.database().sessions().map(pooler));
         Ok::<_, store::Error>(findings)

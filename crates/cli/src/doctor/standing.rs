@@ -1,10 +1,17 @@
 //! What the database says of instances, workers and automations.
 
-use std::{collections::BTreeSet, path::Path, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+    sync::Arc,
+    time::Duration,
+};
 
 use config::Config;
-use model::{Clock, HarnessId, automation::AutomationState, entity::Automation, harness::Harness};
-use store::{RunFilter, Scope, Store, Unreadable};
+use model::{
+    Clock, HarnessId, InstanceId, automation::AutomationState, entity::Automation, harness::Harness,
+};
+use store::{InstanceStanding, RunFilter, Scope, Store, Unreadable};
 
 use super::{
     Finding, There,
@@ -137,21 +144,36 @@ async fn instances(
 ) -> Result<bool, store::Error> {
     const CHECK: &str = "instances";
     let own = folder.and_then(|folder| folder.instance_that_is_there().ok().flatten());
-    let instances = store.instances(Scope::System).await?;
-    let all = instances.len();
-    let mut waited_for = 0;
-    for instance in instances {
-        if instance.waiting == 0 || Some(instance.id) == own {
+    let now = clock.now();
+    let mut all: BTreeMap<InstanceId, InstanceStanding> = BTreeMap::new();
+    // Each tenant that uses an instance has a row of its own.
+    for instance in store.instances(Scope::System).await? {
+        let waiting = instance.waiting;
+        let known = all.entry(instance.id).or_insert(InstanceStanding {
+            waiting: 0,
+            ..instance
+        });
+        known.waiting += waiting;
+    }
+    let (mut online, mut versions, mut waited_for) = (0, BTreeSet::new(), 0);
+    for (id, instance) in &all {
+        let server = instance.server.as_ref();
+        if let Some(server) = server.filter(|server| server.is_online(now)) {
+            online += 1;
+            versions.insert(server.version.clone());
+            continue;
+        }
+        if instance.waiting == 0 || Some(*id) == own {
             continue;
         }
         waited_for += 1;
         let seen = instance.last_seen_at.map_or_else(
             || "never seen".to_owned(),
-            |at| format!("used {} ago", length(clock.now().since(at))),
+            |at| format!("used {} ago", length(now.since(at))),
         );
         let runs = usize::try_from(instance.waiting).unwrap_or_default();
         let found = format!(
-            "{} for {}, where their memory lies ({seen})",
+            "{} for {}, where their memory lies ({seen}), and nobody serves it",
             if runs == 1 {
                 "1 run waits".to_owned()
             } else {
@@ -159,16 +181,27 @@ async fn instances(
             },
             excerpt(&instance.name, TOLD_CHARS)
         );
-        findings.push(Finding::warning(CHECK, found, "start matins serve there"));
+        let remedy =
+            "start matins serve there; matins instance remove gives it up where its folder is lost";
+        findings.push(Finding::warning(CHECK, found, remedy));
     }
-    if waited_for == 0 {
+    let several = all.len() > 1;
+    if versions.len() > 1 {
+        let versions: Vec<_> = versions.into_iter().collect();
+        let found = format!("servers of several versions run: {}", versions.join(", "));
+        findings.push(Finding::warning(
+            CHECK,
+            found,
+            "bring them all to one version",
+        ));
+    } else if waited_for == 0 {
         let found = format!(
-            "{}; nothing waits for another one",
-            count(all, "instance", "instances")
+            "{}, {online} served; nothing waits for one that nobody serves",
+            count(all.len(), "instance", "instances")
         );
         findings.push(Finding::ok(CHECK, found));
     }
-    Ok(all > 1)
+    Ok(several)
 }
 
 /// Runs whose worker is lost: its process is gone, or its heartbeat is stale.

@@ -1,6 +1,6 @@
 //! Values on their way into a statement.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, mem::discriminant};
 
 use jiff_sqlx::ToSqlx as _;
 use model::{
@@ -101,8 +101,8 @@ impl Column {
         }
     }
 
-    /// Adds the value of the next row. Gives whether it is of the column's type.
-    fn push(&mut self, param: Param) -> bool {
+    /// Adds the value of the next row, which is of the column's type.
+    fn push(&mut self, param: Param) {
         match (self, param) {
             (Self::Uuid(all), Param::Uuid(one)) => all.push(one),
             (Self::Text(all), Param::Text(one)) => all.push(one),
@@ -112,27 +112,33 @@ impl Column {
             (Self::Time(all), Param::Time(one)) => all.push(one),
             (Self::Json(all), Param::Json(one)) => all.push(one),
             (Self::Bytes(all), Param::Bytes(one)) => all.push(one),
-            _ => return false,
+            // Looked at before.
+            _ => {}
         }
-        true
     }
 
-    /// Turns rows into columns. None where a parameter has another type in one row than in the first.
-    pub(super) fn of(rows: &[Vec<Param>]) -> Option<Vec<Self>> {
+    /// Turns rows into columns, or gives them back where a parameter has another type in one row than in the
+    /// first.
+    pub(super) fn of(rows: Vec<Vec<Param>>) -> Result<Vec<Self>, Vec<Vec<Param>>> {
         let count = rows.len();
-        let first = rows.first()?;
+        let Some(first) = rows.first() else {
+            return Ok(Vec::new());
+        };
+        let is_like_first = |row: &Vec<Param>| {
+            let mut pairs = row.iter().zip(first);
+            row.len() == first.len()
+                && pairs.all(|(one, other)| discriminant(one) == discriminant(other))
+        };
+        if !rows.iter().all(is_like_first) {
+            return Err(rows);
+        }
         let mut columns: Vec<Self> = first.iter().map(|param| Self::like(param, count)).collect();
         for row in rows {
-            if row.len() != columns.len() {
-                return None;
-            }
             for (column, param) in columns.iter_mut().zip(row) {
-                if !column.push(param.clone()) {
-                    return None;
-                }
+                column.push(param);
             }
         }
-        Some(columns)
+        Ok(columns)
     }
 
     pub(super) fn bind(

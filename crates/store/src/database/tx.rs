@@ -323,11 +323,14 @@ impl Tx {
 
 /// Turns rows into arrays. Where a parameter is not of one type in all rows, each row goes alone.
 fn arrays(rows: Vec<Vec<Param>>, whole: Vec<Param>) -> Vec<Rows> {
-    if let Some(columns) = Column::of(&rows) {
-        return vec![Rows::Arrays(columns, whole)];
+    match Column::of(rows) {
+        Ok(columns) => vec![Rows::Arrays(columns, whole)],
+        Err(rows) => {
+            let alone =
+                |row: Vec<Param>| Rows::One(row.into_iter().chain(whole.iter().cloned()).collect());
+            rows.into_iter().map(alone).collect()
+        }
     }
-    let alone = |row: Vec<Param>| Rows::One(row.into_iter().chain(whole.iter().cloned()).collect());
-    rows.into_iter().map(alone).collect()
 }
 
 /// Divides rows into chunks of powers of two, the largest first, each with all its parameters.
