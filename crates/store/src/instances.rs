@@ -1,5 +1,7 @@
 //! Instances, and the servers that serve their data folders.
 
+use std::sync::PoisonError;
+
 use model::{InstanceId, TenantId, Timestamp, WorkerId, limits};
 
 use crate::{
@@ -179,6 +181,18 @@ impl Store {
                 .await?;
             Ok(name)
         })
+    }
+
+    /// Whether an instance is registered for a tenant, as far as this process has seen.
+    pub(crate) fn knows(&self, tenant: TenantId, instance: InstanceId) -> bool {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.contains(&(tenant, instance))
+    }
+
+    /// Notes that an instance is registered for a tenant.
+    pub(crate) fn note_known(&self, tenant: TenantId, instance: InstanceId) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.insert((tenant, instance));
     }
 
     /// Lists a tenant's instances, the newest first, each with how many queued runs wait for it.

@@ -3,7 +3,6 @@
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
     hash::Hash,
-    sync::PoisonError,
 };
 
 use model::{
@@ -180,23 +179,13 @@ impl Store {
             let answers = all.iter().map(|one| begun.remove(&one.run));
             Ok(answers.map(|begun| begun.unwrap_or(Begin::Lost)).collect())
         })
-        .inspect(|begun: &Vec<Begin>| self.note_known(begun, instance))
-    }
-
-    /// Whether an instance is registered for a tenant, as far as this process has seen.
-    fn knows(&self, tenant: TenantId, instance: InstanceId) -> bool {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.contains(&(tenant, instance))
-    }
-
-    /// Notes the tenants whose turns have begun on an instance, so that they are not registered again.
-    fn note_known(&self, begun: &[Begin], instance: InstanceId) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        for begun in begun {
-            if let Begin::Started(assignment) = begun {
-                known.insert((assignment.run.tenant_id, instance));
+        .inspect(|begun: &Vec<Begin>| {
+            for begun in begun {
+                if let Begin::Started(assignment) = begun {
+                    self.note_known(assignment.run.tenant_id, instance);
+                }
             }
-        }
+        })
     }
 
     /// What becomes of a run whose turn cannot begin; `None` if it can.
