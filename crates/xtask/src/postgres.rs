@@ -24,7 +24,7 @@ const SUPERUSER: &str = "postgres";
 /// The server never listens on TCP; the number is only part of the socket's name.
 const PORT: &str = "5432";
 /// How long the server may take until it answers.
-const START_LIMIT: Duration = Duration::from_secs(60);
+const START_LIMIT: Duration = Duration::from_mins(1);
 /// How often it is asked meanwhile.
 const LOOK: Duration = Duration::from_millis(50);
 /// Starts the server, and stops it when nobody is left to write to the standard input.

@@ -178,7 +178,9 @@ async fn servers_whose_clocks_are_ten_minutes_apart_give_up_nobody_who_lives() {
             worker.beats(run).await;
             let (host, now) = (&watcher.host, watcher.now());
             assert!(watch.look(host, now, at).await.unwrap().is_empty());
-            members.iter().for_each(|it| it.pass(MINUTE));
+            for it in &members {
+                it.pass(MINUTE);
+            }
             at += MINUTE;
         }
         // What its own clock is set to changes nothing.
@@ -189,7 +191,9 @@ async fn servers_whose_clocks_are_ten_minutes_apart_give_up_nobody_who_lives() {
         assert_eq!(world.run(run).await.status, RunStatus::Delivered);
         // Whoever is silent for too long is given up on time.
         for (passes, given_up) in [(Duration::from_secs(160), vec![]), (2 * CLOSE, vec![run])] {
-            members.iter().for_each(|it| it.pass(passes));
+            for it in &members {
+                it.pass(passes);
+            }
             at += passes;
             let (host, now) = (&watcher.host, watcher.now());
             assert_eq!(watch.look(host, now, at).await.unwrap(), given_up);

@@ -205,7 +205,7 @@ fn for_arrays(text: &str) -> String {
     let fields = row.split('$').collect::<Vec<_>>().join("given.c");
     format!(
         "{}select {fields} from unnest({}) as given ({}){}",
-        &text[..start - VALUES.len() + 1],
+        &text[..=start - VALUES.len()],
         arrays.join(", "),
         columns.join(", "),
         &text[end..]

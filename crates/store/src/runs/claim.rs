@@ -22,16 +22,13 @@ impl Store {
         now: Timestamp,
     ) -> Result<Vec<Claimed>, Error> {
         let claimed = transact!(self, Scope::System, |tx| {
-            let found = match only {
-                Some(run) => {
-                    let params = params![worker.as_str(), now, instance, run];
-                    tx.fetch_all(sql!("runs/claim_one"), params).await?
-                }
-                None => {
-                    let served = self.served_last();
-                    let params = params![worker.as_str(), now, instance, limit, served];
-                    tx.fetch_all(sql_by_dialect!("runs/claim"), params).await?
-                }
+            let found = if let Some(run) = only {
+                let params = params![worker.as_str(), now, instance, run];
+                tx.fetch_all(sql!("runs/claim_one"), params).await?
+            } else {
+                let served = self.served_last();
+                let params = params![worker.as_str(), now, instance, limit, served];
+                tx.fetch_all(sql_by_dialect!("runs/claim"), params).await?
             };
             let mut claimed = Vec::with_capacity(found.len());
             let mut heartbeats = Vec::with_capacity(found.len());
