@@ -18,8 +18,11 @@ use crate::database::{Link, PREPARED_STATEMENTS, Sessions};
 
 /// What holds in every transaction: set once for a connection, and where connections keep nothing at each
 /// transaction's beginning.
-const SETTINGS: [(&str, &str); 4] = [
+const SETTINGS: [(&str, &str); 5] = [
     ("search_path", "automation"),
+    // Statements are short. To compile one, because its rows are guessed too high, takes a hundred times as long
+    // as to run it.
+    ("jit", "off"),
     // A transaction never waits for anything but the database.
     ("idle_in_transaction_session_timeout", "15s"),
     // Nor does a statement wait for ever: a loop that hangs fires nothing.
