@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use tempfile::TempDir;
 
+pub use server::find_binaries;
+
 pub use pooler::{PoolMode, Pooler};
 
 /// A database for one test, gone with the value.

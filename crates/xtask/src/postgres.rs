@@ -5,9 +5,9 @@
 //! stopped without a last checkpoint.
 
 use std::{
-    fs, io,
+    fs,
     os::unix::{fs::chown, process::CommandExt as _},
-    path::{Path, PathBuf},
+    path::Path,
     process::{Child, ChildStdin, Command, Stdio},
     time::{Duration, Instant},
 };
@@ -15,6 +15,7 @@ use std::{
 use anyhow::{Context as _, Result, bail, ensure};
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
 use tempfile::TempDir;
+use testkit::databases::find_binaries;
 use tokio::time::sleep;
 
 /// Who the programs are that use the databases: no superuser, and held by row-level security.
@@ -53,7 +54,7 @@ impl Server {
     /// Starts a new server with `settings` (`name=value`), its data below `folder`. Where this is
     /// root, the folder is given to the user that the server runs as.
     pub(crate) async fn start(folder: &Path, settings: &[&str]) -> Result<Self> {
-        let binaries = find_binaries()?;
+        let binaries = find_binaries(&["initdb", "postgres"])?;
         let account = Account::of_server()?;
         let socket = tempfile::Builder::new().prefix("matins-pg-").tempdir()?;
         if let Some(Account { uid, gid }) = account {
@@ -233,35 +234,4 @@ impl Account {
             })
         })
     }
-}
-
-/// Finds the server's programs: on the `PATH`, else Debian's newest.
-fn find_binaries() -> Result<PathBuf> {
-    let mut folders: Vec<PathBuf> = std::env::var_os("PATH")
-        .map(|path| std::env::split_paths(&path).collect())
-        .unwrap_or_default();
-    let mut packaged: Vec<(u32, PathBuf)> = Vec::new();
-    match fs::read_dir("/usr/lib/postgresql") {
-        Ok(entries) => {
-            for entry in entries {
-                let entry = entry?;
-                let version = entry.file_name().to_string_lossy().parse();
-                if let Ok(version) = version {
-                    packaged.push((version, entry.path().join("bin")));
-                }
-            }
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => return Err(error.into()),
-    }
-    packaged.sort();
-    folders.extend(packaged.into_iter().rev().map(|(_, folder)| folder));
-    folders
-        .into_iter()
-        .filter_map(|folder| folder.join("initdb").canonicalize().ok())
-        .filter_map(|initdb| initdb.parent().map(Path::to_owned))
-        .find(|folder| folder.join("postgres").exists())
-        .context(
-            "find initdb and postgres on the PATH or in /usr/lib/postgresql: install PostgreSQL",
-        )
 }

@@ -66,7 +66,7 @@ pub(super) struct Server {
 impl Server {
     /// Uses the server; starts it first if it does not run.
     pub(super) fn join() -> anyhow::Result<Self> {
-        let binaries = find_binaries()?;
+        let binaries = find_binaries(PROGRAMS)?;
         let account = if rustix::process::geteuid().is_root() {
             Some(Account::unprivileged()?)
         } else {
@@ -320,9 +320,9 @@ fn folder(account: Option<Account>) -> anyhow::Result<PathBuf> {
     Ok(folder)
 }
 
-/// Finds the server's programs: on the `PATH`, else Debian's newest.
+/// Finds the folder with a server's programs, all of those that are named: on the `PATH`, else Debian's newest.
 #[expect(clippy::disallowed_methods, reason = "only tests start a server")]
-fn find_binaries() -> anyhow::Result<PathBuf> {
+pub fn find_binaries(programs: &[&str]) -> anyhow::Result<PathBuf> {
     let mut folders: Vec<PathBuf> = std::env::var_os("PATH")
         .map(|path| std::env::split_paths(&path).collect())
         .unwrap_or_default();
@@ -348,7 +348,7 @@ fn find_binaries() -> anyhow::Result<PathBuf> {
                 .parent()
                 .map(Path::to_owned)
         })
-        .find(|folder| PROGRAMS.iter().all(|name| folder.join(name).exists()))
+        .find(|folder| programs.iter().all(|name| folder.join(name).exists()))
         .context(
             "find the programs of a PostgreSQL server on the PATH or in /usr/lib/postgresql: \
              install them (Debian: apt install postgresql)",

@@ -14,6 +14,7 @@ use std::{
 
 use anyhow::{Context as _, Result, bail};
 use serde::de::DeserializeOwned;
+use testkit::databases::find_binaries;
 
 /// Who Matins is: no superuser, and held by row-level security.
 pub(crate) const ROLE: &str = "matins";
@@ -52,7 +53,7 @@ impl Postgres {
         // Free now; whoever takes it meanwhile makes the start fail, loudly.
         let port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
         let server = Self {
-            binaries: find_binaries()?,
+            binaries: find_binaries(&PROGRAMS)?,
             account,
             folder,
             port,
@@ -188,27 +189,4 @@ fn unprivileged() -> Result<(u32, u32)> {
         .into_iter()
         .find_map(find)
         .context("find a user for the server: neither `postgres` nor `nobody` exists")
-}
-
-/// Finds the server's programs: on the `PATH`, else Debian's newest.
-fn find_binaries() -> Result<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let mut packaged: Vec<(u32, PathBuf)> = fs::read_dir("/usr/lib/postgresql")
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter_map(|entry| {
-            let version = entry.file_name().to_str()?.parse().ok()?;
-            Some((version, entry.path().join("bin")))
-        })
-        .collect();
-    packaged.sort();
-    let packaged = packaged.into_iter().rev().map(|(_, folder)| folder);
-    std::env::split_paths(&path)
-        .chain(packaged)
-        .find(|folder| PROGRAMS.iter().all(|name| folder.join(name).exists()))
-        .context(
-            "find the programs of a PostgreSQL server on the PATH or in /usr/lib/postgresql: \
-             install them (Debian: apt install postgresql)",
-        )
 }
