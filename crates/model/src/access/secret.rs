@@ -240,9 +240,9 @@ mod tests {
         }
 
         #[test]
-        fn what_is_no_token_is_refused_and_not_repeated(text in "(mat_)?\\PC{0,60}") {
-            let told = TokenSecret::parse(&text).unwrap_err().to_string();
-            prop_assert!(text.len() < 5 || !told.contains(&text));
+        fn what_is_no_token_is_refused(text in "(mat_)?\\PC{0,60}") {
+            // The error holds texts of the program alone: its type is `Copy`.
+            prop_assert!(TokenSecret::parse(&text).is_err());
         }
 
         #[test]

@@ -149,7 +149,7 @@ async fn in_time<T>(
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
+    use std::{path::Path, sync::Arc};
 
     use testkit::databases::TestDatabase;
     use tokio::{
@@ -158,7 +158,10 @@ mod tests {
         sync::watch,
     };
 
-    use super::*;
+    use super::{
+        super::{Ordering, Sleeper, Wanted, lock},
+        *,
+    };
 
     const SOCKET: &str = ".s.PGSQL.5432";
     const QUICK: Pulse = Pulse {
@@ -215,5 +218,61 @@ mod tests {
         let (lost, ()) = tokio::join!(listening, cutting);
         assert!(matches!(lost, Err(sqlx::Error::PoolTimedOut)), "{lost:?}");
         carrier.abort();
+    }
+
+    /// Whether what is told in `channel` wakes anybody. What is told afterwards in the channel of all
+    /// changes always does, and in the same order.
+    async fn heard(sleeper: &Sleeper, pool: &PgPool, channel: Uuid) -> bool {
+        let after = Uuid::now_v7();
+        let told = [
+            (channels::name(channel), String::new()),
+            (CHANNEL.to_owned(), after.to_string()),
+        ];
+        for (channel, payload) in told {
+            let telling = sqlx::query("select pg_notify($1, $2)")
+                .bind(channel)
+                .bind(payload);
+            telling.execute(pool).await.unwrap();
+        }
+        let mut woken = HashSet::new();
+        while !woken.contains(&after) {
+            sleeper.bell.notified().await;
+            woken.extend(std::mem::take(&mut *lock(&sleeper.changed)).logs);
+        }
+        woken.contains(&channel)
+    }
+
+    #[tokio::test]
+    async fn a_channel_is_listened_to_while_somebody_subscribes() {
+        let database = TestDatabase::empty_postgres().unwrap();
+        let options: PgConnectOptions = database.url().parse().unwrap();
+        let pool = PgPool::connect_with(options.clone()).await.unwrap();
+        let wakes = Arc::new(Wakes::default());
+        let sleeper = Arc::new(Sleeper::default());
+        lock(&wakes.sleepers).all.push(Arc::clone(&sleeper));
+        wakes.waiting.store(1, Ordering::SeqCst);
+        let listening = listen(&wakes, &options, PULSE);
+        let subscribing = async {
+            let mut state = wakes.state.follow();
+            let listens = |state: &ListenerState| *state == ListenerState::Listening;
+            state.wait_for(listens).await.unwrap();
+            // That it listens from now on wakes for everything.
+            sleeper.bell.notified().await;
+            lock(&sleeper.changed).everything = false;
+            let session = Uuid::now_v7();
+            assert!(!heard(&sleeper, &pool, session).await);
+            let first = Wanted::new(&wakes, session);
+            let second = Wanted::new(&wakes, session);
+            while !heard(&sleeper, &pool, session).await {}
+            drop(first);
+            assert!(heard(&sleeper, &pool, session).await);
+            drop(second);
+            while heard(&sleeper, &pool, session).await {}
+        };
+        tokio::select! {
+            ended = listening => panic!("{ended:?}"),
+            () = subscribing => {}
+        }
+        pool.close().await;
     }
 }
