@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use model::turn::Claimed;
 use tokio::{
     sync::Notify,
-    task::{Id, JoinSet},
+    task::{Id, JoinError, JoinSet, yield_now},
     time::sleep,
 };
 use tokio_util::sync::CancellationToken;
@@ -53,7 +53,7 @@ pub(crate) async fn run(
         tokio::select! {
             () = claim.notified() => {}
             () = beats.notified() => turns.beat(),
-            _ = turns.ended() => {}
+            _ = turns.ended() => turns.ended_beside().await,
             () = sleep(net) => {}
             () = stop.cancelled() => {}
         }
@@ -126,9 +126,22 @@ impl Turns {
 
     /// Waits for a turn to end. What waited for it may start then.
     async fn ended(&mut self) -> Option<Ended> {
-        let Some(joined) = self.set.join_next_with_id().await else {
-            return std::future::pending().await;
-        };
+        match self.set.join_next_with_id().await {
+            Some(joined) => self.left(joined),
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Takes leave of the turns that have ended beside the last one: they share a transaction mostly, and one
+    /// claim is to fill all their slots.
+    async fn ended_beside(&mut self) {
+        yield_now().await;
+        while let Some(joined) = self.set.try_join_next_with_id() {
+            self.left(joined);
+        }
+    }
+
+    fn left(&mut self, joined: Result<(Id, Option<Ended>), JoinError>) -> Option<Ended> {
         let (id, ended) = match joined {
             Ok((id, ended)) => (id, ended),
             Err(error) => {

@@ -4,11 +4,14 @@ use std::time::Duration;
 
 use model::Timestamp;
 use store::Scope;
+use tokio::time::Instant;
 
 use crate::{Error, Host, Waker, runner::Look};
 
 /// How long to wait before looking again at what another process holds.
 const HELD: Duration = Duration::from_millis(250);
+/// How many transactions fire what is due until it is looked at what waits otherwise.
+const IN_A_ROW: u32 = 16;
 
 /// One look. Gives when the next is wanted. Where nothing is to be done, that is one statement.
 pub async fn tick(host: &Host, now: Timestamp) -> Result<Tick, Error> {
@@ -21,8 +24,9 @@ pub async fn tick(host: &Host, now: Timestamp) -> Result<Tick, Error> {
     }
     let mut outlook = host.store.outlook(now).await?;
     let mut started = 0;
+    let mut more = false;
     if outlook.due.is_some_and(|at| at <= now) {
-        started += fire(host, now).await?;
+        (started, more) = fire(host, now).await?;
     }
     if outlook.waiting {
         started += promote(host, now).await?;
@@ -38,16 +42,21 @@ pub async fn tick(host: &Host, now: Timestamp) -> Result<Tick, Error> {
         outlook = host.store.outlook(now).await?;
     }
     // What is due and could not be fired is another process's, which holds it: no use in asking at once.
-    let next = outlook.next();
-    let next = next.map(|at| if at > now { at } else { now + HELD });
+    let next = match outlook.next() {
+        _ if more => Some(now),
+        Some(at) if at <= now => Some(now + HELD),
+        next => next,
+    };
     Ok(Tick { started, next })
 }
 
-/// Fires what is due.
-async fn fire(host: &Host, now: Timestamp) -> Result<u32, Error> {
-    let mut started = 0;
-    loop {
-        let fired = host.store.fire_due(Scope::System, now).await?;
+/// Fires what is due, and what becomes due meanwhile: whose much is due does not hold up the others. Gives
+/// how many inputs that started, and whether more is due.
+async fn fire(host: &Host, now: Timestamp) -> Result<(u32, bool), Error> {
+    let since = Instant::now();
+    let (mut started, mut at) = (0, now);
+    for _ in 0..IN_A_ROW {
+        let fired = host.store.fire_due(Scope::System, at).await?;
         if let Some(due) = fired.due {
             let lag = host.now().since(due);
             host.metrics.fired(fired.occurrences, fired.missed, lag);
@@ -61,9 +70,11 @@ async fn fire(host: &Host, now: Timestamp) -> Result<u32, Error> {
             );
         }
         if !fired.more {
-            return Ok(started);
+            return Ok((started, false));
         }
+        at = now + since.elapsed();
     }
+    Ok((started, true))
 }
 
 /// Lets start what has waited long enough.

@@ -9,7 +9,7 @@ pub const FIRE_GRACE: Duration = Duration::from_mins(1);
 pub const OCCURRENCES_PER_FIRE: usize = 100;
 
 /// How many due triggers one transaction takes at the most.
-pub const TRIGGERS_PER_FIRE: u32 = 2000;
+pub const TRIGGERS_PER_FIRE: u32 = 1000;
 
 /// How many turns run at once by default.
 pub const WORKERS: u32 = 4;

@@ -19,8 +19,9 @@ use crate::{
     store::Store,
 };
 
-/// How many are served by one transaction at the most.
-const COMPANY: usize = 256;
+/// How many are served by one transaction at the most. Statements take them as a whole, so that more cost
+/// little more than fewer, until nobody else's transaction runs beside theirs.
+const COMPANY: usize = 1024;
 
 /// The transitions that are done together.
 pub(crate) struct Together {

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use daemon::scheduler;
 use model::{
-    Clock as _,
+    Clock as _, limits,
     policy::{CatchUp, SessionMode},
     run::RunStatus,
     schedule::Spec,
@@ -32,7 +33,7 @@ pub(crate) async fn the_scheduler_sleeps_until_the_due_instant(world: &World) {
         .clock
         .set(due.saturating_sub(Duration::from_micros(1)));
     let now = world.clock.now();
-    let tick = daemon::scheduler::tick(&world.host, now).await.unwrap();
+    let tick = scheduler::tick(&world.host, now).await.unwrap();
     assert_eq!((tick.started, tick.next), (0, Some(due)));
 
     // Nobody wakes the loops; the safety net is an hour away.
@@ -46,6 +47,30 @@ pub(crate) async fn the_scheduler_sleeps_until_the_due_instant(world: &World) {
     assert_eq!(world.ended(second.id).await.status, RunStatus::Succeeded);
     daemon.stop().await;
     assert_eq!(world.runs().await.len(), 2);
+}
+
+pub(crate) async fn what_becomes_due_while_much_is_fired_is_fired_beside_it(world: &World) {
+    let harness = world.harness(&world.script()).await;
+    let due = at("2026-11-24T08:00:00Z");
+    let once = |at| Spec::At {
+        at,
+        zone: "UTC".into(),
+    };
+    let mut flood = automation(harness, SessionMode::Fresh);
+    flood.name = "flood".into();
+    flood.triggers = vec![once(due); limits::TRIGGERS_PER_FIRE as usize + 1];
+    world.make(&flood).await;
+    let mut one = automation(harness, SessionMode::Fresh);
+    one.triggers = vec![once(due + Duration::from_micros(1))];
+    let one = world.make(&one).await;
+
+    // It was not due when the look began, and is by the second transaction.
+    world.clock.set(due);
+    let tick = scheduler::tick(&world.host, due).await.unwrap();
+    assert_eq!(tick.next, None);
+    let runs = world.runs().await;
+    let own = runs.iter().filter(|run| run.automation_id == Some(one));
+    assert_eq!(own.count(), 1);
 }
 
 /// A script in a folder of its own, whose turn says that it has begun and waits to go on.

@@ -119,6 +119,7 @@ scenarios! {
     ]
     loops: [
         the_scheduler_sleeps_until_the_due_instant,
+        what_becomes_due_while_much_is_fired_is_fired_beside_it,
         no_more_turns_run_than_there_are_slots,
         two_automations_run_side_by_side,
         people_go_before_automations_and_nobody_into_a_running_turn,

@@ -6,6 +6,7 @@ use model::{InstanceId, RunId, TenantId, Timestamp, WorkerId, turn::Claimed};
 
 use crate::{
     Error, Scope,
+    database::{Dialect, Tx},
     store::{Store, transact},
 };
 
@@ -26,6 +27,7 @@ impl Store {
                 let params = params![worker.as_str(), now, instance, run];
                 tx.fetch_all(sql!("runs/claim_one"), params).await?
             } else {
+                self.plan_once(tx).await?;
                 let served = self.served_last();
                 let params = params![worker.as_str(), now, instance, limit, served];
                 tx.fetch_all(sql_by_dialect!("runs/claim"), params).await?
@@ -55,6 +57,14 @@ impl Store {
             self.note_served(last);
         }
         Ok(claimed)
+    }
+
+    /// Has PostgreSQL keep its plans of the statements of a transaction, whatever their parameters.
+    pub(super) async fn plan_once(&self, tx: &mut Tx) -> Result<(), Error> {
+        if self.db.dialect() == Dialect::Postgres {
+            tx.execute(sql!("runs/plan_once"), params![]).await?;
+        }
+        Ok(())
     }
 
     /// The tenant of the run that this process claimed last.

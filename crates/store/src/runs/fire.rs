@@ -48,6 +48,7 @@ impl Store {
     pub async fn fire_due(&self, scope: Scope, now: Timestamp) -> Result<Fired, Error> {
         transact!(self, scope, |tx| {
             let limit = limits::TRIGGERS_PER_FIRE;
+            self.plan_once(tx).await?;
             let due = tx
                 .fetch_all(
                     sql_by_dialect!("triggers/due"),

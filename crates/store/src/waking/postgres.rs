@@ -222,13 +222,14 @@ mod tests {
 
     /// Whether what is told in `channel` wakes anybody. What is told afterwards in the channel of all
     /// changes always does, and in the same order.
-    async fn heard(sleeper: &Sleeper, pool: &PgPool, channel: Uuid) -> bool {
-        let after = Uuid::now_v7();
-        let told = [
+    async fn heard(sleeper: &Sleeper, pool: &PgPool, channel: Uuid, told: &mut u128) -> bool {
+        *told += 1;
+        let after = Uuid::from_u128(*told);
+        let tell = [
             (channels::name(channel), String::new()),
             (CHANNEL.to_owned(), after.to_string()),
         ];
-        for (channel, payload) in told {
+        for (channel, payload) in tell {
             let telling = sqlx::query("select pg_notify($1, $2)")
                 .bind(channel)
                 .bind(payload);
@@ -259,15 +260,15 @@ mod tests {
             // That it listens from now on wakes for everything.
             sleeper.bell.notified().await;
             lock(&sleeper.changed).everything = false;
-            let session = Uuid::now_v7();
-            assert!(!heard(&sleeper, &pool, session).await);
+            let (session, mut told) = (Uuid::from_u128(1), 1);
+            assert!(!heard(&sleeper, &pool, session, &mut told).await);
             let first = Wanted::new(&wakes, session);
             let second = Wanted::new(&wakes, session);
-            while !heard(&sleeper, &pool, session).await {}
+            while !heard(&sleeper, &pool, session, &mut told).await {}
             drop(first);
-            assert!(heard(&sleeper, &pool, session).await);
+            assert!(heard(&sleeper, &pool, session, &mut told).await);
             drop(second);
-            while heard(&sleeper, &pool, session).await {}
+            while heard(&sleeper, &pool, session, &mut told).await {}
         };
         tokio::select! {
             ended = listening => panic!("{ended:?}"),

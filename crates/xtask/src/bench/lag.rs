@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, ensure};
-use daemon::{Daemon, Host, scheduler};
+use daemon::{Host, scheduler};
 use model::{Timestamp, policy::Policies, schedule::Spec};
 use sqlx::PgConnection;
 use tokio::time::sleep;
@@ -22,39 +22,23 @@ use crate::postgres::Server;
 
 /// As many instants, a second apart.
 pub(crate) const INSTANTS: u32 = 60;
-/// More slots than runs of some seconds, so that no run waits for one.
+/// More slots than are due at once, so that no run waits for one: the turns last longer than is measured.
 const SLOTS: u32 = 10_000;
 /// How long the loops run before the first instant.
 const AHEAD: Duration = Duration::from_secs(3);
 /// How long after the last instant the last run may be claimed.
 const LIMIT: Duration = Duration::from_mins(5);
-/// How often it is asked, after the last instant, whether everything has ended.
-const LOOK: Duration = Duration::from_millis(500);
-
-/// What follows a claim.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Turns {
-    /// Nothing: the turn goes on for longer than is measured.
-    Last,
-    /// The turn begins, fails because no agent can be started, and ends.
-    EndAtOnce,
-}
 
 /// How late everything was, sorted.
 pub(crate) struct Measured {
     /// From the instant until the claim was begun, as the row says.
     pub(crate) claimed: Vec<Duration>,
-    /// From the instant until it was over: the claim was committed, or the turn was begun after it.
-    pub(crate) over: Vec<Duration>,
+    /// From the instant until the claim was committed.
+    pub(crate) committed: Vec<Duration>,
 }
 
 /// Fires and claims `schedules` runs at each of the instants.
-pub(crate) async fn measure(
-    server: &Server,
-    folder: &Path,
-    schedules: u32,
-    turns: Turns,
-) -> Result<Measured> {
+pub(crate) async fn measure(server: &Server, folder: &Path, schedules: u32) -> Result<Measured> {
     let folder = new_folder(folder)?;
     let database = server.database("matins_lag").await?;
     let world = World::open_on(&database, folder.path()).await?;
@@ -63,14 +47,10 @@ pub(crate) async fn measure(
     database.settle().await?;
 
     let clock = Arc::new(ClockFrom::start(first.saturating_sub(AHEAD)));
-    let workers = if turns == Turns::Last { 0 } else { SLOTS };
-    let host = without_agents(&world, clock, workers, folder.path())?;
+    let host = without_agents(&world, clock, 0, folder.path())?;
     let wanted = u64::from(schedules) * u64::from(INSTANTS);
     let mut connection = database.superuser().await?;
-    let measured = match turns {
-        Turns::Last => claim(&host, wanted, &mut connection).await?,
-        Turns::EndAtOnce => serve(host, wanted, &mut connection).await?,
-    };
+    let measured = claim(&host, wanted, &mut connection).await?;
     drop(connection);
     world.store.database().close().await;
     server.drop(&database).await?;
@@ -96,36 +76,10 @@ async fn make(world: &World, schedules: u32, first: Timestamp) -> Result<()> {
     create_all(world, world.tenant, new, before).await
 }
 
-/// Runs the loops of a server, until everything has ended.
-async fn serve(host: Host, wanted: u64, connection: &mut PgConnection) -> Result<Measured> {
-    let started = Instant::now();
-    let daemon = Daemon::start(host);
-    let last = AHEAD + Duration::from_secs(u64::from(INSTANTS));
-    sleep(last).await;
-    loop {
-        let statement = "select count(*) from automation.agent_runs where ended_at is not null";
-        let ended: i64 = sqlx::query_scalar(statement)
-            .fetch_one(&mut *connection)
-            .await?;
-        if u64::try_from(ended)? >= wanted {
-            break;
-        }
-        ensure!(
-            started.elapsed() < last + LIMIT,
-            "{ended} of {wanted} runs have ended after {LIMIT:?}"
-        );
-        sleep(LOOK).await;
-    }
-    daemon.stop().await;
-    let claimed = lags(connection, "claimed_at").await?;
-    let over = lags(connection, "started_at").await?;
-    Ok(Measured { claimed, over })
-}
-
 /// Does what the loops do up to the claim: looks when something is due, and claims once it is fired.
 async fn claim(host: &Host, wanted: u64, connection: &mut PgConnection) -> Result<Measured> {
     let started = Instant::now();
-    let mut over = Vec::new();
+    let mut committed = Vec::new();
     let mut done = 0;
     while done < wanted {
         ensure!(
@@ -144,7 +98,7 @@ async fn claim(host: &Host, wanted: u64, connection: &mut PgConnection) -> Resul
             }
             let at = host.clock.now();
             done += claimed.len() as u64;
-            over.extend(claimed.iter().map(|one| (one.run.uuid(), at)));
+            committed.extend(claimed.iter().map(|one| (one.run.uuid(), at)));
         }
         let longest = host.settings.tick;
         let next = tick.next.map(|next| next.since(host.clock.now()));
@@ -156,8 +110,8 @@ async fn claim(host: &Host, wanted: u64, connection: &mut PgConnection) -> Resul
     let due: Vec<(sqlx::types::Uuid, i64)> =
         sqlx::query_as(statement).fetch_all(connection).await?;
     let due: std::collections::HashMap<_, _> = due.into_iter().collect();
-    let mut lags = Vec::with_capacity(over.len());
-    for (run, at) in over {
+    let mut lags = Vec::with_capacity(committed.len());
+    for (run, at) in committed {
         let due = *due.get(&run).context("a claimed run is gone")?;
         let late = at.as_microsecond() - due;
         lags.push(Duration::from_micros(u64::try_from(late)?));
@@ -165,7 +119,7 @@ async fn claim(host: &Host, wanted: u64, connection: &mut PgConnection) -> Resul
     lags.sort_unstable();
     Ok(Measured {
         claimed,
-        over: lags,
+        committed: lags,
     })
 }
 

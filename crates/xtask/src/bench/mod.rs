@@ -99,7 +99,7 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 100_000)]
     queued: usize,
     /// Runs that are under way at once while they are drained
-    #[arg(long, default_value_t = 1024)]
+    #[arg(long, default_value_t = 4096)]
     in_flight: usize,
     /// Drain without the other queues beside it
     #[arg(long)]

@@ -9,8 +9,7 @@ use super::{
     drain::{self, Drained, Shape},
     floor, herd,
     history::{self, History, Measured},
-    lag::{self, Turns},
-    new_folder, notify,
+    lag, new_folder, notify,
     peers::{self, Peers},
     statistics::quantile,
     throughput::{self, IN_FLIGHT},
@@ -223,27 +222,13 @@ async fn lag(server: &Server, folder: &Path, args: &Args) -> Result<()> {
         "\n{each} schedules due at each of {} seconds (PostgreSQL, a fresh session for each, more slots than runs)",
         lag::INSTANTS
     );
-    for (turns, what, over) in [
-        (
-            Turns::Last,
-            "turns that last",
-            "until the claim is committed",
-        ),
-        (
-            Turns::EndAtOnce,
-            "turns that end at once",
-            "until the turn has begun",
-        ),
-    ] {
-        let measured = lag::measure(server, folder, each, turns).await?;
-        println!(
-            "  {what:<23} from the instant to the claim         {}  (p99 at most 20 ms)\n\
-             \x20 {:<23} {over:<37} {}",
-            spread(&measured.claimed),
-            "",
-            spread(&measured.over),
-        );
-    }
+    let measured = lag::measure(server, folder, each).await?;
+    println!(
+        "  from the instant to the claim                 {}  (p99 at most 20 ms)\n\
+         \x20 until the claim is committed                  {}",
+        spread(&measured.claimed),
+        spread(&measured.committed),
+    );
     Ok(())
 }
 

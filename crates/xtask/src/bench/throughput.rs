@@ -119,14 +119,12 @@ pub(crate) async fn work(world: &World, runs: usize, in_flight: usize) -> Result
                 });
             }
         }
-        // The next to end, and all that have ended beside it.
-        match turns.join_next().await {
-            Some(done) => {
-                done??;
-                ended += 1;
-            }
-            None => tokio::task::yield_now().await,
+        // The next to end, and all that have ended beside it, as the pool of a server does.
+        if let Some(done) = turns.join_next().await {
+            done??;
+            ended += 1;
         }
+        tokio::task::yield_now().await;
         while let Some(done) = turns.try_join_next() {
             done??;
             ended += 1;

@@ -2,10 +2,9 @@
 -- served, and instants that were caught up together in their order; none for a seat that is held or
 -- whose session is not active.
 -- Each row: $1 seat. $2 now
-with item (id) as (values ($1))
-select id, seat_id, session_id, automation_id, exclusive, not_before
-from agent_runs
-where id in (
+with item (id) as (values ($1)),
+-- In a part of its own: else PostgreSQL reads all runs, to compare each with what is found.
+chosen (id) as materialized (
     select (
         select r.id
         from agent_runs r
@@ -26,4 +25,7 @@ where id in (
         where a.seat_id = item.id and a.status in ('queued', 'delivered', 'running')
     )
 )
+select id, seat_id, session_id, automation_id, exclusive, not_before
+from agent_runs
+where id in (select id from chosen)
 order by priority, input_at, scheduled_for, id

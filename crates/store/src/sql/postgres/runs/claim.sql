@@ -94,8 +94,8 @@ instead as materialized (
     end
     for update skip locked
 )
+-- As an array: joined to what nobody can guess the size of, the whole table would be read.
 update agent_runs
 set status = 'delivered', worker_id = $1, claimed_at = $2
-from (select id from chosen union all select id from instead) taken
-where agent_runs.id = taken.id
-returning agent_runs.id, agent_runs.tenant_id, agent_runs.attempt, agent_runs.input_at
+where id = any (array(select id from chosen union all select id from instead))
+returning id, tenant_id, attempt, input_at

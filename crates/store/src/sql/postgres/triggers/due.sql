@@ -38,9 +38,10 @@ chosen as materialized (
         limit coalesce(($3 + (select count(*) from owing) - 1) / nullif((select count(*) from owing), 0), 0)
     ) d
 )
+-- As an array: joined to what nobody can guess the size of, all that is due would be read each time.
 select id, tenant_id, automation_id, kind, spec, next_scheduled_for, next_fire_at, last_scheduled_for, done_at
 from automation_triggers
-where id in (select id from chosen) and next_fire_at <= $2
+where id = any (array(select id from chosen)) and next_fire_at <= $2
 order by next_fire_at, id
 limit $3
 for update skip locked

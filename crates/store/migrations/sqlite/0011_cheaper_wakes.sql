@@ -1,0 +1,2 @@
+-- Wakes that cost a run less: none of them are here, where whoever writes is in the same process. The same as
+-- ../postgres/0011_cheaper_wakes.sql.
