@@ -6,7 +6,7 @@ use model::{InstanceId, RunId, TenantId, Timestamp, WorkerId, turn::Claimed};
 
 use crate::{
     Error, Scope,
-    database::{Dialect, Tx},
+    database::{Param, Row, Statement, Tx},
     store::{Store, transact},
 };
 
@@ -27,10 +27,9 @@ impl Store {
                 let params = params![worker.as_str(), now, instance, run];
                 tx.fetch_all(sql!("runs/claim_one"), params).await?
             } else {
-                self.plan_once(tx).await?;
                 let served = self.served_last();
                 let params = params![worker.as_str(), now, instance, limit, served];
-                tx.fetch_all(sql_by_dialect!("runs/claim"), params).await?
+                fetch_planned_once(tx, sql_by_dialect!("runs/claim"), params).await?
             };
             let mut claimed = Vec::with_capacity(found.len());
             let mut heartbeats = Vec::with_capacity(found.len());
@@ -59,14 +58,6 @@ impl Store {
         Ok(claimed)
     }
 
-    /// Has PostgreSQL keep its plans of the statements of a transaction, whatever their parameters.
-    pub(super) async fn plan_once(&self, tx: &mut Tx) -> Result<(), Error> {
-        if self.db.dialect() == Dialect::Postgres {
-            tx.execute(sql!("runs/plan_once"), params![]).await?;
-        }
-        Ok(())
-    }
-
     /// The tenant of the run that this process claimed last.
     fn served_last(&self) -> Option<TenantId> {
         *self.served.lock().unwrap_or_else(PoisonError::into_inner)
@@ -75,4 +66,23 @@ impl Store {
     fn note_served(&self, tenant: TenantId) {
         *self.served.lock().unwrap_or_else(PoisonError::into_inner) = Some(tenant);
     }
+}
+
+/// Asks with a plan that PostgreSQL keeps, whatever the parameters: to plan a claim, or a look at what is due,
+/// takes longer than to do it, and their plans are always the same. Those of other statements follow the size of
+/// their tables.
+pub(super) async fn fetch_planned_once(
+    tx: &mut Tx,
+    statement: &'static Statement,
+    params: Vec<Param>,
+) -> Result<Vec<Row>, Error> {
+    if !tx.locks_rows() {
+        return Ok(tx.fetch_all(statement, params).await?);
+    }
+    tx.execute(sql_of_postgres!("plans/keep"), params![])
+        .await?;
+    let rows = tx.fetch_all(statement, params).await?;
+    tx.execute(sql_of_postgres!("plans/make"), params![])
+        .await?;
+    Ok(rows)
 }

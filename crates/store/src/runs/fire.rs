@@ -20,6 +20,7 @@ use crate::{
     database::{Param, Row, Tx},
     rows,
     runs::{
+        claim::fetch_planned_once,
         not_run::{Missed, miss_all, occurred},
         occur::{Occurrence, occur_all},
         say::inputs_used,
@@ -48,13 +49,8 @@ impl Store {
     pub async fn fire_due(&self, scope: Scope, now: Timestamp) -> Result<Fired, Error> {
         transact!(self, scope, |tx| {
             let limit = limits::TRIGGERS_PER_FIRE;
-            self.plan_once(tx).await?;
-            let due = tx
-                .fetch_all(
-                    sql_by_dialect!("triggers/due"),
-                    params![scope.tenant(), now, limit],
-                )
-                .await?;
+            let params = params![scope.tenant(), now, limit];
+            let due = fetch_planned_once(tx, sql_by_dialect!("triggers/due"), params).await?;
             let mut fired = Fired {
                 more: may_be_more(&due, limit as usize)?,
                 ..Fired::default()

@@ -28,8 +28,10 @@ const APART: Duration = Duration::from_millis(100);
 const OTHERS: u32 = 300;
 /// How long the loops run before the instant.
 const AHEAD: Duration = Duration::from_secs(3);
-/// How often it is asked what is committed.
-const LOOK: Duration = Duration::from_millis(5);
+/// How often it is asked whether everything has been fired. When what was committed says the server.
+const LOOK: Duration = Duration::from_millis(200);
+/// How long is waited afterwards.
+const AFTER: Duration = Duration::from_secs(2);
 /// The longest that the burst may take.
 const LIMIT: Duration = Duration::from_mins(5);
 
@@ -68,25 +70,16 @@ pub(crate) async fn measure(server: &Server, folder: &Path, triggers: u32) -> Re
     let host = without_agents(&world, clock.clone(), 0, folder.path())?;
     let daemon = Daemon::start(host);
     let mut connection = database.superuser().await?;
-    let mut seen = HashMap::new();
     let started = Instant::now();
-    let all_at = loop {
-        look(&mut connection, other, &mut seen, &clock).await?;
-        if all_fired(&mut connection, world.tenant).await? {
-            break clock.now();
-        }
+    while !all_fired(&mut connection, world.tenant).await? {
         ensure!(
             started.elapsed() < LIMIT,
             "not everything has fired after {LIMIT:?}"
         );
         sleep(LOOK).await;
-    };
-    // Those that were due until then may still come.
-    let until = started.elapsed();
-    while started.elapsed() < until + Duration::from_secs(2) {
-        look(&mut connection, other, &mut seen, &clock).await?;
-        sleep(LOOK).await;
     }
+    // Those that were due until then may still come.
+    sleep(AFTER).await;
     daemon.stop().await;
     let statement = "select count(*) from automation.agent_runs where tenant_id = $1";
     let runs: i64 = sqlx::query_scalar(statement)
@@ -97,6 +90,9 @@ pub(crate) async fn measure(server: &Server, folder: &Path, triggers: u32) -> Re
         runs == i64::from(triggers),
         "{runs} runs of {triggers} triggers"
     );
+    let all_at = committed(&mut connection, world.tenant, &clock).await?;
+    let all_at = all_at.into_values().max().context("nothing was fired")?;
+    let seen = committed(&mut connection, other, &clock).await?;
     drop(connection);
     world.store.database().close().await;
     server.drop(&database).await?;
@@ -135,24 +131,26 @@ async fn another_tenant(world: &World) -> Result<(TenantId, HarnessId)> {
     Ok((tenant, harness.id))
 }
 
-/// Notes which runs of a tenant are committed that were not before, by the instants of their triggers.
-async fn look(
+/// When the runs of a tenant were committed, by the instants of their triggers: the last of each. Nobody has
+/// claimed them, so that each row is the one that was made.
+async fn committed(
     connection: &mut PgConnection,
     tenant: TenantId,
-    seen: &mut HashMap<i64, Timestamp>,
     clock: &ClockFrom,
-) -> Result<()> {
-    let statement = "select cast(extract(epoch from scheduled_for) * 1000000 as bigint) \
-         from automation.agent_runs where tenant_id = $1 and scheduled_for is not null";
-    let found: Vec<i64> = sqlx::query_scalar(statement)
+) -> Result<HashMap<i64, Timestamp>> {
+    let statement = "select cast(extract(epoch from scheduled_for) * 1000000 as bigint), \
+         cast(extract(epoch from clock_timestamp() - max(pg_xact_commit_timestamp(xmin))) * 1000000 as bigint) \
+         from automation.agent_runs where tenant_id = $1 and scheduled_for is not null group by scheduled_for";
+    let found: Vec<(i64, i64)> = sqlx::query_as(statement)
         .bind(tenant.uuid())
         .fetch_all(connection)
         .await?;
     let now = clock.now();
-    for due in found {
-        seen.entry(due).or_insert(now);
-    }
-    Ok(())
+    let at = |(due, ago): (i64, i64)| {
+        let ago = Duration::from_micros(u64::try_from(ago)?);
+        Ok((due, now.saturating_sub(ago)))
+    };
+    found.into_iter().map(at).collect()
 }
 
 /// Whether no trigger of a tenant is left to fire.

@@ -23,6 +23,8 @@ const SETTINGS: &[&str] = &[
     "max_wal_size=8GB",
     "checkpoint_timeout=15min",
     "max_connections=200",
+    // To know afterwards when a run was committed.
+    "track_commit_timestamp=on",
     // Of a disk without moving parts: else a batch of a thousand reads whole tables.
     "random_page_cost=1.1",
     // As they are unless somebody changes them; named because figures depend on them.
