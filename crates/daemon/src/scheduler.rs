@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use model::Timestamp;
 use store::Scope;
-use tokio::time::Instant;
 
 use crate::{Error, Host, Waker, runner::Look};
 
@@ -41,9 +40,9 @@ pub async fn tick(host: &Host, now: Timestamp) -> Result<Tick, Error> {
     if outlook.waiting || outlook.due.is_some_and(|at| at <= now) {
         outlook = host.store.outlook(now).await?;
     }
-    // What is due and could not be fired is another process's, which holds it: no use in asking at once.
     let next = match outlook.next() {
         _ if more => Some(now),
+        // What is due and could not be fired is another process's, which holds it: no use in asking at once.
         Some(at) if at <= now => Some(now + HELD),
         next => next,
     };
@@ -53,7 +52,6 @@ pub async fn tick(host: &Host, now: Timestamp) -> Result<Tick, Error> {
 /// Fires what is due, and what becomes due meanwhile: whose much is due does not hold up the others. Gives
 /// how many inputs that started, and whether more is due.
 async fn fire(host: &Host, now: Timestamp) -> Result<(u32, bool), Error> {
-    let since = Instant::now();
     let (mut started, mut at) = (0, now);
     for _ in 0..IN_A_ROW {
         let fired = host.store.fire_due(Scope::System, at).await?;
@@ -72,7 +70,7 @@ async fn fire(host: &Host, now: Timestamp) -> Result<(u32, bool), Error> {
         if !fired.more {
             return Ok((started, false));
         }
-        at = now + since.elapsed();
+        at = at.max(host.now());
     }
     Ok((started, true))
 }

@@ -19,8 +19,8 @@ use crate::{
     store::Store,
 };
 
-/// How many are served by one transaction at the most. Statements take them as a whole, so that more cost
-/// little more than fewer, until nobody else's transaction runs beside theirs.
+/// How many are served by one transaction at the most: where there are more, the next one runs beside those of
+/// other kinds.
 const COMPANY: usize = 1024;
 
 /// The transitions that are done together.
@@ -158,29 +158,25 @@ async fn serve_all<I: Send + Sync + 'static, O: Send + 'static>(
     }
 }
 
-/// Does all items in one transaction. Where one of them is at fault, each is done by itself, so that
-/// it fails alone; where the database is, nothing is tried again that may have been done.
-async fn done<I, O>(
+/// Does all items in one transaction. Where one of them is at fault, each half is done by itself, and so on,
+/// so that it fails alone; where the database is, nothing is tried again that may have been done.
+async fn done<I: Sync, O: Send>(
     store: &Store,
     items: &[I],
     transition: Transition<I, O>,
 ) -> Vec<Result<O, Error>> {
     match transition(store, items).await {
         Ok(answers) => answers.into_iter().map(Ok).collect(),
-        Err(error) if items.len() == 1 => vec![Err(error)],
+        Err(error) if items.len() <= 1 => vec![Err(error)],
         Err(error) if error.is_transient() => {
             let error = Arc::new(error);
             let shared = || Err(Error::Together(Arc::clone(&error)));
             items.iter().map(|_| shared()).collect()
         }
         Err(_) => {
-            let mut answers = Vec::with_capacity(items.len());
-            for item in items {
-                let one = transition(store, std::slice::from_ref(item)).await;
-                let one =
-                    one.and_then(|answers| answers.into_iter().next().ok_or(Error::Abandoned));
-                answers.push(one);
-            }
+            let (first, second) = items.split_at(items.len() / 2);
+            let mut answers = Box::pin(done(store, first, transition)).await;
+            answers.extend(Box::pin(done(store, second, transition)).await);
             answers
         }
     }

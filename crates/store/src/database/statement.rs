@@ -314,7 +314,7 @@ macro_rules! sql_of_sqlite {
     }};
 }
 
-/// The statement in `src/sql/postgres/<name>.sql`, which SQLite does not need: it locks rows.
+/// The statement in `src/sql/postgres/<name>.sql`, which SQLite does not need.
 macro_rules! sql_of_postgres {
     ($name:literal) => {{
         static STATEMENT: $crate::database::Statement =

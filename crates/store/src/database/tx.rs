@@ -156,6 +156,14 @@ impl Tx {
         )
     }
 
+    /// Whether the server keeps plans of statements: not where the connection prepares none, nor on SQLite.
+    pub(crate) fn keeps_plans(&self) -> bool {
+        matches!(
+            self.connection,
+            Connection::Postgres(_, manner) if manner.prepares && manner.dialect == Dialect::Postgres
+        )
+    }
+
     /// Locks rows until the end of the transaction, with a statement that does nothing else.
     pub(crate) async fn lock_rows(
         &mut self,

@@ -76,13 +76,13 @@ pub(super) async fn fetch_planned_once(
     statement: &'static Statement,
     params: Vec<Param>,
 ) -> Result<Vec<Row>, Error> {
-    if !tx.locks_rows() {
+    if !tx.keeps_plans() {
         return Ok(tx.fetch_all(statement, params).await?);
     }
-    tx.execute(sql_of_postgres!("plans/keep"), params![])
+    tx.fetch_one(sql_of_postgres!("plans/keep"), params![])
         .await?;
     let rows = tx.fetch_all(statement, params).await?;
-    tx.execute(sql_of_postgres!("plans/make"), params![])
+    tx.fetch_one(sql_of_postgres!("plans/make"), params![])
         .await?;
     Ok(rows)
 }

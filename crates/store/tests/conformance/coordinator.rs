@@ -337,6 +337,24 @@ pub(crate) async fn nothing_is_lost_while_others_publish_and_subscribe(db: &Test
     other.close().await;
 }
 
+pub(crate) async fn a_subscription_has_its_channel_listened_to(db: &TestStore) {
+    let team = Team::set(db).await;
+    let channel = format!("automation_session_{}", team.session.uuid()).replace('-', "_");
+    // What a connection was told last; those that ask this are told something else.
+    let told = async |verb: &str| {
+        let sql = "select exists (select 1 from pg_stat_activity where query = $1) as told";
+        let params = params![format!("{verb} {channel}")];
+        let row = db.run(Scope::System, sql, params).await.unwrap().remove(0);
+        row.get::<bool>("told").unwrap()
+    };
+    let mut changes = team.stage.store.changes();
+    changes.next().await;
+    let subscription = team.subscribe(None, None).await;
+    while !told("listen").await {}
+    drop(subscription);
+    while !told("unlisten").await {}
+}
+
 pub(crate) async fn the_database_tells_whoever_listens_what_is_published(db: &TestStore) {
     let team = Team::set(db).await;
     let channel = format!("automation_session_{}", team.session.uuid()).replace('-', "_");

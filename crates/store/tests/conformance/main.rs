@@ -399,7 +399,10 @@ behaviours! {
             a_lost_listener_is_replaced_and_everybody_woken,
             while_nobody_can_listen_whoever_waits_looks_more_often,
         ]
-        coordinator: [the_database_tells_whoever_listens_what_is_published]
+        coordinator: [
+            a_subscription_has_its_channel_listened_to,
+            the_database_tells_whoever_listens_what_is_published,
+        ]
         poolers: [
             a_pooler_that_keeps_no_sessions_is_recognised_and_served,
             a_pooler_that_keeps_sessions_is_served_as_the_server_itself,

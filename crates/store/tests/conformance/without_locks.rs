@@ -29,9 +29,9 @@ macro_rules! patiently {
     ($doing:expr) => {
         loop {
             match $doing.await {
-                Err(store::Error::Database(
-                    store::database::Error::Busy { .. } | store::database::Error::Conflict { .. },
-                )) => tokio::task::yield_now().await,
+                Err(error) if $crate::without_locks::is_lost_race(&error) => {
+                    tokio::task::yield_now().await;
+                }
                 done => break done.unwrap(),
             }
         }
@@ -39,6 +39,18 @@ macro_rules! patiently {
 }
 
 pub(crate) use patiently;
+
+/// Whether somebody else was there first, for one or for all who shared a transaction.
+pub(crate) fn is_lost_race(error: &store::Error) -> bool {
+    match error {
+        store::Error::Database(error) => matches!(
+            error,
+            store::database::Error::Busy { .. } | store::database::Error::Conflict { .. }
+        ),
+        store::Error::Together(error) => is_lost_race(error),
+        _ => false,
+    }
+}
 
 /// Two stores without locks over one database, as two processes have them.
 pub(crate) async fn without_locks(db: &TestStore) -> [Store; 2] {

@@ -37,9 +37,9 @@ const LIMIT: Duration = Duration::from_mins(5);
 
 /// What was measured.
 pub(crate) struct Measured {
-    /// From the instant until every run was seen committed.
+    /// From the instant until every run was committed.
     pub(crate) took: Duration,
-    /// How late those runs of the other tenant were seen committed that were due meanwhile, sorted.
+    /// How late those runs of the other tenant were committed that were due meanwhile, sorted.
     pub(crate) others: Vec<Duration>,
     /// The peak of this process's memory, in MB, before and after.
     pub(crate) peak: (f64, f64),

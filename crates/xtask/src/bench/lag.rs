@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context as _, Result, ensure};
 use daemon::{Host, scheduler};
-use model::{Timestamp, policy::Policies, schedule::Spec};
+use model::{Timestamp, schedule::Spec};
 use sqlx::PgConnection;
 use tokio::time::sleep;
 
@@ -24,7 +24,7 @@ use crate::postgres::Server;
 pub(crate) const INSTANTS: u32 = 60;
 /// More slots than are due at once, so that no run waits for one: the turns last longer than is measured.
 const SLOTS: u32 = 10_000;
-/// How long the loops run before the first instant.
+/// How long before the first instant it begins.
 const AHEAD: Duration = Duration::from_secs(3);
 /// How long after the last instant the last run may be claimed.
 const LIMIT: Duration = Duration::from_mins(5);
@@ -66,12 +66,7 @@ async fn make(world: &World, schedules: u32, first: Timestamp) -> Result<()> {
             expression: format!("{second} 0 0 22 11 *"),
             zone: "UTC".into(),
         };
-        let mut new = automation(second * schedules + number, world.harness, cron);
-        let mut policies = Policies::default();
-        policies.retry.attempts = 1;
-        policies.pause_after_failures = 0;
-        new.policies = policies;
-        new
+        automation(second * schedules + number, world.harness, cron)
     });
     create_all(world, world.tenant, new, before).await
 }

@@ -1,2 +1,2 @@
--- Has the server choose again whether it plans a statement for its parameters.
-set local plan_cache_mode = auto
+-- Has the server plan the next statements as it does by itself: null is what the connection has.
+select set_config('plan_cache_mode', null, true) as mode, set_config('enable_seqscan', null, true) as scan
