@@ -158,10 +158,8 @@ impl Tx {
 
     /// Whether the server keeps plans of statements: not where the connection prepares none, nor on SQLite.
     pub(crate) fn keeps_plans(&self) -> bool {
-        matches!(
-            self.connection,
-            Connection::Postgres(_, manner) if manner.prepares && manner.dialect == Dialect::Postgres
-        )
+        self.locks_rows()
+            && matches!(self.connection, Connection::Postgres(_, manner) if manner.prepares)
     }
 
     /// Locks rows until the end of the transaction, with a statement that does nothing else.

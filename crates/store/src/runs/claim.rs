@@ -6,7 +6,7 @@ use model::{InstanceId, RunId, TenantId, Timestamp, WorkerId, turn::Claimed};
 
 use crate::{
     Error, Scope,
-    database::{Param, Row, Statement, Tx},
+    runs::plans::fetch_planned_once,
     store::{Store, transact},
 };
 
@@ -66,23 +66,4 @@ impl Store {
     fn note_served(&self, tenant: TenantId) {
         *self.served.lock().unwrap_or_else(PoisonError::into_inner) = Some(tenant);
     }
-}
-
-/// Asks with a plan that PostgreSQL keeps, whatever the parameters: to plan a claim, or a look at what is due,
-/// takes longer than to do it, and their plans are always the same. Those of other statements follow the size of
-/// their tables.
-pub(super) async fn fetch_planned_once(
-    tx: &mut Tx,
-    statement: &'static Statement,
-    params: Vec<Param>,
-) -> Result<Vec<Row>, Error> {
-    if !tx.keeps_plans() {
-        return Ok(tx.fetch_all(statement, params).await?);
-    }
-    tx.fetch_one(sql_of_postgres!("plans/keep"), params![])
-        .await?;
-    let rows = tx.fetch_all(statement, params).await?;
-    tx.fetch_one(sql_of_postgres!("plans/make"), params![])
-        .await?;
-    Ok(rows)
 }

@@ -20,9 +20,9 @@ use crate::{
     database::{Param, Row, Tx},
     rows,
     runs::{
-        claim::fetch_planned_once,
         not_run::{Missed, miss_all, occurred},
         occur::{Occurrence, occur_all},
+        plans::fetch_planned_once,
         say::inputs_used,
     },
     store::{Store, transact},

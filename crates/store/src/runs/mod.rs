@@ -11,6 +11,7 @@ mod lock;
 pub(crate) mod not_run;
 pub(crate) mod occur;
 pub(crate) mod place;
+mod plans;
 mod precheck;
 mod read;
 mod record;
