@@ -13,6 +13,10 @@ mod postgres;
 use anyhow::Result;
 use clap::Parser;
 
+/// As the program has it: what is measured in this process is to cost what it costs there.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Tasks of the repository
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]

@@ -44,6 +44,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     migration!(9, "0009_fleet"),
     migration!(10, "0010_coordinator"),
     migration!(11, "0011_cheaper_wakes", works_with 10),
+    migration!(12, "0012_room_for_updates", works_with 10),
 ];
 
 /// The version that this program needs.

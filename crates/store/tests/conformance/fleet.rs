@@ -1,9 +1,9 @@
 //! Several servers over one database: who serves which data folder, and what is shared between tenants.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use model::{
-    WorkerId, limits,
+    RunId, WorkerId, limits,
     outcome::FailureKind,
     policy::SessionMode,
     run::RunStatus::{Deferred, Failed, Queued},
@@ -108,6 +108,53 @@ pub(crate) async fn of_one_tenants_what_lies_here_and_what_may_go_anywhere_keep_
         order.push(run);
     }
     assert_eq!(order, said);
+}
+
+pub(crate) async fn what_lies_elsewhere_is_passed_over_wherever_it_sorts(db: &TestStore) {
+    let mut stages = neighbours(db).await;
+    let places = [instance(11), instance(12), instance(13)];
+    // What each place may take of each tenant's, in its order; the last one of each is anybody's.
+    let mut waiting: [[Vec<RunId>; 4]; 2] = Default::default();
+    for (stage, waiting) in stages.iter_mut().zip(&mut waiting) {
+        for (place, waiting) in places.into_iter().zip(waiting.iter_mut()) {
+            let name = format!("host {place}");
+            let host = stage
+                .store
+                .register_host(stage.tenant, place, &name, stage.now());
+            host.await.unwrap();
+            stage.instance = place;
+            for _ in 0..2 {
+                let session = stage.session().await;
+                let first = stage.say(session, "one").await.run_id;
+                stage.start(first).await;
+                stage.succeed(first).await;
+                waiting.push(stage.say(session, "two").await.run_id);
+            }
+        }
+        let session = stage.session().await;
+        waiting[3].push(stage.say(session, "anywhere").await.run_id);
+    }
+    let stage = &stages[0];
+    let claim = async |place, limit| {
+        let claimed = stage
+            .store
+            .claim(&stage.worker, place, limit, None, stage.now());
+        let claimed = claimed.await.unwrap();
+        claimed.iter().map(|one| one.run).collect::<BTreeSet<_>>()
+    };
+    let of = |parts: [&[RunId]; 2]| parts.concat().into_iter().collect::<BTreeSet<_>>();
+    // One of each tenant's, all that is left, and nothing of the other places.
+    let [one, other] = &waiting;
+    let oldest = |place: usize| of([&one[place][..1], &other[place][..1]]);
+    assert_eq!(claim(places[1], 2).await, oldest(1));
+    assert_eq!(claim(places[0], 2).await, oldest(0));
+    let left = &[&one[1][1..], &one[3]].concat();
+    let left = of([left, &[&other[1][1..], &other[3]].concat()]);
+    assert_eq!(claim(places[1], 9).await, left);
+    assert_eq!(claim(places[1], 9).await, BTreeSet::new());
+    assert_eq!(claim(places[2], 9).await, of([&one[2], &other[2]]));
+    let last = of([&one[0][1..], &other[0][1..]]);
+    assert_eq!(claim(places[0], 9).await, last);
 }
 
 pub(crate) async fn a_tenant_of_whom_much_is_due_holds_up_no_other(db: &TestStore) {

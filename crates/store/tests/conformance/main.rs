@@ -365,6 +365,7 @@ behaviours! {
         fleet: [
             tenants_share_what_is_claimed, tenants_take_turns_where_there_is_one_slot,
             of_one_tenants_what_lies_here_and_what_may_go_anywhere_keep_their_order,
+            what_lies_elsewhere_is_passed_over_wherever_it_sorts,
             a_tenant_of_whom_much_is_due_holds_up_no_other,
             a_tenant_that_never_used_an_instance_may_take_its_turns_there,
             a_server_is_online_until_it_stops_or_shows_nothing,
@@ -383,6 +384,7 @@ behaviours! {
         shared: [without_a_server_there_is_nothing_to_tell]
     }
     postgres {
+        plans: [claims_and_looks_read_what_they_take]
         feed: [
             what_commits_late_is_not_overtaken, a_database_from_another_server_keeps_its_order,
         ]

@@ -5,47 +5,70 @@
 -- How many each tenant gets is worked out without locks, and its rows are locked then: whoever asks at the
 -- same time passes over them and takes the next.
 -- $1 worker, $2 now, $3 instance, $4 limit, $5 the tenant that was served last, or null
-with recursive waiting (tenant_id) as (
-    select (select tenant_id from agent_runs where status = 'queued' order by tenant_id limit 1)
-    union all
-    select (
-        select r.tenant_id from agent_runs r
-        where r.status = 'queued' and r.tenant_id > w.tenant_id
-        order by r.tenant_id
+with recursive waiting (tenant_id, instance_id, priority, input_at, id) as (
+    (
+        select r.tenant_id, r.instance_id, r.priority, r.input_at, r.id from agent_runs r
+        where r.status = 'queued'
+        order by r.tenant_id, r.instance_id, r.priority, r.input_at, r.id
         limit 1
     )
+    union all
+    select n.tenant_id, n.instance_id, n.priority, n.input_at, n.id
     from waiting w
-    where w.tenant_id is not null
+    cross join lateral (
+        select r.tenant_id, r.instance_id, r.priority, r.input_at, r.id from agent_runs r
+        where r.status = 'queued' and r.tenant_id > w.tenant_id
+        order by r.tenant_id, r.instance_id, r.priority, r.input_at, r.id
+        limit 1
+    ) n
+),
+-- Where to begin in the index: of a tenant, what is anybody's comes after what is bound to an instance. The
+-- one that was found first need not be looked for again: whatever was claimed since the oldest transaction
+-- began is still before it, and would be passed over once more.
+lanes (tenant_id, pinned, priority, input_at, id) as materialized (
+    select w.tenant_id, w.instance_id is not null, w.priority, w.input_at, w.id from waiting w
+    where w.instance_id is null or w.instance_id = $3
+    union all
+    select w.tenant_id, l.pinned, -1, '-infinity', '00000000-0000-0000-0000-000000000000'
+    from waiting w
+    join (values (false), (true)) l (pinned)
+      on w.instance_id is not null and (not l.pinned or w.instance_id < $3)
 ),
 -- Turns under way, but for those that have lent their slots because they wait for people. Read only where
--- there is somebody to share with: the recursion ends with a row of its own.
+-- there is somebody to share with.
 busy as (
     select h.tenant_id, count(*) as runs
     from run_heartbeats h
-    where (select count(*) from waiting) > 2
+    where (select count(*) from waiting) > 1
       and not exists (select 1 from approvals a where a.run_id = h.run_id and a.state = 'pending')
     group by h.tenant_id
 ),
 ranked as (
-    select w.tenant_id, c.pinned, c.priority,
-        row_number() over (partition by w.tenant_id order by c.priority, c.input_at, c.id) as place
-    from waiting w
-    cross join lateral (
-        (
-            select false as pinned, r.priority, r.input_at, r.id from agent_runs r
-            where r.status = 'queued' and r.tenant_id = w.tenant_id and r.instance_id is null
+    select c.tenant_id, c.pinned, c.priority,
+        row_number() over (partition by c.tenant_id order by c.priority, c.input_at, c.id) as place
+    from (
+        select l.tenant_id, l.pinned, free.priority, free.input_at, free.id
+        from lanes l
+        cross join lateral (
+            select r.priority, r.input_at, r.id from agent_runs r
+            where r.status = 'queued' and r.tenant_id = l.tenant_id and r.instance_id is null
+              and (r.priority, r.input_at, r.id) >= (l.priority, l.input_at, l.id)
             order by r.instance_id, r.priority, r.input_at, r.id
             limit $4
-        )
+        ) free
+        where not l.pinned
         union all
-        (
-            select true, r.priority, r.input_at, r.id from agent_runs r
-            where r.status = 'queued' and r.tenant_id = w.tenant_id and r.instance_id = $3
+        select l.tenant_id, l.pinned, own.priority, own.input_at, own.id
+        from lanes l
+        cross join lateral (
+            select r.priority, r.input_at, r.id from agent_runs r
+            where r.status = 'queued' and r.tenant_id = l.tenant_id and r.instance_id = $3
+              and (r.priority, r.input_at, r.id) >= (l.priority, l.input_at, l.id)
             order by r.priority, r.input_at, r.id
             limit $4
-        )
+        ) own
+        where l.pinned
     ) c
-    where w.tenant_id is not null
 ),
 shares as materialized (
     select s.tenant_id, s.pinned, count(*) as runs
@@ -61,25 +84,27 @@ shares as materialized (
 -- Chosen in a part of their own, which runs once: chosen again for each row that is joined, `skip
 -- locked` would give others each time, and more than the limit.
 chosen as materialized (
-    select free.id from shares s
+    select free.id from shares s join lanes l using (tenant_id, pinned)
     cross join lateral (
         select r.id from agent_runs r
-        where r.status = 'queued' and r.tenant_id = s.tenant_id and r.instance_id is null
+        where r.status = 'queued' and r.tenant_id = l.tenant_id and r.instance_id is null
+          and (r.priority, r.input_at, r.id) >= (l.priority, l.input_at, l.id)
         order by r.instance_id, r.priority, r.input_at, r.id
         limit s.runs
         for update skip locked
     ) free
-    where not s.pinned
+    where not l.pinned
     union all
-    select own.id from shares s
+    select own.id from shares s join lanes l using (tenant_id, pinned)
     cross join lateral (
         select r.id from agent_runs r
-        where r.status = 'queued' and r.tenant_id = s.tenant_id and r.instance_id = $3
+        where r.status = 'queued' and r.tenant_id = l.tenant_id and r.instance_id = $3
+          and (r.priority, r.input_at, r.id) >= (l.priority, l.input_at, l.id)
         order by r.priority, r.input_at, r.id
         limit s.runs
         for update skip locked
     ) own
-    where s.pinned
+    where l.pinned
 ),
 -- Where another one took what a share was made for, whatever else waits goes in its place: no slot stays
 -- free that somebody waits for.

@@ -24,9 +24,12 @@ with recursive owners (tenant_id) as (
 owing as materialized (
     select o.tenant_id
     from owners o
-    where exists (
-        select 1 from automation_triggers t where t.tenant_id = o.tenant_id and t.next_fire_at <= $2
-    )
+    -- Asked of each: in a semi-join, everything of everybody that is due might be read first.
+    cross join lateral (
+        select t.id from automation_triggers t
+        where t.tenant_id = o.tenant_id and t.next_fire_at <= $2
+        limit 1
+    ) first
 ),
 chosen as materialized (
     select d.id
@@ -38,10 +41,11 @@ chosen as materialized (
         limit coalesce(($3 + (select count(*) from owing) - 1) / nullif((select count(*) from owing), 0), 0)
     ) d
 )
--- As an array: joined to what nobody can guess the size of, all that is due would be read each time.
+-- As an array: joined to what nobody can guess the size of, all that is due would be read each time. Whether it
+-- is still due is asked in a way that no index answers, so that it is found by its id alone.
 select id, tenant_id, automation_id, kind, spec, next_scheduled_for, next_fire_at, last_scheduled_for, done_at
 from automation_triggers
-where id = any (array(select id from chosen)) and next_fire_at <= $2
+where id = any (array(select id from chosen)) and coalesce(next_fire_at <= $2, false)
 order by next_fire_at, id
 limit $3
 for update skip locked

@@ -1,0 +1,2 @@
+-- Room for updates: none is needed here, where a row is overwritten in its place. The same as
+-- ../postgres/0012_room_for_updates.sql.
