@@ -177,7 +177,8 @@ impl Loaded {
             home: environment::home(),
         };
         let names = sources.environment.keys().map(String::as_str);
-        let unknown = config::unknown_variables(names, &[agent::guard::MARKER_VARIABLE]);
+        let given = [agent::guard::MARKER_VARIABLE, agent::guard::WORKER_VARIABLE];
+        let unknown = config::unknown_variables(names, &given);
         let (config, problems) = resolve(&sources);
         Self {
             config,

@@ -15,6 +15,9 @@ pub enum Error {
     /// No client of HTTP can be made.
     #[error("send notifications")]
     Sender(#[from] webhook::SenderError),
+    /// What gone workers have left is still there, or cannot be looked for.
+    #[error("clear away what workers have left that are gone")]
+    Left(#[source] std::io::Error),
     /// A turn's ledger could not be written.
     #[error("take a turn")]
     Turn(#[from] turn::LedgerError),

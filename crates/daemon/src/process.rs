@@ -5,19 +5,26 @@
 //! machine of the same name and another container are told apart without a thought.
 
 use std::{
+    collections::HashSet,
     fs::{self, File, Metadata, OpenOptions, TryLockError},
     io,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use model::WorkerId;
+
+use crate::Error;
 
 /// A worker's sign of life, for as long as it is kept.
 #[derive(Debug)]
 pub struct SignOfLife {
     folder: PathBuf,
     path: PathBuf,
+    mark: String,
+    /// Files of gone workers of whom nothing is left.
+    cleared: Mutex<HashSet<PathBuf>>,
     _lock: File,
 }
 
@@ -34,44 +41,95 @@ impl SignOfLife {
                 .truncate(false)
                 .open(&path)?;
             lock.lock()?;
+            let own = lock.metadata()?;
             // Somebody who tidies up may have found the file before it was locked.
-            if fs::metadata(&path)
-                .is_ok_and(|file| lock.metadata().is_ok_and(|own| same(&file, &own)))
-            {
+            if fs::metadata(&path).is_ok_and(|file| identity(&file) == identity(&own)) {
                 return Ok(Self {
                     folder: folder.to_owned(),
                     path,
+                    mark: format!("{worker}@{}", identity(&own)),
+                    cleared: Mutex::default(),
                     _lock: lock,
                 });
             }
         }
     }
 
+    /// What the processes carry that this worker starts: its name, and which file is its sign. That of a copy of
+    /// the folder is another one, which nobody holds though the worker lives.
+    pub(crate) fn mark(&self) -> &str {
+        &self.mark
+    }
+
     /// Whether another worker of the instance is known to be gone. One that has left no file may be of
     /// another folder or an older version: its stale heartbeat tells in the end.
     pub(crate) fn is_gone(&self, other: &WorkerId) -> bool {
-        self.is_let_go(&file_of(&self.folder, other))
+        let path = file_of(&self.folder, other);
+        path != self.path && nobody_holds(&path)
     }
 
-    /// Whether there is a file that is not this worker's own, and nobody holds it.
-    fn is_let_go(&self, path: &Path) -> bool {
-        path != self.path && nobody_holds(path)
+    /// Kills what workers of the instance have left that are gone and whose guards were killed with them. To be
+    /// called before each claim: another server may have given their runs up long ago, so that no run leads there
+    /// any more, and the next turn would be taken beside it. Costs a look into the folder where nobody is newly
+    /// gone. Gives the files of those who are gone.
+    pub(crate) async fn clear(&self) -> Result<Vec<PathBuf>, Error> {
+        let mut gone = Vec::new();
+        for entry in fs::read_dir(&self.folder).map_err(Error::Left)? {
+            let path = entry.map_err(Error::Left)?.path();
+            if path != self.path && nobody_holds(&path) {
+                gone.push(path);
+            }
+        }
+        let known = |path| self.cleared().contains(path);
+        if gone.iter().all(known) {
+            return Ok(gone);
+        }
+        let (folder, own) = (self.folder.clone(), self.path.clone());
+        let swept = tokio::task::spawn_blocking(move || {
+            agent::guard::sweep_workers(|mark| has_gone(&folder, &own, mark))
+        });
+        let killed = swept.await.map_err(io::Error::other).flatten();
+        let killed = killed.map_err(Error::Left)?;
+        if killed > 0 {
+            tracing::warn!(
+                killed,
+                "killed {killed} processes left by workers that are gone"
+            );
+        }
+        self.cleared().extend(gone.iter().cloned());
+        Ok(gone)
     }
 
-    /// Takes away what workers have left that are gone, but for those that still have runs. A file stays
-    /// when its worker ends, so that what it may have left behind is found at once.
-    pub(crate) fn tidy(&self, with_runs: &[WorkerId]) {
+    /// Takes away the files of workers that are gone, but for those that still have runs, once nothing is left of
+    /// them. A file stays when its worker ends, so that what it may have left behind is found at once.
+    pub(crate) async fn tidy(&self, with_runs: &[WorkerId]) -> Result<(), Error> {
         let needed: Vec<_> = with_runs
             .iter()
             .map(|worker| file_of(&self.folder, worker))
             .collect();
-        for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
-            let path = entry.path();
-            if !needed.contains(&path) && self.is_let_go(&path) {
-                fs::remove_file(path).ok();
+        for path in self.clear().await? {
+            if !needed.contains(&path) {
+                fs::remove_file(&path).ok();
+                self.cleared().remove(&path);
             }
         }
+        Ok(())
     }
+
+    fn cleared(&self) -> MutexGuard<'_, HashSet<PathBuf>> {
+        self.cleared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether what carries a mark was started by a worker of `folder` that is gone, other than the one of `own`.
+fn has_gone(folder: &Path, own: &Path, mark: &str) -> bool {
+    let Some((worker, sign)) = mark.rsplit_once('@') else {
+        return false;
+    };
+    let path = file_of(folder, &WorkerId::from_stored(worker.to_owned()));
+    path != own
+        && fs::metadata(&path).is_ok_and(|file| identity(&file) == sign)
+        && nobody_holds(&path)
 }
 
 /// Whether a worker that gave its sign in `folder` is gone, for whoever only looks.
@@ -85,7 +143,8 @@ fn nobody_holds(path: &Path) -> bool {
     let Ok(file) = File::open(path) else {
         return false;
     };
-    match file.try_lock() {
+    // Shared, so that two who look at once do not take each other for the worker.
+    match file.try_lock_shared() {
         Ok(()) => true,
         Err(TryLockError::WouldBlock) => false,
         Err(TryLockError::Error(error)) => {
@@ -95,8 +154,9 @@ fn nobody_holds(path: &Path) -> bool {
     }
 }
 
-fn same(one: &Metadata, other: &Metadata) -> bool {
-    (one.dev(), one.ino()) == (other.dev(), other.ino())
+/// Which file it is, however it is called.
+fn identity(file: &Metadata) -> String {
+    format!("{}:{}", file.dev(), file.ino())
 }
 
 /// Worker ids are made of a host's name, which is not of our making.
@@ -117,8 +177,8 @@ mod tests {
         WorkerId::from_stored(name.into())
     }
 
-    #[test]
-    fn only_who_has_let_go_of_its_sign_is_gone() {
+    #[tokio::test]
+    async fn only_who_has_let_go_of_its_sign_is_gone() {
         let folder = tempfile::tempdir().unwrap();
         let give = |name: &str| SignOfLife::give(folder.path(), &worker(name)).unwrap();
         let own = give("host-1-00000001");
@@ -130,11 +190,64 @@ mod tests {
         let path = other.path.clone();
         drop(other);
         assert!(own.is_gone(&worker("host-1-00000002")));
-        own.tidy(&[worker("host-1-00000002")]);
+        own.tidy(&[worker("host-1-00000002")]).await.unwrap();
         assert!(path.exists(), "it still has runs");
-        own.tidy(&[]);
+        own.tidy(&[]).await.unwrap();
         assert!(!path.exists());
         assert!(own.path.exists());
+    }
+
+    /// A process that a worker has started.
+    struct Sleeper(std::process::Child);
+
+    impl Sleeper {
+        fn of(sign: &SignOfLife) -> Self {
+            let mut command = std::process::Command::new("sleep");
+            command.arg("600").env("MATINS_RUN_WORKER", sign.mark());
+            Self(command.spawn().unwrap())
+        }
+
+        fn lives(&mut self) -> bool {
+            self.0.try_wait().unwrap().is_none()
+        }
+    }
+
+    impl Drop for Sleeper {
+        fn drop(&mut self) {
+            self.0.kill().ok();
+            self.0.wait().ok();
+        }
+    }
+
+    #[tokio::test]
+    async fn what_a_worker_has_left_is_killed_once_it_is_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let give = |name: &str| SignOfLife::give(folder.path(), &worker(name)).unwrap();
+        let [own, alive, gone] =
+            ["host-1-00000001", "host-1-00000002", "host-1-00000003"].map(give);
+        let [mut of_own, mut of_alive, mut of_gone] = [&own, &alive, &gone].map(Sleeper::of);
+        drop(gone);
+        own.clear().await.unwrap();
+        assert!(!of_gone.lives());
+        assert!(of_own.lives() && of_alive.lives());
+        // Whoever goes later is cleared away after as well, at the latest before its file is.
+        drop(alive);
+        own.tidy(&[]).await.unwrap();
+        assert!(!of_alive.lives());
+        assert!(of_own.lives());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[tokio::test]
+    async fn in_a_copy_of_the_folder_nobody_is_gone_who_lives() {
+        let (folder, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let lives = SignOfLife::give(folder.path(), &worker("host-1-00000001")).unwrap();
+        let mut started = Sleeper::of(&lives);
+        let name = lives.path.file_name().unwrap();
+        fs::copy(&lives.path, copy.path().join(name)).unwrap();
+        let other = SignOfLife::give(copy.path(), &worker("host-1-00000002")).unwrap();
+        other.tidy(&[]).await.unwrap();
+        assert!(started.lives());
     }
 
     #[test]

@@ -17,6 +17,7 @@ pub(crate) async fn claim(
     if !host.knows_the_time() {
         return Ok(Vec::new());
     }
+    host.sign_of_life.clear().await?;
     let Host {
         store,
         worker,
@@ -51,7 +52,9 @@ pub(crate) async fn take(
     let span =
         tracing::info_span!("turn", %run, session = tracing::field::Empty, worker = %host.worker);
     let ledger = StoreLedger::new(host.clone()).waiting_in(waits.clone());
-    execute(&ledger, &host.agents, run, orders)
+    let mut agents = host.agents.clone();
+    agents.guard.worker = Some(host.sign_of_life.mark().to_owned());
+    execute(&ledger, &agents, run, orders)
         .instrument(span)
         .await
 }

@@ -18,9 +18,11 @@ pub async fn tick(host: &Host, now: Timestamp) -> Result<Vec<RunId>, Error> {
         return give_up_gone(host, now).await;
     }
     let stale_before = now.saturating_sub(host.settings.heartbeat_stale);
-    let mut given_up = host.store.stall(stale_before, now).await?;
-    host.metrics.stalled(given_up.len());
-    given_up.extend(give_up_gone(host, now).await?);
+    // First those of whom it is known where to look for what they have left.
+    let mut given_up = give_up_gone(host, now).await?;
+    let stale = host.store.stall(stale_before, now).await?;
+    host.metrics.stalled(stale.len());
+    given_up.extend(stale);
     // Whoever asked may be gone or frozen. Those who wait for what was given up must be woken in any case.
     if let Err(error) = host.store.expire_overdue(now).await {
         let error: &(dyn std::error::Error + 'static) = &error;
@@ -35,7 +37,6 @@ async fn give_up_gone(host: &Host, now: Timestamp) -> Result<Vec<RunId>, Error> 
     let mut stalled = Vec::new();
     let executing = host.store.executing_on(host.instance).await?;
     let workers: Vec<_> = executing.iter().map(|(_, worker)| worker.clone()).collect();
-    host.sign_of_life.tidy(&workers);
     for (run, worker) in executing {
         if !host.sign_of_life.is_gone(&worker) {
             continue;
@@ -45,6 +46,10 @@ async fn give_up_gone(host: &Host, now: Timestamp) -> Result<Vec<RunId>, Error> 
             host.metrics.stalled(1);
             stalled.push(run);
         }
+    }
+    if let Err(error) = host.sign_of_life.tidy(&workers).await {
+        let error: &(dyn std::error::Error + 'static) = &error;
+        tracing::error!(error, "failed to tidy up after workers that are gone");
     }
     Ok(stalled)
 }
@@ -225,6 +230,7 @@ pub(crate) mod tests {
                 guard: GuardProgram {
                     program: "/nowhere/guard".into(),
                     args: Vec::new(),
+                    worker: None,
                 },
                 environment: BTreeMap::new(),
                 clock: Arc::<FakeClock>::clone(clock),

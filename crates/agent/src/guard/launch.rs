@@ -23,7 +23,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use model::harness::ResourceLimits;
 
 use super::{
-    GuardProgram, MARKER_VARIABLE,
+    GuardProgram, MARKER_VARIABLE, WORKER_VARIABLE,
     cgroup::{self, Cgroup},
     pipes::AgentEnds,
     sweep,
@@ -140,6 +140,13 @@ pub(crate) fn launch(tree: &Tree<'_>) -> io::Result<Launched> {
     command
         .env_clear()
         .envs(tree.env)
+        .env_remove(WORKER_VARIABLE)
+        .envs(
+            tree.guard
+                .worker
+                .iter()
+                .map(|worker| (WORKER_VARIABLE, worker)),
+        )
         .env(MARKER_VARIABLE, tree.marker);
     command.current_dir(tree.cwd);
     command.stdin(Stdio::from(OwnedFd::from(theirs)));

@@ -39,7 +39,7 @@ use std::{
 };
 
 pub use main::main;
-pub use sweep::sweep;
+pub use sweep::{sweep, sweep_workers};
 
 /// Who holds agents to the limits of memory, processes and processor time here: the kernel, in control
 /// groups below the folder that is answered, or only their guards, for the reason that is answered.
@@ -52,6 +52,9 @@ pub fn limits_held_by_kernel() -> Result<&'static Path, &'static str> {
 /// The variable that marks every process of a run.
 pub const MARKER_VARIABLE: &str = "MATINS_RUN";
 
+/// The variable that tells which worker has started a process for a turn.
+pub const WORKER_VARIABLE: &str = "MATINS_RUN_WORKER";
+
 /// How to start a guard: the program and the arguments that lead to [`main`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GuardProgram {
@@ -59,6 +62,8 @@ pub struct GuardProgram {
     pub program: PathBuf,
     /// What stands before the guard's own arguments, such as `guard`.
     pub args: Vec<OsString>,
+    /// The mark of the worker that starts it, by which what is left is found when the worker is gone.
+    pub worker: Option<String>,
 }
 
 impl GuardProgram {
@@ -68,6 +73,7 @@ impl GuardProgram {
         Self {
             program: "/proc/self/exe".into(),
             args: args.into_iter().collect(),
+            worker: None,
         }
     }
 }

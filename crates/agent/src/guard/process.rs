@@ -73,10 +73,10 @@ impl Process {
         }
     }
 
-    /// Whether the process has the variable `assignment` (`NAME=value`) in its environment.
-    fn has_variable(self, assignment: &[u8]) -> bool {
+    /// Whether the process has such a variable (`NAME=value`) in its environment.
+    fn has_variable(self, such: impl Fn(&[u8]) -> bool) -> bool {
         fs::read(format!("/proc/{}/environ", self.pid.as_raw_nonzero()))
-            .is_ok_and(|environ| environ.split(|byte| *byte == 0).any(|v| v == assignment))
+            .is_ok_and(|environ| environ.split(|byte| *byte == 0).any(such))
     }
 }
 
@@ -156,16 +156,16 @@ impl Table {
         }
     }
 
-    /// All live processes with `assignment` in their environment, and all their descendants, whose
+    /// All live processes with such a variable in their environment, and all their descendants, whose
     /// own environment may have been cleared. `except` is never among them.
-    pub(super) fn marked(&self, assignment: &str, except: Pid) -> Vec<Process> {
+    pub(super) fn marked(&self, such: impl Fn(&[u8]) -> bool, except: Pid) -> Vec<Process> {
         let live = self
             .0
             .iter()
             .filter(|row| !row.zombie)
             .map(|row| row.process);
         let mut marked: Vec<Process> = live
-            .filter(|process| process.pid != except && process.has_variable(assignment.as_bytes()))
+            .filter(|process| process.pid != except && process.has_variable(&such))
             .collect();
         let below = self.descendants(marked.iter().map(|process| process.pid));
         let known: HashSet<Process> = marked.iter().copied().collect();

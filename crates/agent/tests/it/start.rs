@@ -206,6 +206,10 @@ async fn nothing_of_the_environment_is_inherited() {
     let world = World::new();
     let mut launch = world.launch(&world.script());
     launch.env.insert("GIVEN".into(), "1".into());
+    launch
+        .env
+        .insert("MATINS_RUN_WORKER".into(), "not me".into());
+    launch.guard.worker = Some("host-1-00000001".into());
     launch.lease = LONG;
     let agent = start(launch).await.unwrap();
     let pid = crate::support::pid_of(&world.marker(), "agent");
@@ -215,7 +219,11 @@ async fn nothing_of_the_environment_is_inherited() {
     names.sort_unstable();
     assert_eq!(
         names,
-        ["GIVEN=1", format!("MATINS_RUN={}", world.marker()).as_str()]
+        [
+            "GIVEN=1",
+            format!("MATINS_RUN={}", world.marker()).as_str(),
+            "MATINS_RUN_WORKER=host-1-00000001",
+        ]
     );
     world.end(agent).await;
 }

@@ -120,6 +120,7 @@ pub(crate) fn guard_program() -> GuardProgram {
     GuardProgram {
         program: program().unwrap(),
         args: vec!["guard".into()],
+        worker: None,
     }
 }
 

@@ -217,7 +217,9 @@ fn a_variable_that_looks_like_a_setting_and_is_none_is_warned_of() {
     for says in ["WARN", "MATINS_WROKERS", "did you mean MATINS_WORKERS?"] {
         assert!(told.stderr.contains(says), "{told:#?}");
     }
-    let agents = World::new().with("MATINS_RUN", "run_1");
+    let agents = World::new()
+        .with("MATINS_RUN", "run_1")
+        .with("MATINS_RUN_WORKER", "host-1-00000001");
     let told = agents.run(&["harness", "list"]);
     assert!(
         !told.stderr.contains("MATINS_RUN"),

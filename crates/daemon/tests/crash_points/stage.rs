@@ -79,6 +79,7 @@ pub(crate) fn host(store: &Store, home: &Path, now: Timestamp) -> (Host, Arc<Fak
         guard: GuardProgram {
             program: program().unwrap(),
             args: vec!["guard".into()],
+            worker: None,
         },
         environment: BTreeMap::new(),
         clock: clock.clone(),

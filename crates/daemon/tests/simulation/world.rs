@@ -198,6 +198,7 @@ impl World {
             guard: GuardProgram {
                 program: PathBuf::from("/nowhere"),
                 args: Vec::new(),
+                worker: None,
             },
             environment: BTreeMap::new(),
             clock: clock.clone(),

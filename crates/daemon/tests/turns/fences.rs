@@ -1,7 +1,12 @@
 //! Attempts that were given up, and go on all the same.
 
-use std::time::Duration;
+use std::{
+    os::unix::{fs::MetadataExt as _, process::ExitStatusExt as _},
+    path::Path,
+    time::Duration,
+};
 
+use agent::guard::WORKER_VARIABLE;
 use model::{Clock as _, RunId, SessionId, run::RunStatus};
 use serde_json::json;
 use store::Deletion;
@@ -9,6 +14,7 @@ use testkit::{
     processes::marked,
     scripted::{Script, Step},
 };
+use tokio_util::sync::CancellationToken;
 
 use crate::world::{World, eventually, made, make};
 
@@ -142,4 +148,29 @@ pub(crate) async fn the_agent_of_a_deleted_session_is_killed_at_its_next_heartbe
     assert_eq!((stopped.finished, stopped.handed_back), (0, 0));
     let gone = world.store().run(world.scope(), run).await;
     assert!(gone.is_err(), "nothing was written again");
+}
+
+pub(crate) async fn what_a_worker_left_whose_runs_were_given_up_is_killed_before_the_next_turn(
+    world: &World,
+) {
+    // Killed with its guards: only what it started tells whose it was, and no run leads there any more.
+    let next = world.successor();
+    let left = Path::new("workers").join(format!("{}.lock", world.host.worker));
+    let sign = std::fs::metadata(world.path("").join(left)).unwrap();
+    let mark = format!("{}@{}:{}", world.host.worker, sign.dev(), sign.ino());
+    let mut left = std::process::Command::new("sleep")
+        .arg("600")
+        .env(WORKER_VARIABLE, mark)
+        .spawn()
+        .unwrap();
+    let harness = world.harness(&world.script()).await;
+    let session = world.session(harness).await;
+    let run = world.say(session, "Go on").await;
+    let taken = daemon::take_one(&next, run, CancellationToken::new()).await;
+    let over = left.try_wait().unwrap();
+    left.kill().unwrap();
+    left.wait().unwrap();
+    assert_eq!(taken.unwrap().status, RunStatus::Succeeded);
+    let killed = over.is_some_and(|over| over.signal() == Some(9));
+    assert!(killed, "the turn was taken beside it");
 }

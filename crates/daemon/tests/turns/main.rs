@@ -94,6 +94,7 @@ scenarios! {
         a_stalled_attempt_that_is_silent_is_killed_at_its_next_heartbeat,
         the_attempt_after_a_stalled_one_begins_when_nothing_of_it_is_left,
         the_agent_of_a_deleted_session_is_killed_at_its_next_heartbeat,
+        what_a_worker_left_whose_runs_were_given_up_is_killed_before_the_next_turn,
     ]
     hostile: [
         a_line_of_100_megabytes_fails_the_turn,

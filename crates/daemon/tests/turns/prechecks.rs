@@ -198,6 +198,9 @@ pub(crate) async fn a_precheck_is_told_what_it_is_asked_about_and_no_secret(worl
     ] {
         assert!(told.lines().any(|told| told == line), "{line}\n{told}");
     }
+    // By which it is found should this worker be gone.
+    let worker = format!("MATINS_RUN_WORKER={}@", world.host.worker);
+    assert!(told.lines().any(|line| line.starts_with(&worker)), "{told}");
     assert!(!told.contains("secret"), "{told}");
 }
 

@@ -96,6 +96,7 @@ impl World {
             guard: GuardProgram {
                 program: program().unwrap(),
                 args: vec!["guard".into()],
+                worker: None,
             },
             environment: BTreeMap::new(),
             clock: Arc::<FakeClock>::clone(&clock),

@@ -115,8 +115,11 @@ pub(crate) async fn what_lies_elsewhere_is_passed_over_wherever_it_sorts(db: &Te
     let places = [instance(11), instance(12), instance(13)];
     // What each place may take of each tenant's, in its order; the last one of each is anybody's.
     let mut waiting: [[Vec<RunId>; 4]; 2] = Default::default();
-    for (stage, waiting) in stages.iter_mut().zip(&mut waiting) {
-        for (place, waiting) in places.into_iter().zip(waiting.iter_mut()) {
+    // In one order for one tenant and in another one for the other: that of instances is not that of inputs.
+    let orders = [[0, 1, 2], [2, 0, 1]];
+    for ((stage, waiting), order) in stages.iter_mut().zip(&mut waiting).zip(orders) {
+        for nth in order {
+            let place = places[nth];
             let name = format!("host {place}");
             let host = stage
                 .store
@@ -128,7 +131,7 @@ pub(crate) async fn what_lies_elsewhere_is_passed_over_wherever_it_sorts(db: &Te
                 let first = stage.say(session, "one").await.run_id;
                 stage.start(first).await;
                 stage.succeed(first).await;
-                waiting.push(stage.say(session, "two").await.run_id);
+                waiting[nth].push(stage.say(session, "two").await.run_id);
             }
         }
         let session = stage.session().await;
@@ -143,13 +146,15 @@ pub(crate) async fn what_lies_elsewhere_is_passed_over_wherever_it_sorts(db: &Te
         claimed.iter().map(|one| one.run).collect::<BTreeSet<_>>()
     };
     let of = |parts: [&[RunId]; 2]| parts.concat().into_iter().collect::<BTreeSet<_>>();
-    // One of each tenant's, all that is left, and nothing of the other places.
     let [one, other] = &waiting;
+    // Where all that is bound sorts behind the one who asks, what is anybody's is still found.
+    let free = of([&one[3], &other[3]]);
+    assert_eq!(claim(instance(10), 9).await, free);
+    // One of each tenant's, all that is left, and nothing of the other places.
     let oldest = |place: usize| of([&one[place][..1], &other[place][..1]]);
     assert_eq!(claim(places[1], 2).await, oldest(1));
     assert_eq!(claim(places[0], 2).await, oldest(0));
-    let left = &[&one[1][1..], &one[3]].concat();
-    let left = of([left, &[&other[1][1..], &other[3]].concat()]);
+    let left = of([&one[1][1..], &other[1][1..]]);
     assert_eq!(claim(places[1], 9).await, left);
     assert_eq!(claim(places[1], 9).await, BTreeSet::new());
     assert_eq!(claim(places[2], 9).await, of([&one[2], &other[2]]));

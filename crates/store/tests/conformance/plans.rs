@@ -194,40 +194,83 @@ pub(crate) async fn pages_are_found_by_an_index(db: &TestStore) {
     }
 }
 
-/// What is asked most often, and with plans that are kept: each row is found by an index, from the place where
-/// the first one is on, and what is chosen is changed by its id.
+/// What is asked most often, with the plans that are kept and go on being used while the tables grow: each row is
+/// found by an index, from the place where the first one is on, and what is chosen is changed by its id.
 pub(crate) async fn claims_and_looks_read_what_they_take(db: &TestStore) {
-    let claim = params![
-        "worker",
-        Timestamp::UNIX_EPOCH,
-        Uuid::from_u128(7),
-        4_u32,
-        None::<Uuid>
-    ];
-    let look = params![None::<Uuid>, Timestamp::UNIX_EPOCH, 4_u32];
-    let queue = "Index Cond: ((tenant_id = l.tenant_id) AND (instance_id IS NULL) \
-         AND (ROW(priority, input_at, id) >= ROW(l.priority, l.input_at, l.id)))";
-    let due = "Index Cond: ((tenant_id = o_1.tenant_id) AND (next_fire_at <= ";
-    for (name, params, expected) in [
-        ("runs/claim", claim, [queue, "agent_runs_pkey"]),
-        ("triggers/due", look, [due, "automation_triggers_pkey"]),
-    ] {
-        let mut tx = db.database.begin(Scope::System).await.unwrap();
-        tx.fetch_one(statement(&text("postgres", "plans/keep")), params![])
-            .await
-            .unwrap();
-        let explained = statement(&format!("explain\n{}", text("postgres", name)));
-        let plan = tx.fetch_all(explained, params).await.unwrap();
-        let lines: Vec<String> = plan
-            .iter()
-            .map(|row| row.get::<String>("QUERY PLAN").unwrap())
-            .map(|line| line.split("  (cost").next().unwrap_or(&line).to_owned())
-            .collect();
-        let plan = lines.join("\n");
-        // Made for tables that are empty, as they are kept where they grow.
-        for part in expected {
-            assert!(plan.contains(part), "{name} without {part}:\n{plan}");
-        }
-        assert!(!plan.contains("Seq Scan"), "{name}:\n{plan}");
+    let claim = kept_plan(
+        db,
+        "runs/claim",
+        "(text, timestamptz, uuid, bigint, uuid)",
+        "('worker', '2026-11-02', '00000000-0000-0000-0000-000000000007', 4, null)",
+    )
+    .await;
+    found_by(
+        &claim,
+        "agent_runs",
+        "agent_runs_claimable",
+        "agent_runs_pkey",
+    );
+    // Looked through by the tenants, then of each what is anybody's and what is bound here, twice.
+    let bounds = |of: &str| {
+        claim
+            .matches(&format!("({of}) AND (ROW(priority, input_at, id) >= ROW("))
+            .count()
+    };
+    assert_eq!(
+        (bounds("instance_id IS NULL"), bounds("instance_id = $3")),
+        (2, 2),
+        "{claim}"
+    );
+
+    let look = kept_plan(
+        db,
+        "triggers/due",
+        "(uuid, timestamptz, bigint)",
+        "(null, '2026-11-02', 4)",
+    )
+    .await;
+    found_by(
+        &look,
+        "automation_triggers",
+        "automation_triggers_due_of_tenant",
+        "automation_triggers_pkey",
+    );
+    let of_tenant = |line: &&str| {
+        line.contains("Index Cond: ((tenant_id = ") && line.contains("(next_fire_at <= $2)")
+    };
+    assert_eq!(look.lines().filter(of_tenant).count(), 2, "{look}");
+}
+
+/// The plan of a statement that PostgreSQL keeps for whatever parameters, made while the tables are empty.
+async fn kept_plan(db: &TestStore, name: &str, types: &str, values: &str) -> String {
+    let mut tx = db.database.begin(Scope::System).await.unwrap();
+    let keep = statement(&text("postgres", "plans/keep"));
+    tx.fetch_one(keep, params![]).await.unwrap();
+    let prepare = format!("prepare kept {types} as\n{}", text("postgres", name));
+    tx.execute(statement(&prepare), params![]).await.unwrap();
+    let explain = statement(&format!("explain (costs off) execute kept {values}"));
+    let plan = tx.fetch_all(explain, params![]).await.unwrap();
+    let lines: Vec<String> = plan
+        .iter()
+        .map(|row| row.get("QUERY PLAN").unwrap())
+        .collect();
+    tx.execute(statement("deallocate kept"), params![])
+        .await
+        .unwrap();
+    let plan = lines.join("\n");
+    assert!(plan.contains("$2"), "made for these values alone:\n{plan}");
+    plan
+}
+
+/// Whatever a plan reads of a table it finds by one of two indexes, and both are used.
+fn found_by(plan: &str, table: &str, queue: &str, key: &str) {
+    assert!(!plan.contains("Bitmap"), "{plan}");
+    let of_table = |line: &&str| line.contains(" Scan") && line.contains(&format!(" on {table}"));
+    for scan in plan.lines().filter(of_table) {
+        let by = |index: &str| scan.contains(&format!(" using {index} on "));
+        assert!(by(queue) || by(key), "{scan} in\n{plan}");
+    }
+    for index in [queue, key] {
+        assert!(plan.contains(index), "without {index}:\n{plan}");
     }
 }

@@ -53,6 +53,7 @@ fn work(args: impl Iterator<Item = OsString>) -> anyhow::Result<ExitCode> {
         guard: GuardProgram {
             program: env::current_exe()?,
             args: vec!["guard".into()],
+            worker: None,
         },
         marker: marker.clone(),
         limits: Limits::default(),

@@ -82,6 +82,7 @@ pub(crate) fn without_agents(
     let guard = GuardProgram {
         program: folder.join("there-is-no-guard"),
         args: Vec::new(),
+        worker: None,
     };
     let settings = Settings {
         workers,

@@ -41,6 +41,7 @@ impl Programs {
         GuardProgram {
             program: self.matins.clone(),
             args: vec!["guard".into()],
+            worker: None,
         }
     }
 

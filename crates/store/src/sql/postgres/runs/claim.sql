@@ -22,17 +22,19 @@ with recursive waiting (tenant_id, instance_id, priority, input_at, id) as (
         limit 1
     ) n
 ),
--- Where to begin in the index: of a tenant, what is anybody's comes after what is bound to an instance. The
--- one that was found first need not be looked for again: whatever was claimed since the oldest transaction
--- began is still before it, and would be passed over once more.
+-- Where each part of a tenant's queue begins: what is bound to instances comes first, in their order, then what
+-- is anybody's. A part that has the first of all is read from there on, since whatever was claimed after the
+-- oldest transaction began still lies before it; the other one from its beginning. Where the first is bound to
+-- a later instance, or is anybody's, nothing is bound to this one.
 lanes (tenant_id, pinned, priority, input_at, id) as materialized (
     select w.tenant_id, w.instance_id is not null, w.priority, w.input_at, w.id from waiting w
     where w.instance_id is null or w.instance_id = $3
     union all
-    select w.tenant_id, l.pinned, -1, '-infinity', '00000000-0000-0000-0000-000000000000'
+    select w.tenant_id, k.pinned, (-9223372036854775808)::bigint, '-infinity',
+        '00000000-0000-0000-0000-000000000000'
     from waiting w
-    join (values (false), (true)) l (pinned)
-      on w.instance_id is not null and (not l.pinned or w.instance_id < $3)
+    join (values (false), (true)) k (pinned)
+      on w.instance_id is not null and (not k.pinned or w.instance_id < $3)
 ),
 -- Turns under way, but for those that have lent their slots because they wait for people. Read only where
 -- there is somebody to share with.
@@ -44,7 +46,7 @@ busy as (
     group by h.tenant_id
 ),
 ranked as (
-    select c.tenant_id, c.pinned, c.priority,
+    select c.tenant_id, c.pinned,
         row_number() over (partition by c.tenant_id order by c.priority, c.input_at, c.id) as place
     from (
         select l.tenant_id, l.pinned, free.priority, free.input_at, free.id
