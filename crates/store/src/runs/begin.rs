@@ -267,6 +267,15 @@ impl Store {
             .iter()
             .map(|row| row.get("id"))
             .collect::<Result<_, _>>()?;
+        // The agent may live for a lease from now on. A worker may have been frozen since its claim, whose heartbeat
+        // would look stale while the agent lives.
+        let beats = begun.iter().map(|run| params![*run]).collect();
+        tx.fetch_rows(
+            sql!("heartbeats/renew"),
+            beats,
+            params![worker.as_str(), now],
+        )
+        .await?;
 
         let mut journal = Journal::default();
         let mut pins = Vec::with_capacity(ready.len());

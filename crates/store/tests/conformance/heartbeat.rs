@@ -1,8 +1,8 @@
 //! Heartbeats, and what they are answered: go on, cancel, or lost.
 
 use model::{
-    WorkerId,
-    turn::{Beat, Settled},
+    WorkerId, limits,
+    turn::{Beat, Begin, Settled},
 };
 
 use crate::{
@@ -64,4 +64,17 @@ pub(crate) async fn each_run_of_a_worker_gets_its_own_answer(db: &TestStore) {
     assert_eq!(beats.await.unwrap(), [Beat::Lost, Beat::GoOn]);
     let oldest = stage.store.oldest_heartbeat().await.unwrap();
     assert_eq!(oldest, Some(stage.now()));
+}
+
+pub(crate) async fn a_turn_that_begins_long_after_its_claim_is_not_given_up(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let run = stage.say(session, "hello").await.run_id;
+    assert_eq!(stage.claim().await, Some(run));
+    // The worker is frozen, and nobody has looked when it goes on.
+    stage.clock.advance(2 * limits::HEARTBEAT_STALE);
+    assert!(matches!(stage.begin(run).await, Begin::Started(_)));
+    assert_eq!(stage.stall().await, [], "its agent may live for a lease");
+    assert_eq!(stage.beat(run).await, Beat::GoOn);
+    stage.succeed(run).await;
 }

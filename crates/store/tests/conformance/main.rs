@@ -222,6 +222,7 @@ behaviours! {
         heartbeat: [
             a_run_of_another_worker_is_lost, a_run_that_is_over_is_lost, a_run_that_was_called_off_is_told_why,
             each_run_of_a_worker_gets_its_own_answer,
+            a_turn_that_begins_long_after_its_claim_is_not_given_up,
         ]
         deleting: [
             bound_automations_of_people_block_deleting, system_jobs_and_other_threads_never_block_deleting,
