@@ -31,6 +31,7 @@ use crate::{
     rows,
     runs::{
         end,
+        heartbeat::set_running,
         lock::{Locked, lock_all},
         place::hold,
         precheck::{question, unasked},
@@ -261,21 +262,7 @@ impl Store {
         let strangers = strangers.map(|tenant| params![tenant]).collect();
         tx.execute_rows(sql!("instances/share"), strangers, params![instance, now])
             .await?;
-        let whole = params![worker.as_str(), now, instance];
-        let begun = tx.fetch_rows(sql!("runs/begin"), begins, whole).await?;
-        let begun: HashSet<RunId> = begun
-            .iter()
-            .map(|row| row.get("id"))
-            .collect::<Result<_, _>>()?;
-        // The agent may live for a lease from now on. A worker may have been frozen since its claim, whose heartbeat
-        // would look stale while the agent lives.
-        let beats = begun.iter().map(|run| params![*run]).collect();
-        tx.fetch_rows(
-            sql!("heartbeats/renew"),
-            beats,
-            params![worker.as_str(), now],
-        )
-        .await?;
+        let begun = set_running(tx, begins, worker, instance, now).await?;
 
         let mut journal = Journal::default();
         let mut pins = Vec::with_capacity(ready.len());

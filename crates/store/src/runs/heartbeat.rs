@@ -1,11 +1,12 @@
 //! Heartbeats of runs, and what they are answered.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use model::{RunId, Timestamp, WorkerId, turn::Beat};
+use model::{InstanceId, RunId, Timestamp, WorkerId, turn::Beat};
 
 use crate::{
     Error, Scope,
+    database::{Param, Tx},
     store::{Store, transact},
 };
 
@@ -90,4 +91,26 @@ impl Store {
             .await?
             .optional("at")?)
     }
+}
+
+/// Has claimed runs run, and renews their heartbeats; gives those that were not lost.
+///
+/// The agent may live for a lease from now on. A worker may have been frozen since its claim, whose heartbeat would
+/// look stale while the agent lives.
+pub(super) async fn set_running(
+    tx: &mut Tx,
+    begins: Vec<Vec<Param>>,
+    worker: &WorkerId,
+    instance: InstanceId,
+    now: Timestamp,
+) -> Result<HashSet<RunId>, Error> {
+    let whole = params![worker.as_str(), now, instance];
+    let rows = tx.fetch_rows(sql!("runs/begin"), begins, whole).await?;
+    let ids = rows.iter().map(|row| row.get("id"));
+    let begun: HashSet<RunId> = ids.collect::<Result<_, _>>()?;
+    let beats = begun.iter().map(|run| params![*run]).collect();
+    let whole = params![worker.as_str(), now];
+    tx.fetch_rows(sql!("heartbeats/renew"), beats, whole)
+        .await?;
+    Ok(begun)
 }
