@@ -220,6 +220,25 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn what_a_worker_has_left_is_killed_once_it_is_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let give = |name: &str| SignOfLife::give(folder.path(), &worker(name)).unwrap();
+        let [own, alive, gone] =
+            ["host-1-00000001", "host-1-00000002", "host-1-00000003"].map(give);
+        let [mut of_own, mut of_alive, mut of_gone] = [&own, &alive, &gone].map(Sleeper::of);
+        drop(gone);
+        own.clear().await.unwrap();
+        assert!(!of_gone.lives());
+        assert!(of_own.lives() && of_alive.lives());
+        // Whoever goes later is cleared away after as well, at the latest before its file is.
+        drop(alive);
+        own.tidy(&[]).await.unwrap();
+        assert!(!of_alive.lives());
+        assert!(of_own.lives());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[tokio::test]
     async fn in_a_copy_of_the_folder_nobody_is_gone_who_lives() {
         let (folder, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let lives = SignOfLife::give(folder.path(), &worker("host-1-00000001")).unwrap();
