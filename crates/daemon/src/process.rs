@@ -171,6 +171,12 @@ fn file_of(folder: &Path, worker: &WorkerId) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use std::{
+        io::{Read as _, Write as _},
+        os::unix::process::ExitStatusExt as _,
+        process::Stdio,
+    };
+
     use super::*;
 
     fn worker(name: &str) -> WorkerId {
@@ -197,22 +203,35 @@ mod tests {
         assert!(own.path.exists());
     }
 
-    /// A process that a worker has started.
-    struct Sleeper(std::process::Child);
+    /// A process that a worker has started, and that lives until its input ends.
+    struct Started(std::process::Child);
 
-    impl Sleeper {
-        fn of(sign: &SignOfLife) -> Self {
-            let mut command = std::process::Command::new("sleep");
-            command.arg("600").env("MATINS_RUN_WORKER", sign.mark());
-            Self(command.spawn().unwrap())
+    impl Started {
+        fn by(sign: &SignOfLife) -> Self {
+            let mut command = std::process::Command::new("cat");
+            command.env("MATINS_RUN_WORKER", sign.mark());
+            command.stdin(Stdio::piped()).stdout(Stdio::piped());
+            let mut started = Self(command.spawn().unwrap());
+            // A child is said to be spawned when its exec has begun. Until that is over it still
+            // holds this process's locks, and shows no environment.
+            assert!(started.answers());
+            started
         }
 
-        fn lives(&mut self) -> bool {
-            self.0.try_wait().unwrap().is_none()
+        fn answers(&mut self) -> bool {
+            let said = self.0.stdin.as_mut().unwrap().write_all(b"?");
+            let mut answer = [0];
+            let heard = self.0.stdout.as_mut().unwrap().read(&mut answer);
+            said.is_ok() && heard.is_ok_and(|length| length == 1)
+        }
+
+        /// How it was killed. Waits for it: its memory is gone a moment before its end is told.
+        fn killed_by(&mut self) -> Option<i32> {
+            self.0.wait().unwrap().signal()
         }
     }
 
-    impl Drop for Sleeper {
+    impl Drop for Started {
         fn drop(&mut self) {
             self.0.kill().ok();
             self.0.wait().ok();
@@ -225,16 +244,18 @@ mod tests {
         let give = |name: &str| SignOfLife::give(folder.path(), &worker(name)).unwrap();
         let [own, alive, gone] =
             ["host-1-00000001", "host-1-00000002", "host-1-00000003"].map(give);
-        let [mut of_own, mut of_alive, mut of_gone] = [&own, &alive, &gone].map(Sleeper::of);
+        let [mut of_own, mut of_alive, mut of_gone] = [&own, &alive, &gone].map(Started::by);
         drop(gone);
         own.clear().await.unwrap();
-        assert!(!of_gone.lives());
-        assert!(of_own.lives() && of_alive.lives());
+        assert!(of_own.answers() && of_alive.answers());
+        assert!(!of_gone.answers());
+        assert_eq!(of_gone.killed_by(), Some(9));
         // Whoever goes later is cleared away after as well, at the latest before its file is.
         drop(alive);
         own.tidy(&[]).await.unwrap();
-        assert!(!of_alive.lives());
-        assert!(of_own.lives());
+        assert!(of_own.answers());
+        assert!(!of_alive.answers());
+        assert_eq!(of_alive.killed_by(), Some(9));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
@@ -242,12 +263,12 @@ mod tests {
     async fn in_a_copy_of_the_folder_nobody_is_gone_who_lives() {
         let (folder, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let lives = SignOfLife::give(folder.path(), &worker("host-1-00000001")).unwrap();
-        let mut started = Sleeper::of(&lives);
+        let mut started = Started::by(&lives);
         let name = lives.path.file_name().unwrap();
         fs::copy(&lives.path, copy.path().join(name)).unwrap();
         let other = SignOfLife::give(copy.path(), &worker("host-1-00000002")).unwrap();
         other.tidy(&[]).await.unwrap();
-        assert!(started.lives());
+        assert!(started.answers());
     }
 
     #[test]

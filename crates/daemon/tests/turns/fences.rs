@@ -3,6 +3,7 @@
 use std::{
     os::unix::{fs::MetadataExt as _, process::ExitStatusExt as _},
     path::Path,
+    process::Stdio,
     time::Duration,
 };
 
@@ -14,6 +15,7 @@ use testkit::{
     processes::marked,
     scripted::{Script, Step},
 };
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio_util::sync::CancellationToken;
 
 use crate::world::{World, eventually, made, make};
@@ -158,19 +160,24 @@ pub(crate) async fn what_a_worker_left_whose_runs_were_given_up_is_killed_before
     let left = Path::new("workers").join(format!("{}.lock", world.host.worker));
     let sign = std::fs::metadata(world.path("").join(left)).unwrap();
     let mark = format!("{}@{}:{}", world.host.worker, sign.dev(), sign.ino());
-    let mut left = std::process::Command::new("sleep")
-        .arg("600")
+    let mut left = tokio::process::Command::new("cat")
         .env(WORKER_VARIABLE, mark)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
         .spawn()
         .unwrap();
+    // Its environment is seen when its exec is over, which its answer tells.
+    let (mut says, mut hears) = (left.stdin.take().unwrap(), left.stdout.take().unwrap());
+    says.write_all(b"?").await.unwrap();
+    hears.read_exact(&mut [0]).await.unwrap();
     let harness = world.harness(&world.script()).await;
     let session = world.session(harness).await;
     let run = world.say(session, "Go on").await;
     let taken = daemon::take_one(&next, run, CancellationToken::new()).await;
-    let over = left.try_wait().unwrap();
-    left.kill().unwrap();
-    left.wait().unwrap();
     assert_eq!(taken.unwrap().status, RunStatus::Succeeded);
-    let killed = over.is_some_and(|over| over.signal() == Some(9));
-    assert!(killed, "the turn was taken beside it");
+    // It has said nothing since, so that this is where its output ends, or where it goes on.
+    let goes_on = says.write_all(b"?").await.is_ok() && hears.read_exact(&mut [0]).await.is_ok();
+    assert!(!goes_on, "the turn was taken beside it");
+    assert_eq!(left.wait().await.unwrap().signal(), Some(9));
 }
