@@ -1,24 +1,26 @@
-//! How long it takes from a commit to a reader elsewhere that has read its row: readers of Matins's logs,
-//! beside a bare `listen` and `notify` with an equal row.
+//! How long it takes from a commit to a reader elsewhere that has read its row: readers of Matins's logs and
+//! subscribers to its messages, beside a bare `listen` and `notify` with an equal row.
 //!
-//! Both are published by one statement and its commit: a number is taken from the row of a log, and an
-//! event written under it. Matins's own table wakes by its trigger, the copy by `pg_notify` in the same
-//! statement. The reader of Matins is a store of its own with its own connections, as in another process.
+//! Log and bare side are published by one statement and its commit: a number is taken from the row of a log, and
+//! an event written under it. Matins's own table wakes by its trigger, the copy by `pg_notify` in the same
+//! statement. A message is published by the store, from before it is asked to: that takes the session's and its
+//! seats' locks and writes the transcript as well. Who reads from Matins is a store of its own with its own
+//! connections, as in another process.
 
 use std::{
     path::Path,
     time::{Duration, Instant},
 };
 
-use anyhow::{Result, ensure};
-use model::SessionId;
+use anyhow::{Context as _, Result, ensure};
+use model::{SeatId, SessionId};
 use sqlx::{Connection as _, Executor as _, PgConnection, postgres::PgListener, types::Uuid};
-use store::{Scope, Store};
+use store::{NewMessage, Recipients, Scope, Store};
 use tokio::{sync::mpsc, time::timeout};
 
 use super::{
     new_folder,
-    world::{World, session},
+    world::{World, now, session},
 };
 use crate::postgres::{Database, Server};
 
@@ -56,10 +58,20 @@ select seq from written, pg_notify('bare_wake', cast(session_id as text))";
 const READ_BARE: &str = "select session_id, seq, kind, ref_id, body, created_at \
      from bare.session_events where session_id = $1 and seq > $2 order by seq";
 
+/// Another seat beside one.
+const SECOND_SEAT: &str = "insert into automation.agent_definitions \
+    (id, tenant_id, session_id, role, name, harness_id, is_entry, settings, created_at, updated_at) \
+    select $1, tenant_id, session_id, 'worker', 'second', harness_id, false, settings, created_at, updated_at \
+    from automation.agent_definitions where id = $2";
+
 /// What was measured, sorted.
 pub(crate) struct Measured {
     pub(crate) matins: Vec<Duration>,
     pub(crate) bare: Vec<Duration>,
+    /// From before a message is published until its subscriber has it.
+    pub(crate) published: Vec<Duration>,
+    /// The same from the answer to who published it, by when it is committed.
+    pub(crate) committed: Vec<Duration>,
 }
 
 /// A side: who publishes, and the numbers that its reader has read, with the time.
@@ -93,26 +105,38 @@ pub(crate) async fn measure(server: &Server, folder: &Path, count: usize) -> Res
         publisher: database.superuser().await?,
         read: bare_reader(&database, session.uuid()).await?,
     };
+    let mut messages = Messages::of(&world, &database, &elsewhere, session).await?;
     let mut measured = Measured {
         matins: Vec::with_capacity(count),
         bare: Vec::with_capacity(count),
+        published: Vec::with_capacity(count),
+        committed: Vec::with_capacity(count),
     };
     for round in 0..FIRST + count {
         let (one, other) = (
             matins.event(session.uuid()).await?,
             bare.event(session.uuid()).await?,
         );
+        let (published, committed) = messages.message().await?;
         if round >= FIRST {
             measured.matins.push(one);
             measured.bare.push(other);
+            measured.published.push(published);
+            measured.committed.push(committed);
         }
     }
-    drop((matins.read, bare.read));
+    drop((matins.read, bare.read, messages.read));
     elsewhere.database().close().await;
     world.store.database().close().await;
     server.drop(&database).await?;
-    measured.matins.sort_unstable();
-    measured.bare.sort_unstable();
+    for times in [
+        &mut measured.matins,
+        &mut measured.bare,
+        &mut measured.published,
+        &mut measured.committed,
+    ] {
+        times.sort_unstable();
+    }
     Ok(measured)
 }
 
@@ -133,6 +157,77 @@ impl Side {
                 return Ok(at.saturating_duration_since(started));
             }
         }
+    }
+}
+
+/// Messages from one seat of a session to another.
+struct Messages {
+    world: World,
+    session: SessionId,
+    new: NewMessage,
+    /// Their numbers, with the time when they were read.
+    read: mpsc::UnboundedReceiver<(i64, Instant)>,
+}
+
+impl Messages {
+    /// Gives the session a second seat, to whose messages `elsewhere` subscribes.
+    async fn of(
+        world: &World,
+        database: &Database,
+        elsewhere: &Store,
+        session: SessionId,
+    ) -> Result<Self> {
+        let seats = world.store.seats(Scope::System, session).await?;
+        let from = seats.first().context("the session has no seat")?.id;
+        let to = SeatId::generate(now(), &*world.entropy);
+        let mut superuser = database.superuser().await?;
+        sqlx::query(SECOND_SEAT)
+            .bind(to.uuid())
+            .bind(from.uuid())
+            .execute(&mut superuser)
+            .await?;
+        let subscribed = elsewhere.subscribe(world.tenant, session, Some(to), None);
+        let mut subscribed = subscribed.await?;
+        let (sender, read) = mpsc::unbounded_channel();
+        tokio::spawn(async move {
+            loop {
+                let message = tokio::select! {
+                    message = subscribed.next() => message,
+                    () = sender.closed() => return,
+                };
+                let Ok(Some(message)) = message else { return };
+                let _ = sender.send((message.seq, Instant::now()));
+            }
+        });
+        Ok(Self {
+            world: world.clone(),
+            session,
+            new: NewMessage {
+                from,
+                to: Recipients::Seat(to),
+                content: "What is new?".into(),
+                metadata: serde_json::json!({}),
+            },
+            read,
+        })
+    }
+
+    /// Publishes one, and waits until it is read. Gives the time since before it was published, and since it was.
+    async fn message(&mut self) -> Result<(Duration, Duration)> {
+        let World { store, tenant, .. } = &self.world;
+        let started = Instant::now();
+        let published = store
+            .publish(*tenant, self.session, &self.new, now())
+            .await?;
+        let committed = Instant::now();
+        let published = published.first().context("nobody was written to")?.seq;
+        let read = timeout(LIMIT, self.read.recv()).await?;
+        let (seq, at) = read.context("the subscriber has ended")?;
+        ensure!(seq == published, "{seq} was read instead of {published}");
+        Ok((
+            at.saturating_duration_since(started),
+            at.saturating_duration_since(committed),
+        ))
     }
 }
 

@@ -241,10 +241,16 @@ async fn notify(server: &Server, folder: &Path, args: &Args) -> Result<()> {
         "\nFrom before a commit to a reader elsewhere that has read its row (PostgreSQL, {count} of each by turns)\n\
          \x20 a log's reader, woken by changes              {}\n\
          \x20 bare listen and notify, an equal row          {}\n\
-         \x20                                               {}  (p99 at most 1.5 times)",
+         \x20                                               {}  (p99 at most 1.5 times)\n\
+         \x20 a message, from before it is published        {}\n\
+         \x20                                               {}  (p99 at most 1.5 times)\n\
+         \x20 a message, since its publisher knows          {}",
         spread(&measured.matins),
         spread(&measured.bare),
         times(&measured.matins, &measured.bare),
+        spread(&measured.published),
+        times(&measured.published, &measured.bare),
+        spread(&measured.committed),
     );
     Ok(())
 }

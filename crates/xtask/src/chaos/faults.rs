@@ -88,6 +88,13 @@ impl Fault {
     }
 }
 
+/// How often a kind of fault came up, and how often there was something to do it to.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Count {
+    pub(crate) dealt: u32,
+    pub(crate) done: u32,
+}
+
 /// What faults are done to.
 pub(crate) struct Field {
     pub(crate) root: PathBuf,
@@ -95,7 +102,8 @@ pub(crate) struct Field {
     pub(crate) replicas: Vec<Replica>,
     /// Between one replica and the database.
     pub(crate) proxy: Proxy,
-    done: Mutex<BTreeMap<&'static str, u32>>,
+    /// How often each kind came up, and how often it was done.
+    counts: Mutex<BTreeMap<&'static str, Count>>,
     /// What did not go as a fault should: a server that did not stop, a database that did not start.
     complaints: Mutex<Vec<String>>,
 }
@@ -112,15 +120,23 @@ impl Field {
             postgres,
             replicas,
             proxy,
-            done: Mutex::default(),
+            counts: Mutex::default(),
             complaints: Mutex::default(),
         }
     }
 
     /// How many of each kind there were.
-    pub(crate) fn done(&self) -> BTreeMap<&'static str, u32> {
-        let done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
-        done.clone()
+    pub(crate) fn counts(&self) -> BTreeMap<&'static str, Count> {
+        let counts = self.counts.lock();
+        counts.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn count(&self, fault: Fault, done: bool) {
+        let counts = self.counts.lock();
+        let mut counts = counts.unwrap_or_else(PoisonError::into_inner);
+        let count = counts.entry(fault.name()).or_default();
+        count.dealt += 1;
+        count.done += u32::from(done);
     }
 
     pub(crate) fn complaints(&self) -> Vec<String> {
@@ -166,14 +182,8 @@ impl Hand {
                     return;
                 }
                 // Not cut short: it puts right what it has broken.
-                if self.commit(fault).await {
-                    let mut done = self
-                        .field
-                        .done
-                        .lock()
-                        .unwrap_or_else(PoisonError::into_inner);
-                    *done.entry(fault.name()).or_default() += 1;
-                }
+                let done = self.commit(fault).await;
+                self.field.count(fault, done);
             }
         }
     }
@@ -284,10 +294,11 @@ impl Hand {
     }
 
     async fn proxy(&mut self, mode: Mode) -> bool {
+        let met = self.field.proxy.carries();
         self.field.proxy.set(mode);
         sleep(self.dice.millis(FROZEN)).await;
         self.field.proxy.set(Mode::Open);
-        true
+        met
     }
 }
 

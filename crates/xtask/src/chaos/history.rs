@@ -83,6 +83,8 @@ pub(crate) struct Event {
     /// As the trace shows it.
     pub(crate) reference: String,
     pub(crate) body: Value,
+    /// By the database's own clock, whatever clock who wrote it had.
+    pub(crate) committed_at: Option<Instant>,
 }
 
 /// A row of `agent_messages`.

@@ -95,6 +95,14 @@ impl Api {
         }
     }
 
+    /// What one replica says at a path outside of the API.
+    pub(crate) async fn text(&self, path: &str) -> Result<String> {
+        let url = format!("{}{path}", self.anyone());
+        let request = self.client.get(url).bearer_auth(&self.token);
+        let response = request.timeout(ANSWER).send().await?.error_for_status()?;
+        Ok(response.text().await?)
+    }
+
     async fn attempt(
         &self,
         method: &Method,

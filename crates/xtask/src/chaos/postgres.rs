@@ -90,7 +90,8 @@ impl Postgres {
     /// Starts it, and waits until it takes connections.
     pub(crate) fn start(&self) -> Result<()> {
         let options = format!(
-            "-k {} -p {} -c listen_addresses=127.0.0.1 -c max_connections={} -c log_min_messages=warning",
+            "-k {} -p {} -c listen_addresses=127.0.0.1 -c max_connections={} \
+             -c log_min_messages=warning -c track_commit_timestamp=on",
             self.folder.display(),
             self.port,
             CONNECTIONS + 3,

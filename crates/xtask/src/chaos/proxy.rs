@@ -45,6 +45,11 @@ impl Proxy {
         Ok(Self { port, mode, task })
     }
 
+    /// Whether it carries any connection: each watches the mode, as the one does who listens.
+    pub(crate) fn carries(&self) -> bool {
+        self.mode.receiver_count() > 1
+    }
+
     pub(crate) fn set(&self, mode: Mode) {
         self.mode.send_replace(mode);
     }

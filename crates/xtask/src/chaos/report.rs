@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 
 use super::{check, faults::Field, history::History};
 
+/// How often a fault may come up and find nothing, before that is a fault of its own.
+const TRIES: u32 = 3;
+
 /// Prints what happened and what was found; gives how much of what must hold does not.
 pub(crate) fn print(history: &History, field: &Field, complaints: &[String]) -> usize {
     println!("\nFaults");
-    let done = field.done();
-    for (name, count) in &done {
-        println!("  {count:4} {name}");
+    let counts = field.counts();
+    for (name, count) in &counts {
+        println!("  {:4} {name}", count.done);
     }
     for replica in &field.replicas {
         let ended = replica.ended_by_itself();
@@ -58,9 +61,16 @@ pub(crate) fn print(history: &History, field: &Field, complaints: &[String]) -> 
         check.print();
     }
     let mut broken = checks.iter().filter(|check| !check.holds()).count();
-    if done.is_empty() {
+    if counts.values().all(|count| count.done == 0) {
         println!("  BROKEN faults: none happened");
         broken += 1;
+    }
+    for (name, count) in &counts {
+        if count.done == 0 && count.dealt >= TRIES {
+            let dealt = count.dealt;
+            println!("  BROKEN faults: {dealt} times there was nothing to do this to: {name}");
+            broken += 1;
+        }
     }
     if !complaints.is_empty() {
         println!("  BROKEN ends:");

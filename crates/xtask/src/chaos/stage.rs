@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path, sync::Arc, time::Duration};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 use tokio::time::{Instant, sleep};
 
 use super::{
@@ -20,6 +20,9 @@ use super::{
 /// How long the first start may take, which makes the database.
 const START: Duration = Duration::from_mins(1);
 const LOOK: Duration = Duration::from_millis(50);
+/// What a server calls how far its own clock is ahead of the database's, in seconds, and how exactly it is off.
+const CLOCK_OFFSET: &str = "matins_clock_offset_seconds ";
+const OFFSET_EDGE: f64 = 30.0;
 
 /// All that is there.
 pub(crate) struct Stage {
@@ -52,16 +55,11 @@ impl Stage {
         }
         if let Some(last) = plans.last_mut().filter(|_| args.clock_off != 0) {
             last.clock = clock::off_by(args.clock_off);
-            match &last.clock {
-                Some(_) => println!(
-                    "The clock of replica {} is off by {} minutes.",
-                    last.number, args.clock_off
-                ),
-                None => println!(
-                    "WARNING: libfaketime is not here, so every clock is right and nothing is seen of clocks \
-                     that are off. Install it (Debian: apt install faketime), or say --clock-off 0."
-                ),
-            }
+            ensure!(
+                last.clock.is_some(),
+                "libfaketime is not here, so that no clock can be off: install it (Debian: apt install \
+                 faketime), or say --clock-off 0"
+            );
         }
         let mut replicas = Vec::new();
         let mut addresses = Vec::new();
@@ -79,9 +77,14 @@ impl Stage {
             }
         }
         let api = Api::new(addresses.clone(), &token, dice.of("ways"))?;
+        let mut last = None;
         for address in addresses {
             let one = Api::new(vec![address], &token, dice.of("way"))?;
             one.get("/whoami", START).await?;
+            last = Some(one);
+        }
+        if let Some(last) = last {
+            look_at_clock(&last, args.clock_off).await?;
         }
         let world = World::make(root, &programs, &api, &token).await?;
         let field = Field::new(root.to_owned(), postgres, replicas, proxy);
@@ -91,6 +94,21 @@ impl Stage {
             canary,
         })
     }
+}
+
+/// Makes sure that a server's own clock is off by so many minutes beside the database's, as it says itself.
+async fn look_at_clock(server: &Api, minutes: i32) -> Result<()> {
+    let figures = server.text("/metrics").await?;
+    let offset = figures
+        .lines()
+        .find_map(|line| line.strip_prefix(CLOCK_OFFSET)?.trim().parse::<f64>().ok())
+        .with_context(|| format!("the last server does not tell its {CLOCK_OFFSET}"))?;
+    ensure!(
+        (offset - f64::from(minutes) * 60.0).abs() < OFFSET_EDGE,
+        "the clock of the last server is off by {offset} s, and not by {minutes} minutes"
+    );
+    println!("The clock of the last server is off by {offset:.3} s.");
+    Ok(())
 }
 
 async fn first_token(folder: &Path) -> Result<String> {

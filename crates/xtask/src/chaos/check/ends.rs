@@ -174,6 +174,7 @@ mod tests {
             kind: kind.into(),
             reference: reference.into(),
             body: json!({ "status": status }),
+            ..Event::default()
         }
     }
 

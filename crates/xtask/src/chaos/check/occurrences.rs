@@ -1,4 +1,4 @@
-//! I1: each due instant has exactly one row, and no other instant has one.
+//! I1: each due instant has exactly one row, and no other instant has one; and no row is there before its time.
 //!
 //! What was due is worked out anew: schedules here are every so many seconds, which takes no calendar.
 
@@ -15,6 +15,8 @@ use super::{
 const SECOND: Instant = 1_000_000;
 /// How near to the making of its trigger an instant may or may not be due.
 const EDGE: Instant = SECOND;
+/// How much too early a server may fire: as far as its clock may be off that it still goes by.
+const EARLY: Instant = 5 * SECOND;
 
 /// When a trigger is due.
 enum Cadence {
@@ -86,7 +88,10 @@ impl Cadence {
 }
 
 pub(super) fn check(history: &History) -> Check {
-    let mut check = Check::new("I1", "each due instant has one row, and no other has one");
+    let mut check = Check::new(
+        "I1",
+        "each due instant has one row, none too early, and no other has one",
+    );
     let mut rows: HashMap<&str, Vec<&Run>> = HashMap::new();
     let mut attempts: BTreeMap<(&str, i64), &Run> = BTreeMap::new();
     for run in &history.runs {
@@ -98,13 +103,15 @@ pub(super) fn check(history: &History) -> Check {
             _ => {}
         }
     }
-    let (mut due, mut timed) = (0, 0);
+    let fired = fired(history);
+    let (mut due, mut timed, mut dated) = (0, 0, 0);
     for trigger in &history.triggers {
         let rows = rows.remove(trigger.id.as_str()).unwrap_or_default();
         match Cadence::read(&trigger.spec) {
             Ok(Some(cadence)) => {
                 timed += 1;
                 due += compare(&mut check, history.until, trigger, &cadence, &rows);
+                dated += not_early(&mut check, &fired, &rows);
             }
             Ok(None) => {}
             Err(unknown) => check.violated(unknown),
@@ -115,8 +122,42 @@ pub(super) fn check(history: &History) -> Check {
     }
     check.looked("triggers by time", timed);
     check.looked("due instants", due);
+    check.looked("dated rows", dated);
     check.looked("attempts", attempts.len());
     check
+}
+
+/// When runs were there for the first time, by the database's clock.
+fn fired(history: &History) -> HashMap<&str, Instant> {
+    let mut fired = HashMap::new();
+    for event in history.events.iter().chain(&history.automation_events) {
+        if let Some(at) = event.committed_at.filter(|_| event.kind == "run") {
+            let first = fired.entry(event.reference.as_str()).or_insert(at);
+            *first = at.min(*first);
+        }
+    }
+    fired
+}
+
+/// Looks for rows that were there before their instants; gives of how many it is known when they came.
+fn not_early(check: &mut Check, fired: &HashMap<&str, Instant>, rows: &[&Run]) -> usize {
+    let mut dated = 0;
+    for run in rows {
+        let last = run.missed_until.or(run.scheduled_for);
+        let (Some(last), Some(at)) = (last, fired.get(run.id.as_str())) else {
+            continue;
+        };
+        dated += 1;
+        if *at < last - EARLY {
+            check.violated(format!(
+                "{} is at {}, and was there at {}",
+                run.told(),
+                shown(last),
+                shown(*at)
+            ));
+        }
+    }
+    dated
 }
 
 /// Compares the rows of a trigger with what was due; gives how many instants that was.
@@ -183,7 +224,7 @@ fn shown(at: Instant) -> String {
 mod tests {
     use serde_json::json;
 
-    use super::*;
+    use super::{super::super::history::Event, *};
 
     /// Every two seconds from 10 s on, until 20 s: 12, 14, 16, 18, 20; 14 and 16 are one stretch.
     fn history() -> History {
@@ -203,7 +244,15 @@ mod tests {
             ..run(14, "missed")
         };
         let anchor = json!("1970-01-01T00:00:10Z");
+        let event = |run: i64, at: Instant| Event {
+            kind: "run".into(),
+            reference: format!("run_{run}"),
+            committed_at: Some(at * SECOND),
+            ..Event::default()
+        };
         History {
+            events: vec![event(12, 12), event(12, 13), event(20, 20)],
+            automation_events: vec![event(14, 16), event(18, 19)],
             until: 21 * SECOND,
             triggers: vec![Trigger {
                 id: "t".into(),
@@ -259,6 +308,20 @@ mod tests {
     fn a_row_at_another_instant_is_found() {
         let found = broken(|history| history.runs[0].scheduled_for = Some(13 * SECOND));
         assert!(found.contains("was not due"), "{found}");
+    }
+
+    #[test]
+    fn a_row_before_its_time_is_found() {
+        let found = broken(|history| history.events[0].committed_at = Some(6 * SECOND));
+        assert!(
+            found.contains("at 1970-01-01T00:00:12Z, and was there at 1970-01-01T00:00:06Z"),
+            "{found}"
+        );
+        // A stretch is over when its last instant was.
+        let found = broken(|history| {
+            history.automation_events[0].committed_at = Some(10 * SECOND);
+        });
+        assert!(found.contains("at 1970-01-01T00:00:16Z"), "{found}");
     }
 
     #[test]

@@ -87,6 +87,7 @@ mod tests {
             kind: "run".into(),
             reference: "run_1".into(),
             body: body.clone(),
+            ..Event::default()
         });
         let seen = (1..=4).map(|seq| Seen {
             seq,

@@ -1,7 +1,7 @@
--- The logs of all sessions. References are written as the trace writes them.
+-- The logs of all sessions, and when each event was committed by the database's own clock. References are written as the trace writes them.
 select 'ses_' || replace(session_id::text, '-', '') as log, seq, kind,
     case kind when 'run' then 'run_' when 'message' then 'msg_' when 'session' then 'ses_' else '' end
         || replace(ref_id::text, '-', '') as reference,
-    body
+    body, (extract(epoch from pg_xact_commit_timestamp(xmin)) * 1000000)::bigint as committed_at
 from automation.session_events
 order by session_id, seq
