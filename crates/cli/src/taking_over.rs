@@ -26,15 +26,19 @@ const PATIENCE: Duration = limits::PRESENCE.saturating_add(Duration::from_secs(1
 /// copy of it, and where the schema is one with which this program cannot go on.
 pub(crate) async fn take_over(local: &Local, worker: &WorkerId) -> Result<(), Failure> {
     let (store, instance) = (&local.store, local.instance);
-    if let Some(before) = store.serving(instance).await?
+    let before = store.serving(instance).await?;
+    if let Some(before) = &before
         && before.is_online(local.clock.now())
         && !is_gone(&before.worker)
     {
-        wait_for_its_end(local, &before).await?;
+        wait_for_its_end(local, before).await?;
     }
     let version = env!("CARGO_PKG_VERSION");
-    let now = local.clock.now();
-    store.serve(instance, worker, version, now).await?;
+    let (before, now) = (before.map(|before| before.worker), local.clock.now());
+    let serves = store.serve(instance, worker, before.as_ref(), version, now);
+    if !serves.await? {
+        return Err(taken("another server"));
+    }
     match store.show_presence(instance, worker, now).await? {
         Presence::Noted => Ok(()),
         Presence::Taken => Err(taken("another server")),

@@ -40,7 +40,7 @@ impl Look for Presence {
             // Whoever started it without a word of whose folder it serves.
             Shown::Taken if store.serving(*instance).await?.is_none() => {
                 let version = env!("CARGO_PKG_VERSION");
-                store.serve(*instance, worker, version, now).await?;
+                store.serve(*instance, worker, None, version, now).await?;
             }
             Shown::Taken => {
                 tracing::error!(

@@ -91,25 +91,26 @@ impl Store {
         Ok(row.as_ref().map(serving).transpose()?.flatten())
     }
 
-    /// Notes that this process serves a data folder from now on. Where tenants had given the instance up, it
-    /// is there again, with whatever memory lies in it. Gives who served it before.
+    /// Notes that this process serves a data folder from now on, which `before` has served until now. Where
+    /// tenants had given the instance up, it is there again, with whatever memory lies in it. False where another
+    /// server has begun to serve it instead: of two that begin at once, one is told.
     pub async fn serve(
         &self,
         instance: InstanceId,
         worker: &WorkerId,
+        before: Option<&WorkerId>,
         version: &str,
         now: Timestamp,
-    ) -> Result<Option<Serving>, Error> {
+    ) -> Result<bool, Error> {
         let known = opening::LATEST;
         transact!(self, Scope::System, |tx| {
-            let before = tx
-                .fetch_optional(sql!("servers/serving"), params![instance])
-                .await?;
-            let before = before.as_ref().and_then(|row| serving(row).transpose());
-            let params = params![instance, worker.as_str(), version, known, now];
-            tx.execute(sql!("servers/serve"), params).await?;
+            let before = before.map(WorkerId::as_str);
+            let params = params![instance, worker.as_str(), version, known, now, before];
+            if tx.execute(sql!("servers/serve"), params).await? == 0 {
+                return Ok(false);
+            }
             bring_back(tx, instance).await?;
-            before.transpose()
+            Ok(true)
         })
     }
 

@@ -249,12 +249,18 @@ pub(crate) async fn a_tenant_that_never_used_an_instance_may_take_its_turns_ther
 }
 
 /// Has a server of a name serve the stage's data folder.
+async fn serve_after(stage: &Stage, worker: &WorkerId, before: Option<&WorkerId>) -> bool {
+    let serves = stage
+        .store
+        .serve(stage.instance, worker, before, "1.2.3", stage.now());
+    serves.await.unwrap()
+}
+
 async fn serve(stage: &Stage, name: &str) -> WorkerId {
     let worker = WorkerId::from_stored(name.into());
-    let serving = stage
-        .store
-        .serve(stage.instance, &worker, "1.2.3", stage.now());
-    serving.await.unwrap();
+    let before = stage.store.serving(stage.instance).await.unwrap();
+    let before = before.map(|before| before.worker);
+    assert!(serve_after(stage, &worker, before.as_ref()).await);
     worker
 }
 
@@ -303,14 +309,12 @@ pub(crate) async fn a_server_is_online_until_it_stops_or_shows_nothing(db: &Test
         .stop_serving(stage.instance, &first, stage.now());
     stopped.await.unwrap();
     assert!(!online(&stage).await.0);
-    let before = stage
-        .store
-        .serve(stage.instance, &first, "1.2.3", stage.now());
-    let before = before.await.unwrap().unwrap();
+    let before = stage.store.serving(stage.instance).await.unwrap().unwrap();
     assert_eq!(
-        (before.worker, before.stopped_at),
-        (first, Some(stage.now()))
+        (&before.worker, before.stopped_at),
+        (&first, Some(stage.now()))
     );
+    assert!(serve_after(&stage, &first, Some(&before.worker)).await);
     assert!(online(&stage).await.0);
 }
 
@@ -326,6 +330,23 @@ pub(crate) async fn of_two_servers_with_one_identity_the_older_is_told(db: &Test
         .stop_serving(stage.instance, &older, stage.now());
     stopped.await.unwrap();
     assert_eq!(online(&stage).await, (true, "copy-1-00000002".into()));
+}
+
+pub(crate) async fn of_two_servers_that_begin_at_once_with_one_identity_one_serves(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let names = ["host-1-00000001", "copy-1-00000002"];
+    let workers = names.map(|name| WorkerId::from_stored(name.into()));
+    let mut before = None;
+    // Where nobody has served it, and where somebody has.
+    for _ in 0..2 {
+        let [one, other] = &workers;
+        let begin = |worker| serve_after(&stage, worker, before.as_ref());
+        let (one, other) = tokio::join!(begin(one), begin(other));
+        assert!(one != other, "{one} {other}");
+        let serving = stage.store.serving(stage.instance).await.unwrap().unwrap();
+        assert_eq!(serving.worker, workers[usize::from(other)]);
+        before = Some(serve(&stage, "host-1-00000003").await);
+    }
 }
 
 pub(crate) async fn what_waits_for_an_instance_that_is_gone_fails(db: &TestStore) {
