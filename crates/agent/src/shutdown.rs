@@ -26,6 +26,13 @@ pub struct Grace {
     pub term: Duration,
 }
 
+impl Grace {
+    /// How long it may take in all until an agent that ignores everything is gone.
+    pub fn whole(&self) -> Duration {
+        self.cancel + self.close + self.eof + self.term
+    }
+}
+
 impl Default for Grace {
     fn default() -> Self {
         Self {

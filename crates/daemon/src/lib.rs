@@ -21,11 +21,15 @@ mod turns;
 mod waits;
 pub mod watchdog;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use model::limits;
 use store::Work;
-use tokio::{sync::Notify, task::JoinHandle};
+use tokio::{
+    sync::Notify,
+    task::JoinHandle,
+    time::{sleep, timeout},
+};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub use error::Error;
@@ -43,6 +47,9 @@ use crate::{
     scheduler::Scheduler,
     watchdog::{Watch, Watchdog},
 };
+
+/// How long what has nothing more to do may take to end: it may hang in the database.
+const UPKEEP_END: Duration = Duration::from_secs(5);
 
 /// Wakes the loops after something changed in the database. Cheap to clone.
 #[derive(Clone)]
@@ -93,10 +100,15 @@ impl Waker {
 /// The running loops of one server.
 pub struct Daemon {
     waker: Waker,
+    /// Nothing more is fired or claimed.
     stop: CancellationToken,
+    /// What runs is handed back.
     hand_back: CancellationToken,
+    /// Nothing runs any more.
+    over: CancellationToken,
     ended: CancellationToken,
     loops: Vec<JoinHandle<()>>,
+    upkeep: Vec<JoinHandle<()>>,
     pool: JoinHandle<Stopped>,
     sending: TaskTracker,
     host: Host,
@@ -117,6 +129,7 @@ impl Daemon {
     pub fn start_in_fleet(host: Host, waker: Waker, clock: Option<Arc<FleetClock>>) -> Self {
         let stop = CancellationToken::new();
         let hand_back = CancellationToken::new();
+        let over = CancellationToken::new();
         let ended = CancellationToken::new();
         let scheduler = Scheduler {
             host: host.clone(),
@@ -143,7 +156,7 @@ impl Daemon {
         let never = Arc::new(Notify::new());
         let (tick, period) = (host.settings.tick, host.settings.watchdog);
         let wake = Arc::clone(&waker.scheduler);
-        let mut loops = vec![
+        let loops = vec![
             tokio::spawn(telling(
                 ended.clone(),
                 runner::run(scheduler, host.clone(), tick, wake, stop.clone()),
@@ -173,20 +186,23 @@ impl Daemon {
                 runner::run(notifier, host.clone(), tick, news, stop.clone()),
             )),
         ];
+        // What running turns need goes on until the last one has ended: a server that stops may take hours.
         let presence = Presence {
             host: host.clone(),
             end: ended.clone(),
         };
         let shows = Presence::period(&host);
-        loops.push(tokio::spawn(telling(
-            ended.clone(),
-            runner::run(presence, host.clone(), shows, never, stop.clone()),
-        )));
         let called = waker.clone().woken_by(host.store.work());
-        loops.push(tokio::spawn(until(stop.clone(), called)));
+        let mut upkeep = vec![
+            tokio::spawn(telling(
+                ended.clone(),
+                runner::run(presence, host.clone(), shows, never, over.clone()),
+            )),
+            tokio::spawn(until(over.clone(), called)),
+        ];
         if let Some(clock) = clock {
-            let keeping = clock.keep(host.clone(), waker.clone(), stop.clone());
-            loops.push(tokio::spawn(telling(ended.clone(), keeping)));
+            let keeping = clock.keep(host.clone(), waker.clone(), over.clone());
+            upkeep.push(tokio::spawn(telling(ended.clone(), keeping)));
         }
         let pool = pool::run(host.clone(), waker.clone(), stop.clone(), hand_back.clone());
         let pool = tokio::spawn(telling(ended.clone(), pool));
@@ -194,8 +210,10 @@ impl Daemon {
             waker,
             stop,
             hand_back,
+            over,
             ended,
             loops,
+            upkeep,
             pool,
             sending,
             host,
@@ -221,8 +239,21 @@ impl Daemon {
     /// Stops: nothing more is fired or claimed, running turns may end until the deadline of the
     /// settings, and what runs then is handed back.
     pub async fn stop(self) -> Stopped {
-        let host = self.host.clone();
-        let stopped = self.drain().await;
+        let Self { host, upkeep, .. } = self;
+        self.stop.cancel();
+        let working = Working {
+            loops: self.loops,
+            pool: self.pool,
+            sending: self.sending,
+        };
+        let deadline = host.settings.stop_deadline;
+        let stopped = working.end(deadline, &self.hand_back).await;
+        self.over.cancel();
+        for mut running in upkeep {
+            if timeout(UPKEEP_END, &mut running).await.is_err() {
+                running.abort();
+            }
+        }
         // Others need not wait to see that nobody serves its folder.
         let gone = host
             .store
@@ -232,9 +263,18 @@ impl Daemon {
         }
         stopped
     }
+}
 
-    async fn drain(self) -> Stopped {
-        self.stop.cancel();
+/// What comes to its end when a server stops.
+struct Working {
+    loops: Vec<JoinHandle<()>>,
+    pool: JoinHandle<Stopped>,
+    sending: TaskTracker,
+}
+
+impl Working {
+    /// Waits for it; from the deadline on, or when somebody hurries, what runs is handed back.
+    async fn end(self, deadline: Duration, hand_back: &CancellationToken) -> Stopped {
         let aborts: Vec<_> = self.loops.iter().map(JoinHandle::abort_handle).collect();
         let mut ended = std::pin::pin!(async {
             for running in self.loops {
@@ -246,17 +286,16 @@ impl Daemon {
             self.sending.wait().await;
             stopped
         });
-        let deadline = tokio::time::sleep(self.host.settings.stop_deadline);
         tokio::select! {
             stopped = &mut ended => return stopped,
-            () = deadline => {}
-            () = self.hand_back.cancelled() => {}
+            () = sleep(deadline) => {}
+            () = hand_back.cancelled() => {}
         }
         // A loop that hangs in the database has nothing that must be brought to an end.
         for hanging in aborts {
             hanging.abort();
         }
-        self.hand_back.cancel();
+        hand_back.cancel();
         ended.await
     }
 }

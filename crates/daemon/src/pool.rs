@@ -1,8 +1,12 @@
 //! Workers: as many turns at once as there are slots.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+    time::Duration,
+};
 
-use model::turn::Claimed;
+use model::RunId;
 use tokio::{
     sync::Notify,
     task::{Id, JoinError, JoinSet, yield_now},
@@ -39,12 +43,14 @@ pub(crate) async fn run(
         waker,
         hand_back,
         set: JoinSet::new(),
-        beats: HashMap::new(),
+        under_way: HashMap::new(),
+        unsure: false,
     };
     while !stop.is_cancelled() {
         let net = match turns.claim().await {
             Ok(()) => turns.host.settings.tick,
             Err(error) => {
+                turns.unsure = true;
                 turns.host.metrics.failed("workers");
                 report("claim runs, will try again", &error);
                 AFTER_ERROR
@@ -79,7 +85,17 @@ struct Turns {
     waker: Waker,
     hand_back: CancellationToken,
     set: JoinSet<Option<Ended>>,
-    beats: HashMap<Id, Arc<Notify>>,
+    under_way: HashMap<Id, UnderWay>,
+    /// Whether runs may be this worker's of which it does not know: the answer to a claim may have been lost
+    /// after it was done.
+    unsure: bool,
+}
+
+/// A turn that runs.
+struct UnderWay {
+    run: RunId,
+    /// Makes it ask at once what is wanted of it.
+    beat: Arc<Notify>,
 }
 
 impl Turns {
@@ -92,6 +108,10 @@ impl Turns {
             waiting_turns,
             ..
         } = self.host.settings;
+        if self.unsure {
+            self.start_unknown().await?;
+            self.unsure = false;
+        }
         let running = u32::try_from(self.set.len()).unwrap_or(u32::MAX);
         let lent = self.waits.turns().min(waiting_turns);
         let free = workers.saturating_sub(running.saturating_sub(lent));
@@ -99,12 +119,25 @@ impl Turns {
             return Ok(());
         }
         for run in turns::claim(&self.host, free, None).await? {
-            self.start(run);
+            self.start(run.run);
         }
         Ok(())
     }
 
-    fn start(&mut self, claimed: Claimed) {
+    /// Starts the turns of what this worker has claimed and does not know of.
+    async fn start_unknown(&mut self) -> Result<(), Error> {
+        let known: HashSet<RunId> = self.under_way.values().map(|turn| turn.run).collect();
+        let claimed = self.host.store.claimed_by(&self.host.worker).await?;
+        for run in claimed {
+            if !known.contains(&run) {
+                tracing::warn!(%run, "the answer to the claim of {run} was lost, it is taken up now");
+                self.start(run);
+            }
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, run: RunId) {
         let beat = Arc::new(Notify::new());
         let orders = Orders {
             hand_back: self.hand_back.clone(),
@@ -112,7 +145,6 @@ impl Turns {
         };
         let (host, waits) = (self.host.clone(), self.waits.clone());
         let handle = self.set.spawn(async move {
-            let run = claimed.run;
             match turns::take(&host, run, &orders, &waits).await {
                 Ok(ended) => Some(ended),
                 Err(error) => {
@@ -121,7 +153,7 @@ impl Turns {
                 }
             }
         });
-        self.beats.insert(handle.id(), beat);
+        self.under_way.insert(handle.id(), UnderWay { run, beat });
     }
 
     /// Waits for a turn to end. What waited for it may start then.
@@ -149,15 +181,15 @@ impl Turns {
                 (error.id(), None)
             }
         };
-        self.beats.remove(&id);
+        self.under_way.remove(&id);
         self.waker.scheduler.notify_one();
         ended
     }
 
     /// Makes every running turn ask at once what is wanted of it.
     fn beat(&self) {
-        for beat in self.beats.values() {
-            beat.notify_one();
+        for turn in self.under_way.values() {
+            turn.beat.notify_one();
         }
     }
 }

@@ -137,9 +137,10 @@ fn end(outcome: &Outcome, answer: Answer) -> Option<String> {
         }
         Outcome::Cancelled(reason) => format!("The turn was cancelled: {reason}."),
         Outcome::Failed(failure) => match failure.kind {
-            FailureKind::HandedBack => {
-                "The turn was interrupted: the server stopped and handed it back.".into()
-            }
+            FailureKind::HandedBack => format!(
+                "The turn was interrupted: {} and handed it back.",
+                failure.message
+            ),
             FailureKind::WorkerLost => {
                 "The turn was interrupted: the worker that executed it was lost.".into()
             }

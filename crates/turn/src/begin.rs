@@ -8,7 +8,10 @@ use model::{
     precheck::{Question, Verdict},
     turn::{Assignment, Begin, Declined, Finished},
 };
-use tokio::{sync::watch, time::sleep};
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep},
+};
 
 use crate::{
     execute::{Agents, Ended, Orders, finish, persist},
@@ -18,8 +21,7 @@ use crate::{
     warn,
 };
 
-/// How often beginning is tried while the ledger is away, and the pause in between.
-const BEGIN_TRIES: u32 = 10;
+/// The pause before a beginning is tried again while the ledger is away.
 const BEGIN_PAUSE: Duration = Duration::from_millis(500);
 
 /// Whether a turn has begun.
@@ -39,11 +41,11 @@ pub(crate) async fn begin(
     orders: &Orders,
     pulse: &watch::Sender<Pulse>,
 ) -> Result<Begun, LedgerError> {
-    match patiently(ledger, run, false).await? {
+    match patiently(ledger, agents, run, orders, pulse, false).await? {
         Begin::Ask(question) => {
             let heartbeat = beat(ledger, run, orders, agents.heartbeat, agents.lease, pulse);
             tokio::select! {
-                begun = begin_if_wanted(ledger, agents, &question, pulse.subscribe()) => begun,
+                begun = begin_if_wanted(ledger, agents, &question, orders, pulse) => begun,
                 () = heartbeat => Ok(Begun::Ended(Ended::Lost)),
             }
         }
@@ -55,10 +57,11 @@ async fn begin_if_wanted(
     ledger: &dyn Ledger,
     agents: &Agents,
     question: &Question,
-    pulse: watch::Receiver<Pulse>,
+    orders: &Orders,
+    pulse: &watch::Sender<Pulse>,
 ) -> Result<Begun, LedgerError> {
     let run = question.run;
-    let asked = match ask(question, agents, pulse).await {
+    let asked = match ask(question, agents, pulse.subscribe()).await {
         Answer::Given(asked) => asked,
         Answer::Stopped(Stop::Lost) => return Ok(Begun::Ended(Ended::Lost)),
         Answer::Stopped(Stop::HandBack) => {
@@ -85,7 +88,7 @@ async fn begin_if_wanted(
             Declined::Lost => Ended::Lost,
         }));
     }
-    let begun = patiently(ledger, run, true).await?;
+    let begun = patiently(ledger, agents, run, orders, pulse, true).await?;
     Ok(Begun::of(begun, asked))
 }
 
@@ -120,21 +123,48 @@ async fn give_back(
     Ok(Begun::Ended(ended))
 }
 
-/// Begins a run. A ledger that is away for a moment is tried again, while nobody else takes the run.
-async fn patiently(ledger: &dyn Ledger, run: RunId, asked: bool) -> Result<Begin, LedgerError> {
-    let begin = || {
-        if asked {
+/// Begins a run. A ledger that is away is tried again for as long as the run is this worker's, or until the
+/// server stops.
+async fn patiently(
+    ledger: &dyn Ledger,
+    agents: &Agents,
+    run: RunId,
+    orders: &Orders,
+    pulse: &watch::Sender<Pulse>,
+    asked: bool,
+) -> Result<Begin, LedgerError> {
+    let until = Instant::now() + agents.lease;
+    let mut unanswered = false;
+    loop {
+        let asked_at = agent::uptime();
+        let begin = if asked {
             ledger.begin_asked(run)
         } else {
             ledger.begin(run)
-        }
-    };
-    for _ in 1..BEGIN_TRIES {
-        match begin().await {
-            Err(error) if error.transient => warn(run, &error, "begin the turn"),
+        };
+        match begin.await {
+            Err(error)
+                if error.transient
+                    && Instant::now() + BEGIN_PAUSE <= until
+                    && !orders.hand_back.is_cancelled() =>
+            {
+                warn(run, &error, "begin the turn");
+                unanswered = true;
+            }
+            // Either it is another's by now, or a try that was never answered has begun it. Then nobody has
+            // prompted anything, and nobody would: this worker's heartbeats are for what it knows of.
+            Ok(Begin::Lost) if unanswered => {
+                let message = "the server lost touch with the database as it began";
+                give_back(ledger, agents, run, FailureKind::HandedBack, message).await?;
+                return Ok(Begin::Lost);
+            }
+            Ok(begun @ Begin::Started(_)) => {
+                // It has renewed the heartbeat. The lease counts from before the question.
+                pulse.send_modify(|pulse| pulse.lease_until = asked_at + agents.lease);
+                return Ok(begun);
+            }
             begun => return begun,
         }
         sleep(BEGIN_PAUSE).await;
     }
-    begin().await
 }

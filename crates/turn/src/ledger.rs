@@ -25,7 +25,8 @@ pub struct LedgerError {
 
 /// Keeps what a turn does. A worker's ledger writes to the store; a runtime's will call the API.
 pub trait Ledger: Send + Sync {
-    /// Begins the turn of a run that is this worker's.
+    /// Begins the turn of a run that is this worker's. Made again after it was done, it answers
+    /// [`Begin::Lost`].
     fn begin(&self, run: RunId) -> BoxFuture<'_, Result<Begin, LedgerError>>;
 
     /// The same once its precheck was asked and has not declined.

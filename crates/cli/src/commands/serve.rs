@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use agent::Grace;
 use client::{Client, Part, RunFilter};
 use config::Config;
 use model::run::RunStatus;
@@ -28,7 +29,7 @@ use crate::{
 
 /// How long the database may take to name them.
 const NAMING: Duration = Duration::from_secs(2);
-/// How long a stop may take beyond the deadline of turns, to write how they ended.
+/// How long a stop may take once the agents are gone, to write how their turns ended.
 const WRITING: Duration = Duration::from_secs(30);
 /// How many running turns are named at the most.
 const NAMED_RUNS: u32 = 100;
@@ -230,7 +231,7 @@ async fn stop(
             ids.join(", "),
         ));
     }
-    let limit = config.stop_deadline.value + WRITING;
+    let limit = config.stop_deadline.value + Grace::default().whole() + WRITING;
     let stopped = async {
         tokio::pin!(stopping);
         tokio::select! {

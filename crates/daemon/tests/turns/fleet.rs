@@ -10,12 +10,15 @@ use model::{
     run::RunStatus, schedule::Spec, turn::Beat,
 };
 use store::NewAutomation;
-use testkit::clock::{FakeClock, FakeUptime};
+use testkit::{
+    clock::{FakeClock, FakeUptime},
+    scripted::Step,
+};
 use tokio::time::Instant;
 
 use crate::{
     invariants,
-    world::{Database, World, automation},
+    world::{Database, World, automation, eventually, made, make},
 };
 
 const MINUTE: Duration = Duration::from_mins(1);
@@ -199,6 +202,52 @@ async fn servers_whose_clocks_are_ten_minutes_apart_give_up_nobody_who_lives() {
             assert_eq!(watch.look(host, now, at).await.unwrap(), given_up);
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_waits_for_its_last_turn_is_there_and_knows_the_time() {
+    let world = World::new(Database::Postgres).await;
+    let (began, goes_on) = (world.path("began"), world.path("goes on"));
+    let script = world
+        .script()
+        .prompt([Step::Touch(began.clone()), Step::WaitFor(goes_on.clone())]);
+    let harness = world.harness(&script).await;
+    let session = world.session(harness).await;
+    let run = world.say(session, "hello").await;
+    let mut member = Member::new(&world, "slow", world.clock.now()).await;
+    // So often it shows itself.
+    member.host.settings.heartbeat = Duration::from_secs(1);
+    member.clock.read(&member.host.store).await.unwrap();
+    let daemon = Daemon::start_in_fleet(
+        member.host.clone(),
+        Waker::default(),
+        Some(Arc::clone(&member.clock)),
+    );
+    made(&began).await;
+    let stop = tokio::spawn(daemon.stop());
+    let serving = async || {
+        let serving = world.store().serving(member.host.instance).await.unwrap();
+        serving.filter(|serving| serving.stopped_at.is_none())
+    };
+    let seen = eventually("the server", serving).await.seen_at;
+
+    // By its uptime alone it would know no longer what time it is.
+    member.pass(120 * MINUTE);
+    assert!(!member.host.knows_the_time());
+    eventually("the time", async || {
+        member.host.knows_the_time().then_some(())
+    })
+    .await;
+    eventually("a sign of life", async || {
+        serving().await.filter(|serving| serving.seen_at > seen)
+    })
+    .await;
+    assert!(!stop.is_finished());
+    make(&goes_on);
+    let stopped = stop.await.unwrap();
+    assert_eq!((stopped.finished, stopped.handed_back), (1, 0));
+    assert_eq!(world.run(run).await.status, RunStatus::Succeeded);
+    assert!(serving().await.is_none(), "it has said that it is gone");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -17,6 +17,7 @@ mod hostile;
 mod invariants;
 mod limits;
 mod loops;
+mod lost_answers;
 mod notifications;
 mod outcomes;
 mod permissions;
@@ -111,6 +112,11 @@ scenarios! {
         of_tool_calls_without_end_in_size_only_the_first_keep_their_output,
         standard_error_without_end_is_taken_and_its_end_kept,
         a_good_agent_beside_bad_ones_is_not_held_up,
+    ]
+    lost_answers: [
+        a_turn_whose_beginning_was_never_answered_is_handed_back_at_once,
+        a_run_that_is_anothers_by_then_is_left_to_it,
+        a_run_whose_claim_was_never_answered_is_taken_up_by_who_claimed_it,
     ]
     limits: [
         a_silent_agent_that_obeys_is_stopped_and_keeps_its_memory,

@@ -3,6 +3,10 @@
 /// Passes on to the field `ledger` whatever no test looks at by itself.
 macro_rules! passing_on {
     () => {
+        passing_on!(beginnings);
+        passing_on!(the rest);
+    };
+    (beginnings) => {
         fn begin(&self, run: model::RunId) -> $crate::passing_on::Answer<'_, model::turn::Begin> {
             self.ledger.begin(run)
         }
@@ -13,7 +17,8 @@ macro_rules! passing_on {
         ) -> $crate::passing_on::Answer<'_, model::turn::Begin> {
             self.ledger.begin_asked(run)
         }
-
+    };
+    (the rest) => {
         fn decline(
             &self,
             run: model::RunId,

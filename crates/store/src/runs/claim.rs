@@ -58,6 +58,15 @@ impl Store {
         Ok(claimed)
     }
 
+    /// Runs that a worker has claimed and not begun.
+    pub async fn claimed_by(&self, worker: &WorkerId) -> Result<Vec<RunId>, Error> {
+        let mut tx = self.db.read(Scope::System).await?;
+        let found = tx
+            .fetch_all(sql!("runs/claimed_by"), params![worker.as_str()])
+            .await?;
+        found.iter().map(|row| Ok(row.get("id")?)).collect()
+    }
+
     /// The tenant of the run that this process claimed last.
     fn served_last(&self) -> Option<TenantId> {
         *self.served.lock().unwrap_or_else(PoisonError::into_inner)

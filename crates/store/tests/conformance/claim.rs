@@ -45,6 +45,30 @@ pub(crate) async fn a_claim_tells_which_attempt_it_is_and_when_the_input_came(db
     assert_ne!(second.run, run);
 }
 
+pub(crate) async fn what_a_worker_has_claimed_and_not_begun_is_told(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let mut runs = Vec::new();
+    for _ in 0..3 {
+        let session = stage.session().await;
+        runs.push(stage.say(session, "hello").await.run_id);
+    }
+    let [begun, claimed, waiting] = *runs.as_slice() else {
+        panic!("{runs:?}");
+    };
+    stage.start(begun).await;
+    let own = stage
+        .store
+        .claim(&stage.worker, stage.instance, 1, Some(claimed), stage.now());
+    assert_eq!(own.await.unwrap().len(), 1);
+    let other = WorkerId::from_stored("host-2-bbbbbbbb".into());
+    let others = stage
+        .store
+        .claim(&other, stage.instance, 1, Some(waiting), stage.now());
+    assert_eq!(others.await.unwrap().len(), 1);
+    let own = stage.store.claimed_by(&stage.worker).await;
+    assert_eq!(own.unwrap(), [claimed]);
+}
+
 pub(crate) async fn many_claimers_take_each_run_once(db: &TestStore) {
     let stage = Stage::set(db).await;
     let mut waiting = BTreeSet::new();

@@ -164,7 +164,7 @@ behaviours! {
             an_empty_queue_gives_nothing, a_claim_tells_which_attempt_it_is_and_when_the_input_came,
             many_claimers_take_each_run_once, people_are_claimed_before_automations_and_each_in_their_order,
             a_named_run_is_claimed_alone, what_waits_cannot_be_claimed,
-            a_run_is_claimed_only_where_its_memory_lies,
+            what_a_worker_has_claimed_and_not_begun_is_told, a_run_is_claimed_only_where_its_memory_lies,
         ]
         begin: [
             a_run_that_is_not_the_workers_is_lost, a_run_that_was_called_off_never_begins,
@@ -371,6 +371,7 @@ behaviours! {
             a_tenant_that_never_used_an_instance_may_take_its_turns_there,
             a_server_is_online_until_it_stops_or_shows_nothing,
             of_two_servers_with_one_identity_the_older_is_told,
+            of_two_servers_that_begin_at_once_with_one_identity_one_serves,
             what_waits_for_an_instance_that_is_gone_fails, an_instance_is_removed_by_its_own_tenant_alone,
         ]
     }

@@ -1,0 +1,173 @@
+//! What was done in the database, and the answer never came.
+
+use std::{
+    fs,
+    sync::atomic::{AtomicU32, Ordering},
+    time::Duration,
+};
+
+use daemon::StoreLedger;
+use futures::future::BoxFuture;
+use model::{
+    Clock as _, RunId,
+    approval::Question,
+    permission::Verdict,
+    run::RunStatus,
+    turn::{Begin, Entry, Settled},
+};
+use testkit::scripted::Step;
+use turn::{Ended, Ledger, LedgerError};
+
+use crate::world::{World, eventually, ledger};
+
+/// The ledger of a worker whose connection breaks after the first beginning was done.
+struct Breaking {
+    ledger: StoreLedger,
+    begins: AtomicU32,
+}
+
+impl Breaking {
+    fn over(world: &World) -> Self {
+        Self {
+            ledger: StoreLedger::new(world.host.clone()),
+            begins: AtomicU32::new(0),
+        }
+    }
+}
+
+impl Ledger for Breaking {
+    passing_on!(the rest);
+
+    fn begin(&self, run: RunId) -> BoxFuture<'_, Result<Begin, LedgerError>> {
+        Box::pin(async move {
+            let begun = self.ledger.begin(run).await?;
+            if self.begins.fetch_add(1, Ordering::SeqCst) > 0 {
+                return Ok(begun);
+            }
+            Err(LedgerError {
+                source: "the connection broke".into(),
+                transient: true,
+            })
+        })
+    }
+
+    fn begin_asked(&self, run: RunId) -> BoxFuture<'_, Result<Begin, LedgerError>> {
+        self.begin(run)
+    }
+
+    fn record(
+        &self,
+        run: RunId,
+        entries: Vec<Entry>,
+    ) -> BoxFuture<'_, Result<Settled, LedgerError>> {
+        self.ledger.record(run, entries)
+    }
+
+    fn live(
+        &self,
+        run: RunId,
+        position: u64,
+        text: String,
+    ) -> BoxFuture<'_, Result<Settled, LedgerError>> {
+        self.ledger.live(run, position, text)
+    }
+
+    fn ask(
+        &self,
+        run: RunId,
+        question: Question,
+        patience: Duration,
+    ) -> BoxFuture<'_, Result<Verdict, LedgerError>> {
+        self.ledger.ask(run, question, patience)
+    }
+}
+
+async fn claim(world: &World, run: RunId) {
+    let (host, now) = (&world.host, world.clock.now());
+    let claimed = world
+        .store()
+        .claim(&host.worker, host.instance, 1, Some(run), now);
+    assert_eq!(claimed.await.unwrap().len(), 1);
+}
+
+pub(crate) async fn a_turn_whose_beginning_was_never_answered_is_handed_back_at_once(
+    world: &World,
+) {
+    let script = world.script().prompt([Step::say("Here I am")]);
+    let harness = world.harness(&script).await;
+    let session = world.session(harness).await;
+    let run = world.say(session, "One").await;
+    claim(world, run).await;
+    let orders = turn::Orders::none();
+    let ended = turn::execute(&Breaking::over(world), &world.host.agents, run, &orders).await;
+    assert_eq!(ended.unwrap(), Ended::Lost);
+
+    let attempts = world.attempts(run).await;
+    let [first, second] = attempts.as_slice() else {
+        panic!("{attempts:#?}")
+    };
+    assert_eq!(first.status, RunStatus::Stalled);
+    assert_eq!(first.reason.as_deref(), Some("handed_back"));
+    assert_eq!((second.status, second.failures), (RunStatus::Queued, 0));
+    assert!(!script.ledger().exists(), "no agent was started for it");
+    assert_eq!(
+        world.last_notice(session).await,
+        "The turn was interrupted: the server lost touch with the database as it began and handed it back. It \
+         will be taken up again."
+    );
+
+    // Nobody has seen the words yet, so that they are as they were said.
+    let second = world.take(second.id).await;
+    assert_eq!(second.status, RunStatus::Succeeded, "{second:#?}");
+    assert_eq!(second.interrupted_run_id, None);
+    assert_eq!(ledger(&script).prompts(), ["One"]);
+}
+
+pub(crate) async fn a_run_that_is_anothers_by_then_is_left_to_it(world: &World) {
+    let harness = world.harness(&world.script()).await;
+    let session = world.session(harness).await;
+    let run = world.say(session, "One").await;
+    claim(world, run).await;
+    let breaking = Breaking::over(world);
+    breaking.begin(run).await.unwrap_err();
+    let now = world.clock.now();
+    let given_up = world.store().stall_run(run, &world.host.worker, now);
+    assert!(given_up.await.unwrap());
+    let before = world.snapshot(session).await;
+    breaking.begins.store(0, Ordering::SeqCst);
+
+    let orders = turn::Orders::none();
+    let ended = turn::execute(&breaking, &world.host.agents, run, &orders).await;
+    assert_eq!(ended.unwrap(), Ended::Lost);
+    assert_eq!(world.snapshot(session).await, before);
+}
+
+pub(crate) async fn a_run_whose_claim_was_never_answered_is_taken_up_by_who_claimed_it(
+    world: &World,
+) {
+    let script = world.script().prompt([Step::Echo]);
+    let harness = world.harness(&script).await;
+    let session = world.session(harness).await;
+    // What every claim looks at first is away, so that claims fail.
+    let (workers, away) = (world.path("workers"), world.path("away"));
+    fs::rename(&workers, &away).unwrap();
+    let daemon = world.daemon();
+    let run = world.say(session, "One").await;
+    claim(world, run).await;
+    daemon.waker().wake();
+    eventually("a claim that fails", async || {
+        let figures = world.host.metrics.encode(None).unwrap();
+        figures
+            .contains("matins_loop_errors_total{of=\"workers\"}")
+            .then_some(())
+    })
+    .await;
+    assert_eq!(world.run(run).await.status, RunStatus::Delivered);
+
+    fs::rename(&away, &workers).unwrap();
+    let run = world.ended(run).await;
+    daemon.stop().await;
+    assert_eq!(run.status, RunStatus::Succeeded, "{run:#?}");
+    assert_eq!((run.attempt, run.failures), (1, 0));
+    assert_eq!(ledger(&script).prompts(), ["One"]);
+}
