@@ -61,6 +61,19 @@ impl StoreLedger {
         self.begun.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Fails while the time is not known: a heartbeat that is dated wrongly may look stale while the lease that
+    /// it renewed goes on.
+    fn know_the_time(&self) -> Result<(), LedgerError> {
+        if self.host.knows_the_time() {
+            return Ok(());
+        }
+        let uncertainty = self.host.settings.clock_uncertainty();
+        Err(LedgerError {
+            source: Box::new(Error::TimeUnknown(uncertainty)),
+            transient: true,
+        })
+    }
+
     /// Notes a turn that has begun.
     fn note(&self, run: RunId, begun: Result<Begin, store::Error>) -> Result<Begin, LedgerError> {
         let begun = begun.map_err(failed)?;
@@ -112,6 +125,7 @@ impl Ledger for StoreLedger {
             ..
         } = &self.host;
         Box::pin(async move {
+            self.know_the_time()?;
             let begun = store.begin(run, worker, *instance, self.host.now());
             self.note(run, begun.await)
         })
@@ -125,6 +139,7 @@ impl Ledger for StoreLedger {
             ..
         } = &self.host;
         Box::pin(async move {
+            self.know_the_time()?;
             let begun = store.begin_asked(run, worker, *instance, self.host.now());
             self.note(run, begun.await)
         })
@@ -145,20 +160,9 @@ impl Ledger for StoreLedger {
     }
 
     fn heartbeat(&self, run: RunId) -> BoxFuture<'_, Result<Beat, LedgerError>> {
-        let Host {
-            store,
-            worker,
-            settings,
-            ..
-        } = &self.host;
+        let Host { store, worker, .. } = &self.host;
         Box::pin(async move {
-            // One that is dated wrongly may look stale while the lease that it renewed goes on.
-            if !self.host.knows_the_time() {
-                return Err(LedgerError {
-                    source: Box::new(Error::TimeUnknown(settings.clock_uncertainty())),
-                    transient: true,
-                });
-            }
+            self.know_the_time()?;
             store
                 .beat(run, worker, self.host.now())
                 .await

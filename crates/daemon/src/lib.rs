@@ -189,7 +189,9 @@ impl Daemon {
         // What running turns need goes on until the last one has ended: a server that stops may take hours.
         let presence = Presence {
             host: host.clone(),
+            stop: stop.clone(),
             end: ended.clone(),
+            hand_back: hand_back.clone(),
         };
         let shows = Presence::period(&host);
         let called = waker.clone().woken_by(host.store.work());

@@ -10,7 +10,7 @@ use model::RunId;
 use tokio::{
     sync::Notify,
     task::{Id, JoinError, JoinSet, yield_now},
-    time::sleep,
+    time::{Instant, sleep},
 };
 use tokio_util::sync::CancellationToken;
 use turn::{Ended, Orders};
@@ -19,6 +19,9 @@ use crate::{Error, Host, Settings, Waker, turns, waits::Waits};
 
 /// How long to wait after a claim that failed.
 const AFTER_ERROR: Duration = Duration::from_secs(1);
+
+/// For how long a claim that failed may still be done: whoever it was sent to may only be slow.
+const UNSURE: Duration = Duration::from_mins(2);
 
 /// What became of the turns that ran when the server stopped.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -44,13 +47,13 @@ pub(crate) async fn run(
         hand_back,
         set: JoinSet::new(),
         under_way: HashMap::new(),
-        unsure: false,
+        unsure_until: None,
     };
     while !stop.is_cancelled() {
         let net = match turns.claim().await {
             Ok(()) => turns.host.settings.tick,
             Err(error) => {
-                turns.unsure = true;
+                turns.unsure_until = Some(Instant::now() + UNSURE);
                 turns.host.metrics.failed("workers");
                 report("claim runs, will try again", &error);
                 AFTER_ERROR
@@ -86,9 +89,9 @@ struct Turns {
     hand_back: CancellationToken,
     set: JoinSet<Option<Ended>>,
     under_way: HashMap<Id, UnderWay>,
-    /// Whether runs may be this worker's of which it does not know: the answer to a claim may have been lost
-    /// after it was done.
-    unsure: bool,
+    /// Until when runs may become this worker's of which it does not know: the answer to a claim may have been
+    /// lost, whether it was done by then or not.
+    unsure_until: Option<Instant>,
 }
 
 /// A turn that runs.
@@ -108,9 +111,10 @@ impl Turns {
             waiting_turns,
             ..
         } = self.host.settings;
-        if self.unsure {
+        if let Some(until) = self.unsure_until {
+            let over = Instant::now() >= until;
             self.start_unknown().await?;
-            self.unsure = false;
+            self.unsure_until = Some(until).filter(|_| !over);
         }
         let running = u32::try_from(self.set.len()).unwrap_or(u32::MAX);
         let lent = self.waits.turns().min(waiting_turns);

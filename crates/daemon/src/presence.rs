@@ -11,8 +11,12 @@ use crate::{Error, Host, runner::Look};
 /// How this server shows itself to others.
 pub(crate) struct Presence {
     pub(crate) host: Host,
+    /// Whether the server stops already.
+    pub(crate) stop: CancellationToken,
     /// Ends the server: it may not go on.
     pub(crate) end: CancellationToken,
+    /// Has what runs handed back, where the server stops and waits for it.
+    pub(crate) hand_back: CancellationToken,
 }
 
 impl Presence {
@@ -21,6 +25,16 @@ impl Presence {
         match host.store.database().dialect() {
             Dialect::Postgres => limits::PRESENCE.min(host.settings.heartbeat),
             Dialect::Sqlite => host.settings.watchdog,
+        }
+    }
+}
+
+impl Presence {
+    /// Ends the server; at once, if it is about to.
+    fn end(&self) {
+        self.end.cancel();
+        if self.stop.is_cancelled() {
+            self.hand_back.cancel();
         }
     }
 }
@@ -49,14 +63,14 @@ impl Look for Presence {
                      agents without their memory: this one stops. A copy becomes an instance of its own \
                      without its file `instance.id`"
                 );
-                self.end.cancel();
+                self.end();
             }
             Shown::Outdated { needed, known } => {
                 tracing::error!(
                     "the database's schema needs a program that knows version {needed}, this one knows \
                      {known}: it stops"
                 );
-                self.end.cancel();
+                self.end();
             }
         }
         Ok(None)

@@ -1,6 +1,6 @@
 //! What comes before a turn: its beginning, and the precheck that is asked before that.
 
-use std::time::Duration;
+use std::{ops::ControlFlow, time::Duration};
 
 use model::{
     RunId,
@@ -42,14 +42,15 @@ pub(crate) async fn begin(
     pulse: &watch::Sender<Pulse>,
 ) -> Result<Begun, LedgerError> {
     match patiently(ledger, agents, run, orders, pulse, false).await? {
-        Begin::Ask(question) => {
+        ControlFlow::Break(given_back) => Ok(given_back),
+        ControlFlow::Continue(Begin::Ask(question)) => {
             let heartbeat = beat(ledger, run, orders, agents.heartbeat, agents.lease, pulse);
             tokio::select! {
                 begun = begin_if_wanted(ledger, agents, &question, orders, pulse) => begun,
                 () = heartbeat => Ok(Begun::Ended(Ended::Lost)),
             }
         }
-        begun => Ok(Begun::of(begun, Asked::default())),
+        ControlFlow::Continue(begun) => Ok(Begun::of(begun, Asked::default())),
     }
 }
 
@@ -88,8 +89,12 @@ async fn begin_if_wanted(
             Declined::Lost => Ended::Lost,
         }));
     }
-    let begun = patiently(ledger, agents, run, orders, pulse, true).await?;
-    Ok(Begun::of(begun, asked))
+    Ok(
+        match patiently(ledger, agents, run, orders, pulse, true).await? {
+            ControlFlow::Break(given_back) => given_back,
+            ControlFlow::Continue(begun) => Begun::of(begun, asked),
+        },
+    )
 }
 
 impl Begun {
@@ -123,8 +128,8 @@ async fn give_back(
     Ok(Begun::Ended(ended))
 }
 
-/// Begins a run. A ledger that is away is tried again for as long as the run is this worker's, or until the
-/// server stops.
+/// Begins a run. A ledger that is away is tried again for as long as the run is this worker's. Breaks where the
+/// run was handed back, since nobody knows whether it has begun.
 async fn patiently(
     ledger: &dyn Ledger,
     agents: &Agents,
@@ -132,7 +137,7 @@ async fn patiently(
     orders: &Orders,
     pulse: &watch::Sender<Pulse>,
     asked: bool,
-) -> Result<Begin, LedgerError> {
+) -> Result<ControlFlow<Begun, Begin>, LedgerError> {
     let until = Instant::now() + agents.lease;
     let mut unanswered = false;
     loop {
@@ -143,28 +148,27 @@ async fn patiently(
             ledger.begin(run)
         };
         match begin.await {
-            Err(error)
-                if error.transient
-                    && Instant::now() + BEGIN_PAUSE <= until
-                    && !orders.hand_back.is_cancelled() =>
-            {
+            Err(error) if error.transient && Instant::now() + BEGIN_PAUSE <= until => {
                 warn(run, &error, "begin the turn");
                 unanswered = true;
+                if orders.hand_back.is_cancelled() {
+                    break;
+                }
             }
             // Either it is another's by now, or a try that was never answered has begun it. Then nobody has
             // prompted anything, and nobody would: this worker's heartbeats are for what it knows of.
-            Ok(Begin::Lost) if unanswered => {
-                let message = "the server lost touch with the database as it began";
-                give_back(ledger, agents, run, FailureKind::HandedBack, message).await?;
-                return Ok(Begin::Lost);
-            }
+            Ok(Begin::Lost) if unanswered => break,
             Ok(begun @ Begin::Started(_)) => {
                 // It has renewed the heartbeat. The lease counts from before the question.
                 pulse.send_modify(|pulse| pulse.lease_until = asked_at + agents.lease);
-                return Ok(begun);
+                return Ok(ControlFlow::Continue(begun));
             }
-            begun => return begun,
+            begun => return begun.map(ControlFlow::Continue),
         }
         sleep(BEGIN_PAUSE).await;
     }
+    let message = "the server lost touch with the database as it began";
+    let kind = FailureKind::HandedBack;
+    let given_back = give_back(ledger, agents, run, kind, message).await?;
+    Ok(ControlFlow::Break(given_back))
 }

@@ -100,7 +100,7 @@ pub(crate) async fn a_turn_whose_beginning_was_never_answered_is_handed_back_at_
     claim(world, run).await;
     let orders = turn::Orders::none();
     let ended = turn::execute(&Breaking::over(world), &world.host.agents, run, &orders).await;
-    assert_eq!(ended.unwrap(), Ended::Lost);
+    assert_eq!(ended.unwrap(), Ended::HandedBack);
 
     let attempts = world.attempts(run).await;
     let [first, second] = attempts.as_slice() else {
@@ -121,6 +121,21 @@ pub(crate) async fn a_turn_whose_beginning_was_never_answered_is_handed_back_at_
     assert_eq!(second.status, RunStatus::Succeeded, "{second:#?}");
     assert_eq!(second.interrupted_run_id, None);
     assert_eq!(ledger(&script).prompts(), ["One"]);
+}
+
+pub(crate) async fn a_beginning_that_is_not_answered_is_handed_back_by_a_server_that_stops(
+    world: &World,
+) {
+    let harness = world.harness(&world.script()).await;
+    let session = world.session(harness).await;
+    let run = world.say(session, "One").await;
+    claim(world, run).await;
+    let orders = turn::Orders::none();
+    orders.hand_back.cancel();
+    let ended = turn::execute(&Breaking::over(world), &world.host.agents, run, &orders).await;
+    assert_eq!(ended.unwrap(), Ended::HandedBack);
+    let second = world.attempts(run).await.pop().unwrap();
+    assert_eq!((second.status, second.failures), (RunStatus::Queued, 0));
 }
 
 pub(crate) async fn a_run_that_is_anothers_by_then_is_left_to_it(world: &World) {
@@ -162,8 +177,6 @@ pub(crate) async fn a_run_whose_claim_was_never_answered_is_taken_up_by_who_clai
             .then_some(())
     })
     .await;
-    assert_eq!(world.run(run).await.status, RunStatus::Delivered);
-
     fs::rename(&away, &workers).unwrap();
     let run = world.ended(run).await;
     daemon.stop().await;

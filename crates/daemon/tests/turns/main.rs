@@ -115,6 +115,7 @@ scenarios! {
     ]
     lost_answers: [
         a_turn_whose_beginning_was_never_answered_is_handed_back_at_once,
+        a_beginning_that_is_not_answered_is_handed_back_by_a_server_that_stops,
         a_run_that_is_anothers_by_then_is_left_to_it,
         a_run_whose_claim_was_never_answered_is_taken_up_by_who_claimed_it,
     ]
