@@ -139,23 +139,28 @@ impl Store {
                 seat: Some(new.from),
             };
             let mut journal = Journal::default();
-            for to in &to {
-                let metadata = addressed(&new.metadata, new.from, *to);
+            let mut published = Vec::with_capacity(to.len());
+            // The session is locked, so that these are the numbers under which they are written.
+            for (seq, to) in (there.last_seq + 1..).zip(to) {
+                let metadata = addressed(&new.metadata, new.from, to);
                 let content = new.content.clone();
                 // A message is sent with a tool; the agent's own role is for what it answers people.
                 let entry = self.entry(Role::Tool, EntryKind::Message, content, metadata, now);
-                journal.message_to(place, *to, entry);
+                published.push(SeatMessage {
+                    id: entry.id,
+                    session,
+                    seq,
+                    from: new.from,
+                    to,
+                    content: entry.content.clone(),
+                    metadata: entry.metadata.clone(),
+                    created_at: now,
+                    delivered_at: None,
+                });
+                journal.message_to(place, to, entry);
             }
             journal.write(tx, now).await?;
-            let all = None::<SeatId>;
-            let count = i64::try_from(to.len()).unwrap_or(i64::MAX);
-            let written = tx
-                .fetch_all(
-                    sql!("messages/published"),
-                    params![tenant, session, all, there.last_seq, count],
-                )
-                .await?;
-            written.iter().map(SeatMessage::read).collect()
+            Ok(published)
         })
     }
 

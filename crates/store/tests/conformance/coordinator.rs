@@ -135,6 +135,11 @@ pub(crate) async fn a_message_is_a_row_for_each_seat_that_receives_it(db: &TestS
         [("message", seq), ("message", seq + 1), ("message", seq + 2)]
     );
     assert_eq!(events[0].ref_id, one.id.to_string());
+    // What is answered is what whoever subscribes reads.
+    let mut subscribed = team.subscribe(None, Some(0)).await;
+    for message in std::iter::once(&one).chain(&all) {
+        assert_eq!(next(&mut subscribed).await, *message);
+    }
     // To oneself where that is named, to nobody where nobody else is there.
     assert_eq!(team.tell(2, 2, "note").await.to, team.seats[2]);
     let alone = team.stage.session().await;

@@ -224,12 +224,13 @@ impl Hand {
                 pid.is_some_and(|pid| processes::signal(pid, Signal::CONT)) && frozen
             }
             Fault::StopServer => {
+                let there = replica.pid().is_some();
                 if !replica.stop().await {
                     let number = replica.plan.number;
                     field.complain(format!("replica {number} did not stop when asked to"));
                 }
                 replica.want(true);
-                true
+                there
             }
             Fault::KillAgent => self.kill_one(|one| !one.is_guard()),
             Fault::KillGuard => self.kill_one(Process::is_guard),

@@ -67,6 +67,9 @@ pub(crate) struct Args {
     /// A folder with the programs matins and matins-testkit; without it they are built
     #[arg(long)]
     programs: Option<PathBuf>,
+    /// The program matins of an earlier version: servers are started with it and with this one by turns
+    #[arg(long)]
+    earlier: Option<PathBuf>,
     /// Keep the folder, whatever is found
     #[arg(long)]
     keep: bool,

@@ -12,12 +12,14 @@ use anyhow::{Context as _, Result, ensure};
 #[derive(Debug)]
 pub(crate) struct Programs {
     pub(crate) matins: PathBuf,
+    /// The product in an earlier version.
+    pub(crate) earlier: Option<PathBuf>,
     pub(crate) testkit: PathBuf,
 }
 
 impl Programs {
     /// Takes those in a folder; without one, builds them in the profile of this program.
-    pub(crate) fn find(folder: Option<&Path>) -> Result<Self> {
+    pub(crate) fn find(folder: Option<&Path>, earlier: Option<&Path>) -> Result<Self> {
         let own = env::current_exe()?;
         let folder = if let Some(folder) = folder {
             std::fs::canonicalize(folder)
@@ -27,15 +29,22 @@ impl Programs {
             let beside = own.parent().context("no folder of this program")?;
             beside.to_owned()
         };
-        let program = |name: &str| {
-            let program = folder.join(name);
+        let program = |program: PathBuf| {
             ensure!(program.is_file(), "there is no {}", program.display());
             Ok(program)
         };
+        let earlier = earlier.map(|earlier| program(std::path::absolute(earlier)?));
         Ok(Self {
-            matins: program("matins")?,
-            testkit: program("matins-testkit")?,
+            matins: program(folder.join("matins"))?,
+            earlier: earlier.transpose()?,
+            testkit: program(folder.join("matins-testkit"))?,
         })
+    }
+
+    /// The product for the `nth` start of a server: by turns an earlier version, if there is one, and this one.
+    pub(crate) fn matins(&self, nth: usize) -> &Path {
+        let earlier = self.earlier.as_ref().filter(|_| nth.is_multiple_of(2));
+        earlier.unwrap_or(&self.matins)
     }
 }
 

@@ -64,6 +64,8 @@ struct State {
     child: Option<Child>,
     /// Whether it should be there.
     wanted: bool,
+    /// How often it was started.
+    starts: usize,
     /// How often it ended although nobody had asked it to.
     by_itself: u32,
 }
@@ -86,12 +88,12 @@ impl Plan {
         })
     }
 
-    fn start(&self, programs: &Programs) -> Result<Child> {
+    fn start(&self, matins: &Path) -> Result<Child> {
         let log = OpenOptions::new()
             .create(true)
             .append(true)
             .open(&self.log)?;
-        let mut command = Command::new(&programs.matins);
+        let mut command = Command::new(matins);
         command
             .args(["--data".as_ref(), self.folder.as_os_str()])
             .args(["serve", "--listen", &self.address.to_string()])
@@ -220,7 +222,10 @@ async fn keep(plan: Plan, programs: Arc<Programs>, state: Arc<Mutex<State>>) {
                 state.by_itself += 1;
                 pause = RESTART;
             } else if state.wanted && state.child.is_none() {
-                state.child = plan.start(&programs).ok();
+                // The first server of all makes the schema, and the second brings it up to date beside it.
+                let matins = programs.matins(plan.number + state.starts);
+                state.child = plan.start(matins).ok();
+                state.starts += 1;
             }
         }
         sleep(pause).await;

@@ -33,8 +33,9 @@ pub(crate) struct Stage {
 
 impl Stage {
     pub(crate) async fn build(args: &Args, root: &Path, dice: &Dice) -> Result<Self> {
-        let programs = args.programs.clone();
-        let programs = blocking(move || Programs::find(programs.as_deref())).await?;
+        let (programs, earlier) = (args.programs.clone(), args.earlier.clone());
+        let find = move || Programs::find(programs.as_deref(), earlier.as_deref());
+        let programs = blocking(find).await?;
         let programs = Arc::new(programs);
         // The user of the database must get to its folder.
         fs::set_permissions(root, fs::Permissions::from_mode(0o711))?;
