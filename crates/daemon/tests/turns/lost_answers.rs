@@ -3,18 +3,11 @@
 use std::{
     fs,
     sync::atomic::{AtomicU32, Ordering},
-    time::Duration,
 };
 
 use daemon::StoreLedger;
 use futures::future::BoxFuture;
-use model::{
-    Clock as _, RunId,
-    approval::Question,
-    permission::Verdict,
-    run::RunStatus,
-    turn::{Begin, Entry, Settled},
-};
+use model::{Clock as _, RunId, run::RunStatus, turn::Begin};
 use testkit::scripted::Step;
 use turn::{Ended, Ledger, LedgerError};
 
@@ -37,6 +30,9 @@ impl Breaking {
 
 impl Ledger for Breaking {
     passing_on!(the rest);
+    passing_on!(record);
+    passing_on!(live);
+    passing_on!(ask);
 
     fn begin(&self, run: RunId) -> BoxFuture<'_, Result<Begin, LedgerError>> {
         Box::pin(async move {
@@ -53,32 +49,6 @@ impl Ledger for Breaking {
 
     fn begin_asked(&self, run: RunId) -> BoxFuture<'_, Result<Begin, LedgerError>> {
         self.begin(run)
-    }
-
-    fn record(
-        &self,
-        run: RunId,
-        entries: Vec<Entry>,
-    ) -> BoxFuture<'_, Result<Settled, LedgerError>> {
-        self.ledger.record(run, entries)
-    }
-
-    fn live(
-        &self,
-        run: RunId,
-        position: u64,
-        text: String,
-    ) -> BoxFuture<'_, Result<Settled, LedgerError>> {
-        self.ledger.live(run, position, text)
-    }
-
-    fn ask(
-        &self,
-        run: RunId,
-        question: Question,
-        patience: Duration,
-    ) -> BoxFuture<'_, Result<Verdict, LedgerError>> {
-        self.ledger.ask(run, question, patience)
     }
 }
 

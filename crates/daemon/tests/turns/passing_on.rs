@@ -57,6 +57,35 @@ macro_rules! passing_on {
             self.ledger.finish(run, finished)
         }
     };
+    (record) => {
+        fn record(
+            &self,
+            run: model::RunId,
+            entries: Vec<model::turn::Entry>,
+        ) -> $crate::passing_on::Answer<'_, model::turn::Settled> {
+            self.ledger.record(run, entries)
+        }
+    };
+    (live) => {
+        fn live(
+            &self,
+            run: model::RunId,
+            position: u64,
+            text: String,
+        ) -> $crate::passing_on::Answer<'_, model::turn::Settled> {
+            self.ledger.live(run, position, text)
+        }
+    };
+    (ask) => {
+        fn ask(
+            &self,
+            run: model::RunId,
+            question: model::approval::Question,
+            patience: std::time::Duration,
+        ) -> $crate::passing_on::Answer<'_, model::permission::Verdict> {
+            self.ledger.ask(run, question, patience)
+        }
+    };
 }
 
 /// What a ledger answers in its time.
