@@ -161,6 +161,9 @@ pub struct Automation {
     pub settings: SeatSettings,
     /// Rules for its turns, beyond those of the harness.
     pub permissions: PermissionRules,
+    /// The least document format whose servers honour it, all its documents included.
+    #[serde(skip)]
+    pub needs_format: i64,
     /// Inputs that failed for good since the last success.
     pub consecutive_failures: i64,
     /// When it was made.

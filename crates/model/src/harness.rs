@@ -228,6 +228,9 @@ pub struct Harness {
     pub config: HarnessConfig,
     /// What the agent offered when it was last started; `None` if it never was.
     pub offers: Option<Offers>,
+    /// The least document format whose servers honour it, all its documents included.
+    #[serde(skip)]
+    pub needs_format: i64,
 }
 
 #[cfg(test)]

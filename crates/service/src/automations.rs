@@ -8,7 +8,9 @@ use model::{
     entity::{Automation, Run},
 };
 use store::{AutomationFilter, Deletion, RunFilter, Unreadable};
-use wire::{AutomationDeleted, AutomationList, AutomationView, Page, UnreadableAutomation};
+use wire::{
+    AutomationDeleted, AutomationList, AutomationView, NewerFormat, Page, UnreadableAutomation,
+};
 
 use crate::{Error, Service, fires};
 
@@ -236,6 +238,10 @@ impl Service {
         };
         Ok(AutomationView {
             harness: self.store.harness(scope, automation.harness_id).await?.name,
+            newer_format: (automation.needs_format > store::FORMAT).then_some(NewerFormat {
+                needed: automation.needs_format,
+                honoured: store::FORMAT,
+            }),
             overlap: automation.policies.overlap(automation.session_mode),
             next_fires: fires::next(&automation, &triggers, self.now())?,
             last_runs: self.store.runs(scope, filter, SHOWN_RUNS).await?,

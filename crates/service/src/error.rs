@@ -157,7 +157,8 @@ impl Error {
                 store::Error::Exists { .. }
                 | store::Error::Changed { .. }
                 | store::Error::KeptBySession { .. }
-                | store::Error::Served { .. },
+                | store::Error::Served { .. }
+                | store::Error::NewerFormat { .. },
             ) => Kind::Refused,
             Self::Probe { .. } => Kind::Agent,
             Self::Store(_) => Kind::Database,

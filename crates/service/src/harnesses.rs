@@ -103,6 +103,14 @@ impl Service {
     }
 
     async fn check(&self, harness: &Harness, depth: Depth) -> Result<Checked, Error> {
+        if harness.needs_format > store::FORMAT {
+            // A limit that this server does not know would not hold for the agent.
+            return Err(Error::Store(store::Error::NewerFormat {
+                what: "harness",
+                name: harness.name.clone(),
+                needed: harness.needs_format,
+            }));
+        }
         let begun = self.now();
         let probed = self.probe.probe(&harness.config, depth).await;
         let probed = probed.map_err(|source| Error::Probe {

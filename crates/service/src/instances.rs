@@ -38,10 +38,7 @@ impl Service {
             .server
             .as_ref()
             .is_some_and(|server| server.is_online(self.now()));
-        let (worker, version) = one
-            .server
-            .map(|server| (server.worker, server.version))
-            .unzip();
+        let server = one.server;
         Instance {
             id: one.id,
             name: one.name,
@@ -50,8 +47,10 @@ impl Service {
             } else {
                 InstanceState::Offline
             },
-            worker,
-            version,
+            format: server.as_ref().map(|server| server.format),
+            automations_too_new: one.too_new,
+            version: server.as_ref().map(|server| server.version.clone()),
+            worker: server.map(|server| server.worker),
             last_seen_at: one.last_seen_at,
             waiting: one.waiting,
         }

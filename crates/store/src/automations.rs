@@ -3,6 +3,7 @@
 mod edit;
 pub(crate) mod log;
 mod read;
+mod stopping;
 mod triggers;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{
     AutomationId, HarnessId, TenantId, Timestamp, TriggerId,
     automation::{AutomationEvent, AutomationState},
-    entity::{Automation, SeatSettings, Trigger},
+    entity::{Automation, SeatSettings},
     lifecycle::Lifecycle,
     occurrence,
     permission::PermissionRules,
@@ -23,17 +24,17 @@ use crate::{
     Error, Scope,
     database::Tx,
     rows,
-    runs::{
-        not_run::{Missed, miss_all},
-        spend,
-    },
+    runs::spend,
     store::{Store, transact},
+    stored::{self, StoredPermissions, StoredPolicies, StoredSettings, StoredSpec, Written},
 };
 
 pub use edit::AutomationEdit;
 use read::read;
 pub use read::{AutomationFilter, Automations, InSession, Unreadable};
 pub(crate) use read::{bound_to, live_triggers, triggers};
+pub(crate) use stopping::{delete, give_up_on, pause, settle_stopped};
+use stopping::{delete_unreadable, settle};
 pub use triggers::NewTrigger;
 
 /// What a person says of an automation: one to be made, or what one is to be.
@@ -90,6 +91,11 @@ impl Store {
             if used.is_some() {
                 return Err(Error::made("the automation", id));
             }
+            let policies = stored::write::<StoredPolicies>(&new.policies);
+            let settings = stored::write::<StoredSettings>(&new.settings);
+            let permissions = stored::write::<StoredPermissions>(&new.permissions);
+            let documents = [&policies, &settings, &permissions];
+            let needs_format = needs_format(documents, &new.triggers);
             tx.execute(
                 sql!("automations/insert"),
                 params![
@@ -101,10 +107,12 @@ impl Store {
                     new.cwd.as_deref(),
                     new.session_mode.as_str(),
                     new.bound_session_key.as_deref(),
-                    &json!(new.policies),
-                    &json!(new.settings),
-                    &json!(new.permissions),
-                    now
+                    &policies.value,
+                    &settings.value,
+                    &permissions.value,
+                    now,
+                    stored::FORMAT,
+                    needs_format
                 ],
             )
             .await?;
@@ -139,7 +147,7 @@ impl Store {
         now: Timestamp,
     ) -> Result<(), Error> {
         transact!(self, scope, |tx| {
-            let automation = lock_with_triggers(tx, scope, id).await?;
+            let automation = lock_of_any_format(tx, scope, id).await?;
             automation.state.apply(AutomationEvent::Pause)?;
             pause(self, tx, &automation, reason, now).await
         })
@@ -156,6 +164,8 @@ impl Store {
         transact!(self, scope, |tx| {
             let automation = lock_with_triggers(tx, scope, id).await?;
             automation.state.apply(AutomationEvent::Resume)?;
+            // A server that does not honour the automation may have paused it.
+            settle_stopped(self, tx, &automation, now).await?;
             let none: Option<&str> = None;
             let never: Option<Timestamp> = None;
             tx.execute(
@@ -209,7 +219,7 @@ impl Store {
         now: Timestamp,
     ) -> Result<(), Error> {
         transact!(self, scope, |tx| {
-            match lock_with_triggers(tx, scope, id).await {
+            match lock_of_any_format(tx, scope, id).await {
                 Ok(automation) => {
                     automation.state.apply(AutomationEvent::Delete)?;
                     delete(self, tx, &automation, now).await?;
@@ -226,11 +236,36 @@ impl Store {
 pub(crate) async fn lock(tx: &mut Tx, scope: Scope, id: AutomationId) -> Result<Automation, Error> {
     // The tenant is checked by the first read; the second one locks what it found.
     read(tx, scope, id).await?;
-    let locked = lock_any(tx, id).await?;
-    if locked.state == AutomationState::Deleted {
-        return Err(Error::not_found("automation", id));
-    }
+    let locked = not_deleted(lock_any(tx, id).await?)?;
+    stored::require_honoured("automation", &locked.name, locked.needs_format)?;
     Ok(locked)
+}
+
+fn not_deleted(automation: Automation) -> Result<Automation, Error> {
+    if automation.state == AutomationState::Deleted {
+        return Err(Error::not_found("automation", automation.id));
+    }
+    Ok(automation)
+}
+
+/// Locks an automation that is not removed, and its triggers before it, for a transition that every server may make.
+async fn lock_of_any_format(
+    tx: &mut Tx,
+    scope: Scope,
+    id: AutomationId,
+) -> Result<Automation, Error> {
+    let found = tx
+        .fetch_optional(sql!("automations/by_id"), params![scope.tenant(), id])
+        .await?;
+    found.ok_or_else(|| Error::not_found("automation", id))?;
+    lock_triggers(tx, id).await?;
+    not_deleted(lock_any(tx, id).await?)
+}
+
+async fn lock_triggers(tx: &mut Tx, id: AutomationId) -> Result<(), Error> {
+    let statement = sql_of_postgres!("triggers/lock_of_automation");
+    tx.lock_rows(statement, vec![params![id]]).await?;
+    Ok(())
 }
 
 /// Locks an automation that is not removed, and its triggers before it: for what moves both.
@@ -240,15 +275,11 @@ pub(crate) async fn lock_with_triggers(
     id: AutomationId,
 ) -> Result<Automation, Error> {
     read(tx, scope, id).await?;
-    tx.lock_rows(
-        sql_of_postgres!("triggers/lock_of_automation"),
-        vec![params![id]],
-    )
-    .await?;
+    lock_triggers(tx, id).await?;
     lock(tx, scope, id).await
 }
 
-/// Locks automations that stored rows name, removed or not, by id. One whose row makes no sense has its
+/// Locks automations that stored rows name, removed or not and of any format, by id. One whose row is corrupt has its
 /// error.
 pub(crate) async fn lock_all(
     tx: &mut Tx,
@@ -265,54 +296,12 @@ pub(crate) async fn lock_all(
     Ok(found)
 }
 
-/// Locks an automation that a stored row names, removed or not.
+/// Locks an automation that a stored row names, removed or not and of any format.
 pub(crate) async fn lock_any(tx: &mut Tx, id: AutomationId) -> Result<Automation, Error> {
     let row = tx
         .fetch_one(sql_by_dialect!("automations/lock"), params![id])
         .await?;
     rows::automation(&row)
-}
-
-/// Pauses an automation and stops its triggers. What was due by now and not looked at is recorded.
-pub(crate) async fn pause(
-    store: &Store,
-    tx: &mut Tx,
-    automation: &Automation,
-    reason: &str,
-    now: Timestamp,
-) -> Result<(), Error> {
-    tx.execute(
-        sql!("automations/set_paused"),
-        params![automation.id, now, reason, now],
-    )
-    .await?;
-    log::change(
-        tx,
-        automation.id,
-        "paused",
-        json!({ "reason": reason }),
-        now,
-    )
-    .await?;
-    settle_triggers(store, tx, automation, now).await
-}
-
-/// Pauses an automation whose rows cannot be read, so that it holds up no other, and says why.
-pub(crate) async fn give_up_on(
-    tx: &mut Tx,
-    id: AutomationId,
-    why: &Error,
-    now: Timestamp,
-) -> Result<(), Error> {
-    tx.execute(
-        sql!("automations/set_paused"),
-        params![id, now, "schedule", now],
-    )
-    .await?;
-    stop_triggers(tx, id, now).await?;
-    log::change(tx, id, "paused", json!({ "reason": "schedule" }), now).await?;
-    let text = format!("paused itself: {}", why.chain());
-    ask_for_attention(tx, id, &text, now).await
 }
 
 /// Says what a person should look at, in the automation's log as well.
@@ -338,102 +327,11 @@ async fn set_attention(
     Ok(())
 }
 
-/// Marks an automation as removed and stops its triggers. What was due by now and not looked at is
-/// recorded.
-pub(crate) async fn delete(
-    store: &Store,
-    tx: &mut Tx,
-    automation: &Automation,
-    now: Timestamp,
-) -> Result<(), Error> {
-    tx.execute(sql!("automations/delete"), params![automation.id, now])
-        .await?;
-    tx.execute(sql!("webhooks/forget_secrets_of"), params![automation.id])
-        .await?;
-    log::change(tx, automation.id, "deleted", json!({}), now).await?;
-    disable_endpoints(tx, automation.id, now).await?;
-    settle_triggers(store, tx, automation, now).await
-}
-
-/// Marks an automation as removed whose row makes no sense, and stops its triggers. That it is the scope's
-/// is known: its row was found there.
-async fn delete_unreadable(tx: &mut Tx, id: AutomationId, now: Timestamp) -> Result<(), Error> {
-    tx.lock_rows(
-        sql_of_postgres!("triggers/lock_of_automation"),
-        vec![params![id]],
-    )
-    .await?;
-    let row = tx
-        .fetch_one(sql_by_dialect!("automations/lock"), params![id])
-        .await?;
-    if row.optional::<Timestamp>("deleted_at")?.is_some() {
-        return Err(Error::not_found("automation", id));
-    }
-    tx.execute(sql!("automations/delete"), params![id, now])
-        .await?;
-    disable_endpoints(tx, id, now).await?;
-    stop_triggers(tx, id, now).await
-}
-
-/// Disables the endpoints that are told of a removed automation alone, and says why. What is on its way
-/// to them still goes.
-async fn disable_endpoints(tx: &mut Tx, id: AutomationId, now: Timestamp) -> Result<(), Error> {
-    tx.execute(
-        sql!("endpoints/disable_of_automation"),
-        params![id, "its automation was deleted", now],
-    )
-    .await?;
-    Ok(())
-}
-
-/// Stops an automation's triggers, with a row for what they owe: a server that was down has not
-/// looked at it, and nothing due disappears.
-async fn settle_triggers(
-    store: &Store,
-    tx: &mut Tx,
-    automation: &Automation,
-    now: Timestamp,
-) -> Result<(), Error> {
-    for trigger in live_triggers(tx, automation.id).await? {
-        settle(store, tx, automation, &trigger, now).await?;
-    }
-    stop_triggers(tx, automation.id, now).await
-}
-
-/// Makes the row of what a trigger owes that is to be stopped.
-async fn settle(
-    store: &Store,
-    tx: &mut Tx,
-    automation: &Automation,
-    trigger: &Trigger,
-    now: Timestamp,
-) -> Result<(), Error> {
-    let (Some(scheduled_for), Some(fire_at)) = (trigger.next_scheduled_for, trigger.next_fire_at)
-    else {
-        return Ok(());
-    };
-    // One that cannot be worked out owes nothing that could be named.
-    let Ok(schedule) = schedule(trigger.id, &trigger.spec) else {
-        return Ok(());
-    };
-    let cursor = occurrence::Due {
-        scheduled_for,
-        fire_at,
-    };
-    let owed = occurrence::owed(trigger.id, &schedule, &automation.policies, cursor, now);
-    match owed {
-        None => Ok(()),
-        Some(stretch) => {
-            let missed = Missed {
-                automation,
-                trigger: trigger.id,
-                schedule: &schedule,
-                stretch,
-                reason: "stopped before it was looked at",
-            };
-            miss_all(store, tx, vec![missed], now).await
-        }
-    }
+/// Returns the least format whose servers honour an automation: all its documents, those of its triggers included.
+fn needs_format(documents: [&Written; 3], triggers: &[Spec]) -> i64 {
+    let triggers = triggers.iter().map(stored::needs_format_of::<StoredSpec>);
+    let documents = documents.into_iter().map(|written| written.needs_format);
+    documents.chain(triggers).max().unwrap_or(stored::FORMAT)
 }
 
 /// Sets when a trigger is due next.
@@ -464,17 +362,6 @@ fn name_is_taken(error: Error, name: &str) -> Error {
         }
         error => error,
     }
-}
-
-/// Makes an automation's triggers due no more.
-pub(crate) async fn stop_triggers(
-    tx: &mut Tx,
-    id: AutomationId,
-    now: Timestamp,
-) -> Result<(), Error> {
-    tx.execute(sql!("triggers/stop_all"), params![id, now])
-        .await?;
-    Ok(())
 }
 
 /// When a trigger is due next, after `after`.

@@ -65,6 +65,20 @@ pub enum Error {
         /// Who serves it.
         worker: model::WorkerId,
     },
+    /// A later version of Matins wrote it, and this one does not honour all of it.
+    #[error(
+        "use the {what} {name}: it needs document format {needed}, and this version of Matins honours formats up \
+         to {honoured}",
+        honoured = crate::FORMAT
+    )]
+    NewerFormat {
+        /// What it is.
+        what: &'static str,
+        /// Its name or its id.
+        name: String,
+        /// The least format whose servers honour it.
+        needed: i64,
+    },
     /// A schedule that was stored cannot be worked out.
     #[error("work out when trigger {trigger} is due")]
     Schedule {
@@ -138,12 +152,21 @@ impl Error {
         matches!(self, Self::Database(database::Error::Nonsense { .. }))
     }
 
+    /// Whether it needs a later version of Matins than this one.
+    pub fn is_newer_format(&self) -> bool {
+        matches!(self, Self::NewerFormat { .. })
+    }
+
     /// What a person can do about it.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Database(error) => error.hint(),
             Self::Changed { .. } => Some("look at what it is now, and try again"),
             Self::Served { .. } => Some("stop that server first"),
+            Self::NewerFormat { .. } => Some(
+                "use a server of a later version, which `matins instance list` shows; an automation can still be \
+                 paused and deleted here",
+            ),
             Self::Together(error) => error.hint(),
             _ => None,
         }
@@ -153,6 +176,18 @@ impl Error {
         Self::Made {
             what,
             id: format!("{id}"),
+        }
+    }
+
+    pub(crate) fn newer_format(
+        what: &'static str,
+        name: impl std::fmt::Display,
+        needed: i64,
+    ) -> Self {
+        Self::NewerFormat {
+            what,
+            name: format!("{name}"),
+            needed,
         }
     }
 

@@ -4,13 +4,13 @@ use model::{
     HarnessId, TenantId, Timestamp,
     harness::{Harness, HarnessConfig, Offers},
 };
-use serde_json::json;
 
 use crate::{
     Error, Scope,
-    database::Tx,
+    database::{Row, Tx},
     rows,
     store::{Store, transact},
+    stored::{self, StoredAgent},
 };
 
 impl Store {
@@ -23,15 +23,19 @@ impl Store {
         offers: Option<&Offers>,
         now: Timestamp,
     ) -> Result<Harness, Error> {
-        let stored = json!({ "config": config, "offers": offers });
         transact!(self, Scope::Tenant(tenant), |tx| {
-            let id = HarnessId::generate(now, self.ids());
-            let row = tx
-                .fetch_one(
-                    sql!("harnesses/put"),
-                    params![id, tenant, name, &stored, now],
-                )
+            let found = tx
+                .fetch_optional(sql!("harnesses/by_name"), params![tenant, name])
                 .await?;
+            if let Some(found) = found {
+                let before = locked(tx, tenant, found.get("id")?).await?;
+                return write(tx, tenant, &before, config, offers, now).await;
+            }
+            let id = HarnessId::generate(now, self.ids());
+            let stored = stored::write::<StoredAgent>(&(config.clone(), offers.cloned()));
+            let (format, needed) = (stored::FORMAT, stored.needs_format);
+            let params = params![id, tenant, name, &stored.value, now, format, needed];
+            let row = tx.fetch_one(sql!("harnesses/put"), params).await?;
             rows::harness(&row)
         })
     }
@@ -48,10 +52,10 @@ impl Store {
     ) -> Result<Harness, Error> {
         transact!(self, Scope::Tenant(tenant), |tx| {
             let before = locked(tx, tenant, id).await?;
-            if before.config != *seen {
+            if before.harness.config != *seen {
                 return Err(Error::Changed {
                     what: "harness",
-                    name: before.name,
+                    name: before.harness.name,
                 });
             }
             write(tx, tenant, &before, to, None, now).await
@@ -70,8 +74,8 @@ impl Store {
     ) -> Result<Harness, Error> {
         transact!(self, Scope::Tenant(tenant), |tx| {
             let before = locked(tx, tenant, id).await?;
-            if before.config != *started {
-                return Ok(before);
+            if before.harness.config != *started {
+                return Ok(before.harness);
             }
             write(tx, tenant, &before, started, Some(offers), now).await
         })
@@ -85,13 +89,21 @@ impl Store {
         config: &HarnessConfig,
         now: Timestamp,
     ) -> Result<bool, Error> {
-        let stored = json!({ "config": config });
+        let stored = stored::write::<StoredAgent>(&(config.clone(), None));
         transact!(self, Scope::Tenant(tenant), |tx| {
             let id = HarnessId::generate(now, self.ids());
             let added = tx
                 .execute(
                     sql!("harnesses/add"),
-                    params![id, tenant, name, &stored, now],
+                    params![
+                        id,
+                        tenant,
+                        name,
+                        &stored.value,
+                        now,
+                        stored::FORMAT,
+                        stored.needs_format
+                    ],
                 )
                 .await?;
             Ok(added == 1)
@@ -117,26 +129,45 @@ impl Store {
     }
 }
 
-/// A harness that nobody else changes until the transaction is over.
-async fn locked(tx: &mut Tx, tenant: TenantId, id: HarnessId) -> Result<Harness, Error> {
+/// A harness whose row this transaction has locked.
+struct LockedHarness {
+    harness: Harness,
+    row: Row,
+}
+
+/// Locks a harness. One that needs a later format is refused, since a change would have to honour it.
+async fn locked(tx: &mut Tx, tenant: TenantId, id: HarnessId) -> Result<LockedHarness, Error> {
     tx.lock_rows(sql_of_postgres!("harnesses/lock"), vec![params![id]])
         .await?;
     let row = tx
         .fetch_optional(sql!("harnesses/by_id"), params![Some(tenant), id])
         .await?;
-    rows::harness(&row.ok_or_else(|| Error::not_found("harness", id))?)
+    let row = row.ok_or_else(|| Error::not_found("harness", id))?;
+    let harness = rows::harness(&row)?;
+    stored::require_honoured("harness", &harness.name, harness.needs_format)?;
+    Ok(LockedHarness { harness, row })
 }
 
 async fn write(
     tx: &mut Tx,
     tenant: TenantId,
-    before: &Harness,
+    before: &LockedHarness,
     config: &HarnessConfig,
     offers: Option<&Offers>,
     now: Timestamp,
 ) -> Result<Harness, Error> {
-    let stored = json!({ "config": config, "offers": offers });
-    let written = params![before.id, tenant, before.name.as_str(), &stored, now];
-    let row = tx.fetch_one(sql!("harnesses/put"), written).await?;
+    let LockedHarness { harness, row } = before;
+    let document = (config.clone(), offers.cloned());
+    let written = stored::rewrite::<StoredAgent>(&document, row, "config")?;
+    let params = params![
+        harness.id,
+        tenant,
+        harness.name.as_str(),
+        &written.value,
+        now,
+        stored::format_over(row.get("format")?),
+        written.needs_format
+    ];
+    let row = tx.fetch_one(sql!("harnesses/put"), params).await?;
     rows::harness(&row)
 }

@@ -9,6 +9,7 @@ use crate::{
     database::{Row, Tx},
     opening,
     store::{Store, transact},
+    stored::FORMAT,
 };
 
 /// An instance that is not gone, and what waits for it.
@@ -24,6 +25,8 @@ pub struct InstanceStanding {
     pub last_seen_at: Option<Timestamp>,
     /// How many queued runs wait for it, because their memory lies there.
     pub waiting: i64,
+    /// How many automations need a later document format than its server honours.
+    pub too_new: i64,
 }
 
 /// A server that serves a data folder, or did last.
@@ -33,6 +36,8 @@ pub struct Serving {
     pub worker: WorkerId,
     /// The version of its program.
     pub version: String,
+    /// The highest document format that it honours.
+    pub format: i64,
     /// When it last showed itself.
     pub seen_at: Timestamp,
     /// When it stopped by itself, if it did.
@@ -105,7 +110,15 @@ impl Store {
         let known = opening::LATEST;
         transact!(self, Scope::System, |tx| {
             let before = before.map(WorkerId::as_str);
-            let params = params![instance, worker.as_str(), version, known, now, before];
+            let params = params![
+                instance,
+                worker.as_str(),
+                version,
+                known,
+                now,
+                before,
+                FORMAT
+            ];
             if tx.execute(sql!("servers/serve"), params).await? == 0 {
                 return Ok(false);
             }
@@ -242,6 +255,7 @@ fn standing(row: &Row) -> Result<InstanceStanding, Error> {
         last_seen_at: used.max(server.as_ref().map(|server| server.seen_at)),
         server,
         waiting: row.get("waiting")?,
+        too_new: row.get("too_new")?,
     })
 }
 
@@ -253,6 +267,7 @@ fn serving(row: &Row) -> Result<Option<Serving>, Error> {
     Ok(Some(Serving {
         worker,
         version: row.get("version")?,
+        format: row.get("format")?,
         seen_at: row.get("seen_at")?,
         stopped_at: row.optional("stopped_at")?,
     }))

@@ -30,6 +30,7 @@ mod server;
 mod sessions;
 mod spending;
 mod store;
+mod stored;
 mod tenants;
 mod text;
 mod together;
@@ -58,6 +59,7 @@ pub use sessions::{
     Deletion, LiveText, Logged, NewSession, News, SessionEdit, SessionFilter, Transcript,
 };
 pub use store::Store;
+pub use stored::FORMAT;
 pub use tokens::{NewBrowser, NewToken};
 pub use waking::{Calls, Changed, Changes, ListenerState, Unheard, Work};
 pub use webhooks::WebhookTrigger;

@@ -9,7 +9,6 @@ use model::{
     notification::{Endpoint, NotificationKind},
     secret::{Secret, Secrets},
 };
-use serde_json::json;
 
 pub use deliveries::{Attempted, Claimed};
 pub use feed::Subscription;
@@ -19,6 +18,7 @@ use crate::{
     Answered, Error, Scope, answers,
     database::{Row, Tx},
     store::{Store, transact},
+    stored::{self, StoredEvents},
     webhooks::secrets,
 };
 
@@ -62,7 +62,7 @@ impl Store {
                     tenant,
                     new.name.as_str(),
                     new.url.as_str(),
-                    json!(new.events),
+                    stored::write::<StoredEvents>(&new.events).value,
                     new.automation,
                     new.channel.as_deref(),
                     secret.reveal(),
@@ -112,7 +112,8 @@ impl Store {
         now: Timestamp,
     ) -> Result<(), Error> {
         let edited = transact!(self, scope, |tx| {
-            by_id(tx, scope, id).await?;
+            let before = by_id(tx, scope, id).await?;
+            let events = StoredEvents::over(&to.events, before.json("events")?);
             // Two changes in one microsecond are two.
             let tick = std::time::Duration::from_micros(1);
             let changed = tx
@@ -124,7 +125,7 @@ impl Store {
                         seen,
                         to.name.as_str(),
                         to.url.as_str(),
-                        json!(to.events),
+                        stored::value_of(&events),
                         to.automation,
                         to.channel.as_deref(),
                         now.max(seen + tick)
@@ -267,7 +268,7 @@ fn endpoint(row: &Row) -> Result<Endpoint, Error> {
         id: row.get("id")?,
         name: row.get("name")?,
         url: row.get("url")?,
-        events: row.json("events")?,
+        events: stored::read::<StoredEvents>(row, "events")?,
         automation_id: row.optional("automation_id")?,
         channel: row.optional("channel")?,
         failing_since: row.optional("failing_since")?,

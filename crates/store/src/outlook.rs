@@ -2,7 +2,7 @@
 
 use model::{AutomationId, Timestamp};
 
-use crate::{Error, Scope, Store};
+use crate::{Error, Scope, Store, stored::FORMAT};
 
 /// What the scheduler has to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +43,9 @@ impl Store {
     /// Looks at what the scheduler has to do. One statement: this is all that an idle server asks.
     pub async fn outlook(&self, now: Timestamp) -> Result<Outlook, Error> {
         let mut tx = self.db.read(Scope::System).await?;
-        let row = tx.fetch_one(sql!("outlook/work"), params![now]).await?;
+        let row = tx
+            .fetch_one(sql!("outlook/work"), params![now, FORMAT])
+            .await?;
         Ok(Outlook {
             due: row.optional("due")?,
             backoff: row.optional("backoff")?,

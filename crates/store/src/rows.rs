@@ -1,33 +1,44 @@
 //! The one road from rows to the model's nouns.
 
 use model::{
-    ApprovalId, AutomationId, MessageId, RunId, SessionId, TaskId,
+    ApprovalId, AutomationId, MessageId, RunId, SessionId, TaskId, TriggerId,
     access::Token,
     approval::{Approval, Question},
     automation::AutomationState,
-    entity::{Automation, Channel, Event, Message, Run, RunRecord, Seat, Session, Tenant, Trigger},
-    harness::{Harness, HarnessConfig, Offers},
+    entity::{
+        Automation, Channel, Event, Message, Run, RunRecord, Seat, SeatSettings, Session, Tenant,
+        Trigger,
+    },
+    harness::Harness,
+    permission::PermissionRules,
+    policy::{Policies, SessionMode},
 };
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Error, database::Row};
-
-/// A harness's column `config`: what a person set and what the agent offered.
-#[derive(Serialize, Deserialize)]
-pub(crate) struct StoredHarness {
-    pub(crate) config: HarnessConfig,
-    #[serde(default)]
-    pub(crate) offers: Option<Offers>,
-}
+use crate::{
+    Error,
+    database::Row,
+    stored::{
+        self, StoredAgent, StoredBudget, StoredFlags, StoredPermissions, StoredPolicies,
+        StoredPromptRef, StoredScopes, StoredSettings, StoredSpec,
+    },
+};
 
 pub(crate) fn harness(row: &Row) -> Result<Harness, Error> {
-    let stored: StoredHarness = row.json("config")?;
+    let needs_format = stored::needs_format(row)?;
+    let (config, offers) = match stored::read::<StoredAgent>(row, "config") {
+        Err(error) if error.is_nonsense() && !stored::honours(needs_format) => {
+            let name: String = row.get("name")?;
+            return Err(Error::newer_format("harness", name, needs_format));
+        }
+        read => read?,
+    };
     Ok(Harness {
         id: row.get("id")?,
         name: row.get("name")?,
-        config: stored.config,
-        offers: stored.offers,
+        config,
+        offers,
+        needs_format,
     })
 }
 
@@ -72,12 +83,54 @@ pub(crate) fn seat(row: &Row) -> Result<Seat, Error> {
         acp_session_id: row.optional("acp_session_id")?,
         turns: row.get("turns")?,
         usage: row.optional("usage")?,
-        settings: row.json("settings")?,
+        settings: stored::read::<StoredSettings>(row, "settings")?,
         updated_at: row.get("updated_at")?,
     })
 }
 
+/// Reads an automation. If it needs a later format, its known keys are read, or defaults where a later version wrote
+/// values that cannot be read; a caller that acts on them must check `needs_format` first.
 pub(crate) fn automation(row: &Row) -> Result<Automation, Error> {
+    match Documents::read(row) {
+        Err(error) if error.is_nonsense() && !stored::honours(stored::needs_format(row)?) => {
+            automation_in(row, Documents::default())
+        }
+        documents => automation_in(row, documents?),
+    }
+}
+
+/// What the documents of an automation say, and where its turns go.
+struct Documents {
+    session_mode: SessionMode,
+    policies: Policies,
+    settings: SeatSettings,
+    permissions: PermissionRules,
+}
+
+impl Documents {
+    fn read(row: &Row) -> Result<Self, Error> {
+        Ok(Self {
+            session_mode: row.parse("session_mode")?,
+            policies: stored::read::<StoredPolicies>(row, "policies")?,
+            settings: stored::read::<StoredSettings>(row, "settings")?,
+            permissions: stored::read::<StoredPermissions>(row, "permissions")?,
+        })
+    }
+}
+
+impl Default for Documents {
+    fn default() -> Self {
+        Self {
+            // Its runs exclude one another, as those of most modes do.
+            session_mode: SessionMode::Continuous,
+            policies: Policies::default(),
+            settings: SeatSettings::default(),
+            permissions: PermissionRules::default(),
+        }
+    }
+}
+
+fn automation_in(row: &Row, documents: Documents) -> Result<Automation, Error> {
     let paused: Option<model::Timestamp> = row.optional("paused_at")?;
     let deleted: Option<model::Timestamp> = row.optional("deleted_at")?;
     let state = match (deleted, paused) {
@@ -95,12 +148,13 @@ pub(crate) fn automation(row: &Row) -> Result<Automation, Error> {
         prompt: row.get("prompt")?,
         harness_id: row.get("harness_id")?,
         cwd: row.optional("cwd")?,
-        session_mode: row.parse("session_mode")?,
+        session_mode: documents.session_mode,
         bound_session_key: row.optional("bound_session_key")?,
         current_session_id: row.optional("current_session_id")?,
-        policies: row.json("policies")?,
-        settings: row.json("settings")?,
-        permissions: row.json("permissions")?,
+        policies: documents.policies,
+        settings: documents.settings,
+        permissions: documents.permissions,
+        needs_format: stored::needs_format(row)?,
         consecutive_failures: row.get("consecutive_failures")?,
         created_at: row.get("created_at")?,
         updated_at: row.get("updated_at")?,
@@ -108,10 +162,15 @@ pub(crate) fn automation(row: &Row) -> Result<Automation, Error> {
 }
 
 pub(crate) fn trigger(row: &Row) -> Result<Trigger, Error> {
+    let needed = stored::needs_format(row)?;
+    if !stored::honours(needed) {
+        let id: TriggerId = row.get("id")?;
+        return Err(Error::newer_format("trigger", id, needed));
+    }
     Ok(Trigger {
         id: row.get("id")?,
         automation_id: row.get("automation_id")?,
-        spec: row.json("spec")?,
+        spec: stored::read::<StoredSpec>(row, "spec")?,
         next_scheduled_for: row.optional("next_scheduled_for")?,
         next_fire_at: row.optional("next_fire_at")?,
         last_scheduled_for: row.optional("last_scheduled_for")?,
@@ -151,7 +210,7 @@ pub(crate) fn open_run(row: &Row) -> Result<Run, Error> {
             .optional("usage")?
             .filter(|usage: &Value| usage.as_object().is_none_or(|fields| !fields.is_empty())),
         interrupted_run_id: row.optional("interrupted_run_id")?,
-        prompt_ref: row.json_optional("prompt_ref")?,
+        prompt_ref: stored::read_optional::<StoredPromptRef>(row, "prompt_ref")?,
         input_at: row.get("input_at")?,
         created_at: row.get("created_at")?,
     })
@@ -165,7 +224,7 @@ pub(crate) fn run(row: &Row) -> Result<Run, Error> {
         reason: row.optional("reason")?,
         message: row.optional("message")?,
         stop_reason: row.optional("stop_reason")?,
-        flags: row.json_optional("flags")?.unwrap_or_default(),
+        flags: stored::read_optional::<StoredFlags>(row, "flags")?.unwrap_or_default(),
         ..open_run(row)?
     })
 }
@@ -247,7 +306,7 @@ pub(crate) fn approval(row: &Row) -> Result<Approval, Error> {
 
 pub(crate) fn run_record(row: &Row) -> Result<RunRecord, Error> {
     Ok(RunRecord {
-        prompt_ref: row.json_optional("prompt_ref")?,
+        prompt_ref: stored::read_optional::<StoredPromptRef>(row, "prompt_ref")?,
         rendered_prompt: row.optional("rendered_prompt")?,
         variables: row.json("variables")?,
         diagnostics: row.json("diagnostics")?,
@@ -262,7 +321,7 @@ pub(crate) fn token(row: &Row) -> Result<Token, Error> {
         name: row.get("name")?,
         kind: row.parse("kind")?,
         role: row.parse("role")?,
-        scopes: row.json_optional("scopes")?,
+        scopes: stored::read_optional::<StoredScopes>(row, "scopes")?,
         shown: row.get("shown")?,
         parent_id: row.optional("parent_id")?,
         created_at: row.get("created_at")?,
@@ -276,7 +335,7 @@ pub(crate) fn tenant(row: &Row) -> Result<Tenant, Error> {
     Ok(Tenant {
         id: row.get("id")?,
         name: row.get("name")?,
-        budget: row.json_optional("budget")?.unwrap_or_default(),
+        budget: stored::read_optional::<StoredBudget>(row, "budget")?.unwrap_or_default(),
         created_at: row.get("created_at")?,
     })
 }

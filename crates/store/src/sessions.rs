@@ -25,6 +25,7 @@ use crate::{
         place::{self, hold, promote_on_seat},
     },
     store::{Store, transact},
+    stored::{self, StoredSettings},
 };
 
 pub use delete::Deletion;
@@ -255,6 +256,7 @@ pub(crate) async fn insert_all(
         ]);
         journal.numbered(*tenant, new.id, events);
         let seat = SeatId::generate(now, store.ids());
+        let settings = stored::write::<StoredSettings>(&new.settings);
         rows.push(params![
             seat,
             *tenant,
@@ -263,8 +265,10 @@ pub(crate) async fn insert_all(
             "agent",
             new.harness,
             true,
-            json!(new.settings),
-            now
+            settings.value,
+            now,
+            stored::FORMAT,
+            settings.needs_format
         ]);
         seats.push(seat);
         journal.event(new.id, "session", new.id.uuid(), json!({ "state": state }));

@@ -4,7 +4,7 @@
 //! writes it down beside the run, so that nothing counts twice. Automations are locked while their budget
 //! is looked at and a turn begins, and so are tenants that have one.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use model::{
     AutomationId, RunId, TenantId, Timestamp,
@@ -17,6 +17,7 @@ use crate::{
     Error, Scope,
     database::{Param, Row, Statement, Tx},
     store::Store,
+    stored::{self, StoredBudget},
 };
 
 /// Something that was used.
@@ -101,16 +102,27 @@ fn stored(amount: u64) -> i64 {
     i64::try_from(amount).unwrap_or(i64::MAX)
 }
 
-/// Locks the tenants of runs that have a budget, and reads it. To be done before anything else is locked.
+/// Locks the tenants of runs that have a budget, and reads it. To be done before anything else is locked. Gives the
+/// budgets, and the tenants whose budget this server does not honour.
 pub(crate) async fn lock_budgets(
     tx: &mut Tx,
     runs: &[RunId],
-) -> Result<HashMap<TenantId, Budget>, Error> {
+) -> Result<(HashMap<TenantId, Budget>, HashSet<TenantId>), Error> {
     let rows = runs.iter().map(|run| params![*run]).collect();
     let found = tx
         .fetch_rows(sql_by_dialect!("tenants/lock_budgets"), rows, params![])
         .await?;
-    found.iter().map(budget).collect()
+    let mut budgets = HashMap::with_capacity(found.len());
+    let mut not_honoured = HashSet::new();
+    for row in &found {
+        if !stored::honours(stored::needs_format(row)?) {
+            not_honoured.insert(row.get("id")?);
+            continue;
+        }
+        let (tenant, budget) = budget(row)?;
+        budgets.insert(tenant, budget);
+    }
+    Ok((budgets, not_honoured))
 }
 
 /// Reads the budgets of tenants, of those that have one.
@@ -126,7 +138,7 @@ pub(crate) async fn tenant_budgets(
 }
 
 fn budget(row: &Row) -> Result<(TenantId, Budget), Error> {
-    Ok((row.get("id")?, row.json("budget")?))
+    Ok((row.get("id")?, stored::read::<StoredBudget>(row, "budget")?))
 }
 
 /// What was used of a day, and of its month.

@@ -1,12 +1,13 @@
 //! Tenants.
 
 use model::{TenantId, Timestamp, budget::Budget, entity::Tenant};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::{
     Error, Page, Scope, rows,
     runs::spend,
     store::{Store, transact},
+    stored::{self, StoredBudget},
 };
 
 impl Store {
@@ -87,15 +88,22 @@ impl Store {
                     name: row.get("name")?,
                 })
             };
-            if let Some(seen) = seen
-                && rows::tenant(&row)?.budget != *seen
-            {
+            let tenant = rows::tenant(&row)?;
+            stored::require_honoured("tenant", &tenant.name, stored::needs_format(&row)?)?;
+            if seen.is_some_and(|seen| tenant.budget != *seen) {
                 return Err(changed()?);
             }
             // The statement compares, so that of two who have read the same one has lost.
             let read: Option<Value> = row.optional("budget")?;
-            let budget = (!budget.is_none()).then(|| json!(budget));
-            let params = params![id, budget, seen.is_some(), read];
+            let written = match &read {
+                Some(_) => stored::rewrite::<StoredBudget>(budget, &row, "budget")?,
+                None => stored::write::<StoredBudget>(budget),
+            };
+            // No budget is null, unless a later version wrote limits that this one does not know.
+            let bare = stored::write::<StoredBudget>(&Budget::default()).value;
+            let value = (written.value != bare).then_some(written.value);
+            let format = stored::format_over(row.get("format")?);
+            let params = params![id, value, read, format, written.needs_format];
             if tx.execute(sql!("tenants/set_budget"), params).await? == 0 {
                 return Err(changed()?);
             }

@@ -7,13 +7,13 @@ use model::{
     access::{Permission, Role, Token},
     limits,
 };
-use serde_json::json;
 
 use crate::{
     Error, Page, Scope,
     database::Tx,
     rows,
     store::{Store, transact},
+    stored::{self, StoredScopes},
 };
 
 /// A token to be made for a program. Its secret stays outside: only the hash comes in.
@@ -72,7 +72,9 @@ impl Store {
                     new.name.as_str(),
                     &new.hash[..],
                     new.shown.as_str(),
-                    new.scopes.as_ref().map(|scopes| json!(scopes)),
+                    new.scopes
+                        .as_ref()
+                        .map(|scopes| stored::write::<StoredScopes>(scopes).value),
                     now,
                     new.expires_at
                 ],

@@ -169,6 +169,10 @@ pub struct AutomationView {
     pub next_fires: Vec<Fire>,
     /// The session that its next turn goes to, where it has one.
     pub session: Option<Session>,
+    /// Present if the automation needs a later version of Matins than the server that answers. That server neither
+    /// fires it nor begins its runs, and what it cannot read shows defaults; a person may still pause and delete it.
+    #[serde(default)]
+    pub newer_format: Option<NewerFormat>,
     /// The overlap policy that holds: what its policies name, else that of where its turns go.
     pub overlap: Overlap,
     /// Its newest runs, the newest first.
@@ -206,6 +210,17 @@ impl AutomationView {
             permissions: automation.permissions.clone(),
         }
     }
+}
+
+/// The document format that an automation needs, beside the one that a server honours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct NewerFormat {
+    /// The least format whose servers honour the automation.
+    #[schema(minimum = 2)]
+    pub needed: i64,
+    /// The highest format that the server honours.
+    #[schema(minimum = 1)]
+    pub honoured: i64,
 }
 
 /// One of the next fires, before jitter.

@@ -43,6 +43,15 @@ pub struct Instance {
     /// The version of that server's program.
     #[serde(default)]
     pub version: Option<String>,
+    /// The highest document format that the server honours.
+    #[serde(default)]
+    #[schema(minimum = 1)]
+    pub format: Option<i64>,
+    /// How many automations need a later document format than the server honours: it neither fires them nor begins
+    /// their runs.
+    #[serde(default)]
+    #[schema(minimum = 0)]
+    pub automations_too_new: i64,
     /// When a command or a server last used it.
     pub last_seen_at: Option<Timestamp>,
     /// How many queued runs wait for it, because their memory lies there.

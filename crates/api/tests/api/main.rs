@@ -9,6 +9,7 @@ mod budgets;
 mod cursors;
 mod document;
 mod errors;
+mod formats;
 mod gate;
 mod health;
 mod once;
@@ -69,6 +70,7 @@ on_both! {
         an_edit_of_what_has_changed_meanwhile_is_refused,
         a_conversation_is_read_replayed_and_exported,
     ]
+    formats: [too_new_automation_is_refused_shown_paused_and_deleted]
     budgets: [
         a_budget_is_set_read_and_used_up,
         a_budget_that_makes_no_sense_is_refused_by_name,

@@ -73,7 +73,7 @@ async fn list(app: &App) -> Result<(), Failure> {
                 .as_ref()
                 .map(ToString::to_string)
                 .unwrap_or_default(),
-            one.version.clone().unwrap_or_default(),
+            version(one),
         ]
     });
     let head = ["NAME", "STATE", "WAITING", "SEEN", "SERVED BY", "VERSION"];
@@ -81,13 +81,23 @@ async fn list(app: &App) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The version of the server's program, and whether it is too old for automations that are there.
+fn version(one: &Instance) -> String {
+    let version = one.version.clone().unwrap_or_default();
+    match one.automations_too_new {
+        0 => version,
+        1 => format!("{version}, too old for 1 automation"),
+        count => format!("{version}, too old for {count} automations"),
+    }
+}
+
 fn show(app: &App, one: &Instance) -> Result<(), Failure> {
     if app.output.json {
         return Ok(app.output.document(one)?);
     }
     let server = match (&one.worker, &one.version, one.state) {
-        (Some(worker), Some(version), InstanceState::Online) => {
-            format!("{worker}, version {version}")
+        (Some(worker), Some(_), InstanceState::Online) => {
+            format!("{worker}, version {}", version(one))
         }
         (Some(worker), _, InstanceState::Offline) => format!("nobody; {worker} did last"),
         _ => "nobody so far".to_owned(),

@@ -11,7 +11,7 @@ use config::Config;
 use model::{
     Clock, HarnessId, InstanceId, automation::AutomationState, entity::Automation, harness::Harness,
 };
-use store::{InstanceStanding, RunFilter, Scope, Store, Unreadable};
+use store::{InstanceStanding, RunFilter, Scope, Serving, Store, Unreadable};
 
 use super::{
     Finding, There,
@@ -86,6 +86,7 @@ pub(super) async fn look(
     let found = store.automations(Scope::System).await?;
     findings.extend(found.unreadable.iter().map(unreadable));
     let automations = found.readable;
+    findings.extend(automations.iter().filter_map(too_new));
     findings.extend(automations.iter().filter_map(attention));
     let all = automations.len();
     let enabled: Vec<_> = automations
@@ -103,6 +104,21 @@ pub(super) async fn look(
         enabled,
         shared,
         findings,
+    })
+}
+
+/// An automation that needs a later version of Matins neither fires nor runs with this one.
+fn too_new(automation: &Automation) -> Option<Finding> {
+    let needed = automation.needs_format;
+    (needed > store::FORMAT).then(|| {
+        let found = format!(
+            "{} ({}) needs document format {needed}, and this program honours formats up to {}",
+            clean(&automation.name),
+            automation.id,
+            store::FORMAT
+        );
+        let remedy = "use a server of a later version; its policy for catching up decides about the instants between";
+        Finding::warning("automations", found, remedy)
     })
 }
 
@@ -148,12 +164,16 @@ async fn instances(
     let mut all: BTreeMap<InstanceId, InstanceStanding> = BTreeMap::new();
     // Each tenant that uses an instance has a row of its own.
     for instance in store.instances(Scope::System).await? {
-        let waiting = instance.waiting;
+        let InstanceStanding {
+            waiting, too_new, ..
+        } = instance;
         let known = all.entry(instance.id).or_insert(InstanceStanding {
             waiting: 0,
+            too_new: 0,
             ..instance
         });
         known.waiting += waiting;
+        known.too_new += too_new;
     }
     let (mut online, mut versions, mut waited_for) = (0, BTreeSet::new(), 0);
     for (id, instance) in &all {
@@ -161,6 +181,7 @@ async fn instances(
         if let Some(server) = server.filter(|server| server.is_online(now)) {
             online += 1;
             versions.insert(server.version.clone());
+            findings.extend(server_too_old(instance, server));
             continue;
         }
         if instance.waiting == 0 || Some(*id) == own {
@@ -202,6 +223,26 @@ async fn instances(
         findings.push(Finding::ok(CHECK, found));
     }
     Ok(several)
+}
+
+/// A server that neither fires some automations nor begins their runs, because they need a later version.
+fn server_too_old(instance: &InstanceStanding, server: &Serving) -> Option<Finding> {
+    let automations = usize::try_from(instance.too_new).unwrap_or_default();
+    (automations > 0).then(|| {
+        let found = format!(
+            "the server of {} (version {}) honours document formats up to {}, and {} a later one",
+            excerpt(&instance.name, TOLD_CHARS),
+            excerpt(&server.version, TOLD_CHARS),
+            server.format,
+            if automations == 1 {
+                "1 automation needs".to_owned()
+            } else {
+                format!("{automations} automations need")
+            }
+        );
+        let remedy = "bring the server to the version that wrote them; another server may run them until then";
+        Finding::warning("instances", found, remedy)
+    })
 }
 
 /// Runs whose worker is lost: its process is gone, or its heartbeat is stale.

@@ -284,7 +284,7 @@ async fn an_automation_that_cannot_be_read_is_named_and_hides_no_other() {
         "Work",
     ]);
     world
-        .write("update automations set policies = '{\"later\":1}' where name = 'standup'")
+        .write("update automations set policies = '{\"overlap\":1}' where name = 'standup'")
         .await;
     let listed = world.run(&["automation", "list"]).done();
     let line = |name: &str| listed.lines().find(|line| line.starts_with(name)).unwrap();
@@ -307,4 +307,44 @@ async fn an_automation_that_cannot_be_read_is_named_and_hides_no_other() {
     assert_eq!(left.as_array().unwrap().len(), 1, "{left}");
     let twice = world.run(&["automation", "delete", "standup"]);
     assert_eq!(twice.code, 3, "{twice:#?}");
+}
+
+#[tokio::test]
+async fn policy_of_a_later_version_stops_nothing_unless_it_must_not_be_ignored() {
+    let world = World::new();
+    standup(&world);
+    world
+        .write("update automations set policies = json_set(policies, '$.later_policy', 1)")
+        .await;
+    world.run(&["automation", "fire", "standup"]).done();
+    let listed = world.run(&["automation", "list"]).done();
+    assert!(listed.contains("enabled"), "{listed}");
+
+    world
+        .write("update automations set format = 2, needs_format = 2")
+        .await;
+    let told = "needs format 2, this server honours 1";
+    let listed = world.run(&["automation", "list"]).done();
+    assert!(
+        listed.contains("enabled") && listed.contains(told),
+        "{listed}"
+    );
+    let shown = world.run(&["automation", "show", "standup"]).done();
+    assert!(shown.contains(told), "{shown}");
+    for command in ["fire", "reset"] {
+        let refused = world.run(&["automation", command, "standup"]);
+        assert_eq!(refused.code, 4, "{refused:#?}");
+        assert!(
+            refused.stderr.contains("needs document format 2"),
+            "{refused:#?}"
+        );
+        assert!(refused.stderr.contains("formats up to 1"), "{refused:#?}");
+    }
+    let examined = world.run(&["doctor"]);
+    assert!(
+        examined.stdout.contains("needs document format 2"),
+        "{examined:#?}"
+    );
+    world.run(&["automation", "pause", "standup"]).done();
+    world.run(&["automation", "delete", "standup"]).done();
 }

@@ -295,7 +295,8 @@ async fn an_automation_that_cannot_be_read_hides_no_other() {
     world.service.create_automation(&asked, None).await.unwrap();
     let file = world.directory().join("matins.db");
     let database = store::open(&Location::SqliteFile(file)).await.unwrap();
-    let sql: &'static str = "update automations set policies = '{\"later\":1}' where name = 'news'";
+    let sql: &'static str =
+        "update automations set policies = '{\"overlap\":1}' where name = 'news'";
     let statement: &'static _ = Box::leak(Box::new(store::database::Statement::new(
         "a test's statement",
         sql,

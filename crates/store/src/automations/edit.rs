@@ -12,14 +12,15 @@ use model::{
 use serde_json::json;
 
 use super::{
-    NewAutomation, live_triggers, lock_with_triggers, log, name_is_taken, next_due, set_attention,
-    set_next,
+    NewAutomation, live_triggers, lock_with_triggers, log, name_is_taken, needs_format, next_due,
+    set_attention, set_next,
 };
 use crate::{
     Error, Scope,
     database::Tx,
     runs::place,
     store::{Store, transact},
+    stored::{self, StoredPermissions, StoredPolicies, StoredSettings},
 };
 
 /// A change of an automation.
@@ -86,6 +87,13 @@ impl Store {
             {
                 set_settings(tx, session, &to.settings, now).await?;
             }
+            let before = tx
+                .fetch_one(sql!("automations/documents"), params![id])
+                .await?;
+            let policies = stored::rewrite::<StoredPolicies>(&to.policies, &before, "policies")?;
+            let settings = stored::rewrite::<StoredSettings>(&to.settings, &before, "settings")?;
+            let permissions =
+                stored::rewrite::<StoredPermissions>(&to.permissions, &before, "permissions")?;
             tx.execute(
                 sql!("automations/edit"),
                 params![
@@ -97,10 +105,12 @@ impl Store {
                     to.session_mode.as_str(),
                     to.bound_session_key.as_deref(),
                     session,
-                    &json!(to.policies),
-                    &json!(to.settings),
-                    &json!(to.permissions),
-                    now
+                    &policies.value,
+                    &settings.value,
+                    &permissions.value,
+                    now,
+                    stored::format_over(before.get("format")?),
+                    needs_format([&policies, &settings, &permissions], &to.triggers)
                 ],
             )
             .await?;
@@ -181,9 +191,16 @@ async fn set_settings(
     let seat = tx.fetch_one(sql!("seats/entry"), params![session]).await?;
     let seat: SeatId = seat.get("id")?;
     place::lock_seats(tx, &BTreeSet::from([seat])).await?;
+    let ids = vec![params![seat]];
+    let before = tx.fetch_rows(sql!("seats/by_ids"), ids, params![]).await?;
+    let Some(before) = before.first() else {
+        return Ok(());
+    };
+    let written = stored::rewrite::<StoredSettings>(settings, before, "settings")?;
+    let format = stored::format_over(before.get("format")?);
     tx.execute(
         sql!("seats/set_settings"),
-        params![seat, &json!(settings), now],
+        params![seat, &written.value, now, format, written.needs_format],
     )
     .await?;
     Ok(())

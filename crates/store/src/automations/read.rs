@@ -14,7 +14,7 @@ use crate::{
     text::Wanted,
 };
 
-/// Automations by name, with those whose rows make no sense apart: they hide no other.
+/// Automations by name, with those apart whose rows cannot be read, because they are corrupt.
 #[derive(Debug, Default)]
 pub struct Automations {
     /// Those that can be read.
@@ -123,14 +123,17 @@ impl Store {
         bound_to(&mut tx, tenant, key).await
     }
 
-    /// Lists an automation's triggers, the manual one first. Removed ones are left out.
+    /// Lists an automation's triggers, the manual one first. Removed ones are left out, and so are those that need a
+    /// later format.
     pub async fn triggers(&self, scope: Scope, id: AutomationId) -> Result<Vec<Trigger>, Error> {
         let mut tx = self.db.read(scope).await?;
         read(&mut tx, scope, id).await?;
-        live_triggers(&mut tx, id).await
+        let statement = sql!("triggers/live_of_automation");
+        shown_triggers(&tx.fetch_all(statement, params![id]).await?)
     }
 
-    /// Lists an automation's triggers, the newest first. Removed ones are left out.
+    /// Lists an automation's triggers, the newest first. Removed ones are left out, and so are those that need a later
+    /// format.
     pub async fn trigger_page(
         &self,
         scope: Scope,
@@ -145,7 +148,7 @@ impl Store {
                 params![id, page.before(), page.limit],
             )
             .await?;
-        as_triggers(&found)
+        shown_triggers(&found)
     }
 }
 
@@ -209,6 +212,13 @@ pub(crate) async fn live_triggers(tx: &mut Tx, id: AutomationId) -> Result<Vec<T
         .fetch_all(sql!("triggers/live_of_automation"), params![id])
         .await?;
     as_triggers(&found)
+}
+
+/// Reads the triggers that this program can show. `Automation::needs_format` tells of the others.
+fn shown_triggers(found: &[Row]) -> Result<Vec<Trigger>, Error> {
+    let read = found.iter().map(rows::trigger);
+    read.filter(|read| !matches!(read, Err(error) if error.is_newer_format()))
+        .collect()
 }
 
 fn as_triggers(found: &[Row]) -> Result<Vec<Trigger>, Error> {

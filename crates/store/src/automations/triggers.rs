@@ -17,6 +17,7 @@ use crate::{
     Error, Scope,
     database::Tx,
     store::{Store, transact},
+    stored::{self, StoredSpec},
 };
 
 /// A trigger that is to come to an automation.
@@ -156,6 +157,7 @@ impl Store {
             Some(policies) => next_due(id, spec, policies, now)?,
             None => None,
         };
+        let stored = stored::write::<StoredSpec>(spec);
         tx.execute(
             sql!("triggers/insert"),
             params![
@@ -163,11 +165,18 @@ impl Store {
                 tenant,
                 automation,
                 spec.kind(),
-                &json!(spec),
+                &stored.value,
                 due.map(|due| due.scheduled_for),
                 due.map(|due| due.fire_at),
-                now
+                now,
+                stored::FORMAT,
+                stored.needs_format
             ],
+        )
+        .await?;
+        tx.execute(
+            sql!("automations/raise_format"),
+            params![automation, stored::FORMAT, stored.needs_format],
         )
         .await?;
         if *spec == (Spec::Webhook {}) {
@@ -184,7 +193,7 @@ impl Store {
         trigger: &Trigger,
         now: Timestamp,
     ) -> Result<(), Error> {
-        settle(self, tx, automation, trigger, now).await?;
+        settle(self, tx, automation, trigger, now, now).await?;
         tx.execute(sql!("triggers/remove"), params![trigger.id, now])
             .await?;
         if trigger.spec == (Spec::Webhook {}) {

@@ -10,6 +10,7 @@ use crate::{
     Error, Scope,
     database::Row,
     store::{Store, transact},
+    stored::{self, StoredEvents},
 };
 
 /// What an endpoint wants to be told, and how far it was told.
@@ -49,7 +50,7 @@ impl Store {
             Ok(Subscription {
                 endpoint: row.get("id")?,
                 tenant: row.get("tenant_id")?,
-                events: row.json("events")?,
+                events: stored::read::<StoredEvents>(row, "events")?,
                 automation: row.optional("automation_id")?,
                 channel: row.optional("channel")?,
                 cursor: row.parse("cursor")?,

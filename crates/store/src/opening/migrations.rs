@@ -45,7 +45,11 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     migration!(10, "0010_coordinator"),
     migration!(11, "0011_cheaper_wakes", works_with 10),
     migration!(12, "0012_room_for_updates", works_with 10),
+    migration!(13, "0013_document_formats", works_with 10),
 ];
+
+/// The version of this program, which a schema that it applies names.
+pub(super) const PROGRAM: &str = env!("CARGO_PKG_VERSION");
 
 /// The version that this program needs.
 pub(crate) const LATEST: i64 = MIGRATIONS[MIGRATIONS.len() - 1].version;

@@ -12,7 +12,7 @@ mod postgres;
 mod reach;
 mod sqlite;
 
-use std::path::PathBuf;
+use std::{fmt, path::PathBuf};
 
 pub use examine::{Examined, examine, open_to_read};
 pub use location::{InvalidLocation, Location, Server};
@@ -50,7 +50,9 @@ pub enum OpenError {
     },
     /// A later version of Matins made the database.
     #[error(
-        "open {database}: its schema has version {found}, this program knows {known} and earlier"
+        "open {database}: its schema has version {found}, and this program ({program}) knows {known} and earlier; \
+         {needed} is needed",
+        program = migrations::PROGRAM
     )]
     Newer {
         /// The file, or the server's database and schema.
@@ -59,6 +61,8 @@ pub enum OpenError {
         found: i64,
         /// The latest version that this program knows.
         known: i64,
+        /// The program that is needed.
+        needed: NeededProgram,
     },
     /// Servers of an earlier version run, which cannot go on with the schema of this one.
     #[error(
@@ -116,6 +120,19 @@ pub enum OpenError {
     Database(#[from] Error),
 }
 
+/// The version of the program that a schema needs, if the schema names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NeededProgram(pub(super) Option<String>);
+
+impl fmt::Display for NeededProgram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Some(version) => write!(f, "Matins {version} or later"),
+            None => f.write_str("a later version of Matins"),
+        }
+    }
+}
+
 impl OpenError {
     /// What a person can do about it.
     pub fn hint(&self) -> Option<&'static str> {
@@ -125,7 +142,10 @@ impl OpenError {
             Self::NotADatabase { .. } | Self::Foreign { .. } => {
                 Some("name another file or database; nothing in this one was changed")
             }
-            Self::Newer { .. } => Some("run the newer version of Matins; nothing was changed"),
+            Self::Newer { .. } => Some(
+                "run that version, or restore a backup from before the upgrade (docs/operations.md#backup); nothing \
+                 was changed",
+            ),
             Self::OldServers { .. } => {
                 Some("stop them first, and start them again with this version; nothing was changed")
             }

@@ -11,7 +11,7 @@ use sqlx::{
 use model::limits;
 
 use super::{
-    Examined, OpenError,
+    Examined, NeededProgram, OpenError,
     location::Server,
     migrations,
     reach::{Purpose, Reached, reach},
@@ -293,10 +293,19 @@ async fn version(transaction: &mut PgConnection) -> Result<i64, OpenError> {
         (|| Ok((row.try_get(0)?, row.try_get(1)?)))().map_err(failed(reading))?;
     let found = found.unwrap_or(0);
     if needed.is_some_and(|needed| needed > migrations::LATEST) {
+        let program = scalar(
+            "select program from automation.schema_versions where works_with > $1 \
+             order by version limit 1",
+        )
+        .bind(migrations::LATEST)
+        .fetch_optional(&mut *transaction)
+        .await
+        .map_err(failed(reading))?;
         return Err(OpenError::Newer {
             database,
             found,
             known: migrations::LATEST,
+            needed: NeededProgram(program.flatten()),
         });
     }
     Ok(found)
@@ -353,7 +362,7 @@ async fn apply(transaction: &mut PgConnection, version: i64) -> Result<(), sqlx:
         sqlx::raw_sql(migration.postgres)
             .execute(&mut *transaction)
             .await?;
-        // A column that one of the first versions does not have.
+        // Columns that earlier versions do not have.
         let note = if migration.version < 9 {
             "insert into schema_versions (version, name) values ($1, $2)"
         } else {
@@ -366,6 +375,11 @@ async fn apply(transaction: &mut PgConnection, version: i64) -> Result<(), sqlx:
             .execute(&mut *transaction)
             .await?;
     }
+    query("update schema_versions set program = $1 where version > $2")
+        .bind(migrations::PROGRAM)
+        .bind(version)
+        .execute(&mut *transaction)
+        .await?;
     Ok(())
 }
 

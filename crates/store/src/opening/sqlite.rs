@@ -8,7 +8,7 @@ use sqlx::{
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
 };
 
-use super::{Examined, OpenError, intact, migrations};
+use super::{Examined, NeededProgram, OpenError, intact, migrations};
 use crate::database::{
     Database, Error, PATIENCE, PREPARED_STATEMENTS, Pools, SQLITE_READERS, UniqueIndexes,
 };
@@ -225,6 +225,8 @@ struct Stamp {
     application_id: i64,
     version: i64,
     objects: i64,
+    /// The program that applied that version, which schemas name from version 13 on.
+    program: Option<String>,
 }
 
 impl Stamp {
@@ -233,12 +235,29 @@ impl Stamp {
             "select application_id, user_version, (select count(*) from sqlite_schema) as objects \
              from pragma_application_id, pragma_user_version",
         )
-        .fetch_one(connection)
+        .fetch_one(&mut *connection)
         .await?;
+        let version: i64 = row.try_get("user_version")?;
+        // The table is not there in earlier versions, and need not be in those of another application.
+        let named: bool = sqlx::query_scalar(
+            "select exists (select 1 from pragma_table_info('schema_versions') where name = 'program')",
+        )
+        .fetch_one(&mut *connection)
+        .await?;
+        let program = if named && version > migrations::LATEST {
+            let applied = sqlx::query_scalar(
+                "select program from schema_versions where version > ? order by version limit 1",
+            );
+            let applied = applied.bind(migrations::LATEST);
+            applied.fetch_optional(connection).await?.flatten()
+        } else {
+            None
+        };
         Ok(Self {
             application_id: row.try_get("application_id")?,
-            version: row.try_get("user_version")?,
+            version,
             objects: row.try_get("objects")?,
+            program,
         })
     }
 
@@ -257,6 +276,7 @@ impl Stamp {
                 database: database(),
                 found: self.version,
                 known: migrations::LATEST,
+                needed: NeededProgram(self.program.clone()),
             });
         }
         Ok(())
@@ -309,6 +329,17 @@ async fn apply(
         sqlx::raw_sql(migration.sqlite)
             .execute(&mut **transaction)
             .await?;
+    }
+    for migration in migrations::after(version) {
+        sqlx::query(
+            "insert into schema_versions (version, name, works_with, program) values (?, ?, ?, ?)",
+        )
+        .bind(migration.version)
+        .bind(migration.name)
+        .bind(migration.works_with)
+        .bind(migrations::PROGRAM)
+        .execute(&mut **transaction)
+        .await?;
     }
     // Pragmas take no parameters; both are constants of this program.
     let stamp = format!(

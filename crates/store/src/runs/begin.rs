@@ -1,23 +1,17 @@
 //! Beginning the turns of claimed runs.
 
-use std::{
-    collections::{BTreeSet, HashMap, HashSet},
-    hash::Hash,
-};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use model::{
-    AutomationId, HarnessId, InputId, InstanceId, RunId, SeatId, SessionId, TenantId, Timestamp,
-    TriggerId, WorkerId,
+    AutomationId, InputId, InstanceId, RunId, TenantId, Timestamp, WorkerId,
     automation::AutomationState,
     budget::Accounts,
-    entity::{Automation, Run, Seat, Session, Trigger},
-    harness::Harness,
+    entity::{Automation, Run, Seat, Session},
     outcome::{Failure, FailureKind, Outcome},
     permission::PermissionRules,
     policy::Policies,
-    prompt::{self, Rendered},
+    prompt::Rendered,
     run::{Origin, RunStatus},
-    schedule::Spec,
     session::Admission,
     transcript::{self, Source},
     turn::{Assignment, Begin, Entry, EntryKind, Finished, Role},
@@ -26,13 +20,13 @@ use serde_json::json;
 
 use crate::{
     Error, Scope,
-    database::{Param, Row, Statement, Stored, Tx},
+    database::Tx,
     journal::{Journal, Place},
-    rows,
     runs::{
+        about::{About, places},
         end,
         heartbeat::set_running,
-        lock::{Locked, lock_all},
+        lock::lock_all,
         place::hold,
         precheck::{question, unasked},
         spend,
@@ -112,11 +106,12 @@ impl Store {
         let (worker, instance) = (&first.worker, first.instance);
         transact!(self, Scope::System, |tx| {
             let ids: Vec<RunId> = all.iter().map(|one| one.run).collect();
-            let tenants = spending::lock_budgets(tx, &ids).await?;
+            let (tenants, tenants_needing) = spending::lock_budgets(tx, &ids).await?;
             let asked = all.iter().filter(|one| one.asked).map(|one| one.run);
             let asked: HashSet<RunId> = asked.collect();
             let mut locked = lock_all(tx, &ids).await?;
             let (sessions, seats) = places(tx, &locked).await?;
+            let about = About::read(tx, &locked, &seats).await?;
             let automations = locked.automations.values();
             let mut budgets = Budgets::read(tx, tenants, automations, now).await?;
             let unasked = unasked(tx, &locked, &asked).await?;
@@ -129,11 +124,14 @@ impl Store {
                     let own = run.automation_id;
                     let own = own.and_then(|id| locked.automations.get(&id));
                     let accounts = budgets.accounts(run.tenant_id, own);
+                    let tenant = tenants_needing.contains(&run.tenant_id);
+                    let honoured = !tenant && about.honours(&run, &seat, own);
                     Some(Ready {
                         run,
                         session,
-                        seat,
+                        seat: seat.seat,
                         accounts,
+                        honoured,
                     })
                 });
                 let Some(found) = found else { continue };
@@ -171,7 +169,14 @@ impl Store {
                 }
             }
             for assignment in self
-                .start(tx, ready, &locked.automations, worker, instance, now)
+                .start(
+                    tx,
+                    ready,
+                    &about,
+                    &locked.automations,
+                    (worker, instance),
+                    now,
+                )
                 .await?
             {
                 let id = assignment.run.id;
@@ -215,6 +220,11 @@ impl Store {
             let _ = end::end(self, tx, run, &finished, now).await?;
             return Ok(Some(Begin::Cancelled));
         }
+        if !found.honoured {
+            // A document was edited after the claim, which leaves such runs alone. A later server takes it.
+            requeue(tx, run, now).await?;
+            return Ok(Some(Begin::Held));
+        }
         if admission == Admission::Wait {
             hold(tx, session.id, run.id, run.automation_id, now).await?;
             return Ok(Some(Begin::Held));
@@ -237,15 +247,14 @@ impl Store {
         &self,
         tx: &mut Tx,
         ready: Vec<Ready>,
+        about: &About,
         automations: &HashMap<AutomationId, Automation>,
-        worker: &WorkerId,
-        instance: InstanceId,
+        (worker, instance): (&WorkerId, InstanceId),
         now: Timestamp,
     ) -> Result<Vec<Assignment>, Error> {
         if ready.is_empty() {
             return Ok(Vec::new());
         }
-        let about = About::read(tx, &ready).await?;
         let mut prompts = HashMap::with_capacity(ready.len());
         let mut begins = Vec::with_capacity(ready.len());
         for Ready { run, .. } in &ready {
@@ -274,6 +283,7 @@ impl Store {
             session,
             mut seat,
             accounts,
+            honoured: _,
         } in ready
         {
             let Some(prompt) = prompts.remove(&run.id).filter(|_| begun.contains(&run.id)) else {
@@ -302,7 +312,7 @@ impl Store {
                 run: Some(run.id),
                 seat: Some(seat.id),
             };
-            journal.message(place, self.input(&run, automation, &prompt, &about, now));
+            journal.message(place, self.input(&run, automation, &prompt, about, now));
             let body = json!({ "status": run.status, "attempt": run.attempt, "worker_id": worker });
             journal.run(session.id, run.id, body);
 
@@ -375,6 +385,8 @@ struct Ready {
     seat: Seat,
     /// What is left of the budgets that hold for it.
     accounts: Accounts,
+    /// `true` if this server honours every document that the turn depends on.
+    honoured: bool,
 }
 
 /// Which inputs an earlier attempt has shown: its turn has begun.
@@ -392,102 +404,15 @@ pub(super) async fn shown(
         .collect()
 }
 
-/// What prompts and assignments are made of.
-struct About {
-    harnesses: HashMap<HarnessId, Harness>,
-    triggers: HashMap<TriggerId, Trigger>,
-    /// Inputs that an earlier attempt has shown.
-    shown: HashSet<InputId>,
-    /// What came with the inputs that are webhooks.
-    payloads: HashMap<InputId, String>,
-}
-
-impl About {
-    async fn read(tx: &mut Tx, ready: &[Ready]) -> Result<Self, Error> {
-        let harnesses = ready.iter().map(|one| one.seat.harness_id).collect();
-        let triggers = ready.iter().filter_map(|one| one.run.trigger_id).collect();
-        let triggers = by_id(tx, sql!("triggers/by_ids"), triggers, rows::trigger).await?;
-        let again = ready.iter().filter(|one| one.run.attempt > 1);
-        let again = again.map(|one| one.run.input_id).collect();
-        Ok(Self {
-            harnesses: by_id(tx, sql!("harnesses/by_ids"), harnesses, rows::harness).await?,
-            payloads: payloads(tx, ready, &triggers).await?,
-            triggers,
-            shown: shown(tx, again).await?,
-        })
+/// Gives a claimed run back to the queue.
+async fn requeue(tx: &mut Tx, run: &Run, now: Timestamp) -> Result<(), Error> {
+    let requeued = tx.execute(sql!("runs/requeue"), params![run.id]).await?;
+    if let (1.., Some(session)) = (requeued, run.session_id) {
+        tx.execute(sql!("heartbeats/delete"), params![run.id])
+            .await?;
+        let mut journal = Journal::default();
+        journal.run(session, run.id, json!({ "status": RunStatus::Queued }));
+        journal.write(tx, now).await?;
     }
-
-    fn harness(&self, seat: &Seat) -> Result<Harness, Error> {
-        let found = self.harnesses.get(&seat.harness_id).cloned();
-        found.ok_or_else(|| Error::not_found("harness", seat.harness_id))
-    }
-
-    /// Renders the prompt of a run from the template that its origin asks for.
-    fn prompt(&self, run: &Run, automation: Option<&Automation>) -> Result<Rendered, Error> {
-        let trigger = run.trigger_id.and_then(|id| self.triggers.get(&id));
-        let about = prompt::About {
-            origin: run.origin,
-            content: &run.content,
-            automation: automation.map(|automation| automation.name.as_str()),
-            trigger: trigger.map(|trigger| &trigger.spec),
-            scheduled_for: run.scheduled_for,
-            payload: self.payloads.get(&run.input_id).map(String::as_str),
-            interrupted: run.interrupted_run_id,
-        };
-        prompt::for_turn(&about).map_err(|source| Error::Prompt {
-            run: run.id,
-            source,
-        })
-    }
-}
-
-/// Reads what came with those inputs that are webhooks. Where none is, nothing is asked.
-async fn payloads(
-    tx: &mut Tx,
-    ready: &[Ready],
-    triggers: &HashMap<TriggerId, Trigger>,
-) -> Result<HashMap<InputId, String>, Error> {
-    let is_webhook = |one: &&Ready| {
-        let trigger = one.run.trigger_id.and_then(|id| triggers.get(&id));
-        trigger.is_some_and(|trigger| trigger.spec == Spec::Webhook {})
-    };
-    let inputs = ready.iter().filter(is_webhook);
-    let rows = inputs.map(|one| params![one.run.input_id]).collect();
-    let found = tx
-        .fetch_rows(sql!("webhooks/payloads"), rows, params![])
-        .await?;
-    let read = |row: &Row| Ok((row.get("input_id")?, row.get("payload")?));
-    found.iter().map(read).collect()
-}
-
-/// Reads the sessions and the seats of runs.
-async fn places(
-    tx: &mut Tx,
-    locked: &Locked,
-) -> Result<(HashMap<SessionId, Session>, HashMap<SeatId, Seat>), Error> {
-    let runs = locked.runs.values();
-    let sessions = runs.clone().filter_map(|run| run.session_id).collect();
-    let seats = runs.filter_map(|run| run.seat_id).collect();
-    let sessions = by_id(tx, sql!("sessions/by_ids"), sessions, rows::session).await?;
-    let seats = by_id(tx, sql!("seats/by_ids"), seats, rows::seat).await?;
-    Ok((sessions, seats))
-}
-
-/// Reads rows of ids, each under its id.
-async fn by_id<I, T>(
-    tx: &mut Tx,
-    statement: &'static Statement,
-    ids: BTreeSet<I>,
-    read: fn(&Row) -> Result<T, Error>,
-) -> Result<HashMap<I, T>, Error>
-where
-    I: Copy + Ord + Hash + Stored,
-    Param: From<I>,
-{
-    let rows = ids.iter().map(|id| params![*id]).collect();
-    let found = tx.fetch_rows(statement, rows, params![]).await?;
-    found
-        .iter()
-        .map(|row| Ok((row.get("id")?, read(row)?)))
-        .collect()
+    Ok(())
 }

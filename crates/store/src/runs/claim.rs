@@ -8,12 +8,14 @@ use crate::{
     Error, Scope,
     runs::plans::fetch_planned_once,
     store::{Store, transact},
+    stored::FORMAT,
 };
 
 impl Store {
     /// Claims up to `limit` queued runs for a worker of `instance`, fairly between tenants: the next one is
     /// that of the tenant who has the fewest under way; or only the run `only`. Each run is claimed once.
-    /// Runs whose memory lies on another instance are left to it.
+    /// Runs whose memory lies on another instance are left to it, and runs one of whose documents needs a later format
+    /// to a server that honours it.
     pub async fn claim(
         &self,
         worker: &WorkerId,
@@ -24,11 +26,11 @@ impl Store {
     ) -> Result<Vec<Claimed>, Error> {
         let claimed = transact!(self, Scope::System, |tx| {
             let found = if let Some(run) = only {
-                let params = params![worker.as_str(), now, instance, run];
+                let params = params![worker.as_str(), now, instance, run, FORMAT];
                 tx.fetch_all(sql!("runs/claim_one"), params).await?
             } else {
                 let served = self.served_last();
-                let params = params![worker.as_str(), now, instance, limit, served];
+                let params = params![worker.as_str(), now, instance, limit, served, FORMAT];
                 fetch_planned_once(tx, sql_by_dialect!("runs/claim"), params).await?
             };
             let mut claimed = Vec::with_capacity(found.len());

@@ -31,6 +31,7 @@ use crate::{
         spend,
     },
     store::{Store, transact},
+    stored::{self, StoredFlags},
 };
 
 /// A run that its worker has finished.
@@ -293,7 +294,7 @@ impl End<'_> {
             outcome.reason(),
             self.closure(),
             stop_reason,
-            &json!(finished.flags),
+            &stored::write::<StoredFlags>(&finished.flags).value,
             finished.usage.clone(),
             finished
                 .acp_session_id
@@ -483,7 +484,9 @@ async fn count_failures(
     .await?;
     automation.consecutive_failures = i64::from(count);
     let limit = automation.policies.pause_after_failures;
-    let enabled = automation.state == AutomationState::Enabled;
+    // Where this server does not honour the automation, a later one counts on and pauses it.
+    let enabled =
+        automation.state == AutomationState::Enabled && stored::honours(automation.needs_format);
     if limit > 0 && count >= limit && enabled {
         automations::pause(store, tx, automation, "failures", now).await?;
         automation.state = AutomationState::Paused;

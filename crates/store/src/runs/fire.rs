@@ -26,6 +26,7 @@ use crate::{
         say::inputs_used,
     },
     store::{Store, transact},
+    stored,
 };
 
 /// What a look at the due triggers did.
@@ -49,7 +50,7 @@ impl Store {
     pub async fn fire_due(&self, scope: Scope, now: Timestamp) -> Result<Fired, Error> {
         transact!(self, scope, |tx| {
             let limit = limits::TRIGGERS_PER_FIRE;
-            let params = params![scope.tenant(), now, limit];
+            let params = params![scope.tenant(), now, limit, stored::FORMAT];
             let due = fetch_planned_once(tx, sql_by_dialect!("triggers/due"), params).await?;
             let mut fired = Fired {
                 more: may_be_more(&due, limit as usize)?,
@@ -72,8 +73,11 @@ impl Store {
                 let read: Result<Vec<Trigger>, Error> =
                     rows.into_iter().map(rows::trigger).collect();
                 match automation.and_then(|automation| Ok((automation, read?))) {
+                    // An edit may have come between the search and the lock. The cursor stays.
+                    Ok((automation, _)) if !stored::honours(automation.needs_format) => {}
+                    Err(error) if error.is_newer_format() => {}
                     Ok((automation, _)) if automation.state != AutomationState::Enabled => {
-                        automations::stop_triggers(tx, owner, now).await?;
+                        automations::settle_stopped(self, tx, &automation, now).await?;
                     }
                     Ok((automation, read)) => {
                         automations.insert(owner, automation);

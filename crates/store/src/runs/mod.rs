@@ -1,5 +1,6 @@
 //! The life of runs, one transition a file.
 
+mod about;
 mod begin;
 pub(crate) mod cancel;
 mod claim;

@@ -14,6 +14,7 @@ use crate::{
     Error, Scope, automations, rows,
     runs::{end::next_attempt, lock::lock, place::insert},
     store::{Store, transact},
+    stored,
 };
 
 impl Store {
@@ -74,6 +75,9 @@ impl Store {
                 && automation.state == AutomationState::Deleted
             {
                 return Err(refused(AutomationState::WHAT, automation.state.to_string()));
+            }
+            if let Some(automation) = &automation {
+                stored::require_honoured("automation", &automation.name, automation.needs_format)?;
             }
             let next = NextAttempt {
                 not_before: None,

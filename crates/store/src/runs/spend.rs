@@ -24,6 +24,7 @@ use crate::{
     },
     spending::{self, Budgets, Use},
     store::{Store, transact},
+    stored,
 };
 
 /// Why automations pause and runs wait whose budget is used up.
@@ -141,7 +142,7 @@ async fn pause(
     text: &str,
     now: Timestamp,
 ) -> Result<(), Error> {
-    if automation.state != AutomationState::Enabled {
+    if automation.state != AutomationState::Enabled || !stored::honours(automation.needs_format) {
         return Ok(());
     }
     automations::pause(store, tx, automation, BUDGET, now).await?;

@@ -10,6 +10,23 @@ pub(crate) fn rows(world: &World) -> Vec<(&'static str, Values)> {
     let row = |table| world.row(table);
     vec![
         (
+            "automations_format",
+            row("automations").with("needs_format", 2_i64),
+        ),
+        (
+            "automation_triggers_format",
+            row("automation_triggers").with("needs_format", 2_i64),
+        ),
+        (
+            "harnesses_format",
+            row("harnesses").with("needs_format", 2_i64),
+        ),
+        (
+            "agent_definitions_format",
+            row("agent_definitions").with("needs_format", 2_i64),
+        ),
+        ("tenants_format", row("tenants").with("needs_format", 2_i64)),
+        (
             "automations_kind_known",
             row("automations").with("kind", "x"),
         ),

@@ -150,7 +150,7 @@ pub(crate) async fn an_automation_that_a_broken_one_hides_still_blocks(db: &Test
     let broken = stage.bound("broken", "web:1").await;
     stage.bound("sound", "web:1").await;
     let sql = "update automations set policies = $1 where id = $2";
-    let policies = serde_json::json!({ "of_a_later_version": true });
+    let policies = serde_json::json!({ "overlap": "a corrupt word" });
     db.run(Scope::System, sql, params![&policies, broken])
         .await
         .unwrap();

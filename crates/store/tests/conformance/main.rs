@@ -29,6 +29,7 @@ mod finish;
 mod fire;
 mod fixtures;
 mod fleet;
+mod formats;
 mod heartbeat;
 mod invariants;
 mod lists;
@@ -132,6 +133,19 @@ behaviours! {
         owed: [
             what_was_due_before_a_pause_or_an_end_has_its_row, a_row_that_cannot_be_read_holds_up_no_other,
             what_cannot_be_read_can_be_removed,
+        ]
+        formats: [
+            unknown_key_alone_stops_nothing, edit_keeps_unknown_keys_and_the_later_format,
+            edited_harness_and_budget_keep_unknown_keys,
+            too_new_automation_stays_due_for_a_server_that_honours_it, too_new_trigger_stops_its_automation_alone,
+            queued_run_of_a_too_new_document_is_left_to_a_server_that_honours_it,
+            run_of_a_tenant_with_a_too_new_budget_is_not_claimed,
+            claimed_run_whose_document_became_too_new_goes_back_to_the_queue,
+            fire_and_edit_of_a_too_new_automation_are_refused,
+            person_pauses_and_resumes_a_too_new_automation_and_no_instant_is_lost,
+            person_deletes_a_too_new_automation,
+            run_that_began_before_its_automation_became_too_new_ends_as_usual,
+            instance_shows_the_format_of_its_server_and_what_it_cannot_honour,
         ]
         outlook: [one_look_tells_what_is_to_come]
         together: [

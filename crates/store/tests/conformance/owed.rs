@@ -39,7 +39,7 @@ pub(crate) async fn a_row_that_cannot_be_read_holds_up_no_other(db: &TestStore) 
         .triggered("sound", SessionMode::Fresh, &[hourly()])
         .await;
     let sql = "update automations set policies = $1 where id = $2";
-    let policies = serde_json::json!({ "of_a_later_version": true });
+    let policies = serde_json::json!({ "overlap": "a corrupt word" });
     let params = params![&policies, broken];
     db.run(Scope::System, sql, params).await.unwrap();
     stage.clock.set(at("2026-05-04T10:00:00Z"));
@@ -57,7 +57,7 @@ pub(crate) async fn what_cannot_be_read_can_be_removed(db: &TestStore) {
     let first = stage.fire(broken).await.run_id;
     let session = stage.session_of(first).await;
     let sql = "update automations set policies = $1 where id = $2";
-    let policies = serde_json::json!({ "of_a_later_version": true });
+    let policies = serde_json::json!({ "overlap": "a corrupt word" });
     db.run(Scope::System, sql, params![&policies, broken])
         .await
         .unwrap();

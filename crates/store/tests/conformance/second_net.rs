@@ -102,6 +102,7 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
         }
         "instances/lock" => stored("instances", "id"),
         "harnesses/by_id" => params![none(), world.id("harnesses")],
+        "harnesses/by_name" => stored("harnesses", "name"),
         "automations/list"
         | "endpoints/list"
         | "feed/horizon"
@@ -136,7 +137,7 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
         "sessions/page_of_automation" => sessions(None, Some(automation)),
         "tenants/by_id" => params![none(), world.tenant],
         "tokens/by_id" => params![none(), world.id("api_tokens")],
-        "triggers/due" => params![none(), Timestamp::MAX, 50_u32],
+        "triggers/due" => params![none(), Timestamp::MAX, 50_u32, store::FORMAT],
         other => panic!("{other} names a tenant: give it parameters here"),
     }
 }

@@ -3,7 +3,9 @@
 use client::{AutomationFilter, Part};
 use model::{approval::Unruled, automation::AutomationState, entity::Trigger, schedule::Spec};
 use serde::Serialize;
-use wire::{AutomationList, AutomationView, Fire, MAX_PAGE, Spending, UnreadableAutomation};
+use wire::{
+    AutomationList, AutomationView, Fire, MAX_PAGE, NewerFormat, Spending, UnreadableAutomation,
+};
 
 use crate::{
     app::App,
@@ -34,8 +36,21 @@ fn row(view: &AutomationView) -> [String; COLUMNS] {
         view.harness.clone(),
         next.map(|fire| fire.shown.clone()).unwrap_or_default(),
         last.map(|run| run.status.to_string()).unwrap_or_default(),
-        excerpt(view.automation.attention.as_deref().unwrap_or(""), 60),
+        attention(view),
     ]
+}
+
+/// What a person should look at, in a line.
+fn attention(view: &AutomationView) -> String {
+    match (&view.newer_format, &view.automation.attention) {
+        (Some(newer), _) => too_new(*newer),
+        (None, Some(text)) => excerpt(text, 60),
+        (None, None) => String::new(),
+    }
+}
+
+fn too_new(NewerFormat { needed, honoured }: NewerFormat) -> String {
+    format!("needs format {needed}, this server honours {honoured}")
 }
 
 /// All automations by name, a page at a time; or those alone whose turns go to a session.
@@ -135,6 +150,13 @@ pub(super) async fn whole(app: &App, view: &AutomationView) -> Result<(), Failur
     ))?;
     if let Some(attention) = &automation.attention {
         output.line(&paint(ATTENTION, &format!("  {}", clean(attention))))?;
+    }
+    if let Some(newer) = view.newer_format {
+        let text = format!(
+            "  {}: it does not run here, and shows only a part",
+            too_new(newer)
+        );
+        output.line(&paint(ATTENTION, &text))?;
     }
     let policies = &automation.policies;
     let session = match (&view.session, &automation.bound_session_key) {

@@ -1,5 +1,5 @@
 -- Lists harnesses by name.
 -- $1 tenant or null
-select id, name, config from harnesses
+select id, name, config, format, needs_format from harnesses
 where ($1 is null or tenant_id = $1)
 order by name, id

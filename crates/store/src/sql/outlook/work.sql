@@ -2,9 +2,20 @@
 -- is over (one that is over already waits for its seat, not for the time), and whether something waits
 -- that could start: what runs/left_behind.sql would find; and whether something waits for an instance that is
 -- gone.
--- $1 now
+-- $1 now, $2 highest format that this server honours: it fires nothing that needs a later one
 select
-    (select min(next_fire_at) from automation_triggers where next_fire_at is not null) as due,
+    (
+        select t.next_fire_at from automation_triggers t
+        where t.next_fire_at is not null
+          and t.automation_id not in (
+              select id from automations where needs_format > 1 and needs_format > $2
+              union all
+              select automation_id from automation_triggers
+              where needs_format > 1 and needs_format > $2 and deleted_at is null
+          )
+        order by t.next_fire_at
+        limit 1
+    ) as due,
     (select min(not_before) from agent_runs where status = 'deferred' and not_before > $1) as backoff,
     exists (
         select 1

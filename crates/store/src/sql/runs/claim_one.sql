@@ -1,6 +1,20 @@
--- Claims one queued run for a worker, unless somebody else has or its memory lies on another instance.
--- $1 worker, $2 now, $3 instance, $4 run
+-- Claims one queued run for a worker, unless another worker has it, its memory lies on another instance, or one of
+-- its documents needs a later format.
+-- $1 worker, $2 now, $3 instance, $4 run, $5 highest format that this server honours
 update agent_runs
 set status = 'delivered', worker_id = $1, claimed_at = $2
 where id = $4 and status = 'queued' and (instance_id is null or instance_id = $3)
+  and tenant_id not in (select id from tenants where needs_format > 1 and needs_format > $5)
+  and (automation_id is null or automation_id not in (
+      select id from automations where needs_format > 1 and needs_format > $5
+      union all
+      select automation_id from automation_triggers
+      where needs_format > 1 and needs_format > $5 and deleted_at is null
+  ))
+  and seat_id not in (
+      select id from agent_definitions where needs_format > 1 and needs_format > $5
+      union all
+      select s.id from harnesses h join agent_definitions s on s.harness_id = h.id
+      where h.needs_format > 1 and h.needs_format > $5
+  )
 returning id, tenant_id, attempt, input_at

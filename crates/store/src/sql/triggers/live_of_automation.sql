@@ -1,6 +1,6 @@
 -- Lists the triggers that an automation has, the manual one first, then the oldest.
 -- $1 automation
-select id, tenant_id, automation_id, kind, spec, next_scheduled_for, next_fire_at, last_scheduled_for, done_at
+select id, tenant_id, automation_id, kind, spec, needs_format, next_scheduled_for, next_fire_at, last_scheduled_for, done_at
 from automation_triggers
 where automation_id = $1 and deleted_at is null
 order by kind <> 'manual', id

@@ -4,7 +4,8 @@
 --
 -- How many each tenant gets is worked out without locks, and its rows are locked then: whoever asks at the
 -- same time passes over them and takes the next.
--- $1 worker, $2 now, $3 instance, $4 limit, $5 the tenant that was served last, or null
+-- $1 worker, $2 now, $3 instance, $4 limit, $5 the tenant that was served last, or null,
+-- $6 highest format that this server honours
 with recursive waiting (tenant_id, instance_id, priority, input_at, id) as (
     (
         select r.tenant_id, r.instance_id, r.priority, r.input_at, r.id from agent_runs r
@@ -28,13 +29,28 @@ with recursive waiting (tenant_id, instance_id, priority, input_at, id) as (
 -- a later instance, or is anybody's, nothing is bound to this one.
 lanes (tenant_id, pinned, priority, input_at, id) as materialized (
     select w.tenant_id, w.instance_id is not null, w.priority, w.input_at, w.id from waiting w
-    where w.instance_id is null or w.instance_id = $3
+    where (w.instance_id is null or w.instance_id = $3)
+      and w.tenant_id not in (select id from tenants where needs_format > 1 and needs_format > $6)
     union all
     select w.tenant_id, k.pinned, (-9223372036854775808)::bigint, '-infinity',
         '00000000-0000-0000-0000-000000000000'
     from waiting w
     join (values (false), (true)) k (pinned)
       on w.instance_id is not null and (not k.pinned or w.instance_id < $3)
+    where w.tenant_id not in (select id from tenants where needs_format > 1 and needs_format > $6)
+),
+-- What this server cannot honour is left to a server that can.
+too_new_automations (id) as materialized (
+    select id from automations where needs_format > 1 and needs_format > $6
+    union all
+    select automation_id from automation_triggers
+    where needs_format > 1 and needs_format > $6 and deleted_at is null
+),
+too_new_seats (id) as materialized (
+    select id from agent_definitions where needs_format > 1 and needs_format > $6
+    union all
+    select s.id from harnesses h join agent_definitions s on s.harness_id = h.id
+    where h.needs_format > 1 and h.needs_format > $6
 ),
 -- Turns under way, but for those that have lent their slots because they wait for people. Read only where
 -- there is somebody to share with.
@@ -55,6 +71,8 @@ ranked as (
             select r.priority, r.input_at, r.id from agent_runs r
             where r.status = 'queued' and r.tenant_id = l.tenant_id and r.instance_id is null
               and (r.priority, r.input_at, r.id) >= (l.priority, l.input_at, l.id)
+              and (r.automation_id is null or r.automation_id not in (select id from too_new_automations))
+              and r.seat_id not in (select id from too_new_seats)
             order by r.instance_id, r.priority, r.input_at, r.id
             limit $4
         ) free
@@ -66,6 +84,8 @@ ranked as (
             select r.priority, r.input_at, r.id from agent_runs r
             where r.status = 'queued' and r.tenant_id = l.tenant_id and r.instance_id = $3
               and (r.priority, r.input_at, r.id) >= (l.priority, l.input_at, l.id)
+              and (r.automation_id is null or r.automation_id not in (select id from too_new_automations))
+              and r.seat_id not in (select id from too_new_seats)
             order by r.priority, r.input_at, r.id
             limit $4
         ) own
@@ -91,6 +111,8 @@ chosen as materialized (
         select r.id from agent_runs r
         where r.status = 'queued' and r.tenant_id = l.tenant_id and r.instance_id is null
           and (r.priority, r.input_at, r.id) >= (l.priority, l.input_at, l.id)
+          and (r.automation_id is null or r.automation_id not in (select id from too_new_automations))
+          and r.seat_id not in (select id from too_new_seats)
         order by r.instance_id, r.priority, r.input_at, r.id
         limit s.runs
         for update skip locked
@@ -102,6 +124,8 @@ chosen as materialized (
         select r.id from agent_runs r
         where r.status = 'queued' and r.tenant_id = l.tenant_id and r.instance_id = $3
           and (r.priority, r.input_at, r.id) >= (l.priority, l.input_at, l.id)
+          and (r.automation_id is null or r.automation_id not in (select id from too_new_automations))
+          and r.seat_id not in (select id from too_new_seats)
         order by r.priority, r.input_at, r.id
         limit s.runs
         for update skip locked
@@ -114,6 +138,9 @@ instead as materialized (
     select r.id from agent_runs r
     where r.status = 'queued' and (r.instance_id is null or r.instance_id = $3)
       and r.id not in (select id from chosen)
+      and (r.automation_id is null or r.automation_id not in (select id from too_new_automations))
+      and r.seat_id not in (select id from too_new_seats)
+      and r.tenant_id not in (select id from tenants where needs_format > 1 and needs_format > $6)
     limit case
         when (select count(*) from chosen) < (select sum(runs) from shares)
             then $4 - (select count(*) from chosen)

@@ -1,8 +1,15 @@
 -- Locks triggers that are due, as many as one transaction takes, as many of each tenant of whom any is due.
 -- One server at a time looks: the others would only wait for the same rows. That saves work and no more;
 -- what is fired once is held by the unique index of first attempts.
--- $1 tenant or null, $2 now, $3 limit
-with recursive owners (tenant_id) as (
+-- $1 tenant or null, $2 now, $3 limit, $4 highest format that this server honours
+with recursive too_new (id) as materialized (
+    -- What this server cannot honour stays due, for a server that can.
+    select id from automations where needs_format > 1 and needs_format > $4
+    union all
+    select automation_id from automation_triggers
+    where needs_format > 1 and needs_format > $4 and deleted_at is null
+),
+owners (tenant_id) as (
     select (
         select tenant_id from automation_triggers
         where next_fire_at is not null and ($1 is null or tenant_id = $1)
@@ -28,6 +35,7 @@ owing as materialized (
     cross join lateral (
         select t.id from automation_triggers t
         where t.tenant_id = o.tenant_id and t.next_fire_at <= $2
+          and t.automation_id not in (select id from too_new)
         limit 1
     ) first
 ),
@@ -37,13 +45,14 @@ chosen as materialized (
     cross join lateral (
         select t.id from automation_triggers t
         where t.tenant_id = o.tenant_id and t.next_fire_at <= $2
+          and t.automation_id not in (select id from too_new)
         order by t.next_fire_at, t.id
         limit coalesce(($3 + (select count(*) from owing) - 1) / nullif((select count(*) from owing), 0), 0)
     ) d
 )
 -- As an array: joined to what nobody can guess the size of, all that is due would be read each time. Whether it
 -- is still due is asked in a way that no index answers, so that it is found by its id alone.
-select id, tenant_id, automation_id, kind, spec, next_scheduled_for, next_fire_at, last_scheduled_for, done_at
+select id, tenant_id, automation_id, kind, spec, needs_format, next_scheduled_for, next_fire_at, last_scheduled_for, done_at
 from automation_triggers
 where id = any (array(select id from chosen)) and coalesce(next_fire_at <= $2, false)
 order by next_fire_at, id

@@ -1,7 +1,8 @@
 -- Claims queued runs for a worker: each is claimed once, whoever else asks. The next one is always that of
 -- the tenant who has the fewest under way, and among equals of the tenant after the one that was served
 -- last; of one tenant's, people's go first, each in its order. What waits for another instance is left to it.
--- $1 worker, $2 now, $3 instance, $4 limit, $5 the tenant that was served last, or null
+-- $1 worker, $2 now, $3 instance, $4 limit, $5 the tenant that was served last, or null,
+-- $6 highest format that this server honours
 with recursive waiting (tenant_id) as (
     select (select tenant_id from agent_runs where status = 'queued' order by tenant_id limit 1)
     union all
@@ -13,6 +14,19 @@ with recursive waiting (tenant_id) as (
     )
     from waiting w
     where w.tenant_id is not null
+),
+-- What this server cannot honour is left to a server that can.
+too_new_automations (id) as materialized (
+    select id from automations where needs_format > 1 and needs_format > $6
+    union all
+    select automation_id from automation_triggers
+    where needs_format > 1 and needs_format > $6 and deleted_at is null
+),
+too_new_seats (id) as materialized (
+    select id from agent_definitions where needs_format > 1 and needs_format > $6
+    union all
+    select s.id from harnesses h join agent_definitions s on s.harness_id = h.id
+    where h.needs_format > 1 and h.needs_format > $6
 ),
 -- Turns under way, but for those that have lent their slots because they wait for people. Read only where
 -- there is somebody to share with: the recursion ends with a row of its own.
@@ -29,6 +43,8 @@ candidates as (
     join agent_runs r on r.id in (
         select f.id from agent_runs f
         where f.status = 'queued' and f.tenant_id = w.tenant_id and f.instance_id is null
+          and (f.automation_id is null or f.automation_id not in (select id from too_new_automations))
+          and f.seat_id not in (select id from too_new_seats)
         order by f.instance_id, f.priority, f.input_at, f.id
         limit $4
     )
@@ -38,6 +54,8 @@ candidates as (
     join agent_runs r on r.id in (
         select o.id from agent_runs o
         where o.status = 'queued' and o.tenant_id = w.tenant_id and o.instance_id = $3
+          and (o.automation_id is null or o.automation_id not in (select id from too_new_automations))
+          and o.seat_id not in (select id from too_new_seats)
         order by o.priority, o.input_at, o.id
         limit $4
     )
@@ -46,6 +64,7 @@ ranked as (
     select c.id, c.tenant_id,
         row_number() over (partition by c.tenant_id order by c.priority, c.input_at, c.id) as place
     from candidates c
+    where c.tenant_id not in (select id from tenants where needs_format > 1 and needs_format > $6)
 )
 update agent_runs
 set status = 'delivered', worker_id = $1, claimed_at = $2

@@ -1,7 +1,14 @@
 -- Reads triggers that are due, as many as one transaction takes, as many of each tenant of whom any is due.
 -- The transaction holds the only write lock already.
--- $1 tenant or null, $2 now, $3 limit
-with recursive owners (tenant_id) as (
+-- $1 tenant or null, $2 now, $3 limit, $4 highest format that this server honours
+with recursive too_new (id) as materialized (
+    -- What this server cannot honour stays due, for a server that can.
+    select id from automations where needs_format > 1 and needs_format > $4
+    union all
+    select automation_id from automation_triggers
+    where needs_format > 1 and needs_format > $4 and deleted_at is null
+),
+owners (tenant_id) as (
     select (
         select tenant_id from automation_triggers
         where next_fire_at is not null and ($1 is null or tenant_id = $1)
@@ -22,10 +29,12 @@ owing as (
     select o.tenant_id
     from owners o
     where exists (
-        select 1 from automation_triggers t where t.tenant_id = o.tenant_id and t.next_fire_at <= $2
+        select 1 from automation_triggers t
+        where t.tenant_id = o.tenant_id and t.next_fire_at <= $2
+          and t.automation_id not in (select id from too_new)
     )
 )
-select id, tenant_id, automation_id, kind, spec, next_scheduled_for, next_fire_at, last_scheduled_for, done_at
+select id, tenant_id, automation_id, kind, spec, needs_format, next_scheduled_for, next_fire_at, last_scheduled_for, done_at
 from automation_triggers
 where id in (
     select d.id
@@ -33,6 +42,7 @@ where id in (
     join automation_triggers d on d.id in (
         select t.id from automation_triggers t
         where t.tenant_id = o.tenant_id and t.next_fire_at <= $2
+          and t.automation_id not in (select id from too_new)
         order by t.next_fire_at, t.id
         limit coalesce(($3 + (select count(*) from owing) - 1) / nullif((select count(*) from owing), 0), 0)
     )

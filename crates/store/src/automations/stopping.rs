@@ -1,0 +1,196 @@
+//! Automations that stop: paused, removed, given up on. What was due until then gets its row.
+
+use model::{
+    AutomationId, Timestamp,
+    entity::{Automation, Trigger},
+    occurrence,
+};
+use serde_json::json;
+
+use super::{ask_for_attention, live_triggers, lock_triggers, log, schedule};
+use crate::{
+    Error,
+    database::Tx,
+    runs::not_run::{Missed, miss_all},
+    store::Store,
+    stored,
+};
+
+/// Pauses an automation and stops its triggers. What was due by now and not looked at is recorded.
+pub(crate) async fn pause(
+    store: &Store,
+    tx: &mut Tx,
+    automation: &Automation,
+    reason: &str,
+    now: Timestamp,
+) -> Result<(), Error> {
+    tx.execute(
+        sql!("automations/set_paused"),
+        params![automation.id, now, reason, now],
+    )
+    .await?;
+    log::change(
+        tx,
+        automation.id,
+        "paused",
+        json!({ "reason": reason }),
+        now,
+    )
+    .await?;
+    settle_triggers(store, tx, automation, now).await
+}
+
+/// Pauses an automation whose rows cannot be read, so that it holds up no other, and says why.
+pub(crate) async fn give_up_on(
+    tx: &mut Tx,
+    id: AutomationId,
+    why: &Error,
+    now: Timestamp,
+) -> Result<(), Error> {
+    tx.execute(
+        sql!("automations/set_paused"),
+        params![id, now, "schedule", now],
+    )
+    .await?;
+    stop_triggers(tx, id, now).await?;
+    log::change(tx, id, "paused", json!({ "reason": "schedule" }), now).await?;
+    let text = format!("paused itself: {}", why.chain());
+    ask_for_attention(tx, id, &text, now).await
+}
+
+/// Marks an automation as removed and stops its triggers. What was due by now and not looked at is
+/// recorded.
+pub(crate) async fn delete(
+    store: &Store,
+    tx: &mut Tx,
+    automation: &Automation,
+    now: Timestamp,
+) -> Result<(), Error> {
+    tx.execute(sql!("automations/delete"), params![automation.id, now])
+        .await?;
+    tx.execute(sql!("webhooks/forget_secrets_of"), params![automation.id])
+        .await?;
+    log::change(tx, automation.id, "deleted", json!({}), now).await?;
+    disable_endpoints(tx, automation.id, now).await?;
+    settle_triggers(store, tx, automation, now).await
+}
+
+/// Marks an automation as removed whose row makes no sense, and stops its triggers. That it is the scope's
+/// is known: its row was found there.
+pub(super) async fn delete_unreadable(
+    tx: &mut Tx,
+    id: AutomationId,
+    now: Timestamp,
+) -> Result<(), Error> {
+    lock_triggers(tx, id).await?;
+    let row = tx
+        .fetch_one(sql_by_dialect!("automations/lock"), params![id])
+        .await?;
+    if row.optional::<Timestamp>("deleted_at")?.is_some() {
+        return Err(Error::not_found("automation", id));
+    }
+    tx.execute(sql!("automations/delete"), params![id, now])
+        .await?;
+    disable_endpoints(tx, id, now).await?;
+    stop_triggers(tx, id, now).await
+}
+
+/// Disables the endpoints that are told of a removed automation alone, and says why. What is on its way
+/// to them still goes.
+async fn disable_endpoints(tx: &mut Tx, id: AutomationId, now: Timestamp) -> Result<(), Error> {
+    tx.execute(
+        sql!("endpoints/disable_of_automation"),
+        params![id, "its automation was deleted", now],
+    )
+    .await?;
+    Ok(())
+}
+
+/// Stops an automation's triggers, with a row for what they owe: a server that was down has not
+/// looked at it, and nothing due disappears.
+async fn settle_triggers(
+    store: &Store,
+    tx: &mut Tx,
+    automation: &Automation,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let triggers = match live_triggers(tx, automation.id).await {
+        Ok(triggers) if stored::honours(automation.needs_format) => triggers,
+        // This server cannot tell which instants are due, so that the cursors stay. A server that honours the
+        // automation finds them on one that is stopped (`settle_stopped`), and makes the rows.
+        Err(error) if !error.is_newer_format() => return Err(error),
+        _ => return Ok(()),
+    };
+    for trigger in triggers {
+        settle(store, tx, automation, &trigger, now, now).await?;
+    }
+    stop_triggers(tx, automation.id, now).await
+}
+
+/// Stops the triggers of an automation that is paused or removed. A server that did not honour the automation left
+/// their cursors where they were: what was due until the automation stopped gets its row.
+pub(crate) async fn settle_stopped(
+    store: &Store,
+    tx: &mut Tx,
+    automation: &Automation,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let row = tx
+        .fetch_one(sql!("automations/stopped_at"), params![automation.id])
+        .await?;
+    let Some(until) = row.optional("stopped_at")? else {
+        return Ok(());
+    };
+    for trigger in live_triggers(tx, automation.id).await? {
+        settle(store, tx, automation, &trigger, until, now).await?;
+    }
+    stop_triggers(tx, automation.id, now).await
+}
+
+/// Makes the row of the instants that were due `until` a trigger stopped and that no server has looked at.
+pub(super) async fn settle(
+    store: &Store,
+    tx: &mut Tx,
+    automation: &Automation,
+    trigger: &Trigger,
+    until: Timestamp,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let (Some(scheduled_for), Some(fire_at)) = (trigger.next_scheduled_for, trigger.next_fire_at)
+    else {
+        return Ok(());
+    };
+    // One that cannot be worked out owes nothing that could be named.
+    let Ok(schedule) = schedule(trigger.id, &trigger.spec) else {
+        return Ok(());
+    };
+    let cursor = occurrence::Due {
+        scheduled_for,
+        fire_at,
+    };
+    let owed = occurrence::owed(trigger.id, &schedule, &automation.policies, cursor, until);
+    match owed {
+        None => Ok(()),
+        Some(stretch) => {
+            let missed = Missed {
+                automation,
+                trigger: trigger.id,
+                schedule: &schedule,
+                stretch,
+                reason: "stopped before it was looked at",
+            };
+            miss_all(store, tx, vec![missed], now).await
+        }
+    }
+}
+
+/// Makes an automation's triggers due no more.
+pub(crate) async fn stop_triggers(
+    tx: &mut Tx,
+    id: AutomationId,
+    now: Timestamp,
+) -> Result<(), Error> {
+    tx.execute(sql!("triggers/stop_all"), params![id, now])
+        .await?;
+    Ok(())
+}

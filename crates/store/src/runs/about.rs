@@ -1,0 +1,181 @@
+//! What turns that begin are about: seats, agents, triggers, payloads.
+
+use std::{
+    collections::{BTreeSet, HashMap, HashSet},
+    hash::Hash,
+};
+
+use model::{
+    HarnessId, InputId, SeatId, SessionId, TriggerId,
+    entity::{Automation, Run, Seat, Session, Trigger},
+    harness::Harness,
+    prompt::{self, Rendered},
+    schedule::Spec,
+};
+
+use crate::{
+    Error,
+    database::{Param, Row, Statement, Stored, Tx},
+    rows,
+    runs::{begin::shown, lock::Locked},
+    stored,
+};
+
+/// A seat, and the least format whose servers honour its settings.
+#[derive(Clone)]
+pub(super) struct FormattedSeat {
+    pub(super) seat: Seat,
+    needs_format: i64,
+}
+
+/// What prompts and assignments are made of.
+pub(super) struct About {
+    harnesses: HashMap<HarnessId, Harness>,
+    /// Triggers that this server honours.
+    triggers: HashMap<TriggerId, Trigger>,
+    /// Inputs that an earlier attempt has shown.
+    pub(super) shown: HashSet<InputId>,
+    /// What came with the inputs that are webhooks.
+    pub(super) payloads: HashMap<InputId, String>,
+}
+
+impl About {
+    pub(super) async fn read(
+        tx: &mut Tx,
+        locked: &Locked,
+        seats: &HashMap<SeatId, FormattedSeat>,
+    ) -> Result<Self, Error> {
+        let runs = locked.runs.values();
+        let harnesses = seats.values().map(|one| one.seat.harness_id).collect();
+        let harnesses = by_id(tx, sql!("harnesses/by_ids"), harnesses, |row| {
+            unless_newer(rows::harness(row))
+        });
+        let harnesses = harnesses.await?;
+        let triggers = runs.clone().filter_map(|run| run.trigger_id).collect();
+        let triggers = by_id(tx, sql!("triggers/by_ids"), triggers, |row| {
+            unless_newer(rows::trigger(row))
+        });
+        let triggers = only_honoured(triggers.await?);
+        let again = runs.clone().filter(|run| run.attempt > 1);
+        let again = again.map(|run| run.input_id).collect();
+        Ok(Self {
+            harnesses: only_honoured(harnesses),
+            payloads: payloads(tx, runs, &triggers).await?,
+            triggers,
+            shown: shown(tx, again).await?,
+        })
+    }
+
+    /// Returns whether this server honours every document that a turn depends on.
+    pub(super) fn honours(
+        &self,
+        run: &Run,
+        seat: &FormattedSeat,
+        automation: Option<&Automation>,
+    ) -> bool {
+        let trigger = run.trigger_id;
+        let harness = self.harnesses.get(&seat.seat.harness_id);
+        stored::honours(seat.needs_format)
+            && automation.is_none_or(|automation| stored::honours(automation.needs_format))
+            && harness.is_some_and(|harness| stored::honours(harness.needs_format))
+            && trigger.is_none_or(|trigger| self.triggers.contains_key(&trigger))
+    }
+
+    pub(super) fn harness(&self, seat: &Seat) -> Result<Harness, Error> {
+        let found = self.harnesses.get(&seat.harness_id).cloned();
+        found.ok_or_else(|| Error::not_found("harness", seat.harness_id))
+    }
+
+    /// Renders the prompt of a run from the template that its origin asks for.
+    pub(super) fn prompt(
+        &self,
+        run: &Run,
+        automation: Option<&Automation>,
+    ) -> Result<Rendered, Error> {
+        let trigger = run.trigger_id.and_then(|id| self.triggers.get(&id));
+        let about = prompt::About {
+            origin: run.origin,
+            content: &run.content,
+            automation: automation.map(|automation| automation.name.as_str()),
+            trigger: trigger.map(|trigger| &trigger.spec),
+            scheduled_for: run.scheduled_for,
+            payload: self.payloads.get(&run.input_id).map(String::as_str),
+            interrupted: run.interrupted_run_id,
+        };
+        prompt::for_turn(&about).map_err(|source| Error::Prompt {
+            run: run.id,
+            source,
+        })
+    }
+}
+
+/// Reads what came with those inputs that are webhooks. Where none is, nothing is asked.
+async fn payloads(
+    tx: &mut Tx,
+    runs: impl Iterator<Item = &Run>,
+    triggers: &HashMap<TriggerId, Trigger>,
+) -> Result<HashMap<InputId, String>, Error> {
+    let is_webhook = |run: &&Run| {
+        let trigger = run.trigger_id.and_then(|id| triggers.get(&id));
+        trigger.is_some_and(|trigger| trigger.spec == Spec::Webhook {})
+    };
+    let rows = runs.filter(is_webhook).map(|run| params![run.input_id]);
+    let rows = rows.collect();
+    let found = tx
+        .fetch_rows(sql!("webhooks/payloads"), rows, params![])
+        .await?;
+    let read = |row: &Row| Ok((row.get("input_id")?, row.get("payload")?));
+    found.iter().map(read).collect()
+}
+
+/// Reads the sessions and the seats of runs.
+pub(super) async fn places(
+    tx: &mut Tx,
+    locked: &Locked,
+) -> Result<(HashMap<SessionId, Session>, HashMap<SeatId, FormattedSeat>), Error> {
+    let runs = locked.runs.values();
+    let sessions = runs.clone().filter_map(|run| run.session_id).collect();
+    let seats = runs.filter_map(|run| run.seat_id).collect();
+    let sessions = by_id(tx, sql!("sessions/by_ids"), sessions, rows::session).await?;
+    let seats = by_id(tx, sql!("seats/by_ids"), seats, |row| {
+        Ok(FormattedSeat {
+            seat: rows::seat(row)?,
+            needs_format: stored::needs_format(row)?,
+        })
+    });
+    let seats = seats.await?;
+    Ok((sessions, seats))
+}
+
+/// Reads a row that a later version may have written: nothing if this server does not honour it.
+fn unless_newer<T>(read: Result<T, Error>) -> Result<Option<T>, Error> {
+    match read {
+        Err(error) if error.is_newer_format() => Ok(None),
+        read => read.map(Some),
+    }
+}
+
+fn only_honoured<I: Eq + Hash, T>(read: HashMap<I, Option<T>>) -> HashMap<I, T> {
+    read.into_iter()
+        .filter_map(|(id, read)| Some((id, read?)))
+        .collect()
+}
+
+/// Reads rows of ids, each under its id.
+async fn by_id<I, T>(
+    tx: &mut Tx,
+    statement: &'static Statement,
+    ids: BTreeSet<I>,
+    read: fn(&Row) -> Result<T, Error>,
+) -> Result<HashMap<I, T>, Error>
+where
+    I: Copy + Ord + Hash + Stored,
+    Param: From<I>,
+{
+    let rows = ids.iter().map(|id| params![*id]).collect();
+    let found = tx.fetch_rows(statement, rows, params![]).await?;
+    found
+        .iter()
+        .map(|row| Ok((row.get("id")?, read(row)?)))
+        .collect()
+}

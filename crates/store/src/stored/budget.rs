@@ -1,0 +1,104 @@
+//! The document `tenants.budget`, which is also a part of an automation's policies.
+
+use model::budget::{Budget, Money, PeriodLimits, RunLimits};
+use serde::{Deserialize, Serialize};
+
+use super::{BoxError, Document};
+
+/// A budget, as a row holds it. An amount that is absent or null has no limit.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
+#[serde(default)]
+pub(crate) struct StoredBudget {
+    run: StoredRunLimits,
+    day: StoredPeriodLimits,
+    month: StoredPeriodLimits,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
+#[serde(default)]
+struct StoredRunLimits {
+    tokens: Option<u64>,
+    cost: Option<StoredMoney>,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
+#[serde(default)]
+struct StoredPeriodLimits {
+    tokens: Option<u64>,
+    cost: Option<StoredMoney>,
+    turns: Option<u32>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
+struct StoredMoney {
+    amount: String,
+    currency: String,
+}
+
+impl Document for StoredBudget {
+    type Domain = Budget;
+
+    fn of(budget: &Budget) -> Self {
+        let Budget { run, day, month } = budget;
+        let RunLimits { tokens, cost } = run;
+        Self {
+            run: StoredRunLimits {
+                tokens: *tokens,
+                cost: cost.as_ref().map(StoredMoney::of),
+            },
+            day: StoredPeriodLimits::of(day),
+            month: StoredPeriodLimits::of(month),
+        }
+    }
+
+    fn into_domain(self) -> Result<Budget, BoxError> {
+        Ok(Budget {
+            run: RunLimits {
+                tokens: self.run.tokens,
+                cost: self.run.cost.map(StoredMoney::into_domain).transpose()?,
+            },
+            day: self.day.into_domain()?,
+            month: self.month.into_domain()?,
+        })
+    }
+}
+
+impl StoredPeriodLimits {
+    fn of(limits: &PeriodLimits) -> Self {
+        let PeriodLimits {
+            tokens,
+            cost,
+            turns,
+        } = limits;
+        Self {
+            tokens: *tokens,
+            cost: cost.as_ref().map(StoredMoney::of),
+            turns: *turns,
+        }
+    }
+
+    fn into_domain(self) -> Result<PeriodLimits, BoxError> {
+        Ok(PeriodLimits {
+            tokens: self.tokens,
+            cost: self.cost.map(StoredMoney::into_domain).transpose()?,
+            turns: self.turns,
+        })
+    }
+}
+
+impl StoredMoney {
+    fn of(money: &Money) -> Self {
+        Self {
+            amount: money.amount(),
+            currency: money.currency().to_owned(),
+        }
+    }
+
+    fn into_domain(self) -> Result<Money, BoxError> {
+        Ok(Money::parse(&self.amount, &self.currency)?)
+    }
+}

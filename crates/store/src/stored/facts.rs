@@ -1,0 +1,142 @@
+//! Documents that state facts or list words: `agent_runs.flags`, `agent_runs.prompt_ref`, `api_tokens.scopes`
+//! and `webhook_endpoints.events`.
+//!
+//! No server acts wrongly because it ignores a part of them, so their tables have no columns for formats: a
+//! permission or a notification that this server does not know is one that it neither grants nor sends.
+
+use std::{collections::BTreeSet, str::FromStr};
+
+use model::{
+    access::Permission, entity::RunFlags, notification::NotificationKind, prompt::PromptRef,
+};
+use serde::{Deserialize, Serialize};
+
+use super::{BoxError, Document};
+
+/// Flags of a run, as its row holds them.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
+#[serde(default)]
+pub(crate) struct StoredFlags {
+    empty_answer: bool,
+    permissions_denied: u32,
+    tool_calls: u32,
+    answer_cut: bool,
+    precheck_unclear: bool,
+}
+
+impl Document for StoredFlags {
+    type Domain = RunFlags;
+
+    fn of(flags: &RunFlags) -> Self {
+        let RunFlags {
+            empty_answer,
+            permissions_denied,
+            tool_calls,
+            answer_cut,
+            precheck_unclear,
+        } = *flags;
+        Self {
+            empty_answer,
+            permissions_denied,
+            tool_calls,
+            answer_cut,
+            precheck_unclear,
+        }
+    }
+
+    fn into_domain(self) -> Result<RunFlags, BoxError> {
+        Ok(RunFlags {
+            empty_answer: self.empty_answer,
+            permissions_denied: self.permissions_denied,
+            tool_calls: self.tool_calls,
+            answer_cut: self.answer_cut,
+            precheck_unclear: self.precheck_unclear,
+        })
+    }
+}
+
+/// The template of a prompt, as the rows of its run and of its record hold it.
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
+pub(crate) struct StoredPromptRef {
+    id: String,
+    version: u32,
+    sha256: String,
+}
+
+impl Document for StoredPromptRef {
+    type Domain = PromptRef;
+
+    fn of(prompt: &PromptRef) -> Self {
+        let PromptRef {
+            id,
+            version,
+            sha256,
+        } = prompt.clone();
+        Self {
+            id,
+            version,
+            sha256,
+        }
+    }
+
+    fn into_domain(self) -> Result<PromptRef, BoxError> {
+        Ok(PromptRef {
+            id: self.id,
+            version: self.version,
+            sha256: self.sha256,
+        })
+    }
+}
+
+/// The permissions to which a token is limited, as its row holds them.
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
+#[serde(transparent)]
+pub(crate) struct StoredScopes(Vec<String>);
+
+impl Document for StoredScopes {
+    type Domain = BTreeSet<Permission>;
+
+    fn of(scopes: &BTreeSet<Permission>) -> Self {
+        Self(scopes.iter().map(ToString::to_string).collect())
+    }
+
+    fn into_domain(self) -> Result<BTreeSet<Permission>, BoxError> {
+        Ok(known_words(&self.0).collect())
+    }
+}
+
+/// The notifications that an endpoint receives, as its row holds them.
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
+#[serde(transparent)]
+pub(crate) struct StoredEvents(Vec<String>);
+
+impl Document for StoredEvents {
+    type Domain = Vec<NotificationKind>;
+
+    fn of(events: &Vec<NotificationKind>) -> Self {
+        Self(events.iter().map(ToString::to_string).collect())
+    }
+
+    fn into_domain(self) -> Result<Vec<NotificationKind>, BoxError> {
+        Ok(known_words(&self.0).collect())
+    }
+}
+
+impl StoredEvents {
+    /// Makes the document that takes the place of `before`, and keeps the words there that this program does not know.
+    pub(crate) fn over(events: &Vec<NotificationKind>, before: Self) -> Self {
+        let Self(mut words) = Self::of(events);
+        let unknown = before.0.into_iter();
+        words.extend(unknown.filter(|word| word.parse::<NotificationKind>().is_err()));
+        Self(words)
+    }
+}
+
+/// Reads the words that this program knows. A later version may have written others.
+fn known_words<T: FromStr>(words: &[String]) -> impl Iterator<Item = T> {
+    words.iter().filter_map(|word| word.parse().ok())
+}

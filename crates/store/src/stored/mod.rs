@@ -1,0 +1,198 @@
+//! Documents that the database keeps as JSON, each with a type of its own that only this crate uses.
+//!
+//! - [`Document`] is one stored document. It converts from and into the domain type in `model`.
+//! - [`FORMAT`] is the format of the documents that this program writes.
+//! - [`rewrite`] writes a document and keeps the keys of its row that this program does not know.
+//!
+//! Servers of several versions share a database, so every reader is lenient: it ignores keys that it does not
+//! know. Two columns beside a document, never a key inside it, say more. `format` is the highest format whose
+//! keys may be in the document. `needs_format` is the least format whose servers honour the whole document. A
+//! server whose [`FORMAT`] is lower neither fires such an automation nor begins its runs nor rewrites it
+//! ([0015](../../../../docs/adr/0015-stored-documents-have-formats.md)).
+//!
+//! **To add a key:** add it to the stored type with a default, raise [`FORMAT`], and write the snapshot with
+//! `MATINS_UPDATE=1 cargo test -p matins-store stored`. If a server must not ignore the key, because it limits or
+//! forbids, let `needs_format` return the new format where the key is set.
+
+mod agents;
+mod budget;
+mod facts;
+mod permissions;
+mod policies;
+mod settings;
+#[cfg(test)]
+mod tests;
+mod triggers;
+
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
+
+use crate::{Error, database::Row};
+
+pub(crate) use agents::StoredAgent;
+pub(crate) use budget::StoredBudget;
+pub(crate) use facts::{StoredEvents, StoredFlags, StoredPromptRef, StoredScopes};
+pub(crate) use permissions::StoredPermissions;
+pub(crate) use policies::StoredPolicies;
+pub(crate) use settings::StoredSettings;
+pub(crate) use triggers::StoredSpec;
+
+/// The format of the documents that this program writes, and the highest that it honours.
+///
+/// Format 1 has the keys that programs wrote before there were formats; they read its documents.
+pub const FORMAT: i64 = 1;
+
+/// The format that documents need unless a key raises it: every program honours them.
+const EVERY_FORMAT: i64 = 1;
+
+pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// A document as a row holds it.
+pub(crate) trait Document: Serialize + DeserializeOwned {
+    /// The type that decisions are made with.
+    type Domain;
+
+    /// Makes the document of a domain value.
+    fn of(domain: &Self::Domain) -> Self;
+
+    /// Makes the domain value.
+    ///
+    /// # Errors
+    ///
+    /// If a stored value is corrupt.
+    fn into_domain(self) -> Result<Self::Domain, BoxError>;
+
+    /// Returns the least format whose servers honour the document. Overridden where a key must not be ignored.
+    fn needs_format(&self) -> i64 {
+        EVERY_FORMAT
+    }
+}
+
+/// Whether this program honours a document that needs a format.
+pub(crate) const fn honours(needs_format: i64) -> bool {
+    needs_format <= FORMAT
+}
+
+/// Reads a document from a column.
+pub(crate) fn read<D: Document>(row: &Row, column: &'static str) -> Result<D::Domain, Error> {
+    let stored: D = row.json(column)?;
+    let domain = stored.into_domain();
+    domain.map_err(|source| row.nonsense(column, source).into())
+}
+
+/// Reads a document from a column that may be null.
+pub(crate) fn read_optional<D: Document>(
+    row: &Row,
+    column: &'static str,
+) -> Result<Option<D::Domain>, Error> {
+    let stored: Option<D> = row.json_optional(column)?;
+    let domain = stored.map(D::into_domain).transpose();
+    domain.map_err(|source| row.nonsense(column, source).into())
+}
+
+/// Returns the least format whose servers honour a document.
+pub(crate) fn needs_format_of<D: Document>(domain: &D::Domain) -> i64 {
+    D::of(domain).needs_format()
+}
+
+/// Reads the least format whose servers honour the documents of a row.
+pub(crate) fn needs_format(row: &Row) -> Result<i64, Error> {
+    Ok(row.get("needs_format")?)
+}
+
+/// Refuses to act on documents that this program does not honour.
+pub(crate) fn require_honoured(what: &'static str, name: &str, needed: i64) -> Result<(), Error> {
+    if honours(needed) {
+        Ok(())
+    } else {
+        Err(Error::newer_format(what, name, needed))
+    }
+}
+
+/// A document that is ready to be written.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Written {
+    /// The JSON.
+    pub(crate) value: Value,
+    /// The least format whose servers honour it.
+    pub(crate) needs_format: i64,
+}
+
+/// Writes a document.
+pub(crate) fn write<D: Document>(domain: &D::Domain) -> Written {
+    let document = D::of(domain);
+    Written {
+        value: value_of(&document),
+        needs_format: document.needs_format(),
+    }
+}
+
+/// Returns the JSON of a document.
+pub(crate) fn value_of<D: Document>(document: &D) -> Value {
+    // Stored types have text keys and finite numbers alone, so that this cannot fail.
+    serde_json::to_value(document).unwrap_or_default()
+}
+
+/// Writes a document in place of the one in a column of `row`, and keeps the keys there that this program does not
+/// know.
+///
+/// # Errors
+///
+/// If the document in `row` is corrupt.
+pub(crate) fn rewrite<D: Document>(
+    domain: &D::Domain,
+    row: &Row,
+    column: &'static str,
+) -> Result<Written, Error> {
+    let before: Value = row.get(column)?;
+    let rewritten = rewrite_value::<D>(domain, &before);
+    rewritten.map_err(|source| row.nonsense(column, source.into()).into())
+}
+
+fn rewrite_value<D: Document>(
+    domain: &D::Domain,
+    before: &Value,
+) -> Result<Written, serde_json::Error> {
+    let mut written = write::<D>(domain);
+    let read = D::deserialize(before)?;
+    let known = serde_json::to_value(&read)?;
+    keep_unknown(before, &known, &mut written.value);
+    Ok(written)
+}
+
+/// Returns the format of a document that is written in place of one of format `before`: keys of a later format may
+/// stay in it.
+pub(crate) fn format_over(before: i64) -> i64 {
+    before.max(FORMAT)
+}
+
+/// Copies keys from `before` to `written` that are unknown: those that are no longer there in `known`, which is
+/// `before` after this program has read and written it. Keys of free-form maps survive that, so that a removed
+/// entry of `env` does not come back. For example, with `before` `{"a": 1, "later": 2}`, `known` `{"a": 1}` and
+/// `written` `{"a": 3}`, the result is `{"a": 3, "later": 2}`.
+fn keep_unknown(before: &Value, known: &Value, written: &mut Value) {
+    match (before, known, written) {
+        (Value::Object(before), Value::Object(known), Value::Object(written)) => {
+            for (key, value) in before {
+                match (known.get(key), written.get_mut(key)) {
+                    (Some(known), Some(written)) => keep_unknown(value, known, written),
+                    (None, None) => {
+                        written.insert(key.clone(), value.clone());
+                    }
+                    _ => {}
+                }
+            }
+        }
+        (Value::Array(before), Value::Array(known), Value::Array(written)) => {
+            // Items of a list have no names. An item that stays the same keeps its unknown keys.
+            for item in written {
+                let same = known.iter().position(|known| known == item);
+                if let Some((before, known)) = same.and_then(|at| before.get(at).zip(known.get(at)))
+                {
+                    keep_unknown(before, known, item);
+                }
+            }
+        }
+        _ => {}
+    }
+}

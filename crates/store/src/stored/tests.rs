@@ -1,0 +1,429 @@
+//! Snapshots of every stored document, and every reader with the data of every format.
+
+use std::{fs, path::PathBuf};
+
+use model::{
+    approval::Unruled,
+    budget::{Budget, Money, PeriodLimits, RunLimits},
+    entity::{RunFlags, SeatSettings},
+    harness::{HarnessConfig, Offers, ResourceLimits, RestoreBy},
+    permission::{PermissionRule, PermissionRules, Verdict},
+    policy::{CatchUp, OnCrash, Overlap, Policies, Retry},
+    precheck::Precheck,
+    prompt::PromptRef,
+    schedule::{QuietHours, Spec},
+};
+use serde_json::{Map, Value, json};
+use utoipa::PartialSchema;
+
+use super::*;
+
+/// A document with its schema, an example in which each key has a value, and its reader and writer.
+struct Kind {
+    name: &'static str,
+    schema: Value,
+    examples: Vec<Value>,
+    /// Reads a document and writes it in its own place.
+    rewrite: fn(&Value) -> Result<Value, BoxError>,
+}
+
+impl Kind {
+    fn of<D: Document + PartialSchema>(name: &'static str, examples: &[D::Domain]) -> Self {
+        let written = examples.iter().map(|example| write::<D>(example).value);
+        Self {
+            name,
+            schema: serde_json::to_value(D::schema()).unwrap(),
+            examples: written.collect(),
+            rewrite: |document| {
+                let domain = D::deserialize(document)?.into_domain()?;
+                Ok(rewrite_value::<D>(&domain, document)?.value)
+            },
+        }
+    }
+
+    fn snapshot(&self) -> Value {
+        json!({ "schema": self.schema, "examples": self.examples })
+    }
+}
+
+/// Every stored document, once for each place in which it has a schema of its own.
+fn kinds() -> Vec<Kind> {
+    vec![
+        Kind::of::<StoredPolicies>("policies", &[policies()]),
+        Kind::of::<StoredBudget>("budget", &[budget()]),
+        Kind::of::<StoredSpec>("spec", &specs()),
+        Kind::of::<StoredPermissions>("permissions", &[permissions()]),
+        Kind::of::<StoredSettings>("settings", &[settings()]),
+        Kind::of::<StoredAgent>("agent", &[(config(), Some(offers()))]),
+        Kind::of::<StoredFlags>("flags", &[flags()]),
+        Kind::of::<StoredPromptRef>("prompt_ref", &[prompt_ref()]),
+        Kind::of::<StoredScopes>(
+            "scopes",
+            &[model::access::Permission::ALL.iter().copied().collect()],
+        ),
+        Kind::of::<StoredEvents>(
+            "events",
+            &[model::notification::NotificationKind::ALL.to_vec()],
+        ),
+    ]
+}
+
+// The examples name every field, so that a new one does not compile before it is in a snapshot.
+
+fn policies() -> Policies {
+    let windows = vec!["22:00-06:00".parse().unwrap()];
+    Policies {
+        overlap: Some(Overlap::Skip),
+        queue_limit: 7,
+        catch_up: CatchUp::All,
+        catch_up_window_seconds: 3600,
+        jitter_seconds: 30,
+        quiet_hours: QuietHours::new(windows).unwrap(),
+        timeout_seconds: 600,
+        inactivity_seconds: 120,
+        retry: Retry {
+            attempts: 2,
+            backoff_seconds: 5,
+            backoff_max_seconds: 50,
+        },
+        on_crash: OnCrash::Fail,
+        pause_after_failures: 3,
+        budget: budget(),
+        unruled: Unruled::Ask,
+        ask_seconds: 90,
+        precheck: Some(Precheck {
+            command: vec!["check".into(), "--new".into()],
+            timeout_seconds: 20,
+        }),
+    }
+}
+
+fn budget() -> Budget {
+    let cost = |amount| Some(Money::parse(amount, "USD").unwrap());
+    let period = |tokens, amount, turns| PeriodLimits {
+        tokens: Some(tokens),
+        cost: cost(amount),
+        turns: Some(turns),
+    };
+    Budget {
+        run: RunLimits {
+            tokens: Some(1000),
+            cost: cost("0.25"),
+        },
+        day: period(5000, "2", 24),
+        month: period(100_000, "20", 500),
+    }
+}
+
+fn specs() -> Vec<Spec> {
+    vec![
+        Spec::Cron {
+            expression: "0 9 * * 1-5".into(),
+            zone: "Europe/Prague".into(),
+        },
+        Spec::Every {
+            period: "10m".parse().unwrap(),
+            anchor: "2026-01-01T00:00:00Z".parse().unwrap(),
+            zone: "UTC".into(),
+        },
+        Spec::At {
+            at: "2026-11-23T08:00:00Z".parse().unwrap(),
+            zone: "Europe/Prague".into(),
+        },
+        Spec::Manual {},
+        Spec::Webhook {},
+    ]
+}
+
+fn permissions() -> PermissionRules {
+    PermissionRules(vec![
+        PermissionRule {
+            tool: "execute".into(),
+            title: Some("git log*".into()),
+            verdict: Verdict::Allow,
+        },
+        PermissionRule {
+            tool: "*".into(),
+            title: None,
+            verdict: Verdict::Deny,
+        },
+    ])
+}
+
+fn settings() -> SeatSettings {
+    SeatSettings {
+        mode: Some("plan".into()),
+        values: [("model".to_owned(), "large".to_owned())].into(),
+    }
+}
+
+fn config() -> HarnessConfig {
+    HarnessConfig {
+        command: vec!["agent".into(), "--acp".into()],
+        env: [("LEVEL".to_owned(), "3".to_owned())].into(),
+        pass_env: vec!["API_KEY".into()],
+        authenticate: Some("api-key".into()),
+        restore: RestoreBy::Load,
+        permissions: permissions(),
+        mode: Some("plan".into()),
+        settings: [("model".to_owned(), "large".to_owned())].into(),
+        restore_after_seconds: 2,
+        start_seconds: 30,
+        restore_seconds: 60,
+        limits: ResourceLimits {
+            memory_bytes: Some(1 << 30),
+            processes: Some(64),
+            cpu_seconds: Some(600),
+            open_files: Some(256),
+            file_bytes: Some(1 << 20),
+        },
+    }
+}
+
+fn offers() -> Offers {
+    Offers {
+        name: Some("agent".into()),
+        version: Some("1.2.3".into()),
+        resume: true,
+        load: true,
+        list: true,
+        close: true,
+        delete: true,
+        prompts: vec!["image".into()],
+        mcp: vec!["stdio".into()],
+        auth_methods: vec!["api-key".into()],
+    }
+}
+
+fn flags() -> RunFlags {
+    RunFlags {
+        empty_answer: true,
+        permissions_denied: 1,
+        tool_calls: 2,
+        answer_cut: true,
+        precheck_unclear: true,
+    }
+}
+
+fn prompt_ref() -> PromptRef {
+    PromptRef {
+        id: "cron.agent_turn.reminder".into(),
+        version: 1,
+        sha256: "ab".repeat(32),
+    }
+}
+
+fn snapshot_file(format: i64, name: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/stored/formats");
+    folder.join(format.to_string()).join(format!("{name}.json"))
+}
+
+fn read_snapshot(format: i64, name: &str) -> Option<Value> {
+    let text = fs::read_to_string(snapshot_file(format, name)).ok()?;
+    Some(serde_json::from_str(&text).unwrap())
+}
+
+#[test]
+fn stored_document_changed_without_a_new_format_is_found() {
+    for kind in kinds() {
+        let file = snapshot_file(FORMAT, kind.name);
+        if std::env::var_os("MATINS_UPDATE").is_some() && !file.exists() {
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            let text = serde_json::to_string_pretty(&kind.snapshot()).unwrap();
+            fs::write(&file, text + "\n").unwrap();
+        }
+        // A snapshot that is there is never written again: servers with that format may run somewhere.
+        assert_eq!(
+            read_snapshot(FORMAT, kind.name),
+            Some(kind.snapshot()),
+            "the stored document `{}` is not what {} says: raise `FORMAT`, and write the snapshot of the new format \
+             with MATINS_UPDATE=1",
+            kind.name,
+            file.display()
+        );
+    }
+}
+
+#[test]
+fn document_of_every_earlier_format_is_read_and_loses_nothing() {
+    let mut read = 0;
+    for kind in kinds() {
+        for format in 1..=FORMAT {
+            // A document that came with a later format has no snapshot of an earlier one.
+            let Some(snapshot) = read_snapshot(format, kind.name) else {
+                assert_ne!(format, FORMAT, "{} has no snapshot", kind.name);
+                continue;
+            };
+            for example in snapshot["examples"].as_array().unwrap() {
+                let rewritten = (kind.rewrite)(example).unwrap();
+                assert_contains(&rewritten, example, kind.name);
+                read += 1;
+            }
+        }
+    }
+    assert!(read >= kinds().len());
+}
+
+/// Asserts that `whole` has each key and value of `part`.
+fn assert_contains(whole: &Value, part: &Value, path: &str) {
+    if let (Value::Object(whole), Value::Object(part)) = (whole, part) {
+        for (key, value) in part {
+            let path = format!("{path}.{key}");
+            let there = whole.get(key);
+            assert_contains(
+                there.unwrap_or_else(|| panic!("{path} is lost")),
+                value,
+                &path,
+            );
+        }
+    } else {
+        assert_eq!(whole, part, "{path}");
+    }
+}
+
+/// Keys whose values are free-form maps: each key in them is known.
+const FREE_FORM: [&str; 3] = ["env", "settings", "values"];
+
+/// Adds keys that no program knows to each object.
+fn with_later_keys(document: &Value) -> Value {
+    match document {
+        Value::Object(object) => {
+            let mut with: Map<String, Value> = object
+                .iter()
+                .map(|(key, value)| {
+                    let free = FREE_FORM.contains(&key.as_str());
+                    (
+                        key.clone(),
+                        if free {
+                            value.clone()
+                        } else {
+                            with_later_keys(value)
+                        },
+                    )
+                })
+                .collect();
+            with.insert("later_word".into(), json!("x"));
+            with.insert("later_object".into(), json!({ "a": [1, null] }));
+            Value::Object(with)
+        }
+        Value::Array(items) => items.iter().map(with_later_keys).collect(),
+        value => value.clone(),
+    }
+}
+
+#[test]
+fn document_of_a_later_format_is_read_and_keeps_its_unknown_keys() {
+    for kind in kinds() {
+        for example in &kind.examples {
+            let later = with_later_keys(example);
+            let rewritten = (kind.rewrite)(&later).unwrap();
+            assert_eq!(rewritten, later, "{}", kind.name);
+        }
+    }
+}
+
+#[test]
+fn edit_keeps_unknown_keys_where_their_object_stays() {
+    let before = with_later_keys(&write::<StoredPolicies>(&policies()).value);
+    let mut to = policies();
+    to.queue_limit = 9;
+    to.retry.attempts = 9;
+    to.precheck = None;
+    to.budget.day = PeriodLimits::default();
+    let written = rewrite_value::<StoredPolicies>(&to, &before).unwrap().value;
+    assert_eq!(written["queue_limit"], 9);
+    assert_eq!(written["retry"]["attempts"], 9);
+    assert_eq!(written["later_word"], "x");
+    assert_eq!(written["retry"]["later_word"], "x");
+    assert_eq!(written["budget"]["day"]["later_word"], "x");
+    assert_eq!(written["budget"]["day"]["cost"], Value::Null);
+    assert_eq!(
+        written["precheck"],
+        Value::Null,
+        "what is removed goes whole"
+    );
+}
+
+#[test]
+fn edit_keeps_unknown_keys_of_the_rules_that_stay() {
+    let before = with_later_keys(&write::<StoredPermissions>(&permissions()).value);
+    let mut to = permissions();
+    to.0.reverse();
+    to.0[1].verdict = Verdict::Deny;
+    let written = rewrite_value::<StoredPermissions>(&to, &before)
+        .unwrap()
+        .value;
+    assert_eq!(written[0]["later_word"], "x");
+    assert_eq!(written[1].get("later_word"), None, "another rule");
+}
+
+#[test]
+fn edit_removes_entries_of_free_form_maps() {
+    let before = write::<StoredSettings>(&settings()).value;
+    let to = SeatSettings {
+        mode: None,
+        values: [("effort".to_owned(), "high".to_owned())].into(),
+    };
+    let written = rewrite_value::<StoredSettings>(&to, &before).unwrap().value;
+    assert_eq!(written, json!({ "values": { "effort": "high" } }));
+}
+
+#[test]
+fn unknown_words_are_ignored_and_kept() {
+    let events = vec![model::notification::NotificationKind::RunFailed];
+    let before: StoredEvents = serde_json::from_value(json!(["run.failed", "goal.stuck"])).unwrap();
+    assert_eq!(
+        value_of(&StoredEvents::over(&events, before)),
+        json!(["run.failed", "goal.stuck"])
+    );
+    let stored: StoredScopes = serde_json::from_value(json!(["runs:read", "goals:read"])).unwrap();
+    let scopes = stored.into_domain().unwrap();
+    assert_eq!(scopes, [model::access::Permission::RunsRead].into());
+}
+
+#[test]
+fn absent_keys_have_their_defaults() {
+    let policies: StoredPolicies = serde_json::from_value(json!({})).unwrap();
+    assert_eq!(policies.into_domain().unwrap(), Policies::default());
+    let agent: StoredAgent =
+        serde_json::from_value(json!({ "config": { "command": ["a"] } })).unwrap();
+    let expected = (HarnessConfig::new(vec!["a".into()]), None);
+    assert_eq!(agent.into_domain().unwrap(), expected);
+}
+
+#[test]
+fn corrupt_value_is_an_error() {
+    let amount = json!({ "run": { "cost": { "amount": "-1", "currency": "USD" } } });
+    let budget: StoredBudget = serde_json::from_value(amount).unwrap();
+    assert!(budget.into_domain().is_err());
+    assert!(serde_json::from_value::<StoredPolicies>(json!({ "overlap": "sometimes" })).is_err());
+}
+
+#[test]
+fn documents_are_those_that_programs_without_formats_read() {
+    assert_eq!(
+        write::<StoredPolicies>(&policies()).value,
+        json!(policies())
+    );
+    assert_eq!(write::<StoredBudget>(&budget()).value, json!(budget()));
+    assert_eq!(
+        write::<StoredPermissions>(&permissions()).value,
+        json!(permissions())
+    );
+    assert_eq!(
+        write::<StoredSettings>(&settings()).value,
+        json!(settings())
+    );
+    assert_eq!(
+        write::<StoredAgent>(&(config(), Some(offers()))).value,
+        json!({"config": config(), "offers": offers()})
+    );
+    assert_eq!(write::<StoredFlags>(&flags()).value, json!(flags()));
+    assert_eq!(
+        write::<StoredPromptRef>(&prompt_ref()).value,
+        json!(prompt_ref())
+    );
+    for spec in specs() {
+        assert_eq!(write::<StoredSpec>(&spec).value, json!(spec));
+    }
+}
