@@ -239,9 +239,9 @@ impl Service {
             overlap: automation.policies.overlap(automation.session_mode),
             next_fires: fires::next(&automation, &triggers, self.now())?,
             last_runs: self.store.runs(scope, filter, SHOWN_RUNS).await?,
-            triggers,
-            session,
-            automation,
+            triggers: triggers.into_iter().map(Into::into).collect(),
+            session: session.map(Into::into),
+            automation: automation.into(),
         })
     }
 }

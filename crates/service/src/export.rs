@@ -2,14 +2,9 @@
 
 use futures::{Stream, stream};
 use jiff::tz::TimeZone;
-use model::{
-    Timestamp,
-    entity::{Message, Session},
-    schedule::Zone,
-    transcript::Speaker,
-};
+use model::{Timestamp, entity::Message, schedule::Zone, transcript::Speaker};
 use serde_json::json;
-use wire::ExportFormat;
+use wire::{ExportFormat, Session};
 
 use crate::{Error, Service};
 

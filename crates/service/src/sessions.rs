@@ -4,13 +4,13 @@ use std::{cmp::Reverse, collections::BTreeMap};
 
 use model::{
     InputId, RunId, SessionId,
-    entity::{Run, Session},
+    entity::{Channel, Run, Session},
     run::RunStatus,
     session::{Admission, SessionEvent, SessionKind, SessionState, SessionType},
 };
 use store::{Automations, Deletion, NewSession, RunFilter, SessionFilter};
 use wire::{
-    Channel, Messages, OpenRun, Page, SessionCancelled, SessionDeleted, SessionEdit,
+    ChannelRequest, Messages, OpenRun, Page, SessionCancelled, SessionDeleted, SessionEdit,
     SessionRequest, SessionView,
 };
 
@@ -89,7 +89,7 @@ impl Service {
             cwd: self.store.working_directory(cwd.as_deref(), id),
             schedule_id: None,
             harness: harness.id,
-            settings: request.settings.clone(),
+            settings: request.settings.clone().into(),
         };
         self.store.create_session(self.tenant, &new, now).await?;
         Ok(self.store.session(self.scope(), id).await?)
@@ -165,12 +165,13 @@ impl Service {
         };
         let readable = bound.readable.into_iter().map(|one| one.name);
         let unreadable = bound.unreadable.into_iter().map(|one| one.name);
+        let seats = self.store.seats(self.scope(), session.id).await?;
         Ok(SessionView {
             bound_automations: readable.chain(unreadable).collect(),
-            seats: self.store.seats(self.scope(), session.id).await?,
+            seats: seats.into_iter().map(Into::into).collect(),
             open_runs,
             oldest_event: self.store.oldest_event(self.scope(), session.id).await?,
-            session,
+            session: session.into(),
         })
     }
 
@@ -345,7 +346,7 @@ impl Service {
 }
 
 /// Takes where a chat lives.
-fn channel(given: &Channel) -> Result<Channel, Error> {
+fn channel(given: &ChannelRequest) -> Result<Channel, Error> {
     Ok(Channel {
         channel: naming::name("channel.channel", &given.channel)?,
         chat_id: naming::name("channel.chat_id", &given.chat_id)?,

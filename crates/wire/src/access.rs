@@ -3,12 +3,45 @@
 use std::fmt;
 
 use model::{
-    Timestamp, TokenId,
-    access::{Permission, Role, Token},
-    entity::Tenant,
+    TenantId, Timestamp, TokenId,
+    access::{Permission, Role},
+    entity,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+
+use crate::{Budget, Token};
+
+/// A tenant.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Tenant {
+    /// Its ID.
+    pub id: TenantId,
+    /// Its name, unique for the whole install.
+    pub name: String,
+    /// The limits of all its runs together, and of each of them.
+    #[serde(default)]
+    pub budget: Budget,
+    /// The instant of its creation.
+    pub created_at: Timestamp,
+}
+
+impl From<entity::Tenant> for Tenant {
+    fn from(tenant: entity::Tenant) -> Self {
+        let entity::Tenant {
+            id,
+            name,
+            budget,
+            created_at,
+        } = tenant;
+        Self {
+            id,
+            name,
+            budget: budget.into(),
+            created_at,
+        }
+    }
+}
 
 /// Who a request comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

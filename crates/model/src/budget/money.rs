@@ -92,6 +92,11 @@ impl Money {
         self.micros
     }
 
+    /// Returns the amount as a decimal number, such as `20` or `0.25`.
+    pub fn amount(&self) -> String {
+        decimal(self.micros)
+    }
+
     /// The currency.
     pub fn currency(&self) -> &str {
         &self.currency

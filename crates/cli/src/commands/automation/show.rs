@@ -1,9 +1,12 @@
 //! Automations as they are printed.
 
 use client::{AutomationFilter, Part};
-use model::{approval::Unruled, automation::AutomationState, entity::Trigger, schedule::Spec};
+use model::{approval::Unruled, automation::AutomationState, policy::Policies};
 use serde::Serialize;
-use wire::{AutomationList, AutomationView, Fire, MAX_PAGE, Spending, UnreadableAutomation};
+use wire::{
+    AutomationList, AutomationView, Fire, MAX_PAGE, Spending, Trigger, TriggerSpec,
+    UnreadableAutomation,
+};
 
 use crate::{
     app::App,
@@ -136,7 +139,7 @@ pub(super) async fn whole(app: &App, view: &AutomationView) -> Result<(), Failur
     if let Some(attention) = &automation.attention {
         output.line(&paint(ATTENTION, &format!("  {}", clean(attention))))?;
     }
-    let policies = &automation.policies;
+    let policies = Policies::from(automation.policies.clone());
     let session = match (&view.session, &automation.bound_session_key) {
         (_, Some(key)) => format!("bound to {key}"),
         (Some(session), None) => format!("{}, now {}", automation.session_mode, session.id),
@@ -263,5 +266,5 @@ fn schedules(view: &AutomationView) -> Vec<String> {
 fn timed(view: &AutomationView) -> impl Iterator<Item = &Trigger> {
     view.triggers
         .iter()
-        .filter(|trigger| trigger.spec != Spec::Manual {})
+        .filter(|trigger| trigger.spec != TriggerSpec::Manual {})
 }
