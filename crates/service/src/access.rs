@@ -153,7 +153,7 @@ impl Service {
                 Err(store::Error::NotFound { .. }) => {}
                 there => {
                     return Ok(TokenCreated {
-                        token: there?,
+                        token: there?.into(),
                         secret: None,
                     });
                 }
@@ -187,7 +187,7 @@ impl Service {
             Err(error) => return Err(error.into()),
         };
         Ok(TokenCreated {
-            token: self.store.token(self.scope(), new.id).await?,
+            token: self.store.token(self.scope(), new.id).await?.into(),
             secret,
         })
     }

@@ -234,11 +234,12 @@ impl Service {
             (None, Some(key)) => self.store.session_by_key(self.tenant, key).await?,
             (None, None) => None,
         };
+        let last_runs = self.store.runs(scope, filter, SHOWN_RUNS).await?;
         Ok(AutomationView {
             harness: self.store.harness(scope, automation.harness_id).await?.name,
             overlap: automation.policies.overlap(automation.session_mode),
             next_fires: fires::next(&automation, &triggers, self.now())?,
-            last_runs: self.store.runs(scope, filter, SHOWN_RUNS).await?,
+            last_runs: last_runs.into_iter().map(Into::into).collect(),
             triggers: triggers.into_iter().map(Into::into).collect(),
             session: session.map(Into::into),
             automation: automation.into(),

@@ -157,7 +157,10 @@ impl Service {
         let mut open_runs = Vec::with_capacity(runs.len());
         for run in runs {
             let waiting = self.waits_for(&run).await?;
-            open_runs.push(OpenRun { run, waiting });
+            open_runs.push(OpenRun {
+                run: run.into(),
+                waiting,
+            });
         }
         let bound = match &session.session_key {
             None => Automations::default(),
@@ -210,7 +213,7 @@ impl Service {
             .last_messages(self.scope(), session, last)
             .await?;
         Ok(Messages {
-            items: end.messages,
+            items: end.messages.into_iter().map(Into::into).collect(),
             before: Some(end.before),
             next: None,
         })
@@ -228,7 +231,7 @@ impl Service {
         Ok(Messages {
             next: items.last().filter(|_| more).map(|last| last.seq),
             before: None,
-            items,
+            items: items.into_iter().map(Into::into).collect(),
         })
     }
 

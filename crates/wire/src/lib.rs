@@ -19,6 +19,7 @@ mod automations;
 mod budgets;
 mod document;
 mod harnesses;
+mod messages;
 mod milliseconds;
 mod notifications;
 mod page;
@@ -36,11 +37,11 @@ pub use automations::*;
 pub use budgets::*;
 pub use document::Change;
 pub use harnesses::*;
+pub use messages::*;
 pub use model::{
-    access::{Permission, Role, Token, TokenKind},
-    approval::{Approval, ApprovalState, Question, Unruled},
-    entity::{Event, Message, Run, RunFlags, RunRecord},
-    notification::{Delivery, DeliveryAttempt, DeliveryState, Endpoint, NotificationKind},
+    access::{Permission, Role, TokenKind},
+    approval::{ApprovalState, Unruled},
+    notification::{DeliveryState, NotificationKind},
 };
 pub use notifications::*;
 pub use page::*;

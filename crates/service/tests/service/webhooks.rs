@@ -49,7 +49,7 @@ impl World {
     }
 }
 
-async fn runs(service: &Service) -> Vec<wire::Run> {
+async fn runs(service: &Service) -> Vec<model::entity::Run> {
     let query = RunQuery {
         limit: 100,
         ..RunQuery::default()

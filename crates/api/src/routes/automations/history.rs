@@ -95,5 +95,5 @@ pub(super) async fn list_occurrences(
         limit: lists::limit(part.limit)?,
         ..RunQuery::default()
     };
-    Ok(Json(service.runs(&query).await?))
+    Ok(Json(service.runs(&query).await?.map(Into::into)))
 }
