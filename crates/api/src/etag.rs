@@ -2,8 +2,10 @@
 
 use axum::extract::FromRequestParts;
 use http::{HeaderValue, header, request::Parts};
+use model::budget::Budget;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
+use wire::BudgetRequest;
 
 use crate::problem::Failure;
 
@@ -18,9 +20,17 @@ pub(crate) fn tag(editable: &impl Serialize) -> String {
     format!("\"{:032x}\"", u128::from_be_bytes(beginning))
 }
 
+/// The header of a response that has an entity tag.
+pub(crate) type ETag = [(header::HeaderName, String); 1];
+
 /// The header that tells a tag.
-pub(crate) fn header(editable: &impl Serialize) -> [(header::HeaderName, String); 1] {
+pub(crate) fn header(editable: &impl Serialize) -> ETag {
     [(header::ETAG, tag(editable))]
+}
+
+/// Returns the tag of the budget of a tenant.
+pub(crate) fn of_budget(budget: &Budget) -> ETag {
+    header(&BudgetRequest::from(budget.clone()))
 }
 
 /// What `If-Match` says; nothing where it is not there.

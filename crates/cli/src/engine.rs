@@ -12,10 +12,10 @@ use api::{Listener, Served};
 use axum::Router;
 use client::Client;
 use daemon::{Daemon, Host, SignOfLife, Waker};
-use model::{RunId, WorkerId, entity::Run, run::RunStatus};
+use model::{RunId, WorkerId, run::RunStatus};
 use tokio::{net::TcpListener, time::sleep};
 use tokio_util::sync::CancellationToken;
-use wire::{RunView, Waiting};
+use wire::{Run, RunView, Waiting};
 
 use crate::{
     data_folder::ServeLock,
@@ -202,7 +202,7 @@ async fn take_with(
     loop {
         let before = tokio::select! {
             biased;
-            ended = &mut taken => return ended.map_err(failed),
+            ended = &mut taken => return ended.map(Into::into).map_err(failed),
             before = what_stands_before(client, run) => before?,
         };
         // Both go on: the one that waits may be called off, or taken by somebody else, meanwhile.
@@ -211,7 +211,7 @@ async fn take_with(
             ended = &mut taken => {
                 // A turn that was begun is brought to its end.
                 let other = other.await;
-                return ended.and_then(|run| other.map(|_| run)).map_err(failed);
+                return ended.and_then(|run| other.map(|_| run.into())).map_err(failed);
             }
             over = &mut other => {
                 over.map_err(failed)?;

@@ -5,14 +5,13 @@ use std::time::Duration;
 use client::{Client, MessagePart};
 use model::{
     RunId,
-    entity::{Message, Run, RunFlags},
     run::{Origin, RunStatus},
     transcript::Speaker,
 };
 use serde::Serialize;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
-use wire::{ProblemKind, RunView, Waiting};
+use wire::{Message, ProblemKind, Run, RunFlags, RunView, Waiting};
 
 use crate::{
     app::{App, Whom},
@@ -275,7 +274,7 @@ impl<'a> Follower<'a> {
 
     fn tell(&mut self, message: &Message) {
         let output = self.app.output;
-        match Speaker::of(message) {
+        match message.speaker() {
             Speaker::Person | Speaker::Schedule => {}
             Speaker::Agent => {
                 let shown = usize::try_from(self.streamed.1).unwrap_or(0);

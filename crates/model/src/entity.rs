@@ -19,6 +19,7 @@ use crate::{
     schedule,
     session::{SessionKind, SessionState, SessionType},
     time::Timestamp,
+    turn::{EntryKind, Role},
 };
 
 /// A tenant.
@@ -283,10 +284,10 @@ pub struct Message {
     pub seq: i64,
     /// The run that it belongs to.
     pub run_id: Option<RunId>,
-    /// Whose words: `user`, `assistant`, `system` or `tool`.
-    pub role: String,
-    /// What it is: `message`, `thought`, `tool_call`, `plan`, `permission` or `notice`.
-    pub kind: String,
+    /// The author of its text.
+    pub role: Role,
+    /// Its kind.
+    pub kind: EntryKind,
     /// Its words.
     pub content: String,
     /// Everything else.

@@ -3,11 +3,11 @@
 use serde_json::{Map, Value, json};
 
 use crate::{
-    entity::Message,
     ids::{AutomationId, RunId},
     limits,
     outcome::{FailureKind, Outcome, StopReason},
     prompt::{PromptRef, fenced},
+    turn::{EntryKind, Role},
 };
 
 /// The automation that a turn belongs to, as its messages name it.
@@ -82,15 +82,15 @@ pub enum Speaker {
 }
 
 impl Speaker {
-    /// Who speaks in `message`.
-    pub fn of(message: &Message) -> Self {
-        match (message.role.as_str(), message.kind.as_str()) {
-            ("user", _) if is_automation_turn(&message.metadata) => Self::Schedule,
-            ("user", _) => Self::Person,
-            ("assistant", "message") => Self::Agent,
-            ("assistant", _) => Self::Aside,
-            ("tool", _) => Self::Tool,
-            _ => Self::Matins,
+    /// Returns the speaker of a row with this role, kind and metadata.
+    pub fn of(role: Role, kind: EntryKind, metadata: &Value) -> Self {
+        match (role, kind) {
+            (Role::User, _) if is_automation_turn(metadata) => Self::Schedule,
+            (Role::User, _) => Self::Person,
+            (Role::Assistant, EntryKind::Message) => Self::Agent,
+            (Role::Assistant, _) => Self::Aside,
+            (Role::Tool, _) => Self::Tool,
+            (Role::System, _) => Self::Matins,
         }
     }
 }

@@ -8,9 +8,10 @@ use model::{
         Permission, Role, Token,
         secret::{LinkSecret, TokenSecret},
     },
+    entity::Tenant,
 };
 use store::{NewBrowser, NewToken, Page as StorePage, Scope};
-use wire::{Page, SignInLink, Tenant, TenantCreated, TokenCreated, TokenRequest};
+use wire::{Page, SignInLink, TenantCreated, TokenCreated, TokenRequest};
 
 use crate::{Error, Service, naming};
 
@@ -97,7 +98,7 @@ impl Service {
         let token = of_tenant.first_token_as(Some(TokenId::from_uuid(id.uuid())));
         let token = token.await?;
         Ok(TenantCreated {
-            tenant: of_tenant.own_tenant().await?,
+            tenant: of_tenant.own_tenant().await?.into(),
             token,
         })
     }
@@ -152,7 +153,7 @@ impl Service {
                 Err(store::Error::NotFound { .. }) => {}
                 there => {
                     return Ok(TokenCreated {
-                        token: there?,
+                        token: there?.into(),
                         secret: None,
                     });
                 }
@@ -186,7 +187,7 @@ impl Service {
             Err(error) => return Err(error.into()),
         };
         Ok(TokenCreated {
-            token: self.store.token(self.scope(), new.id).await?,
+            token: self.store.token(self.scope(), new.id).await?.into(),
             secret,
         })
     }

@@ -236,6 +236,7 @@ impl Service {
             (None, Some(key)) => self.store.session_by_key(self.tenant, key).await?,
             (None, None) => None,
         };
+        let last_runs = self.store.runs(scope, filter, SHOWN_RUNS).await?;
         Ok(AutomationView {
             harness: self.store.harness(scope, automation.harness_id).await?.name,
             newer_format: (automation.needs_format > store::FORMAT).then_some(NewerFormat {
@@ -244,10 +245,10 @@ impl Service {
             }),
             overlap: automation.policies.overlap(automation.session_mode),
             next_fires: fires::next(&automation, &triggers, self.now())?,
-            last_runs: self.store.runs(scope, filter, SHOWN_RUNS).await?,
-            triggers,
-            session,
-            automation,
+            last_runs: last_runs.into_iter().map(Into::into).collect(),
+            triggers: triggers.into_iter().map(Into::into).collect(),
+            session: session.map(Into::into),
+            automation: automation.into(),
         })
     }
 }

@@ -1,8 +1,8 @@
 //! Budgets of tenants, and what was used of those of automations and tenants.
 
-use model::{TenantId, budget::Budget};
+use model::{TenantId, budget::Budget, entity::Tenant};
 use store::Scope;
-use wire::{Spending, Tenant};
+use wire::Spending;
 
 use crate::{Error, Service};
 

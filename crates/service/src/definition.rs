@@ -3,14 +3,14 @@
 
 use model::{
     HarnessId, Timestamp,
-    entity::{SeatSettings, Session},
+    entity::Session,
     harness::Harness,
-    policy::SessionMode,
+    policy::{Policies, SessionMode},
     schedule::{self, Period, Schedule, Spec, Zone, parse_at},
     session::Admission,
 };
 use store::NewAutomation;
-use wire::{AutomationRequest, SessionTarget, TriggerRequest};
+use wire::{AutomationRequest, SeatSettingsRequest, SessionTarget, TriggerRequest};
 
 use crate::{Error, Service, naming, working_directory};
 
@@ -32,7 +32,8 @@ impl Service {
     ) -> Result<NewAutomation, Error> {
         naming::content("prompt", &request.prompt)?;
         let mode = request.session.mode();
-        request.policies.validate(mode).map_err(|invalid| {
+        let policies = Policies::from(request.policies.clone());
+        policies.validate(mode).map_err(|invalid| {
             let field = format!("policies.{}", invalid.field());
             Error::from(invalid).in_field(field)
         })?;
@@ -50,9 +51,9 @@ impl Service {
             cwd: place.cwd,
             session_mode: mode,
             bound_session_key: place.bound_session_key,
-            policies: request.policies.clone(),
-            settings: request.settings.clone(),
-            permissions: request.permissions.clone(),
+            policies,
+            settings: request.settings.clone().into(),
+            permissions: request.permissions.clone().into(),
             triggers,
         })
     }
@@ -144,7 +145,7 @@ impl Service {
             );
             return Err(working_directory::invalid(&cwd, problem));
         }
-        if request.settings != SeatSettings::default() {
+        if request.settings != SeatSettingsRequest::default() {
             let problem = "the mode and the settings of its agent were given when it began";
             return Err(Error::invalid("session", given, problem));
         }

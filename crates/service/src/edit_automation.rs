@@ -1,7 +1,7 @@
 //! Changing an automation, by the rules of making one.
 
 use store::{AutomationEdit, NewAutomation};
-use wire::{AutomationRequest, AutomationView};
+use wire::{AutomationRequest, AutomationView, TriggerSpec};
 
 use crate::{Error, Service};
 
@@ -17,7 +17,7 @@ impl Service {
     ) -> Result<AutomationView, Error> {
         let now = self.now();
         let id = seen.automation.id;
-        let before = NewAutomation::of(&seen.automation, &seen.triggers);
+        let before = definition_of(seen);
         let mut to = self.define(request, Some(&before), now).await?;
         if to.name.is_empty() {
             to.name.clone_from(&before.name);
@@ -32,5 +32,25 @@ impl Service {
             .await?;
         self.automation_view(self.store.automation(self.scope(), id).await?)
             .await
+    }
+}
+
+/// Returns the definition of an automation as it was read, so that the store can refuse an edit of one that has
+/// changed since.
+pub(crate) fn definition_of(seen: &AutomationView) -> NewAutomation {
+    let automation = seen.automation.clone();
+    let specs = seen.triggers.iter().map(|trigger| trigger.spec.clone());
+    let given = specs.filter(|spec| *spec != TriggerSpec::Manual {});
+    NewAutomation {
+        name: automation.name,
+        prompt: automation.prompt,
+        harness: automation.harness_id,
+        cwd: automation.cwd,
+        session_mode: automation.session_mode,
+        bound_session_key: automation.bound_session_key,
+        policies: automation.policies.into(),
+        settings: automation.settings.into(),
+        permissions: automation.permissions.into(),
+        triggers: given.map(Into::into).collect(),
     }
 }

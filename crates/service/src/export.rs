@@ -2,14 +2,9 @@
 
 use futures::{Stream, stream};
 use jiff::tz::TimeZone;
-use model::{
-    Timestamp,
-    entity::{Message, Session},
-    schedule::Zone,
-    transcript::Speaker,
-};
+use model::{Timestamp, entity::Message, schedule::Zone, transcript::Speaker, turn::EntryKind};
 use serde_json::json;
-use wire::ExportFormat;
+use wire::{ExportFormat, Session};
 
 use crate::{Error, Service};
 
@@ -152,11 +147,11 @@ impl Writing {
     /// One row.
     fn row(&self, message: &Message) -> String {
         let Some(zone) = &self.markdown else {
-            return line(&json!(message));
+            return line(&json!(wire::Message::from(message.clone())));
         };
         let at = date_time(zone, message.created_at);
         let text = clean(message.content.trim());
-        match Speaker::of(message) {
+        match Speaker::of(message.role, message.kind, &message.metadata) {
             Speaker::Person => spoken(&at, "You", &text),
             Speaker::Schedule => {
                 let name = message.metadata["automation_name"].as_str();
@@ -167,7 +162,7 @@ impl Writing {
                 spoken(&at, &who, &text)
             }
             Speaker::Agent => spoken(&at, "Agent", &text),
-            Speaker::Aside => quoted(&format!("*{} ({at})*\n{text}", aside(&message.kind))),
+            Speaker::Aside => quoted(&format!("*{} ({at})*\n{text}", aside(message.kind))),
             Speaker::Tool => {
                 let fact = |name: &str| message.metadata[name].as_str().map(one_line);
                 let facts = [fact("tool_kind"), fact("status")].into_iter().flatten();
@@ -218,10 +213,10 @@ fn clean(text: &str) -> String {
     clean.collect()
 }
 
-fn aside(kind: &str) -> &'static str {
+const fn aside(kind: EntryKind) -> &'static str {
     match kind {
-        "plan" => "Plan",
-        "permission" => "Permission",
+        EntryKind::Plan => "Plan",
+        EntryKind::Permission => "Permission",
         _ => "Thought",
     }
 }

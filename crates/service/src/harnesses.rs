@@ -87,7 +87,7 @@ impl Service {
             return Ok(offers.clone());
         }
         let checked = self.check(harness, Depth::Offers).await?;
-        Ok(checked.harness.offers.unwrap_or_default())
+        Ok(checked.harness.offers.map(Into::into).unwrap_or_default())
     }
 
     /// Refuses a harness whose agent cannot take a session up again.
@@ -128,7 +128,7 @@ impl Service {
             .await?;
         Ok(Checked {
             sign_in_hint: catalogue::sign_in_hint(&harness.config),
-            harness,
+            harness: harness.into(),
             found: probed,
             can_restore,
             took,

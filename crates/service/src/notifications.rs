@@ -27,7 +27,7 @@ impl Service {
                 Err(store::Error::NotFound { .. }) => {}
                 there => {
                     return Ok(EndpointMade {
-                        endpoint: there?,
+                        endpoint: there?.into(),
                         secret: None,
                     });
                 }
@@ -42,7 +42,7 @@ impl Service {
             Err(error) => return Err(error.into()),
         };
         Ok(EndpointMade {
-            endpoint: self.store.endpoint(self.scope(), id).await?,
+            endpoint: self.store.endpoint(self.scope(), id).await?.into(),
             secret,
         })
     }
@@ -156,7 +156,7 @@ impl Service {
     pub async fn delivery(&self, given: &str) -> Result<DeliveryView, Error> {
         let id = delivery_id(given)?;
         let (delivery, log) = self.store.delivery(self.scope(), id).await?;
-        Ok(DeliveryView { delivery, log })
+        Ok(DeliveryView::new(delivery, log))
     }
 
     /// Sends an endpoint something that tells nothing, to see whether it arrives. With an `id` that was
@@ -171,7 +171,7 @@ impl Service {
                 Err(store::Error::NotFound { .. }) => {}
                 there => {
                     let (delivery, log) = there?;
-                    return Ok(DeliveryView { delivery, log });
+                    return Ok(DeliveryView::new(delivery, log));
                 }
             }
         }

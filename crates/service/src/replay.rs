@@ -23,7 +23,7 @@ impl Service {
         let mut items = Vec::with_capacity(page.items.len() + begun.len());
         for message in page.items {
             if let Some(run) = message.run_id.filter(|run| begun.remove(run)) {
-                items.push(Replayed::Run(Box::new(self.run_by_id(run).await?)));
+                items.push(Replayed::Run(Box::new(self.run_by_id(run).await?.into())));
             }
             items.push(Replayed::Message(message));
         }

@@ -66,11 +66,12 @@ impl Service {
             run.status,
             RunStatus::Succeeded | RunStatus::Failed | RunStatus::Cancelled | RunStatus::Stalled
         );
+        let attempts = self.store.attempts(self.scope(), run.input_id).await?;
         Ok(RunView {
             waiting: self.waits_for(&run).await?,
-            attempts: self.store.attempts(self.scope(), run.input_id).await?,
+            attempts: attempts.into_iter().map(Into::into).collect(),
             record_trimmed: ended && record.is_none(),
-            run,
+            run: run.into(),
         })
     }
 

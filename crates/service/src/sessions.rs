@@ -4,13 +4,13 @@ use std::{cmp::Reverse, collections::BTreeMap};
 
 use model::{
     InputId, RunId, SessionId,
-    entity::{Run, Session},
+    entity::{Channel, Run, Session},
     run::RunStatus,
     session::{Admission, SessionEvent, SessionKind, SessionState, SessionType},
 };
 use store::{Automations, Deletion, NewSession, RunFilter, SessionFilter};
 use wire::{
-    Channel, Messages, OpenRun, Page, SessionCancelled, SessionDeleted, SessionEdit,
+    ChannelRequest, Messages, OpenRun, Page, SessionCancelled, SessionDeleted, SessionEdit,
     SessionRequest, SessionView,
 };
 
@@ -89,7 +89,7 @@ impl Service {
             cwd: self.store.working_directory(cwd.as_deref(), id),
             schedule_id: None,
             harness: harness.id,
-            settings: request.settings.clone(),
+            settings: request.settings.clone().into(),
         };
         self.store.create_session(self.tenant, &new, now).await?;
         Ok(self.store.session(self.scope(), id).await?)
@@ -157,7 +157,10 @@ impl Service {
         let mut open_runs = Vec::with_capacity(runs.len());
         for run in runs {
             let waiting = self.waits_for(&run).await?;
-            open_runs.push(OpenRun { run, waiting });
+            open_runs.push(OpenRun {
+                run: run.into(),
+                waiting,
+            });
         }
         let bound = match &session.session_key {
             None => Automations::default(),
@@ -165,12 +168,13 @@ impl Service {
         };
         let readable = bound.readable.into_iter().map(|one| one.name);
         let unreadable = bound.unreadable.into_iter().map(|one| one.name);
+        let seats = self.store.seats(self.scope(), session.id).await?;
         Ok(SessionView {
             bound_automations: readable.chain(unreadable).collect(),
-            seats: self.store.seats(self.scope(), session.id).await?,
+            seats: seats.into_iter().map(Into::into).collect(),
             open_runs,
             oldest_event: self.store.oldest_event(self.scope(), session.id).await?,
-            session,
+            session: session.into(),
         })
     }
 
@@ -209,7 +213,7 @@ impl Service {
             .last_messages(self.scope(), session, last)
             .await?;
         Ok(Messages {
-            items: end.messages,
+            items: end.messages.into_iter().map(Into::into).collect(),
             before: Some(end.before),
             next: None,
         })
@@ -227,7 +231,7 @@ impl Service {
         Ok(Messages {
             next: items.last().filter(|_| more).map(|last| last.seq),
             before: None,
-            items,
+            items: items.into_iter().map(Into::into).collect(),
         })
     }
 
@@ -345,7 +349,7 @@ impl Service {
 }
 
 /// Takes where a chat lives.
-fn channel(given: &Channel) -> Result<Channel, Error> {
+fn channel(given: &ChannelRequest) -> Result<Channel, Error> {
     Ok(Channel {
         channel: naming::name("channel.channel", &given.channel)?,
         chat_id: naming::name("channel.chat_id", &given.chat_id)?,

@@ -2,12 +2,19 @@
 
 use std::time::Duration;
 
-use model::{TriggerId, entity::Trigger, schedule::Spec};
-use store::{NewAutomation, NewTrigger};
-use wire::{AutomationView, Preview, PreviewRequest, SecretRotated, TriggerRequest};
+use model::{
+    TriggerId,
+    schedule::{QuietHours, Spec},
+};
+use store::NewTrigger;
+use wire::{
+    AutomationView, Preview, PreviewRequest, SecretRotated, Trigger, TriggerRequest, TriggerSpec,
+};
 
 use crate::{
-    Error, Service, definition, fires,
+    Error, Service, definition,
+    edit_automation::definition_of,
+    fires,
     notifications::{answered, rotated_before},
 };
 
@@ -34,13 +41,14 @@ impl Service {
         exactly: bool,
         id: Option<TriggerId>,
     ) -> Result<(AutomationView, bool), Error> {
-        let there: Vec<Spec> = view.triggers.iter().map(|it| it.spec.clone()).collect();
+        let there = view.triggers.iter().map(|it| it.spec.clone().into());
+        let there: Vec<Spec> = there.collect();
         let request = view.request();
         let zone = request.zone.as_deref();
         let now = self.now();
         let spec = definition::spec(asked, "", zone, &there, now)?;
         let id = id.unwrap_or_else(|| TriggerId::generate(now, &*self.entropy));
-        let seen = NewAutomation::of(&view.automation, &view.triggers);
+        let seen = definition_of(view);
         let new = NewTrigger {
             id,
             spec: &spec,
@@ -77,7 +85,7 @@ impl Service {
         key: Option<&str>,
     ) -> Result<SecretRotated, Error> {
         let trigger = self.trigger(automation, given).await?;
-        if trigger.spec != (Spec::Webhook {}) {
+        if trigger.spec != (TriggerSpec::Webhook {}) {
             return Err(no_webhook(given));
         }
         let now = self.now();
@@ -117,12 +125,12 @@ impl Service {
         exactly: bool,
     ) -> Result<AutomationView, Error> {
         let removed = find(view.triggers.clone(), given)?;
-        if removed.spec == (Spec::Manual {}) {
+        if removed.spec == (TriggerSpec::Manual {}) {
             let problem = "it is the one that every automation has";
             return Err(Error::invalid("trigger", given, problem));
         }
         // By its id: there may be another webhook, which says the same and has another secret.
-        let seen = NewAutomation::of(&view.automation, &view.triggers);
+        let seen = definition_of(view);
         let seen = exactly.then_some(&seen);
         self.store
             .remove_trigger(self.scope(), removed.id, seen, self.now())
@@ -143,9 +151,9 @@ impl Service {
             return Err(Error::invalid("count", &request.count.to_string(), problem));
         }
         let count = request.count as usize;
-        let quiet = &request.policies.quiet_hours;
+        let quiet = QuietHours::from(request.policies.quiet_hours.clone());
         Ok(Preview {
-            next_fires: fires::of(specs.iter(), quiet, now, count)?,
+            next_fires: fires::of(specs.iter(), &quiet, now, count)?,
         })
     }
 }

@@ -10,7 +10,7 @@ use model::{
     session::{SessionKind, SessionType},
 };
 use store::{InSession, NewSession};
-use wire::AutomationRequest;
+use wire::{AutomationRequest, SeatSettingsRequest};
 
 use crate::{Error, Service, working_directory};
 
@@ -90,7 +90,7 @@ impl Service {
             let problem = "the unified conversation has a folder of its own";
             return Err(working_directory::invalid(&cwd, problem));
         }
-        if request.settings != SeatSettings::default() {
+        if request.settings != SeatSettingsRequest::default() {
             let problem = "the unified conversation begins with the settings of its harness";
             return Err(Error::invalid("session", UNIFIED_KEY, problem));
         }

@@ -1,14 +1,109 @@
 //! Who may do what: tenants, tokens, and how a browser signs in.
 
-use std::fmt;
+use std::{collections::BTreeSet, fmt};
 
 use model::{
-    Timestamp, TokenId,
-    access::{Permission, Role, Token},
-    entity::Tenant,
+    TenantId, Timestamp, TokenId,
+    access::{self, Permission, Role, TokenKind},
+    entity,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+
+use crate::Budget;
+
+/// A token, without its secret.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Token {
+    /// Its ID.
+    pub id: TokenId,
+    /// Its owner.
+    pub tenant_id: TenantId,
+    /// Its name.
+    pub name: String,
+    /// Its purpose.
+    pub kind: TokenKind,
+    /// The role that it gives.
+    pub role: Role,
+    /// The permissions of its role that it gives. Null: all of them.
+    pub scopes: Option<BTreeSet<Permission>>,
+    /// The beginning of its secret, by which people recognize it.
+    pub shown: String,
+    /// The token that signed the browser in. This one ends with it.
+    pub parent_id: Option<TokenId>,
+    /// The instant of its creation.
+    pub created_at: Timestamp,
+    /// The instant at which it expires.
+    pub expires_at: Option<Timestamp>,
+    /// The instant at which a person revoked it.
+    pub revoked_at: Option<Timestamp>,
+    /// The instant of its last use, to about a minute.
+    pub last_used_at: Option<Timestamp>,
+}
+
+impl From<access::Token> for Token {
+    fn from(token: access::Token) -> Self {
+        let access::Token {
+            id,
+            tenant_id,
+            name,
+            kind,
+            role,
+            scopes,
+            shown,
+            parent_id,
+            created_at,
+            expires_at,
+            revoked_at,
+            last_used_at,
+        } = token;
+        Self {
+            id,
+            tenant_id,
+            name,
+            kind,
+            role,
+            scopes,
+            shown,
+            parent_id,
+            created_at,
+            expires_at,
+            revoked_at,
+            last_used_at,
+        }
+    }
+}
+
+/// A tenant.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Tenant {
+    /// Its ID.
+    pub id: TenantId,
+    /// Its name, unique for the whole install.
+    pub name: String,
+    /// The limits of all its runs together, and of each of them.
+    #[serde(default)]
+    pub budget: Budget,
+    /// The instant of its creation.
+    pub created_at: Timestamp,
+}
+
+impl From<entity::Tenant> for Tenant {
+    fn from(tenant: entity::Tenant) -> Self {
+        let entity::Tenant {
+            id,
+            name,
+            budget,
+            created_at,
+        } = tenant;
+        Self {
+            id,
+            name,
+            budget: budget.into(),
+            created_at,
+        }
+    }
+}
 
 /// Who a request comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

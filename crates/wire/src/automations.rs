@@ -1,16 +1,21 @@
 //! Automations and their triggers.
 
+use std::fmt;
+
 use model::{
-    AutomationId, SessionId, Timestamp,
-    entity::{Automation, Run, SeatSettings, Session, Trigger},
-    permission::PermissionRules,
-    policy::{Overlap, Policies, SessionMode},
-    schedule::{Spec, Zone},
+    AutomationId, HarnessId, SessionId, TenantId, Timestamp, TriggerId,
+    automation::AutomationState,
+    entity,
+    policy::{Overlap, SessionMode},
+    schedule::{Period, Spec, Zone},
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::SessionTarget;
+use crate::{
+    PermissionRules, PermissionRulesRequest, Policies, PoliciesRequest, Run, SeatSettings,
+    SeatSettingsRequest, Session, SessionTarget,
+};
 
 /// An automation that somebody asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -41,13 +46,13 @@ pub struct AutomationRequest {
     pub cwd: Option<String>,
     /// Its policies.
     #[serde(default)]
-    pub policies: Policies,
+    pub policies: PoliciesRequest,
     /// The mode and the settings of its agents.
     #[serde(default)]
-    pub settings: SeatSettings,
+    pub settings: SeatSettingsRequest,
     /// Rules for its turns, beyond those of the harness.
     #[serde(default)]
-    pub permissions: PermissionRules,
+    pub permissions: PermissionRulesRequest,
 }
 
 /// When an automation is to fire.
@@ -90,14 +95,15 @@ pub enum TriggerRequest {
 }
 
 impl TriggerRequest {
-    /// What asks for a trigger as it is; nothing for the one that every automation has.
-    pub fn of(spec: &Spec) -> Option<Self> {
+    /// Returns the request that creates a trigger with this schedule. Returns `None` for the manual trigger, which
+    /// every automation has.
+    pub fn of(spec: &TriggerSpec) -> Option<Self> {
         Some(match spec.clone() {
-            Spec::Cron { expression, zone } => Self::Cron {
+            TriggerSpec::Cron { expression, zone } => Self::Cron {
                 expression,
                 zone: Some(zone),
             },
-            Spec::Every {
+            TriggerSpec::Every {
                 period,
                 anchor,
                 zone,
@@ -106,12 +112,12 @@ impl TriggerRequest {
                 anchor: Some(anchor),
                 zone: Some(zone),
             },
-            Spec::At { at, zone } => Self::At {
+            TriggerSpec::At { at, zone } => Self::At {
                 at: at.to_string(),
                 zone: Some(zone),
             },
-            Spec::Webhook {} => Self::Webhook {},
-            Spec::Manual {} => return None,
+            TriggerSpec::Webhook {} => Self::Webhook {},
+            TriggerSpec::Manual {} => return None,
         })
     }
 
@@ -137,9 +143,9 @@ impl AutomationRequest {
             session: SessionTarget::Fresh,
             harness: None,
             cwd: None,
-            policies: Policies::default(),
-            settings: SeatSettings::default(),
-            permissions: PermissionRules::default(),
+            policies: PoliciesRequest::default(),
+            settings: SeatSettingsRequest::default(),
+            permissions: PermissionRulesRequest::default(),
         }
     }
 
@@ -180,8 +186,7 @@ pub struct AutomationView {
 }
 
 impl AutomationView {
-    /// What would have to be asked for to make this automation as it is; changed, it is what an edit
-    /// asks for.
+    /// Returns the request that creates this automation as it is. Changed, it is the request of an edit.
     pub fn request(&self) -> AutomationRequest {
         let automation = &self.automation;
         let key = automation.bound_session_key.clone();
@@ -205,9 +210,10 @@ impl AutomationView {
             },
             harness: Some(self.harness.clone()),
             cwd: automation.cwd.clone(),
-            policies: automation.policies.clone(),
-            settings: automation.settings.clone(),
-            permissions: automation.permissions.clone(),
+            policies: model::policy::Policies::from(automation.policies.clone()).into(),
+            settings: entity::SeatSettings::from(automation.settings.clone()).into(),
+            permissions: model::permission::PermissionRules::from(automation.permissions.clone())
+                .into(),
         }
     }
 }
@@ -221,6 +227,204 @@ pub struct NewerFormat {
     /// The highest format that the server honours.
     #[schema(minimum = 1)]
     pub honoured: i64,
+}
+
+/// An automation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Automation {
+    /// Its ID.
+    pub id: AutomationId,
+    /// Its owner.
+    pub tenant_id: TenantId,
+    /// Its name, unique for the tenant.
+    pub name: String,
+    /// Says whether its triggers fire.
+    pub state: AutomationState,
+    /// The reason of its pause.
+    pub pause_reason: Option<String>,
+    /// A problem that a person should look at.
+    pub attention: Option<String>,
+    /// The prompt of its agent.
+    pub prompt: String,
+    /// The harness that starts the agent.
+    pub harness_id: HarnessId,
+    /// The working directory of its sessions. Null: each session has a folder of its own.
+    pub cwd: Option<String>,
+    /// Says into which sessions its turns go.
+    pub session_mode: SessionMode,
+    /// The key of the session to which it is bound.
+    pub bound_session_key: Option<String>,
+    /// The session of its next turn, for `continuous`.
+    pub current_session_id: Option<SessionId>,
+    /// Its policies.
+    pub policies: Policies,
+    /// The mode and the settings of its seats.
+    pub settings: SeatSettings,
+    /// Rules for its turns, beside those of the harness.
+    pub permissions: PermissionRules,
+    /// The number of inputs that failed for good since the last success.
+    pub consecutive_failures: i64,
+    /// The instant of its creation.
+    pub created_at: Timestamp,
+    /// The instant of its last change.
+    pub updated_at: Timestamp,
+}
+
+impl From<entity::Automation> for Automation {
+    fn from(automation: entity::Automation) -> Self {
+        let entity::Automation {
+            id,
+            // The view says it beside what the server honours.
+            needs_format: _,
+            tenant_id,
+            name,
+            state,
+            pause_reason,
+            attention,
+            prompt,
+            harness_id,
+            cwd,
+            session_mode,
+            bound_session_key,
+            current_session_id,
+            policies,
+            settings,
+            permissions,
+            consecutive_failures,
+            created_at,
+            updated_at,
+        } = automation;
+        Self {
+            id,
+            tenant_id,
+            name,
+            state,
+            pause_reason,
+            attention,
+            prompt,
+            harness_id,
+            cwd,
+            session_mode,
+            bound_session_key,
+            current_session_id,
+            policies: policies.into(),
+            settings: settings.into(),
+            permissions: permissions.into(),
+            consecutive_failures,
+            created_at,
+            updated_at,
+        }
+    }
+}
+
+/// A trigger.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Trigger {
+    /// Its ID.
+    pub id: TriggerId,
+    /// The automation that it fires.
+    pub automation_id: AutomationId,
+    /// The schedule on which it fires.
+    pub spec: TriggerSpec,
+    /// The next instant that the schedule names.
+    pub next_scheduled_for: Option<Timestamp>,
+    /// The instant at which that one fires, spread by jitter.
+    pub next_fire_at: Option<Timestamp>,
+    /// The last instant that was processed.
+    pub last_scheduled_for: Option<Timestamp>,
+    /// The instant at which it fired for the last time ever.
+    pub done_at: Option<Timestamp>,
+}
+
+impl From<entity::Trigger> for Trigger {
+    fn from(trigger: entity::Trigger) -> Self {
+        let entity::Trigger {
+            id,
+            automation_id,
+            spec,
+            next_scheduled_for,
+            next_fire_at,
+            last_scheduled_for,
+            done_at,
+        } = trigger;
+        Self {
+            id,
+            automation_id,
+            spec: spec.into(),
+            next_scheduled_for,
+            next_fire_at,
+            last_scheduled_for,
+            done_at,
+        }
+    }
+}
+
+/// The schedule of a trigger.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum TriggerSpec {
+    /// The trigger fires at the times of a cron expression.
+    Cron {
+        /// Five fields, or six with the seconds in front, or a name such as `@daily`.
+        expression: String,
+        /// The IANA name of the zone in which the fields are read.
+        zone: String,
+    },
+    /// The trigger fires at equal distances from an anchor, which is itself an instant of the schedule.
+    Every {
+        /// The distance.
+        period: Period,
+        /// The first instant of the schedule.
+        anchor: Timestamp,
+        /// The IANA name of the zone in which quiet hours are read and instants shown.
+        zone: String,
+    },
+    /// The trigger fires once.
+    At {
+        /// The instant.
+        at: Timestamp,
+        /// The IANA name of the zone in which quiet hours are read and the instant shown.
+        zone: String,
+    },
+    /// The trigger fires on demand only.
+    Manual {},
+    /// The trigger fires when a signed request arrives.
+    Webhook {},
+}
+
+macro_rules! same_specs {
+    ($one:ty, $other:ty) => {
+        impl From<$one> for $other {
+            fn from(spec: $one) -> Self {
+                type One = $one;
+                match spec {
+                    One::Cron { expression, zone } => Self::Cron { expression, zone },
+                    One::Every {
+                        period,
+                        anchor,
+                        zone,
+                    } => Self::Every {
+                        period,
+                        anchor,
+                        zone,
+                    },
+                    One::At { at, zone } => Self::At { at, zone },
+                    One::Manual {} => Self::Manual {},
+                    One::Webhook {} => Self::Webhook {},
+                }
+            }
+        }
+    };
+}
+
+same_specs!(Spec, TriggerSpec);
+same_specs!(TriggerSpec, Spec);
+
+impl fmt::Display for TriggerSpec {
+    /// Writes the short form for people: `cron 0 9 * * 1-5 (Europe/Prague)`, `every 10m`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Spec::from(self.clone()).fmt(f)
+    }
 }
 
 /// One of the next fires, before jitter.
@@ -283,7 +487,7 @@ pub struct PreviewRequest {
     pub zone: Option<String>,
     /// The policies: their quiet hours show.
     #[serde(default)]
-    pub policies: Policies,
+    pub policies: PoliciesRequest,
     /// How many fires are shown at the most.
     #[serde(default = "shown_fires")]
     #[schema(minimum = 1, maximum = 100)]

@@ -1,36 +1,228 @@
-//! Budgets, and what was used of them.
+//! Budgets, and the usage that counts against them.
 
 use model::{
     Timestamp,
-    budget::{Account, Budget, Money, Used},
+    budget::{self, Account, InvalidMoney, Used},
 };
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{
+        ObjectBuilder, RefOr,
+        schema::{AdditionalProperties, Schema, Type},
+    },
+};
 
-/// What may be used, and what was used so far.
+use crate::{Change, document::document};
+
+document! {
+    /// The limits of usage. A limit of null limits nothing.
+    budget::Budget => Budget, BudgetRequest, BudgetPatch {
+        /// The limits of one run.
+        run: RunLimits => RunLimitsRequest, RunLimitsPatch;
+        /// The limits of all runs of a day, in UTC.
+        day: PeriodLimits => PeriodLimitsRequest, PeriodLimitsPatch;
+        /// The limits of all runs of a month, in UTC.
+        month: PeriodLimits => PeriodLimitsRequest, PeriodLimitsPatch;
+    }
+}
+
+document! {
+    /// The limits of one run. It is one turn, so turns are not limited.
+    budget::RunLimits => RunLimits, RunLimitsRequest, RunLimitsPatch {
+        /// The tokens by which the agent's context may grow.
+        #[schema(minimum = 1, maximum = 1_000_000_000_000_000_u64)]
+        tokens: Option<u64> => Option<u64>, u64;
+        /// The cost that the agent may report.
+        cost: Option<Money> => each Option<MoneyRequest>, MoneyPatch;
+    }
+}
+
+document! {
+    /// The limits of all runs of a day or a month together.
+    budget::PeriodLimits => PeriodLimits, PeriodLimitsRequest, PeriodLimitsPatch {
+        /// The tokens by which the agents' contexts may grow.
+        #[schema(minimum = 1, maximum = 1_000_000_000_000_000_u64)]
+        tokens: Option<u64> => Option<u64>, u64;
+        /// The cost that the agents may report.
+        cost: Option<Money> => each Option<MoneyRequest>, MoneyPatch;
+        /// The turns that may begin. Each attempt is one.
+        #[schema(minimum = 1, maximum = 1_000_000_000)]
+        turns: Option<u32> => Option<u32>, u32;
+    }
+}
+
+/// An amount of money.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "MoneyFields", into = "MoneyFields")]
+pub struct Money(budget::Money);
+
+/// An amount of money.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "StrictMoneyFields", into = "MoneyFields")]
+pub struct MoneyRequest(budget::Money);
+
+/// An amount of money.
+///
+/// A field that is not named keeps its value.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct MoneyPatch {
+    /// A decimal number with at most six digits behind the point, such as `20` or `0.25`.
+    #[serde(skip_serializing_if = "Change::is_keep")]
+    #[schema(value_type = Option<String>)]
+    pub amount: Change<String>,
+    /// An ISO 4217 code such as `USD`, or another unit such as `credits`.
+    #[serde(skip_serializing_if = "Change::is_keep")]
+    #[schema(value_type = Option<String>)]
+    pub currency: Change<String>,
+}
+
+/// The JSON of an amount of money.
+#[derive(Serialize, Deserialize)]
+struct MoneyFields {
+    amount: String,
+    currency: String,
+}
+
+/// The JSON of an amount of money in a request.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StrictMoneyFields {
+    amount: String,
+    currency: String,
+}
+
+impl Money {
+    /// Returns the amount as the domain has it.
+    pub const fn domain(&self) -> &budget::Money {
+        &self.0
+    }
+}
+
+impl From<budget::Money> for Money {
+    fn from(money: budget::Money) -> Self {
+        Self(money)
+    }
+}
+
+impl From<Money> for budget::Money {
+    fn from(money: Money) -> Self {
+        money.0
+    }
+}
+
+impl From<budget::Money> for MoneyRequest {
+    fn from(money: budget::Money) -> Self {
+        Self(money)
+    }
+}
+
+impl From<MoneyRequest> for budget::Money {
+    fn from(money: MoneyRequest) -> Self {
+        money.0
+    }
+}
+
+impl TryFrom<MoneyFields> for Money {
+    type Error = InvalidMoney;
+
+    fn try_from(fields: MoneyFields) -> Result<Self, InvalidMoney> {
+        budget::Money::parse(&fields.amount, &fields.currency).map(Self)
+    }
+}
+
+impl TryFrom<StrictMoneyFields> for MoneyRequest {
+    type Error = InvalidMoney;
+
+    fn try_from(fields: StrictMoneyFields) -> Result<Self, InvalidMoney> {
+        budget::Money::parse(&fields.amount, &fields.currency).map(Self)
+    }
+}
+
+impl From<Money> for MoneyFields {
+    fn from(Money(money): Money) -> Self {
+        Self {
+            amount: money.amount(),
+            currency: money.currency().to_owned(),
+        }
+    }
+}
+
+impl From<MoneyRequest> for MoneyFields {
+    fn from(MoneyRequest(money): MoneyRequest) -> Self {
+        Money(money).into()
+    }
+}
+
+impl PartialSchema for Money {
+    fn schema() -> RefOr<Schema> {
+        money_schema().into()
+    }
+}
+
+impl ToSchema for Money {}
+
+impl PartialSchema for MoneyRequest {
+    fn schema() -> RefOr<Schema> {
+        let closed = AdditionalProperties::<Schema>::FreeForm(false);
+        money_schema().additional_properties(Some(closed)).into()
+    }
+}
+
+impl ToSchema for MoneyRequest {}
+
+fn money_schema() -> ObjectBuilder {
+    let text = |description: &str, pattern: &str| {
+        ObjectBuilder::new()
+            .schema_type(Type::String)
+            .description(Some(description))
+            .pattern(Some(pattern))
+    };
+    ObjectBuilder::new()
+        .description(Some("An amount of money."))
+        .property(
+            "amount",
+            text(
+                "A decimal number with at most six digits behind the point, such as `20` or `0.25`.",
+                r"^([0-9]{1,9}(\.[0-9]{1,6})?|10{9}(\.0{1,6})?)$",
+            ),
+        )
+        .required("amount")
+        .property(
+            "currency",
+            text(
+                "An ISO 4217 code such as `USD`, or another unit such as `credits`.",
+                "^[A-Za-z0-9]{1,16}$",
+            ),
+        )
+        .required("currency")
+}
+
+/// A budget and the usage that counts against it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Spending {
-    /// What may be used.
+    /// The limits.
     pub budget: Budget,
-    /// What was used today, in UTC.
+    /// The usage of today, in UTC.
     pub day: PeriodSpending,
-    /// What was used this month, in UTC.
+    /// The usage of this month, in UTC.
     pub month: PeriodSpending,
 }
 
-/// What was used in a period.
+/// The usage of a period.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PeriodSpending {
-    /// Where it began.
+    /// The start of the period.
     pub since: Timestamp,
-    /// Where it ends, and what was used counts from zero.
+    /// The end of the period. The next one counts from zero.
     pub until: Timestamp,
-    /// Tokens by which the agents' contexts grew.
+    /// The tokens by which the agents' contexts grew.
     #[schema(minimum = 0)]
     pub tokens: u64,
-    /// What the agents say that they cost, by currency.
+    /// The cost that the agents reported, by currency.
     pub cost: Vec<Money>,
-    /// Turns that began.
+    /// The turns that began.
     #[schema(minimum = 0)]
     pub turns: u64,
 }
@@ -42,13 +234,13 @@ impl From<Account> for Spending {
             since,
             until,
             tokens: used.tokens,
-            cost: used.money(),
+            cost: used.money().into_iter().map(Into::into).collect(),
             turns: used.turns,
         };
         Self {
             day: period(days.day, days.day_end, &account.day),
             month: period(days.month, days.month_end, &account.month),
-            budget: account.budget,
+            budget: account.budget.into(),
         }
     }
 }

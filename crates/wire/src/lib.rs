@@ -1,43 +1,54 @@
 //! What people and programs ask of Matins and get from it: the types of the HTTP API, with their schemas.
 //!
 //! The rules behind them are in `service`, the routes in `api`, and who asks is in `client`; all three speak
-//! in these words, and so does the command line. **Invariant:** types only. A field that is unknown is
-//! refused in what is asked, and let pass in what is answered: a newer server may say more.
+//! in these words, and so does the command line.
+//!
+//! | type | example | unknown keys |
+//! | --- | --- | --- |
+//! | request | [`PoliciesRequest`] | refused, with the path of the field |
+//! | response | [`Policies`] | ignored by the client, because a newer server may send more |
+//! | patch | [`PoliciesPatch`] | refused, with the path of the field |
+//!
+//! **Invariant:** types and their conversions only. The domain (`model`) is never a request or a response: each has a
+//! type here, and one conversion that destructures the domain type, so that a new field fails to compile until it is
+//! mapped. Values that have one textual form everywhere (IDs, instants, words such as `queue`) are those of `model`.
 
 mod access;
 mod approvals;
 mod automations;
 mod budgets;
+mod document;
 mod harnesses;
+mod messages;
 mod milliseconds;
 mod notifications;
 mod page;
+mod policies;
 mod problem;
 mod runs;
 mod server;
 mod session_target;
 mod sessions;
+mod settings;
 
 pub use access::*;
 pub use approvals::*;
 pub use automations::*;
 pub use budgets::*;
+pub use document::Change;
 pub use harnesses::*;
+pub use messages::*;
 pub use model::{
-    access::{Permission, Role, Token, TokenKind},
-    approval::{Approval, ApprovalState, Question, Unruled},
-    budget::{Budget, Money, PeriodLimits, RunLimits},
-    entity::{
-        Automation, Channel, Event, Message, Run, RunFlags, RunRecord, Seat, SeatSettings, Session,
-        Tenant, Trigger,
-    },
-    harness::{Harness, HarnessConfig, Offers},
-    notification::{Delivery, DeliveryAttempt, DeliveryState, Endpoint, NotificationKind},
+    access::{Permission, Role, TokenKind},
+    approval::{ApprovalState, Unruled},
+    notification::{DeliveryState, NotificationKind},
 };
 pub use notifications::*;
 pub use page::*;
+pub use policies::*;
 pub use problem::*;
 pub use runs::*;
 pub use server::*;
 pub use session_target::{InvalidTarget, SessionTarget};
 pub use sessions::*;
+pub use settings::*;

@@ -3,11 +3,177 @@
 use std::fmt;
 
 use model::{
-    RunId, Timestamp,
-    notification::{Delivery, DeliveryAttempt, Endpoint, NotificationKind},
+    AutomationId, DeliveryId, EndpointId, RunId, SessionId, Timestamp,
+    notification::{self, DeliveryState, NotificationKind},
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+
+/// An address to which notifications go.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Endpoint {
+    /// Its ID.
+    pub id: EndpointId,
+    /// Its name, unique for the tenant.
+    pub name: String,
+    /// Its address.
+    pub url: String,
+    /// The notifications that it gets.
+    pub events: Vec<NotificationKind>,
+    /// The only automation whose notifications it gets. Null: it gets those of all.
+    pub automation_id: Option<AutomationId>,
+    /// The only channel whose sessions it gets notifications of. Null: it gets those of all sessions.
+    pub channel: Option<String>,
+    /// The instant since which nothing has arrived, if the last attempt failed.
+    pub failing_since: Option<Timestamp>,
+    /// The instant at which it was disabled.
+    pub disabled_at: Option<Timestamp>,
+    /// The reason for which it was disabled.
+    pub disabled_reason: Option<String>,
+    /// The instant until which the previous secret holds beside the current one.
+    pub previous_secret_until: Option<Timestamp>,
+    /// The instant of its creation.
+    pub created_at: Timestamp,
+    /// The instant of its last change.
+    pub updated_at: Timestamp,
+}
+
+impl From<notification::Endpoint> for Endpoint {
+    fn from(endpoint: notification::Endpoint) -> Self {
+        let notification::Endpoint {
+            id,
+            name,
+            url,
+            events,
+            automation_id,
+            channel,
+            failing_since,
+            disabled_at,
+            disabled_reason,
+            previous_secret_until,
+            created_at,
+            updated_at,
+        } = endpoint;
+        Self {
+            id,
+            name,
+            url,
+            events,
+            automation_id,
+            channel,
+            failing_since,
+            disabled_at,
+            disabled_reason,
+            previous_secret_until,
+            created_at,
+            updated_at,
+        }
+    }
+}
+
+/// A notification on its way to an endpoint, or at its end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Delivery {
+    /// Its ID, which is that of the webhook for every attempt.
+    pub id: DeliveryId,
+    /// The endpoint.
+    pub endpoint_id: EndpointId,
+    /// The session that it is about.
+    pub session_id: Option<SessionId>,
+    /// The event that it tells of.
+    pub event_id: String,
+    /// The kind of the notification.
+    pub kind: NotificationKind,
+    /// The body that is sent, byte for byte.
+    pub body: String,
+    /// Its state.
+    pub state: DeliveryState,
+    /// The number of attempts.
+    pub attempts: i64,
+    /// The instant of the next attempt.
+    pub next_attempt_at: Option<Timestamp>,
+    /// The HTTP status of the last response.
+    pub last_status: Option<i64>,
+    /// The reason for which the last attempt got no response.
+    pub last_error: Option<String>,
+    /// The instant of its creation.
+    pub created_at: Timestamp,
+    /// The instant of its end.
+    pub ended_at: Option<Timestamp>,
+}
+
+impl From<notification::Delivery> for Delivery {
+    fn from(delivery: notification::Delivery) -> Self {
+        let notification::Delivery {
+            id,
+            endpoint_id,
+            session_id,
+            event_id,
+            kind,
+            body,
+            state,
+            attempts,
+            next_attempt_at,
+            last_status,
+            last_error,
+            created_at,
+            ended_at,
+        } = delivery;
+        Self {
+            id,
+            endpoint_id,
+            session_id,
+            event_id,
+            kind,
+            body,
+            state,
+            attempts,
+            next_attempt_at,
+            last_status,
+            last_error,
+            created_at,
+            ended_at,
+        }
+    }
+}
+
+/// The result of one attempt at a delivery.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DeliveryAttempt {
+    /// The number of the attempt, from 1.
+    pub number: i64,
+    /// The HTTP status of the response.
+    pub status: Option<i64>,
+    /// The reason for which there was no response.
+    pub error: Option<String>,
+    /// The beginning of the response.
+    pub answer: Option<String>,
+    /// The instant at which it began.
+    pub started_at: Timestamp,
+    /// The instant of its end.
+    pub ended_at: Timestamp,
+}
+
+impl From<notification::DeliveryAttempt> for DeliveryAttempt {
+    fn from(attempt: notification::DeliveryAttempt) -> Self {
+        let notification::DeliveryAttempt {
+            number,
+            status,
+            error,
+            answer,
+            started_at,
+            ended_at,
+        } = attempt;
+        Self {
+            number,
+            status,
+            error,
+            answer,
+            started_at,
+            ended_at,
+        }
+    }
+}
 
 /// An endpoint that somebody asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -86,6 +252,16 @@ pub struct DeliveryView {
     pub delivery: Delivery,
     /// The log of its attempts.
     pub log: Vec<DeliveryAttempt>,
+}
+
+impl DeliveryView {
+    /// Returns the response for a delivery and its attempts.
+    pub fn new(delivery: notification::Delivery, log: Vec<notification::DeliveryAttempt>) -> Self {
+        Self {
+            delivery: delivery.into(),
+            log: log.into_iter().map(Into::into).collect(),
+        }
+    }
 }
 
 /// What became of a webhook that was taken.

@@ -1,14 +1,18 @@
 //! Sessions: begun, spoken to, looked at, moved on, deleted.
 
 use model::{
-    ApprovalId, AutomationId, RunId, SessionId, Timestamp,
+    AcpSessionId, ApprovalId, AutomationId, HarnessId, InstanceId, RunId, SeatId, SessionId,
+    TenantId, Timestamp,
     automation::AutomationState,
-    entity::{Automation, Channel, Message, Run, Seat, SeatSettings, Session},
+    entity,
     run::{Origin, RunStatus},
-    session::SessionState,
+    session::{SessionKind, SessionState, SessionType},
 };
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use utoipa::ToSchema;
+
+use crate::{Channel, ChannelRequest, Message, Run, SeatSettings, SeatSettingsRequest};
 
 /// A session to be begun.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -29,13 +33,13 @@ pub struct SessionRequest {
     pub session_key: Option<String>,
     /// Where its chat lives, if it is one of a channel.
     #[serde(default)]
-    pub channel: Option<Channel>,
+    pub channel: Option<ChannelRequest>,
     /// Whether it begins as a draft, in which inputs wait until it is enabled.
     #[serde(default)]
     pub draft: bool,
     /// The mode and the settings of the agent.
     #[serde(default)]
-    pub settings: SeatSettings,
+    pub settings: SeatSettingsRequest,
 }
 
 /// What of a session can be changed.
@@ -61,6 +65,136 @@ pub struct Words {
 pub struct Move {
     /// Why, for those who look at it later.
     pub reason: Option<String>,
+}
+
+/// A session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Session {
+    /// Its ID.
+    pub id: SessionId,
+    /// Its owner.
+    pub tenant_id: TenantId,
+    /// Its purpose.
+    pub kind: SessionKind,
+    /// Its source.
+    #[serde(rename = "type")]
+    pub session_type: SessionType,
+    /// Its state.
+    pub state: SessionState,
+    /// The reason of its state, as a person gave it.
+    pub state_reason: Option<String>,
+    /// Its stable external name.
+    pub session_key: Option<String>,
+    /// Its name in lists.
+    pub title: Option<String>,
+    /// The working directory of its agents, absolute. It never changes.
+    pub cwd: String,
+    /// The place outside of Matins where people talk in it.
+    pub channel: Option<Channel>,
+    /// The automation that created it.
+    pub schedule_id: Option<AutomationId>,
+    /// The number of its newest event.
+    pub last_seq: i64,
+    /// The instant of its creation.
+    pub created_at: Timestamp,
+    /// The instant of its last change.
+    pub updated_at: Timestamp,
+}
+
+impl From<entity::Session> for Session {
+    fn from(session: entity::Session) -> Self {
+        let entity::Session {
+            id,
+            tenant_id,
+            kind,
+            session_type,
+            state,
+            state_reason,
+            session_key,
+            title,
+            cwd,
+            channel,
+            schedule_id,
+            last_seq,
+            created_at,
+            updated_at,
+        } = session;
+        Self {
+            id,
+            tenant_id,
+            kind,
+            session_type,
+            state,
+            state_reason,
+            session_key,
+            title,
+            cwd,
+            channel: channel.map(Into::into),
+            schedule_id,
+            last_seq,
+            created_at,
+            updated_at,
+        }
+    }
+}
+
+/// The seat of an agent in a session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Seat {
+    /// Its ID.
+    pub id: SeatId,
+    /// The session.
+    pub session_id: SessionId,
+    /// The part of its agent in the session.
+    pub role: String,
+    /// The harness that starts the agent.
+    pub harness_id: HarnessId,
+    /// `true` if it takes the inputs that name no seat.
+    pub is_entry: bool,
+    /// The instance that holds the agent's memory, from its first turn on.
+    pub instance_id: Option<InstanceId>,
+    /// The ID of the agent's own session, from the end of its first turn on.
+    pub acp_session_id: Option<AcpSessionId>,
+    /// The number of turns that have ended.
+    pub turns: i64,
+    /// The tokens in its context and the cost of its session, as the agent last reported them.
+    #[serde(default)]
+    pub usage: Option<Value>,
+    /// The mode and the settings that are applied after each restore.
+    pub settings: SeatSettings,
+    /// The instant at which its memory last changed: the end of a turn.
+    pub updated_at: Timestamp,
+}
+
+impl From<entity::Seat> for Seat {
+    fn from(seat: entity::Seat) -> Self {
+        let entity::Seat {
+            id,
+            session_id,
+            role,
+            harness_id,
+            is_entry,
+            instance_id,
+            acp_session_id,
+            turns,
+            usage,
+            settings,
+            updated_at,
+        } = seat;
+        Self {
+            id,
+            session_id,
+            role,
+            harness_id,
+            is_entry,
+            instance_id,
+            acp_session_id,
+            turns,
+            usage,
+            settings: settings.into(),
+            updated_at,
+        }
+    }
 }
 
 /// A session with what belongs to it.
@@ -150,8 +284,8 @@ pub struct BoundAutomation {
     pub enabled: bool,
 }
 
-impl From<Automation> for BoundAutomation {
-    fn from(automation: Automation) -> Self {
+impl From<entity::Automation> for BoundAutomation {
+    fn from(automation: entity::Automation) -> Self {
         Self {
             id: automation.id,
             enabled: automation.state == AutomationState::Enabled,

@@ -108,7 +108,7 @@ async fn list_approvals(
         after: lists::after(filter.after.as_deref())?,
         limit: lists::limit(filter.limit)?,
     };
-    Ok(Answer(service.approvals(&query).await?))
+    Ok(Answer(service.approvals(&query).await?.map(Into::into)))
 }
 
 /// Show an approval
@@ -125,7 +125,7 @@ async fn show_approval(
     Path([approval]): Path<1>,
 ) -> Result<Answer<Approval>, Failure> {
     let service = caller.may(Permission::ApprovalsRead)?;
-    Ok(Answer(service.approval(&approval).await?))
+    Ok(Answer(service.approval(&approval).await?.into()))
 }
 
 /// Allow what an agent asks
@@ -183,7 +183,7 @@ async fn decide(
     let said = request.comment.as_deref().unwrap_or_default().as_bytes();
     let decided = once.create_of(caller, said, async |id| {
         let decided = service.decide(approval, verdict, request, &by, id.is_some());
-        Ok((StatusCode::OK, decided.await?))
+        Ok((StatusCode::OK, Approval::from(decided.await?)))
     });
     decided.await
 }

@@ -2,15 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use axum::{Json as Answer, response::IntoResponse};
-use model::access::Permission;
+use axum::Json as Answer;
+use model::{
+    access::Permission,
+    harness::{self, HarnessConfig},
+};
 use utoipa_axum::{router::OpenApiRouter, routes};
-use wire::{CheckRequest, Checked, Harness, HarnessConfig, HarnessView, Page};
+use wire::{CheckRequest, Checked, Harness, HarnessConfigRequest, HarnessView, Page};
 
 use crate::{
     Api,
     caller::Caller,
-    etag::{self, IfMatch},
+    etag::{self, ETag, IfMatch},
     extract::{Json, OptionalJson, Path},
     problem::Failure,
 };
@@ -67,10 +70,13 @@ async fn list_harnesses(caller: Caller) -> Result<Answer<Page<HarnessView>>, Fai
 async fn show_harness(
     caller: Caller,
     Path([harness]): Path<1>,
-) -> Result<impl IntoResponse, Failure> {
+) -> Result<(ETag, Answer<Harness>), Failure> {
     let service = caller.may(Permission::HarnessesRead)?;
     let found = service.harness(&harness).await?;
-    Ok((etag::header(&found.config), Answer(shown(&caller, found))))
+    Ok((
+        etag::header(&editable(&found)),
+        Answer(shown(&caller, found)),
+    ))
 }
 
 /// Add or replace a harness
@@ -84,7 +90,7 @@ async fn show_harness(
         ("harness" = String, Path, description = "Its name"),
         ("If-Match" = Option<String>, Header, description = "The ETag of what was seen")
     ),
-    request_body = HarnessConfig,
+    request_body = HarnessConfigRequest,
     responses((
         status = OK,
         description = "The harness",
@@ -97,22 +103,23 @@ async fn put_harness(
     caller: Caller,
     Path([name]): Path<1>,
     seen: IfMatch,
-    config: Json<HarnessConfig>,
-) -> Result<impl IntoResponse, Failure> {
+    request: Json<HarnessConfigRequest>,
+) -> Result<(ETag, Answer<Harness>), Failure> {
     let service = caller.may(Permission::HarnessesWrite)?;
+    let config = HarnessConfig::from(request.value);
     let put = match service.harness(&name).await {
         Ok(before) if seen.is_given() => {
-            seen.check("the harness", &before.config)?;
-            service.edit_harness(&before, &config.value).await?
+            seen.check("the harness", &editable(&before))?;
+            service.edit_harness(&before, &config).await?
         }
-        Ok(_) => service.add_harness(&name, &config.value).await?,
+        Ok(_) => service.add_harness(&name, &config).await?,
         Err(error) if error.kind() == service::Kind::NotFound => {
             seen.check_absent("the harness")?;
-            service.add_harness(&name, &config.value).await?
+            service.add_harness(&name, &config).await?
         }
         Err(error) => return Err(error.into()),
     };
-    Ok((etag::header(&put.config), Answer(put)))
+    Ok((etag::header(&editable(&put)), Answer(put.into())))
 }
 
 /// Check a harness
@@ -138,8 +145,14 @@ async fn check_harness(
     ))
 }
 
-/// A harness as the caller may see it: values of variables may be secrets.
-fn shown(caller: &Caller, mut harness: Harness) -> Harness {
+/// Returns the part of a harness that a request can change.
+fn editable(harness: &harness::Harness) -> HarnessConfigRequest {
+    harness.config.clone().into()
+}
+
+/// Returns a harness as the caller may see it: values of variables may be secrets.
+fn shown(caller: &Caller, harness: harness::Harness) -> Harness {
+    let mut harness = Harness::from(harness);
     if caller.may(Permission::HarnessesWrite).is_err() {
         let names = std::mem::take(&mut harness.config.env).into_keys();
         let hidden = names.map(|name| (name, HIDDEN.to_owned()));

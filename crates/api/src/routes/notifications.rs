@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::{Json as Answer, response::Response};
 use http::StatusCode;
-use model::{DeliveryId, EndpointId, access::Permission};
+use model::{DeliveryId, EndpointId, access::Permission, notification};
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -17,7 +17,7 @@ use super::lists;
 use crate::{
     Api,
     caller::Caller,
-    etag::{self, IfMatch},
+    etag::{self, ETag, IfMatch},
     extract::{Json, OptionalJson, Path, Query},
     once::Once,
     problem::Failure,
@@ -51,7 +51,9 @@ pub(super) fn routes() -> OpenApiRouter<Api> {
 )]
 async fn list_endpoints(caller: Caller) -> Result<Answer<Page<Endpoint>>, Failure> {
     let service = caller.may(Permission::NotificationsRead)?;
-    Ok(Answer(Page::whole(service.endpoints().await?)))
+    Ok(Answer(
+        Page::whole(service.endpoints().await?).map(Into::into),
+    ))
 }
 
 /// Create an endpoint
@@ -98,10 +100,10 @@ async fn create_endpoint(
 async fn show_endpoint(
     caller: Caller,
     Path([endpoint]): Path<1>,
-) -> Result<impl axum::response::IntoResponse, Failure> {
+) -> Result<(ETag, Answer<Endpoint>), Failure> {
     let service = caller.may(Permission::NotificationsRead)?;
     let found = service.endpoint(&endpoint).await?;
-    Ok((etag::header(&editable(&found)), Answer(found)))
+    Ok((etag::header(&editable(&found)), Answer(found.into())))
 }
 
 /// Replace an endpoint
@@ -129,16 +131,16 @@ async fn replace_endpoint(
     Path([endpoint]): Path<1>,
     seen: IfMatch,
     request: Json<EndpointRequest>,
-) -> Result<impl axum::response::IntoResponse, Failure> {
+) -> Result<(ETag, Answer<Endpoint>), Failure> {
     let service = caller.may(Permission::NotificationsWrite)?;
     let before = service.endpoint(&endpoint).await?;
     seen.check("the endpoint", &editable(&before))?;
     let edited = service.edit_endpoint(&before, &request.value).await?;
-    Ok((etag::header(&editable(&edited)), Answer(edited)))
+    Ok((etag::header(&editable(&edited)), Answer(edited.into())))
 }
 
 /// What of an endpoint can be edited, as it is.
-fn editable(endpoint: &Endpoint) -> EndpointRequest {
+fn editable(endpoint: &notification::Endpoint) -> EndpointRequest {
     EndpointRequest {
         name: endpoint.name.clone(),
         url: endpoint.url.clone(),
@@ -164,7 +166,7 @@ async fn delete_endpoint(
     Path([endpoint]): Path<1>,
 ) -> Result<Answer<Endpoint>, Failure> {
     let service = caller.may(Permission::NotificationsWrite)?;
-    Ok(Answer(service.delete_endpoint(&endpoint).await?))
+    Ok(Answer(service.delete_endpoint(&endpoint).await?.into()))
 }
 
 /// Rotate the secret of an endpoint
@@ -222,7 +224,7 @@ macro_rules! moves {
             Path([endpoint]): Path<1>,
         ) -> Result<Answer<Endpoint>, Failure> {
             let service = caller.may(Permission::NotificationsWrite)?;
-            Ok(Answer(service.$name(&endpoint).await?))
+            Ok(Answer(service.$name(&endpoint).await?.into()))
         }
     )*};
 }
@@ -296,7 +298,8 @@ async fn list_deliveries(
     let service = caller.may(Permission::NotificationsRead)?;
     let after = lists::after(part.after.as_deref())?;
     let limit = lists::limit(part.limit)?;
-    Ok(Answer(service.deliveries(&endpoint, after, limit).await?))
+    let page = service.deliveries(&endpoint, after, limit).await?;
+    Ok(Answer(page.map(Into::into)))
 }
 
 /// Show a delivery

@@ -2,12 +2,8 @@
 
 use clap::Subcommand;
 use client::{ApprovalFilter, ApprovalStates, Part};
-use model::{
-    Timestamp,
-    approval::{Approval, ApprovalState},
-    permission::Verdict,
-};
-use wire::{DecisionRequest, MAX_PAGE};
+use model::{Timestamp, approval::ApprovalState, permission::Verdict};
+use wire::{Approval, DecisionRequest, MAX_PAGE};
 
 use crate::{
     app::App,

@@ -38,7 +38,10 @@ pub(crate) fn used(spending: &Spending) -> Option<String> {
 fn amounts(period: &PeriodSpending) -> Vec<String> {
     let turns = u32::try_from(period.turns).unwrap_or(u32::MAX);
     let tokens = (period.tokens > 0).then_some(Amount::Tokens(period.tokens));
-    let cost = period.cost.iter().cloned().map(Amount::Cost);
+    let cost = period
+        .cost
+        .iter()
+        .map(|cost| Amount::Cost(cost.domain().clone()));
     let turns = (turns > 0).then_some(Amount::Turns(turns));
     let all = tokens.into_iter().chain(cost).chain(turns);
     all.map(|amount| amount.to_string()).collect()

@@ -5,15 +5,15 @@ use std::{collections::HashSet, path::PathBuf, time::Duration};
 use client::{MessagePart, Part, RunFilter};
 use config::Config;
 use model::{
-    Clock as _, RunId, SessionId, Timestamp,
-    automation::AutomationState,
-    run::RunStatus,
-    schedule::{Period, Spec},
+    Clock as _, RunId, SessionId, Timestamp, automation::AutomationState, run::RunStatus,
+    schedule::Period,
 };
 use service::DEMO_HARNESS;
 use store::Location;
 use tokio::time::sleep;
-use wire::{AutomationRequest, AutomationView, ProblemKind, SessionTarget, TriggerRequest};
+use wire::{
+    AutomationRequest, AutomationView, ProblemKind, SessionTarget, TriggerRequest, TriggerSpec,
+};
 
 use crate::{
     app::App,
@@ -121,8 +121,8 @@ async fn automation(app: &App, every: Option<Period>) -> Result<AutomationView, 
         }
         Err(error) => return Err(error.into()),
     };
-    let fires_every = |spec: &Spec| match spec {
-        Spec::Every { period, .. } => Some(*period),
+    let fires_every = |spec: &TriggerSpec| match spec {
+        TriggerSpec::Every { period, .. } => Some(*period),
         _ => None,
     };
     let period = view
@@ -165,7 +165,7 @@ fn greet(app: &App, folder: &str, view: &AutomationView) -> Result<(), Failure> 
     let schedule = view
         .triggers
         .iter()
-        .find(|trigger| trigger.spec != Spec::Manual {})
+        .find(|trigger| trigger.spec != TriggerSpec::Manual {})
         .map(|trigger| trigger.spec.to_string())
         .unwrap_or_default();
     let before = match &view.session {

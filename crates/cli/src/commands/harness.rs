@@ -4,8 +4,8 @@ mod add;
 mod check;
 
 use clap::Subcommand;
-use model::harness::{Harness, Offers, RestoreBy};
-use wire::{Depth, HarnessView};
+use model::harness::{self, RestoreBy};
+use wire::{Depth, Harness, HarnessView, Offers};
 
 use crate::{
     app::App,
@@ -98,7 +98,8 @@ async fn list(app: &App) -> Result<(), Failure> {
 }
 
 fn known(harness: &Harness, offers: &Offers) -> String {
-    let restores = match (offers.can_restore(harness.config.restore), offers.resume) {
+    let can_restore = harness::Offers::from(offers.clone()).can_restore(harness.config.restore);
+    let restores = match (can_restore, offers.resume) {
         (false, _) => "no",
         (true, true) if harness.config.restore != RestoreBy::Load => "by resume",
         (true, _) => "by load",

@@ -6,11 +6,10 @@ use clap::Subcommand;
 use client::{Part, RunFilter};
 use model::{
     AutomationId,
-    entity::{Run, RunRecord},
     run::{Origin, RunStatus},
 };
 use serde::Serialize;
-use wire::{MAX_PAGE, ProblemKind, RunView};
+use wire::{MAX_PAGE, ProblemKind, Run, RunRecord, RunView};
 
 use crate::{
     app::App,

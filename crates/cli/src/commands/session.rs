@@ -8,8 +8,8 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 use client::{Part, SessionFilter, SessionMove};
-use model::{entity::Session, session::SessionType};
-use wire::{ProblemKind, Run, SessionRequest};
+use model::session::SessionType;
+use wire::{ProblemKind, Run, Session, SessionRequest};
 
 use super::options::{SettingOptions, absolute, text};
 use crate::{
@@ -174,7 +174,7 @@ async fn say(app: &App, say: Say) -> Result<Exit, Failure> {
                 harness,
                 cwd: absolute(app, say.dir)?,
                 title: say.title,
-                settings: say.settings.settings(),
+                settings: say.settings.settings().into(),
                 ..SessionRequest::default()
             };
             say_new(app, &request, &text(words)?).await?

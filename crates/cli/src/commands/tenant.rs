@@ -74,13 +74,16 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
             clear,
         } => {
             let seen = app.client.tenant(&tenant).await?;
-            let mut asked = seen.value.budget;
+            let mut asked = Budget::from(seen.value.budget);
             if clear.contains(&Clear::Budget) {
                 asked = Budget::default();
             }
             budget::set(&mut asked, limits)?;
             let (id, tag) = (seen.value.id.to_string(), seen.tag.as_deref());
-            let set = app.client.set_tenant_budget(&id, &asked, tag).await?;
+            let set = app
+                .client
+                .set_tenant_budget(&id, &asked.into(), tag)
+                .await?;
             show(app, &set).await?;
         }
     }
@@ -116,7 +119,7 @@ async fn show(app: &App, tenant: &Tenant) -> Result<(), Failure> {
         ("made", app.time.date_time(tenant.created_at)),
         (
             "budget",
-            nothing(budget::limits(&tenant.budget), "no limit"),
+            nothing(budget::limits(&tenant.budget.clone().into()), "no limit"),
         ),
         (
             "used",

@@ -4,10 +4,10 @@ use clap::Subcommand;
 use client::Part;
 use model::{
     Clock as _, Timestamp,
-    access::{Permission, Role, Token},
+    access::{Permission, Role},
     schedule::Period,
 };
-use wire::{MAX_PAGE, TokenRequest};
+use wire::{MAX_PAGE, Token, TokenRequest};
 
 use crate::{
     app::App,

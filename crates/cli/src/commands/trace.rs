@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 
 use client::{ServerEvent, Trace, TraceNews, TraceOf};
-use model::{RunId, entity::Message, transcript::Speaker};
+use model::{RunId, transcript::Speaker};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use wire::Message;
 
 use crate::{
     app::App,
@@ -144,7 +145,7 @@ impl Told {
         let written = message.run_id.and_then(|run| self.written.remove(&run));
         let rest = written.and_then(|written| message.content.get(written..));
         match rest {
-            Some(rest) if Speaker::of(message) == Speaker::Agent => {
+            Some(rest) if message.speaker() == Speaker::Agent => {
                 let ends = if rest.is_empty() { "" } else { "\n" };
                 if self.open.is_some() || !rest.is_empty() {
                     app.output.piece(&format!("{}{ends}", clean(rest)))?;

@@ -8,8 +8,8 @@ use std::{
 
 use anstyle::{AnsiColor, Style};
 use client::{Client, MessagePart};
-use model::{MessageId, SessionId, entity::Message, transcript::Speaker};
-use wire::MAX_PAGE;
+use model::{MessageId, SessionId, transcript::Speaker};
+use wire::{MAX_PAGE, Message};
 
 use super::{ATTENTION, DIM, LocalTime, Output, OutputError, clean, paint};
 use crate::failure::Failure;
@@ -42,7 +42,7 @@ const fn style(who: Speaker) -> Style {
 
 /// One row, as a line or several.
 pub(crate) fn line(message: &Message, time: &str) -> String {
-    let who = Speaker::of(message);
+    let who = message.speaker();
     let indent = time.chars().count() + WHO_WIDTH + 3;
     let said = clean(message.content.trim_end());
     let lines = said.lines().filter(|line| !line.trim().is_empty());

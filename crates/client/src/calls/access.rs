@@ -2,8 +2,8 @@
 
 use http::Method;
 use wire::{
-    Budget, Page, SignInLink, Spending, Tenant, TenantCreated, TenantRequest, Token, TokenCreated,
-    TokenRequest,
+    BudgetRequest, Page, SignInLink, Spending, Tenant, TenantCreated, TenantRequest, Token,
+    TokenCreated, TokenRequest,
 };
 
 use super::{Part, Tagged};
@@ -49,7 +49,7 @@ impl Client {
     pub async fn set_tenant_budget(
         &self,
         tenant: &str,
-        budget: &Budget,
+        budget: &BudgetRequest,
         seen: Option<&str>,
     ) -> Result<Tenant, Error> {
         let call = self.call(Method::PUT, &["tenants", tenant, "budget"]);

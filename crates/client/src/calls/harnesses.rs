@@ -1,7 +1,7 @@
 //! Harnesses.
 
 use http::Method;
-use wire::{CheckRequest, Checked, Depth, Harness, HarnessConfig, HarnessView, Page};
+use wire::{CheckRequest, Checked, Depth, Harness, HarnessConfigRequest, HarnessView, Page};
 
 use super::Tagged;
 use crate::{Client, Error};
@@ -21,7 +21,7 @@ impl Client {
     pub async fn put_harness(
         &self,
         name: &str,
-        config: &HarnessConfig,
+        config: &HarnessConfigRequest,
         seen: Option<&str>,
     ) -> Result<Harness, Error> {
         let call = self.call(Method::PUT, &["harnesses", name]);

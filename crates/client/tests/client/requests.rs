@@ -247,7 +247,7 @@ async fn a_budget_and_a_trigger_say_what_was_seen() {
     for number in 0..3 {
         let echo = problem(StatusCode::PRECONDITION_FAILED, "changed");
         let client = echo.client();
-        let budget = wire::Budget::default();
+        let budget = wire::BudgetRequest::default();
         let refused = match number {
             0 => client.set_tenant_budget("t", &budget, tag).await.err(),
             1 => client.add_trigger("a", &hook, tag).await.err(),

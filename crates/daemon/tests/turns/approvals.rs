@@ -105,7 +105,7 @@ async fn state(world: &World, id: ApprovalId) -> ApprovalState {
 async fn shown(world: &World, run: RunId) -> Vec<String> {
     let session = world.run(run).await.session_id.unwrap();
     let transcript = world.transcript(session).await.into_iter();
-    let shown = transcript.filter(|row| row.kind == "permission");
+    let shown = transcript.filter(|row| row.kind.as_str() == "permission");
     shown.map(|row| row.content).collect()
 }
 

@@ -106,11 +106,14 @@ pub(crate) async fn an_agent_that_dies_in_mid_text_is_told_so_when_it_is_asked_a
     assert!(
         transcript
             .iter()
-            .any(|row| row.kind == "tool_call" && row.content == "pay")
+            .any(|row| row.kind.as_str() == "tool_call" && row.content == "pay")
     );
     // The words of the person are shown once.
     assert_eq!(
-        transcript.iter().filter(|row| row.role == "user").count(),
+        transcript
+            .iter()
+            .filter(|row| row.role.as_str() == "user")
+            .count(),
         2
     );
     assert_eq!(transcript.last().unwrap().content, "It was paid.");

@@ -312,7 +312,10 @@ pub(crate) async fn of_tool_calls_without_end_in_size_only_the_first_keep_their_
     let run = turn(world, &script).await;
     succeeded(world, &run, "Done").await;
     let transcript = world.transcript(run.session_id.unwrap()).await;
-    let calls: Vec<_> = transcript.iter().filter(|row| row.role == "tool").collect();
+    let calls: Vec<_> = transcript
+        .iter()
+        .filter(|row| row.role.as_str() == "tool")
+        .collect();
     assert_eq!(calls.len(), 401);
     let kept = |row: &&&model::entity::Message| row.metadata["output"].is_string();
     let bytes: usize = calls.iter().filter(kept).map(|_| 60_000).sum();

@@ -145,7 +145,7 @@ pub(crate) async fn an_answer_longer_than_is_kept_is_cut_and_said_so(world: &Wor
     let transcript = world.transcript(session).await;
     let answer = transcript
         .iter()
-        .find(|row| row.role == "assistant")
+        .find(|row| row.role.as_str() == "assistant")
         .unwrap();
     assert_eq!(answer.content.len(), limits::ANSWER_BYTES);
     assert!(answer.content.starts_with("åx"));

@@ -65,7 +65,9 @@ pub(crate) async fn rules_allow_and_deny_and_what_none_covers_is_denied(world: &
     );
     assert_eq!(run.flags.permissions_denied, 3);
     let transcript = world.transcript(run.session_id.unwrap()).await;
-    let shown = transcript.iter().filter(|row| row.kind == "permission");
+    let shown = transcript
+        .iter()
+        .filter(|row| row.kind.as_str() == "permission");
     let shown: Vec<_> = shown.map(|row| row.content.as_str()).collect();
     assert_eq!(
         shown,
@@ -104,7 +106,7 @@ pub(crate) async fn a_request_of_a_cancelled_turn_is_answered_cancelled(world: &
     let transcript = world.transcript(session).await;
     let shown = transcript
         .iter()
-        .find(|row| row.kind == "permission")
+        .find(|row| row.kind.as_str() == "permission")
         .unwrap();
     assert_eq!(shown.content, "Permission cancelled: ls");
     daemon.stop().await;

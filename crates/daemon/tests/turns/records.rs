@@ -76,7 +76,10 @@ pub(crate) async fn what_an_agent_does_is_kept_in_its_last_state(world: &World) 
             ("assistant", "message", "I look.\n\nI saw x and y."),
         ]
     );
-    let calls: Vec<_> = transcript.iter().filter(|row| row.role == "tool").collect();
+    let calls: Vec<_> = transcript
+        .iter()
+        .filter(|row| row.role.as_str() == "tool")
+        .collect();
     assert_eq!(calls[0].metadata["status"], "completed");
     assert_eq!(calls[0].metadata["input"], json!({"command": "ls"}));
     assert_eq!(calls[0].metadata["output"], "x y");
@@ -107,7 +110,10 @@ pub(crate) async fn what_comes_after_the_answer_is_taken(world: &World) {
     world.turn(session, "Go").await;
     let transcript = world.transcript(session).await;
     assert_eq!(transcript.last().unwrap().content, "Done and dusted");
-    let call = transcript.iter().find(|row| row.role == "tool").unwrap();
+    let call = transcript
+        .iter()
+        .find(|row| row.role.as_str() == "tool")
+        .unwrap();
     assert_eq!(call.metadata["status"], "completed");
 }
 
@@ -154,7 +160,7 @@ pub(crate) async fn text_is_seen_while_it_is_written_and_once_afterwards(world: 
             .transcript(session)
             .await
             .iter()
-            .all(|row| row.role == "user")
+            .all(|row| row.role.as_str() == "user")
     );
 
     make(&go_on);

@@ -253,7 +253,9 @@ impl World {
     pub(crate) async fn words(&self, session: SessionId) -> Vec<(String, String)> {
         let transcript = self.transcript(session).await.into_iter();
         let shown = transcript.filter(|row| matches!(row.kind.as_str(), "message" | "notice"));
-        shown.map(|row| (row.role, row.content)).collect()
+        shown
+            .map(|row| (row.role.to_string(), row.content))
+            .collect()
     }
 
     /// The host with other knobs.
@@ -376,7 +378,9 @@ impl World {
     /// The words of the newest notice of a session.
     pub(crate) async fn last_notice(&self, session: SessionId) -> String {
         let transcript = self.transcript(session).await;
-        let notice = transcript.into_iter().rfind(|row| row.kind == "notice");
+        let notice = transcript
+            .into_iter()
+            .rfind(|row| row.kind.as_str() == "notice");
         notice.unwrap().content
     }
 

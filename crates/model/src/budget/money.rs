@@ -92,7 +92,7 @@ impl Money {
         self.micros
     }
 
-    /// The amount as a decimal number, such as `20` or `0.25`.
+    /// Returns the amount as a decimal number, such as `20` or `0.25`.
     pub fn amount(&self) -> String {
         decimal(self.micros)
     }

@@ -39,6 +39,11 @@ impl QuietHours {
         }
     }
 
+    /// Returns the windows, in the order in which they were given.
+    pub fn windows(&self) -> &[QuietWindow] {
+        &self.0
+    }
+
     /// Whether `instant`, read on the wall clocks of `zone`, lies in one of the windows.
     pub fn covers(&self, instant: Timestamp, zone: &Zone) -> bool {
         let local = zone.jiff().to_datetime(instant.jiff()).time();

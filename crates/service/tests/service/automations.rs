@@ -6,6 +6,7 @@ use model::{
     automation::AutomationState,
     policy::{Overlap, SessionMode},
     run::RunStatus,
+    schedule::Spec,
     session::SessionEvent,
 };
 use service::{Error, Kind, RunQuery};
@@ -189,7 +190,7 @@ async fn a_new_automation_shows_its_next_five_fires_with_zone_and_offset() {
     let kinds: Vec<_> = made
         .triggers
         .iter()
-        .map(|trigger| trigger.spec.kind())
+        .map(|trigger| Spec::from(trigger.spec.clone()).kind())
         .collect();
     assert_eq!(kinds, ["manual", "cron", "at"]);
 }

@@ -2,14 +2,13 @@
 
 use model::{
     SessionId,
-    entity::Trigger,
     policy::{Overlap, SessionMode},
-    schedule::{Spec, Zone},
+    schedule::Zone,
     session::SessionEvent,
 };
 use service::{Error, Kind};
 use store::{Location, Scope};
-use wire::{AutomationRequest, AutomationView, SessionTarget};
+use wire::{AutomationRequest, AutomationView, SessionTarget, Trigger, TriggerSpec};
 
 use crate::world::{NOW, World, at, cron, every, request, told};
 
@@ -27,7 +26,7 @@ impl World {
 
 /// The triggers of a view that fire by time.
 fn timed(view: &AutomationView) -> Vec<&Trigger> {
-    let timed = |it: &&Trigger| it.spec != Spec::Manual {};
+    let timed = |it: &&Trigger| it.spec != TriggerSpec::Manual {};
     view.triggers.iter().filter(timed).collect()
 }
 
@@ -166,15 +165,15 @@ async fn another_zone_moves_wall_clocks_and_neither_distances_nor_instants() {
     for trigger in timed(&edited) {
         let next = trigger.next_scheduled_for.map(|at| at.to_string());
         match &trigger.spec {
-            Spec::Cron { zone, .. } => {
+            TriggerSpec::Cron { zone, .. } => {
                 assert_eq!(zone, "America/New_York");
                 assert_eq!(next.as_deref(), Some("2026-11-21T14:00:00Z"));
             }
-            Spec::Every { zone, .. } => {
+            TriggerSpec::Every { zone, .. } => {
                 assert_eq!(zone, "America/New_York");
                 assert_eq!(next.as_deref(), Some("2026-11-21T12:02:00Z"));
             }
-            Spec::At { zone, .. } => {
+            TriggerSpec::At { zone, .. } => {
                 assert_eq!(zone, "Europe/Prague");
                 assert!(trigger.done_at.is_some());
             }

@@ -80,7 +80,8 @@ async fn an_address_that_may_not_be_called_is_refused_and_not_repeated() {
 #[tokio::test]
 async fn an_endpoint_is_not_moved_to_where_none_could_be_made() {
     let world = World::new().await;
-    let made = world.endpoint("pager").await.endpoint;
+    world.endpoint("pager").await;
+    let made = world.service.endpoint("pager").await.unwrap();
     let to = asked("pager", "https://192.168.0.1/");
     let refused = world.service.edit_endpoint(&made, &to).await.unwrap_err();
     assert_eq!(refused.field(), Some("url"));
@@ -145,8 +146,8 @@ async fn an_endpoint_of_one_automation_names_one_that_is_there() {
     );
     asked.automation = Some("news".into());
     asked.channel = Some("slack".into());
-    let made = world.service.create_endpoint(&asked, None).await.unwrap();
-    let made = made.endpoint;
+    world.service.create_endpoint(&asked, None).await.unwrap();
+    let made = world.service.endpoint("pager").await.unwrap();
     assert_eq!(made.automation_id, Some(view.unwrap().automation.id));
     assert_eq!(made.channel.as_deref(), Some("slack"));
     asked.channel = Some("two\nlines".into());
@@ -188,7 +189,8 @@ async fn a_secret_is_shown_once_and_a_name_is_taken_once() {
 #[tokio::test]
 async fn an_edit_compares_with_what_was_seen() {
     let world = World::new().await;
-    let seen = world.endpoint("pager").await.endpoint;
+    world.endpoint("pager").await;
+    let seen = world.service.endpoint("pager").await.unwrap();
     // The clock stands still: two changes in one microsecond are two.
     let mine = asked("mine", "https://mine.example.org/");
     let mine = world.service.edit_endpoint(&seen, &mine).await.unwrap();
@@ -274,7 +276,9 @@ async fn deliveries_are_listed_page_by_page_and_go_with_their_endpoint() {
         world.clock.advance(Duration::from_millis(1));
     }
     let first = world.service.deliveries("pager", None, 2).await.unwrap();
-    let ids = |items: &[wire::Delivery]| items.iter().map(|one| one.id).collect::<Vec<_>>();
+    let ids = |items: &[model::notification::Delivery]| {
+        items.iter().map(|one| one.id).collect::<Vec<_>>()
+    };
     assert_eq!(ids(&first.items), sent[..2]);
     let after = first.next.unwrap().parse().unwrap();
     let rest = world.service.deliveries("pager", Some(after), 2).await;

@@ -68,7 +68,7 @@ async fn a_check_starts_the_agent_and_keeps_what_it_offers() {
         .unwrap();
     assert!(checked.can_restore);
     assert_eq!(checked.took, Duration::ZERO);
-    assert_eq!(checked.harness.offers, Some(resuming()));
+    assert_eq!(checked.harness.offers, Some(resuming().into()));
     // A later version of the agent offers less: the check is believed, not what was kept.
     world.agents.install("good-agent", Offers::default());
     let checked = world

@@ -9,7 +9,7 @@ fn asked(triggers: Vec<TriggerRequest>) -> PreviewRequest {
     PreviewRequest {
         triggers,
         zone: Some("Europe/Prague".into()),
-        policies: model::policy::Policies::default(),
+        policies: model::policy::Policies::default().into(),
         count: 5,
     }
 }

@@ -4,20 +4,19 @@ use std::time::Duration;
 
 use model::{
     Timestamp, TriggerId, limits,
-    schedule::Spec,
     secret::{Secret, Secrets},
 };
 use service::{RunQuery, Service, WebhookError, receive_webhook};
 use store::{Scope, Store};
 use webhook::{HeaderMap, ID, Refusal, SIGNATURE, TIMESTAMP, sign};
-use wire::{AutomationView, TriggerRequest};
+use wire::{AutomationView, TriggerRequest, TriggerSpec};
 
 use crate::world::{World, cron, request};
 
 const BODY: &[u8] = br#"{"ref":"main"}"#;
 
 /// The first trigger of an automation for which a test says yes.
-fn trigger(view: &AutomationView, is: impl Fn(&Spec) -> bool) -> TriggerId {
+fn trigger(view: &AutomationView, is: impl Fn(&TriggerSpec) -> bool) -> TriggerId {
     let found = view.triggers.iter().find(|one| is(&one.spec));
     found.unwrap().id
 }
@@ -29,7 +28,7 @@ impl World {
         asked.name = Some("deploy".into());
         asked.triggers = vec![TriggerRequest::Webhook {}, cron("0 9 * * *")];
         let made = self.service.create_automation(&asked, None).await.unwrap();
-        trigger(&made, |spec| *spec == Spec::Webhook {})
+        trigger(&made, |spec| *spec == TriggerSpec::Webhook {})
     }
 
     async fn secret(&self, trigger: TriggerId) -> Secret {
@@ -50,7 +49,7 @@ impl World {
     }
 }
 
-async fn runs(service: &Service) -> Vec<wire::Run> {
+async fn runs(service: &Service) -> Vec<model::entity::Run> {
     let query = RunQuery {
         limit: 100,
         ..RunQuery::default()
@@ -103,12 +102,12 @@ async fn an_unknown_trigger_and_a_wrong_signature_are_answered_alike() {
     let now = world.clock_now();
     let (right, wrong) = (world.secret(hook).await, other_secret());
     let view = world.service.automation("deploy").await.unwrap();
-    let timed = trigger(&view, |spec| matches!(spec, Spec::Cron { .. }));
+    let timed = trigger(&view, |spec| matches!(spec, TriggerSpec::Cron { .. }));
     let nowhere = [
         TriggerId::from_uuid(uuid(7)).to_string(),
         // What fires by time or on demand has no secret.
         timed.to_string(),
-        trigger(&view, |spec| *spec == Spec::Manual {}).to_string(),
+        trigger(&view, |spec| *spec == TriggerSpec::Manual {}).to_string(),
         "no-id".into(),
         String::new(),
         "x".repeat(10_000),
@@ -182,7 +181,7 @@ async fn the_trigger_that_every_automation_has_is_not_removed() {
     let world = World::new().await;
     world.hooked().await;
     let view = world.service.automation("deploy").await.unwrap();
-    let manual = trigger(&view, |spec| *spec == Spec::Manual {}).to_string();
+    let manual = trigger(&view, |spec| *spec == TriggerSpec::Manual {}).to_string();
     let refused = world.service.remove_trigger(&view, &manual, false).await;
     assert_eq!(refused.unwrap_err().field(), Some("trigger"));
     let after = world.service.automation("deploy").await.unwrap();
@@ -196,7 +195,7 @@ async fn of_two_webhooks_the_one_that_is_named_is_removed() {
         let mut asked = request();
         asked.triggers = vec![TriggerRequest::Webhook {}, TriggerRequest::Webhook {}];
         let made = world.service.create_automation(&asked, None).await.unwrap();
-        let is_hook = |one: &&wire::Trigger| one.spec == Spec::Webhook {};
+        let is_hook = |one: &&wire::Trigger| one.spec == TriggerSpec::Webhook {};
         let ids = |view: &AutomationView| -> Vec<_> {
             let hooks = view.triggers.iter().filter(is_hook);
             hooks.map(|one| one.id).collect()
@@ -298,7 +297,7 @@ async fn what_fires_by_time_has_no_secret() {
     let world = World::new().await;
     world.hooked().await;
     let view = world.service.automation("deploy").await.unwrap();
-    let timed = trigger(&view, |spec| matches!(spec, Spec::Cron { .. })).to_string();
+    let timed = trigger(&view, |spec| matches!(spec, TriggerSpec::Cron { .. })).to_string();
     let asked = world.service.webhook_secret("deploy", &timed).await;
     assert!(asked.unwrap_err().to_string().contains("webhook trigger"));
     let overlap = Duration::ZERO;

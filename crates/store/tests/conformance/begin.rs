@@ -93,7 +93,7 @@ pub(crate) async fn a_scheduled_turn_is_shown_as_a_readable_event(db: &TestStore
     let shown = stage.store.messages(stage.scope(), session, 0, 10);
     let shown = shown.await.unwrap();
     assert_eq!(shown.len(), 1);
-    assert_eq!(shown[0].role, "user");
+    assert_eq!(shown[0].role.as_str(), "user");
     assert_eq!(
         shown[0].content,
         "Scheduled automation triggered: daily monitor\n\nCheck the mail."

@@ -116,7 +116,7 @@ pub(crate) async fn a_message_is_a_row_for_each_seat_that_receives_it(db: &TestS
     let seqs: Vec<i64> = rows.iter().map(|row| row.seq).collect();
     assert_eq!(seqs, [one.seq, one.seq + 1, one.seq + 2]);
     assert_eq!(rows[0].id, one.id);
-    assert_eq!(rows[0].kind, "message");
+    assert_eq!(rows[0].kind.as_str(), "message");
     assert_eq!(
         rows[0].metadata,
         json!({ "task": 1, "_from_seat": team.seats[0], "_to_seat": team.seats[1] })

@@ -152,7 +152,7 @@ pub(crate) async fn what_was_answered_before_a_failure_is_kept_and_marked(db: &T
     let rows = rows.await.unwrap();
     assert_eq!(rows[1].content, "Half of");
     assert_eq!(rows[1].metadata["interrupted"], true);
-    assert_eq!(rows[2].kind, "notice");
+    assert_eq!(rows[2].kind.as_str(), "notice");
     assert_eq!(rows[2].metadata["outcome"], "failed");
 }
 

@@ -87,7 +87,7 @@ pub(crate) async fn a_row_written_again_replaces_what_it_said(db: &TestStore) {
     let rows = rows.await.unwrap();
     assert_eq!(rows.len(), 2);
     assert_eq!(rows[1].id, call.id);
-    assert_eq!(rows[1].kind, "tool_call");
+    assert_eq!(rows[1].kind.as_str(), "tool_call");
     assert_eq!(rows[1].metadata, json!({ "state": "done" }));
     // Both writes are in the log, so that viewers read the row again.
     let events = stage.store.events(stage.scope(), session, 0, 100);

@@ -212,7 +212,7 @@ async fn make(client: &Client, count: usize) -> Result<Vec<String>> {
             session_key: None,
             channel: None,
             draft: true,
-            settings: model::entity::SeatSettings::default(),
+            settings: wire::SeatSettingsRequest::default(),
         };
         sessions.push(client.create_session(&request).await?.id.to_string());
     }

@@ -1,12 +1,12 @@
 //! Budgets of tenants
 
-use axum::{Json as Answer, response::IntoResponse};
+use axum::Json as Answer;
 use model::{access::Permission, budget::Budget};
-use wire::{Spending, Tenant};
+use wire::{BudgetRequest, Spending, Tenant};
 
 use crate::{
     caller::Caller,
-    etag::{self, IfMatch},
+    etag::{self, ETag, IfMatch},
     extract::{Json, Path},
     problem::Failure,
 };
@@ -44,7 +44,7 @@ pub(super) async fn show_tenant_spending(
         ("tenant" = String, Path, description = "Its id or its name"),
         ("If-Match" = Option<String>, Header, description = "The ETag of what was seen")
     ),
-    request_body = Budget,
+    request_body = BudgetRequest,
     responses((
         status = OK,
         description = "The tenant",
@@ -57,8 +57,8 @@ pub(super) async fn set_tenant_budget(
     caller: Caller,
     Path([tenant]): Path<1>,
     seen: IfMatch,
-    budget: Json<Budget>,
-) -> Result<impl IntoResponse, Failure> {
+    budget: Json<BudgetRequest>,
+) -> Result<(ETag, Answer<Tenant>), Failure> {
     let service = caller.may(Permission::TenantsWrite)?;
     let all = caller.is_of_the_install();
     let tenant = service.tenant(all, &tenant).await?;
@@ -67,10 +67,11 @@ pub(super) async fn set_tenant_budget(
             "failed to set the budget of a tenant: only admins of the install's own tenant may",
         ));
     }
-    seen.check("the budget", &tenant.budget)?;
+    seen.check("the budget", &BudgetRequest::from(tenant.budget.clone()))?;
     let before = seen.is_given().then_some(&tenant.budget);
-    let set = service.set_tenant_budget(tenant.id, before, &budget.value);
+    let budget = Budget::from(budget.value);
+    let set = service.set_tenant_budget(tenant.id, before, &budget);
     let set = set.await?;
     caller.wake();
-    Ok((etag::header(&set.budget), Answer(set)))
+    Ok((etag::of_budget(&set.budget), Answer(set.into())))
 }

@@ -1,9 +1,6 @@
 //! Tenants
 
-use axum::{
-    Json as Answer,
-    response::{IntoResponse, Response},
-};
+use axum::{Json as Answer, response::Response};
 use http::StatusCode;
 use model::{TenantId, access::Permission};
 use serde::Deserialize;
@@ -13,7 +10,7 @@ use wire::{Page, Tenant, TenantCreated, TenantRequest};
 use super::super::lists;
 use crate::{
     caller::Caller,
-    etag,
+    etag::{self, ETag},
     extract::{Json, Path, Query},
     once::Once,
     problem::Failure,
@@ -51,7 +48,8 @@ pub(super) async fn list_tenants(
     let after = lists::after(part.after.as_deref())?;
     let limit = lists::limit(part.limit)?;
     let all = caller.is_of_the_install();
-    Ok(Answer(service.tenants(all, after, limit).await?))
+    let page = service.tenants(all, after, limit).await?;
+    Ok(Answer(page.map(Into::into)))
 }
 
 /// Show a tenant
@@ -71,11 +69,11 @@ pub(super) async fn list_tenants(
 pub(super) async fn show_tenant(
     caller: Caller,
     Path([tenant]): Path<1>,
-) -> Result<impl IntoResponse, Failure> {
+) -> Result<(ETag, Answer<Tenant>), Failure> {
     let service = caller.may(Permission::TenantsRead)?;
     let all = caller.is_of_the_install();
     let found = service.tenant(all, &tenant).await?;
-    Ok((etag::header(&found.budget), Answer(found)))
+    Ok((etag::of_budget(&found.budget), Answer(found.into())))
 }
 
 /// Create a tenant

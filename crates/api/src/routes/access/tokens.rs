@@ -46,7 +46,7 @@ pub(super) async fn list_tokens(
     let service = caller.may(Permission::TokensRead)?;
     let after = lists::after(part.after.as_deref())?;
     let limit = lists::limit(part.limit)?;
-    Ok(Answer(service.tokens(after, limit).await?))
+    Ok(Answer(service.tokens(after, limit).await?.map(Into::into)))
 }
 
 /// Show a token
@@ -63,7 +63,7 @@ pub(super) async fn show_token(
     Path([token]): Path<1>,
 ) -> Result<Answer<Token>, Failure> {
     let service = caller.may(Permission::TokensRead)?;
-    Ok(Answer(service.token(&token).await?))
+    Ok(Answer(service.token(&token).await?.into()))
 }
 
 /// Create a token
@@ -109,5 +109,5 @@ pub(super) async fn revoke_token(
     Path([token]): Path<1>,
 ) -> Result<Answer<Token>, Failure> {
     let service = caller.may(Permission::TokensWrite)?;
-    Ok(Answer(service.revoke_token(&token).await?))
+    Ok(Answer(service.revoke_token(&token).await?.into()))
 }

@@ -30,7 +30,7 @@ pub(super) async fn fire_automation(
         let input = input.map(InputId::from_uuid);
         let run = service.fire(&automation, input).await?;
         caller.wake();
-        Ok((StatusCode::ACCEPTED, run))
+        Ok((StatusCode::ACCEPTED, Run::from(run)))
     });
     fired.await
 }

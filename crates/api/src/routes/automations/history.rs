@@ -51,7 +51,7 @@ pub(super) async fn list_sessions_of_automation(
         limit: lists::limit(part.limit)?,
         ..SessionQuery::default()
     };
-    Ok(Json(service.sessions(&query).await?))
+    Ok(Json(service.sessions(&query).await?.map(Into::into)))
 }
 
 /// Which occurrences are shown.
@@ -95,5 +95,5 @@ pub(super) async fn list_occurrences(
         limit: lists::limit(part.limit)?,
         ..RunQuery::default()
     };
-    Ok(Json(service.runs(&query).await?))
+    Ok(Json(service.runs(&query).await?.map(Into::into)))
 }

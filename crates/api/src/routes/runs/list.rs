@@ -59,5 +59,5 @@ pub(super) async fn list_runs(
         after: lists::after(filter.after.as_deref())?,
         limit: lists::limit(filter.limit)?,
     };
-    Ok(Json(service.runs(&query).await?))
+    Ok(Json(service.runs(&query).await?.map(Into::into)))
 }

@@ -28,7 +28,7 @@ pub(super) async fn retry_run(
     let tried = once.create_of(&caller, &[], async |id| {
         let again = service.retry_run(&run, id.map(RunId::from_uuid)).await?;
         caller.wake();
-        Ok((StatusCode::ACCEPTED, again))
+        Ok((StatusCode::ACCEPTED, Run::from(again)))
     });
     tried.await
 }

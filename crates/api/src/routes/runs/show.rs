@@ -48,7 +48,7 @@ pub(super) async fn show_record(
     Path([run]): Path<1>,
 ) -> Result<Json<RunRecordView>, Failure> {
     let service = caller.may(Permission::RecordsRead)?;
-    let record = service.run_record(&run).await?;
+    let record = service.run_record(&run).await?.map(Into::into);
     Ok(Json(RunRecordView { record }))
 }
 

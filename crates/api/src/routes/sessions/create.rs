@@ -28,7 +28,7 @@ pub(super) async fn create_session(
     let made = once.create(&caller, &request, async |id| {
         let id = id.map(SessionId::from_uuid);
         let session = service.create_session(&request.value, id).await?;
-        Ok((StatusCode::CREATED, session))
+        Ok((StatusCode::CREATED, Session::from(session)))
     });
     made.await
 }

@@ -75,5 +75,5 @@ pub(super) async fn list_sessions(
         after: lists::after(filter.after.as_deref())?,
         limit: lists::limit(filter.limit)?,
     };
-    Ok(Json(service.sessions(&query).await?))
+    Ok(Json(service.sessions(&query).await?.map(Into::into)))
 }

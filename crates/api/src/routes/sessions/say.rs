@@ -39,7 +39,7 @@ pub(super) async fn say(
         let input = input.map(InputId::from_uuid);
         let run = service.say(&session, &request.value.words, input).await?;
         caller.wake();
-        Ok((StatusCode::ACCEPTED, run))
+        Ok((StatusCode::ACCEPTED, Run::from(run)))
     });
     said.await
 }

@@ -84,9 +84,9 @@ pub(super) async fn run(args: Args, app: &App) -> Result<AutomationView, Failure
         session: args.session,
         harness: args.harness,
         cwd: absolute(app, args.dir)?,
-        policies,
-        settings: args.settings.settings(),
-        permissions: args.rules.rules(),
+        policies: policies.into(),
+        settings: args.settings.settings().into(),
+        permissions: args.rules.rules().into(),
     };
     Ok(app.client.create_automation(&request).await?)
 }

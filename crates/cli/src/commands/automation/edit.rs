@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use model::{entity::SeatSettings, permission::PermissionRules, policy::Policies, schedule::Zone};
-use wire::{AutomationRequest, AutomationView, SessionTarget};
+use model::{entity::SeatSettings, policy::Policies, schedule::Zone};
+use wire::{AutomationRequest, AutomationView, PermissionRulesRequest, SessionTarget};
 
 use super::{policies::PolicyOptions, removals::Removals, triggers};
 use crate::{
@@ -105,9 +105,8 @@ enum Clear {
 }
 
 impl Clear {
-    fn apply(self, request: &mut AutomationRequest) {
+    fn apply(self, request: &mut AutomationRequest, policies: &mut Policies) {
         let default = Policies::default();
-        let policies = &mut request.policies;
         match self {
             Self::Dir => request.cwd = None,
             Self::Overlap => policies.overlap = default.overlap,
@@ -131,7 +130,7 @@ impl Clear {
             Self::Precheck => policies.precheck = default.precheck,
             Self::Mode => request.settings.mode = None,
             Self::Set => request.settings.values.clear(),
-            Self::Rules => request.permissions = PermissionRules::default(),
+            Self::Rules => request.permissions = PermissionRulesRequest::default(),
         }
     }
 }
@@ -165,8 +164,9 @@ fn asked(
     removals: &Removals<'_>,
 ) -> Result<AutomationRequest, Failure> {
     let mut request = seen.request();
+    let mut policies = Policies::from(request.policies.clone());
     for clear in args.clear {
-        clear.apply(&mut request);
+        clear.apply(&mut request, &mut policies);
     }
     if let Some(target) = args.session {
         if matches!(target, SessionTarget::Bound(_)) && target != request.session {
@@ -188,14 +188,15 @@ fn asked(
     if let Some(prompt) = args.prompt {
         request.prompt = text(prompt)?;
     }
-    args.policies.apply(&mut request.policies)?;
+    args.policies.apply(&mut policies)?;
+    request.policies = policies.into();
     let SeatSettings { mode, values } = args.settings.settings();
     if mode.is_some() {
         request.settings.mode = mode;
     }
     request.settings.values.extend(values);
     if !args.rules.is_empty() {
-        request.permissions = args.rules.rules();
+        request.permissions = args.rules.rules().into();
     }
 
     let given = triggers::all(args.cron, &args.every, args.at)?;

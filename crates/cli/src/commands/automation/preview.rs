@@ -49,7 +49,7 @@ pub(super) async fn run(args: Args, app: &App) -> Result<(), Failure> {
     let request = PreviewRequest {
         triggers,
         zone: Some(args.zone),
-        policies,
+        policies: policies.into(),
         count: args.count,
     };
     let preview = app.client.preview_fires(&request).await?;

@@ -1,7 +1,7 @@
 //! Which triggers an edit removes.
 
-use model::{TriggerId, entity::Trigger, schedule::Spec};
-use wire::{AutomationRequest, AutomationView, TriggerRequest};
+use model::TriggerId;
+use wire::{AutomationRequest, AutomationView, Trigger, TriggerRequest, TriggerSpec};
 
 use crate::failure::{Exit, Failure};
 
@@ -54,7 +54,7 @@ fn named<'a>(given: &str, seen: &'a AutomationView) -> Result<&'a Trigger, Failu
     let name = &seen.automation.name;
     let timed = || {
         let triggers = seen.triggers.iter();
-        triggers.filter(|trigger| trigger.spec != Spec::Manual {})
+        triggers.filter(|trigger| trigger.spec != TriggerSpec::Manual {})
     };
     let by_id: Vec<_> = timed()
         .filter(|trigger| begins(trigger.id, given))
@@ -94,13 +94,13 @@ fn begins(id: TriggerId, given: &str) -> bool {
 }
 
 /// Whether a trigger says this, with its zone or without.
-fn says(spec: &Spec, given: &str) -> bool {
+fn says(spec: &TriggerSpec, given: &str) -> bool {
     let alone = match spec {
-        Spec::Cron { expression, .. } => expression == given,
-        Spec::Every { period, .. } => period.to_string() == given,
-        Spec::At { at, .. } => at.to_string() == given,
-        Spec::Webhook {} => given == "webhook",
-        Spec::Manual {} => false,
+        TriggerSpec::Cron { expression, .. } => expression == given,
+        TriggerSpec::Every { period, .. } => period.to_string() == given,
+        TriggerSpec::At { at, .. } => at.to_string() == given,
+        TriggerSpec::Webhook {} => given == "webhook",
+        TriggerSpec::Manual {} => false,
     };
     alone || spec.to_string() == given
 }

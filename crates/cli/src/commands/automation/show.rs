@@ -1,10 +1,11 @@
 //! Automations as they are printed.
 
 use client::{AutomationFilter, Part};
-use model::{approval::Unruled, automation::AutomationState, entity::Trigger, schedule::Spec};
+use model::{approval::Unruled, automation::AutomationState, policy::Policies};
 use serde::Serialize;
 use wire::{
-    AutomationList, AutomationView, Fire, MAX_PAGE, NewerFormat, Spending, UnreadableAutomation,
+    AutomationList, AutomationView, Fire, MAX_PAGE, NewerFormat, Spending, Trigger, TriggerSpec,
+    UnreadableAutomation,
 };
 
 use crate::{
@@ -158,7 +159,7 @@ pub(super) async fn whole(app: &App, view: &AutomationView) -> Result<(), Failur
         );
         output.line(&paint(ATTENTION, &text))?;
     }
-    let policies = &automation.policies;
+    let policies = Policies::from(automation.policies.clone());
     let session = match (&view.session, &automation.bound_session_key) {
         (_, Some(key)) => format!("bound to {key}"),
         (Some(session), None) => format!("{}, now {}", automation.session_mode, session.id),
@@ -285,5 +286,5 @@ fn schedules(view: &AutomationView) -> Vec<String> {
 fn timed(view: &AutomationView) -> impl Iterator<Item = &Trigger> {
     view.triggers
         .iter()
-        .filter(|trigger| trigger.spec != Spec::Manual {})
+        .filter(|trigger| trigger.spec != TriggerSpec::Manual {})
 }

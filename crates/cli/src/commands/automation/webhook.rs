@@ -1,7 +1,6 @@
 //! `matins automation webhook`: where signed requests go, and what signs them.
 
-use model::schedule::Spec;
-use wire::{Rotation, Trigger, TriggerRequest};
+use wire::{Rotation, Trigger, TriggerRequest, TriggerSpec};
 
 use crate::{
     app::App,
@@ -71,7 +70,7 @@ pub(super) async fn run(args: Args, app: &App) -> Result<(), Failure> {
 
 /// The only webhook among triggers.
 fn only(triggers: impl IntoIterator<Item = Trigger>) -> Result<String, Failure> {
-    let webhook = |trigger: &Trigger| matches!(trigger.spec, Spec::Webhook {});
+    let webhook = |trigger: &Trigger| matches!(trigger.spec, TriggerSpec::Webhook {});
     let mut webhooks = triggers.into_iter().filter(webhook).map(|one| one.id);
     match (webhooks.next(), webhooks.next()) {
         (Some(id), None) => Ok(id.to_string()),

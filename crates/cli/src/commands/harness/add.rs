@@ -126,7 +126,10 @@ pub(super) async fn add(app: &App, add: Add) -> Result<(), Failure> {
     let settings = add.settings.settings();
     config.mode = settings.mode;
     config.settings = settings.values;
-    let harness = app.client.put_harness(&add.name, &config, None).await?;
+    let harness = app
+        .client
+        .put_harness(&add.name, &config.into(), None)
+        .await?;
     if app.output.json {
         return Ok(app.output.document(&harness)?);
     }

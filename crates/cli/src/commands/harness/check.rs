@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use model::harness::ResourceLimits;
-use wire::{Checked, Depth, LimitsHeldBy, RestoreProbe, SessionProbe, SignIn};
+use wire::{Checked, Depth, LimitsHeldBy, ResourceLimits, RestoreProbe, SessionProbe, SignIn};
 
 use super::{known, version};
 use crate::{

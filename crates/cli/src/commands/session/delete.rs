@@ -1,8 +1,7 @@
 //! `matins session delete`.
 
-use model::entity::Session;
 use serde_json::json;
-use wire::{BoundAutomation, SessionDeleted};
+use wire::{BoundAutomation, Session, SessionDeleted};
 
 use crate::{
     app::App,

@@ -1,9 +1,8 @@
 //! `matins session show`.
 
 use client::MessagePart;
-use model::entity::Message;
 use serde::Serialize;
-use wire::{MAX_PAGE, Messages, OpenRun, SessionView};
+use wire::{MAX_PAGE, Message, Messages, OpenRun, SessionView};
 
 use super::title;
 use crate::{

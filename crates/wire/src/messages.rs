@@ -1,0 +1,133 @@
+//! The rows of a transcript.
+
+use model::{
+    MessageId, RunId, Timestamp, entity,
+    transcript::Speaker,
+    turn::{EntryKind, Role},
+};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+/// A row of a transcript.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Message {
+    /// Its ID.
+    pub id: MessageId,
+    /// Its position in the session.
+    pub seq: i64,
+    /// The run that it belongs to.
+    pub run_id: Option<RunId>,
+    /// The author of its text.
+    pub role: MessageRole,
+    /// Its kind.
+    pub kind: MessageKind,
+    /// Its text.
+    pub content: String,
+    /// All other data, such as the input and the output of a tool call.
+    pub metadata: Value,
+    /// The instant of its creation.
+    pub created_at: Timestamp,
+}
+
+impl Message {
+    /// Returns the speaker that people see.
+    pub fn speaker(&self) -> Speaker {
+        Speaker::of(self.role.into(), self.kind.into(), &self.metadata)
+    }
+}
+
+impl From<entity::Message> for Message {
+    fn from(message: entity::Message) -> Self {
+        let entity::Message {
+            id,
+            seq,
+            run_id,
+            role,
+            kind,
+            content,
+            metadata,
+            created_at,
+        } = message;
+        Self {
+            id,
+            seq,
+            run_id,
+            role: role.into(),
+            kind: kind.into(),
+            content,
+            metadata,
+            created_at,
+        }
+    }
+}
+
+macro_rules! same_variants {
+    ($one:ident, $other:ident { $($variant:ident),* }) => {
+        impl From<$one> for $other {
+            fn from(one: $one) -> Self {
+                match one { $($one::$variant => Self::$variant,)* }
+            }
+        }
+
+        impl From<$other> for $one {
+            fn from(other: $other) -> Self {
+                match other { $($other::$variant => Self::$variant,)* }
+            }
+        }
+    };
+}
+
+/// The author of a row of a transcript.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum MessageRole {
+    /// The person or the program that gave the input.
+    User,
+    /// The agent.
+    Assistant,
+    /// Matins.
+    System,
+    /// A tool.
+    Tool,
+}
+
+same_variants!(
+    Role,
+    MessageRole {
+        User,
+        Assistant,
+        System,
+        Tool
+    }
+);
+
+/// The kind of a row of a transcript.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum MessageKind {
+    /// An input or an answer.
+    Message,
+    /// The agent's thoughts.
+    Thought,
+    /// A tool call, in its latest state.
+    ToolCall,
+    /// The agent's plan, in its latest state.
+    Plan,
+    /// A permission request and its answer.
+    Permission,
+    /// A note of Matins about the turn.
+    Notice,
+}
+
+same_variants!(
+    EntryKind,
+    MessageKind {
+        Message,
+        Thought,
+        ToolCall,
+        Plan,
+        Permission,
+        Notice
+    }
+);

@@ -1,0 +1,246 @@
+//! The policies of an automation.
+
+use model::{
+    approval::Unruled,
+    policy::{CatchUp, OnCrash, Overlap},
+    precheck,
+    schedule::{self, MAX_QUIET_WINDOWS},
+};
+use serde::{Deserialize, Serialize};
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{ArrayBuilder, ObjectBuilder, RefOr, schema::Schema, schema::Type},
+};
+
+use crate::{
+    Budget, BudgetPatch, BudgetRequest, Change,
+    document::{document, same_fields},
+};
+
+document! {
+    /// The rules by which an automation's occurrences and turns are treated.
+    model::policy::Policies => Policies, PoliciesRequest, PoliciesPatch {
+        /// Says how an occurrence is treated while an earlier run of the automation is not over. Null: `allow` for
+        /// fresh sessions, else `queue`.
+        overlap: Option<Overlap> => Option<Overlap>, Overlap;
+        /// The number of the automation's runs that may wait.
+        #[schema(minimum = 1)]
+        queue_limit: u32;
+        /// Says which missed instants are made up for.
+        catch_up: CatchUp;
+        /// The age up to which a missed instant is made up for, in seconds.
+        catch_up_window_seconds: u64;
+        /// The span over which fires are scattered, in seconds.
+        jitter_seconds: u32;
+        /// The windows of the day in which occurrences are skipped.
+        quiet_hours: QuietHours;
+        /// The longest that a turn may take, in seconds.
+        #[schema(minimum = 1)]
+        timeout_seconds: u32;
+        /// The longest that an agent may be silent during a turn, in seconds.
+        #[schema(minimum = 1)]
+        inactivity_seconds: u32;
+        /// Says how failures of the machinery are tried again.
+        retry: Retry => RetryRequest, RetryPatch;
+        /// Says how a run ends if the prompt may have reached an agent that was then lost.
+        on_crash: OnCrash;
+        /// The number of consecutive failures after which the automation pauses itself; 0: never.
+        pause_after_failures: u32;
+        /// The limits of its runs' usage.
+        budget: Budget => BudgetRequest, BudgetPatch;
+        /// Says how permission requests that no rule covers are answered.
+        unruled: Unruled;
+        /// The longest that such a request waits for a person, in seconds.
+        #[schema(minimum = 1)]
+        ask_seconds: u32;
+        /// A command that decides before each occurrence whether its turn is taken. Null: each turn is taken.
+        precheck: Option<Precheck> => each Option<PrecheckRequest>, PrecheckPatch;
+    }
+}
+
+document! {
+    /// The number of attempts after a failure of the machinery, and the waits between them.
+    model::policy::Retry => Retry, RetryRequest, RetryPatch {
+        /// The number of attempts, the first one included.
+        #[schema(minimum = 1)]
+        attempts: u32;
+        /// The wait after the first failed attempt, in seconds. It doubles with each further one.
+        backoff_seconds: u32;
+        /// The longest wait, in seconds.
+        backoff_max_seconds: u32;
+    }
+}
+
+/// A command that decides before each occurrence whether its turn is taken: exit code 1 skips the turn, any other
+/// end takes it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Precheck {
+    /// The program and its arguments.
+    #[schema(min_items = 1)]
+    pub command: Vec<String>,
+    /// The longest that the command may take, in seconds.
+    #[schema(minimum = 1)]
+    pub timeout_seconds: u32,
+}
+
+/// A command that decides before each occurrence whether its turn is taken: exit code 1 skips the turn, any other
+/// end takes it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PrecheckRequest {
+    /// The program and its arguments.
+    #[schema(min_items = 1)]
+    pub command: Vec<String>,
+    /// The longest that the command may take, in seconds.
+    #[serde(default = "default_precheck_timeout")]
+    #[schema(minimum = 1)]
+    pub timeout_seconds: u32,
+}
+
+/// A command that decides before each occurrence whether its turn is taken: exit code 1 skips the turn, any other
+/// end takes it.
+///
+/// A field that is not named keeps its value, and null gives it its default.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct PrecheckPatch {
+    /// The program and its arguments. An automation without a precheck needs them.
+    #[serde(skip_serializing_if = "Change::is_keep")]
+    #[schema(value_type = Option<Vec<String>>, min_items = 1)]
+    pub command: Change<Vec<String>>,
+    /// The longest that the command may take, in seconds.
+    #[serde(skip_serializing_if = "Change::is_keep")]
+    #[schema(value_type = Option<u32>, minimum = 1)]
+    pub timeout_seconds: Change<u32>,
+}
+
+fn default_precheck_timeout() -> u32 {
+    precheck::Precheck::new(Vec::new()).timeout_seconds
+}
+
+same_fields! {
+    precheck::Precheck, Precheck { command, timeout_seconds }
+    precheck::Precheck, PrecheckRequest { command, timeout_seconds }
+}
+
+/// Windows of the day, each written as `22:00-07:00`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(
+    try_from = "Vec<schedule::QuietWindow>",
+    into = "Vec<schedule::QuietWindow>"
+)]
+pub struct QuietHours(schedule::QuietHours);
+
+impl TryFrom<Vec<schedule::QuietWindow>> for QuietHours {
+    type Error = schedule::Error;
+
+    fn try_from(windows: Vec<schedule::QuietWindow>) -> Result<Self, Self::Error> {
+        schedule::QuietHours::new(windows).map(Self)
+    }
+}
+
+impl From<QuietHours> for Vec<schedule::QuietWindow> {
+    fn from(hours: QuietHours) -> Self {
+        hours.0.windows().to_vec()
+    }
+}
+
+impl From<schedule::QuietHours> for QuietHours {
+    fn from(hours: schedule::QuietHours) -> Self {
+        Self(hours)
+    }
+}
+
+impl From<QuietHours> for schedule::QuietHours {
+    fn from(hours: QuietHours) -> Self {
+        hours.0
+    }
+}
+
+impl PartialSchema for QuietHours {
+    fn schema() -> RefOr<Schema> {
+        let window = ObjectBuilder::new()
+            .schema_type(Type::String)
+            .description(Some(
+                "A window of the day from its start to before its end. If the end comes first, it lies on the next \
+                 day.",
+            ))
+            .pattern(Some(
+                "^([01][0-9]|2[0-3]):[0-5][0-9]-([01][0-9]|2[0-3]):[0-5][0-9]$",
+            ))
+            .examples(["22:00-07:00"]);
+        ArrayBuilder::new()
+            .items(window)
+            .max_items(Some(MAX_QUIET_WINDOWS))
+            .into()
+    }
+}
+
+impl ToSchema for QuietHours {}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn request_without_fields_has_every_default() {
+        let request: PoliciesRequest = serde_json::from_value(json!({})).unwrap();
+        let expected = json!({
+            "overlap": null,
+            "queue_limit": 100,
+            "catch_up": "latest",
+            "catch_up_window_seconds": 24 * 60 * 60,
+            "jitter_seconds": 0,
+            "quiet_hours": [],
+            "timeout_seconds": 30 * 60,
+            "inactivity_seconds": 10 * 60,
+            "retry": { "attempts": 3, "backoff_seconds": 10, "backoff_max_seconds": 600 },
+            "on_crash": "retry",
+            "pause_after_failures": 5,
+            "budget": {
+                "run": { "tokens": null, "cost": null },
+                "day": { "tokens": null, "cost": null, "turns": null },
+                "month": { "tokens": null, "cost": null, "turns": null },
+            },
+            "unruled": "deny",
+            "ask_seconds": 10 * 60,
+            "precheck": null,
+        });
+        assert_eq!(serde_json::to_value(&request).unwrap(), expected);
+        let domain = model::policy::Policies::from(request);
+        assert_eq!(domain, model::policy::Policies::default());
+        let response = Policies::from(domain);
+        assert_eq!(serde_json::to_value(response).unwrap(), expected);
+    }
+
+    #[test]
+    fn unknown_key_is_refused_in_a_request_and_ignored_in_a_response() {
+        for unknown in [
+            json!({ "later": 1 }),
+            json!({ "retry": { "later": 1 } }),
+            json!({ "budget": { "day": { "later": 1 } } }),
+        ] {
+            assert!(serde_json::from_value::<PoliciesRequest>(unknown.clone()).is_err());
+            assert!(serde_json::from_value::<PoliciesPatch>(unknown.clone()).is_err());
+            let response: Policies = serde_json::from_value(unknown).unwrap();
+            assert_eq!(response, Policies::default());
+        }
+    }
+
+    #[test]
+    fn patch_with_one_field_serializes_that_field_alone() {
+        let patch = PoliciesPatch {
+            overlap: Change::To(Overlap::Skip),
+            precheck: Change::Reset,
+            ..PoliciesPatch::default()
+        };
+        let json = json!({ "overlap": "skip", "precheck": null });
+        assert_eq!(serde_json::to_value(&patch).unwrap(), json);
+        assert_eq!(
+            serde_json::from_value::<PoliciesPatch>(json).unwrap(),
+            patch
+        );
+    }
+}

@@ -1,0 +1,109 @@
+//! The settings of agents, the rules that answer their permission requests, and the places where people talk.
+
+use std::collections::BTreeMap;
+
+use model::{entity, permission};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+pub use model::permission::Verdict;
+
+use crate::document::{document, same_fields};
+
+document! {
+    /// The mode and the settings of a seat, by the agent's own IDs.
+    entity::SeatSettings => SeatSettings, SeatSettingsRequest, SeatSettingsPatch {
+        /// The mode.
+        mode: Option<String> => Option<String>, String;
+        /// The other settings: ID and value.
+        values: BTreeMap<String, String> => BTreeMap<String, String>, BTreeMap<String, Option<String>>;
+    }
+}
+
+/// A rule that answers permission requests.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PermissionRule {
+    /// A pattern for the kind of the tool. `*` stands for any run of characters.
+    pub tool: String,
+    /// A pattern for the title of the request. Null: every title matches.
+    #[serde(default)]
+    pub title: Option<String>,
+    /// The answer to a request that matches both patterns.
+    pub verdict: Verdict,
+}
+
+/// A rule that answers permission requests.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PermissionRuleRequest {
+    /// A pattern for the kind of the tool. `*` stands for any run of characters.
+    pub tool: String,
+    /// A pattern for the title of the request. Null: every title matches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// The answer to a request that matches both patterns.
+    pub verdict: Verdict,
+}
+
+/// Rules that answer permission requests. A rule that denies outweighs each rule that allows.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(transparent)]
+pub struct PermissionRules(pub Vec<PermissionRule>);
+
+/// Rules that answer permission requests. A rule that denies outweighs each rule that allows.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(transparent)]
+pub struct PermissionRulesRequest(pub Vec<PermissionRuleRequest>);
+
+/// A place outside of Matins where people talk in a session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Channel {
+    /// The program that carries the messages, such as `slack`.
+    pub channel: String,
+    /// The room in that program.
+    pub chat_id: String,
+    /// The thread in that room.
+    #[serde(default)]
+    pub thread: Option<String>,
+}
+
+/// A place outside of Matins where people talk in a session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ChannelRequest {
+    /// The program that carries the messages, such as `slack`.
+    pub channel: String,
+    /// The room in that program.
+    pub chat_id: String,
+    /// The thread in that room.
+    #[serde(default)]
+    pub thread: Option<String>,
+}
+
+same_fields! {
+    permission::PermissionRule, PermissionRule { tool, title, verdict }
+    permission::PermissionRule, PermissionRuleRequest { tool, title, verdict }
+    entity::Channel, Channel { channel, chat_id, thread }
+    entity::Channel, ChannelRequest { channel, chat_id, thread }
+}
+
+macro_rules! same_rules {
+    ($($one:ty, $other:ty;)*) => {$(
+        impl From<$one> for $other {
+            fn from(rules: $one) -> Self {
+                Self(rules.0.into_iter().map(Into::into).collect())
+            }
+        }
+
+        impl From<$other> for $one {
+            fn from(rules: $other) -> Self {
+                Self(rules.0.into_iter().map(Into::into).collect())
+            }
+        }
+    )*};
+}
+
+same_rules! {
+    permission::PermissionRules, PermissionRules;
+    permission::PermissionRules, PermissionRulesRequest;
+}
