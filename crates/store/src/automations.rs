@@ -33,7 +33,7 @@ pub use edit::AutomationEdit;
 use read::read;
 pub use read::{AutomationFilter, Automations, InSession, Unreadable};
 pub(crate) use read::{bound_to, live_triggers, triggers};
-pub(crate) use stopping::{delete, give_up_on, pause, settle_stopped};
+pub(crate) use stopping::{count_failures, delete, give_up_on, pause, settle_stopped};
 use stopping::{delete_unreadable, settle};
 pub use triggers::NewTrigger;
 

@@ -2,8 +2,11 @@
 
 use model::{
     AutomationId, Timestamp,
+    automation::AutomationState,
     entity::{Automation, Trigger},
     occurrence,
+    outcome::consecutive_failures,
+    run::RunStatus,
 };
 use serde_json::json;
 
@@ -192,5 +195,38 @@ pub(crate) async fn stop_triggers(
 ) -> Result<(), Error> {
     tx.execute(sql!("triggers/stop_all"), params![id, now])
         .await?;
+    Ok(())
+}
+
+/// Keeps the automation's count of consecutive failures, and pauses it at its limit.
+pub(crate) async fn count_failures(
+    store: &Store,
+    tx: &mut Tx,
+    automation: &mut Automation,
+    status: RunStatus,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let before = u32::try_from(automation.consecutive_failures).unwrap_or(u32::MAX);
+    let count = consecutive_failures(before, status);
+    if count == before {
+        return Ok(());
+    }
+    tx.execute(
+        sql!("automations/set_failures"),
+        params![automation.id, count, now],
+    )
+    .await?;
+    automation.consecutive_failures = i64::from(count);
+    let limit = automation.policies.pause_after_failures;
+    // Where this server does not honour the automation, a later one counts on and pauses it.
+    let enabled =
+        automation.state == AutomationState::Enabled && stored::honours(automation.needs_format);
+    if limit > 0 && count >= limit && enabled {
+        pause(store, tx, automation, "failures", now).await?;
+        automation.state = AutomationState::Paused;
+        let text = format!("paused itself after {count} consecutive failures");
+        ask_for_attention(tx, automation.id, &text, now).await?;
+        automation.attention = Some(text);
+    }
     Ok(())
 }

@@ -12,7 +12,7 @@ use model::{
     entity::{Automation, Run},
     lifecycle::Lifecycle,
     limits,
-    outcome::{NextAttempt, Outcome, Sequel, StopReason, consecutive_failures, sequel},
+    outcome::{NextAttempt, Outcome, Sequel, StopReason, sequel},
     policy::{Overlap, Policies},
     run::{Origin, RunEvent, RunStatus},
     session::Admission,
@@ -228,7 +228,7 @@ pub(super) async fn end_all(
             .and_then(|id| automations.get_mut(&id));
         if let (Sequel::Final, Some(automation)) = (sequel, automation) {
             let status = end.finished.outcome.status();
-            count_failures(store, tx, automation, status, now).await?;
+            automations::count_failures(store, tx, automation, status, now).await?;
         }
     }
     let own = ends.iter().filter_map(|end| end.run.automation_id);
@@ -462,39 +462,6 @@ fn with_sequel(text: String, next: Sequel) -> String {
             format!("{text} It will be tried again at {at}.")
         }
     }
-}
-
-/// Keeps the automation's count of consecutive failures, and pauses it at its limit.
-async fn count_failures(
-    store: &Store,
-    tx: &mut Tx,
-    automation: &mut Automation,
-    status: RunStatus,
-    now: Timestamp,
-) -> Result<(), Error> {
-    let before = u32::try_from(automation.consecutive_failures).unwrap_or(u32::MAX);
-    let count = consecutive_failures(before, status);
-    if count == before {
-        return Ok(());
-    }
-    tx.execute(
-        sql!("automations/set_failures"),
-        params![automation.id, count, now],
-    )
-    .await?;
-    automation.consecutive_failures = i64::from(count);
-    let limit = automation.policies.pause_after_failures;
-    // Where this server does not honour the automation, a later one counts on and pauses it.
-    let enabled =
-        automation.state == AutomationState::Enabled && stored::honours(automation.needs_format);
-    if limit > 0 && count >= limit && enabled {
-        automations::pause(store, tx, automation, "failures", now).await?;
-        automation.state = AutomationState::Paused;
-        let text = format!("paused itself after {count} consecutive failures");
-        automations::ask_for_attention(tx, automation.id, &text, now).await?;
-        automation.attention = Some(text);
-    }
-    Ok(())
 }
 
 /// The diagnostics of a run that its worker could not finish itself.

@@ -21,7 +21,7 @@ mod permissions;
 mod policies;
 mod settings;
 #[cfg(test)]
-mod tests;
+mod snapshots;
 mod triggers;
 
 use serde::{Serialize, de::DeserializeOwned};

@@ -60,6 +60,7 @@ mod sweep;
 mod tenants;
 mod together;
 mod tokens;
+mod too_new;
 mod transactions;
 mod values;
 mod waking;
@@ -137,6 +138,9 @@ behaviours! {
         formats: [
             unknown_key_alone_stops_nothing, edit_keeps_unknown_keys_and_the_later_format,
             edited_harness_and_budget_keep_unknown_keys,
+            instance_shows_the_format_of_its_server_and_what_it_cannot_honour,
+        ]
+        too_new: [
             too_new_automation_stays_due_for_a_server_that_honours_it, too_new_trigger_stops_its_automation_alone,
             queued_run_of_a_too_new_document_is_left_to_a_server_that_honours_it,
             run_of_a_tenant_with_a_too_new_budget_is_not_claimed,
@@ -145,7 +149,6 @@ behaviours! {
             person_pauses_and_resumes_a_too_new_automation_and_no_instant_is_lost,
             person_deletes_a_too_new_automation,
             run_that_began_before_its_automation_became_too_new_ends_as_usual,
-            instance_shows_the_format_of_its_server_and_what_it_cannot_honour,
         ]
         outlook: [one_look_tells_what_is_to_come]
         together: [
