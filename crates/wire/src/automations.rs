@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::{
-    PermissionRules, PermissionRulesRequest, Policies, PoliciesRequest, Run, SeatSettings,
-    SeatSettingsRequest, Session, SessionTarget,
+    Change, PermissionRules, PermissionRulesRequest, Policies, PoliciesPatch, PoliciesRequest, Run,
+    SeatSettings, SeatSettingsPatch, SeatSettingsRequest, Session, SessionTarget,
 };
 
 /// An automation that somebody asks for.
@@ -53,6 +53,54 @@ pub struct AutomationRequest {
     /// Rules for its turns, beyond those of the harness.
     #[serde(default)]
     pub permissions: PermissionRulesRequest,
+}
+
+/// The fields of an automation that change (merge patch, RFC 7396).
+///
+/// A field that is not named keeps its value, and null gives it its default.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct AutomationPatch {
+    /// Its name.
+    #[serde(skip_serializing_if = "Change::is_keep")]
+    #[schema(value_type = Option<String>, min_length = 1)]
+    pub name: Change<String>,
+    /// The prompt of its agent. It has no default, so that null is refused.
+    #[serde(skip_serializing_if = "Change::is_keep")]
+    #[schema(value_type = Option<String>, min_length = 1)]
+    pub prompt: Change<String>,
+    /// All its triggers but the manual one.
+    #[serde(skip_serializing_if = "Change::is_keep")]
+    #[schema(value_type = Option<Vec<TriggerRequest>>)]
+    pub triggers: Change<Vec<TriggerRequest>>,
+    /// The IANA name of the zone of the triggers that name none.
+    #[serde(skip_serializing_if = "Change::is_keep")]
+    #[schema(value_type = Option<String>)]
+    pub zone: Change<String>,
+    /// The session of its turns.
+    #[serde(skip_serializing_if = "Change::is_keep")]
+    #[schema(value_type = Option<SessionTarget>)]
+    pub session: Change<SessionTarget>,
+    /// The harness, by its name or its ID.
+    #[serde(skip_serializing_if = "Change::is_keep")]
+    #[schema(value_type = Option<String>)]
+    pub harness: Change<String>,
+    /// The working directory, absolute.
+    #[serde(skip_serializing_if = "Change::is_keep")]
+    #[schema(value_type = Option<String>)]
+    pub cwd: Change<String>,
+    /// Its policies.
+    #[serde(skip_serializing_if = "Change::is_keep")]
+    #[schema(value_type = Option<PoliciesPatch>)]
+    pub policies: Change<PoliciesPatch>,
+    /// The mode and the settings of its agents.
+    #[serde(skip_serializing_if = "Change::is_keep")]
+    #[schema(value_type = Option<SeatSettingsPatch>)]
+    pub settings: Change<SeatSettingsPatch>,
+    /// All rules for its turns, beside those of the harness.
+    #[serde(skip_serializing_if = "Change::is_keep")]
+    #[schema(value_type = Option<PermissionRulesRequest>)]
+    pub permissions: Change<PermissionRulesRequest>,
 }
 
 /// When an automation is to fire.
@@ -440,13 +488,13 @@ pub struct Fire {
 
 /// A page of automations, the newest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct AutomationList {
-    /// Those that can be read.
-    pub automations: Vec<AutomationView>,
-    /// Those that cannot: they hide no other.
+pub struct AutomationPage {
+    /// The automations that the server can read.
+    pub items: Vec<AutomationView>,
+    /// The automations that the server cannot read. They hide no other.
     pub unreadable: Vec<UnreadableAutomation>,
-    /// What `after` takes for the next page; absent on the last one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The value of `after` for the next page. Null: this is the last one.
+    #[serde(default)]
     pub next: Option<String>,
 }
 
