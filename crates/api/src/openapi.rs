@@ -1,12 +1,18 @@
 //! The document that describes the API (`OpenAPI` 3.1), made of the routes themselves.
+//!
+//! Each step after the routes makes the document complete for generators of clients: [`errors`], [`pages`], [`unions`],
+//! [`fields`] and [`examples`].
 
+mod errors;
+mod examples;
+mod fields;
+mod pages;
+mod unions;
+
+use serde_json::Value;
 use utoipa::{
     Modify, OpenApi,
-    openapi::{
-        Content, Ref, RefOr, Response, ResponseBuilder,
-        schema::{AdditionalProperties, Schema},
-        security::{ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityScheme},
-    },
+    openapi::security::{ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityScheme},
 };
 use utoipa_axum::router::OpenApiRouter;
 
@@ -19,6 +25,20 @@ use crate::{Api, routes};
         title = "Matins",
         description = include_str!("openapi.md"),
         license(name = "Apache-2.0", identifier = "Apache-2.0"),
+    ),
+    servers((url = "/", description = "The server that serves this document")),
+    tags(
+        (name = "access", description = "Tenants, tokens, and browsers that sign in."),
+        (name = "approvals", description = "Permission requests of agents, and the decisions of people."),
+        (name = "automations", description = "Prompts that run on time, with their policies."),
+        (name = "harnesses", description = "The command lines that start agents."),
+        (name = "instances", description = "The data folders in which agents run and keep their files."),
+        (name = "notifications", description = "Endpoints that get signed notifications, and their deliveries."),
+        (name = "runs", description = "Attempts at inputs, with their outcomes."),
+        (name = "server", description = "The server itself."),
+        (name = "sessions", description = "Conversations with agents: messages, seats and transcripts."),
+        (name = "traces", description = "Live streams of events."),
+        (name = "triggers", description = "The conditions that fire automations."),
     ),
     components(schemas(wire::Problem)),
     modifiers(&Security),
@@ -43,56 +63,43 @@ pub(crate) fn routes() -> OpenApiRouter<Api> {
     OpenApiRouter::with_openapi(Head::openapi()).nest("/api/v1", routes::all())
 }
 
-/// The document.
-pub fn document() -> utoipa::openapi::OpenApi {
-    let mut document = routes().split_for_parts().1;
-    for item in document.paths.paths.values_mut() {
-        let operations = [
-            &mut item.get,
-            &mut item.put,
-            &mut item.post,
-            &mut item.delete,
-            &mut item.patch,
-        ];
-        for operation in operations.into_iter().flatten() {
-            let problem = RefOr::T(problem());
-            operation
-                .responses
-                .responses
-                .insert("default".to_owned(), problem);
-        }
-    }
-    close_unions(&mut document);
+/// Returns the document.
+pub fn document() -> Value {
+    let routes = routes().split_for_parts().1;
+    let mut document = serde_json::to_value(routes).unwrap_or_default();
+    errors::describe(&mut document);
+    pages::name(&mut document);
+    unions::discriminate(&mut document);
+    fields::require(&mut document);
+    examples::add(&mut document);
     document
 }
 
-/// The kinds of what is asked for, of which each refuses fields that it does not know. Their schemas do not say
-/// that by themselves.
-const ASKED_UNIONS: [&str; 1] = ["TriggerRequest"];
-
-fn close_unions(document: &mut utoipa::openapi::OpenApi) {
-    let schemas = document.components.iter_mut();
-    let schemas = schemas.flat_map(|components| &mut components.schemas);
-    for (name, schema) in schemas {
-        let RefOr::T(Schema::OneOf(union)) = schema else {
-            continue;
-        };
-        if !ASKED_UNIONS.contains(&name.as_str()) {
-            continue;
-        }
-        for kind in &mut union.items {
-            if let RefOr::T(Schema::Object(kind)) = kind {
-                kind.additional_properties = Some(Box::new(AdditionalProperties::FreeForm(false)));
-            }
+/// Calls `each` for every operation of the document.
+fn each_operation(document: &mut Value, mut each: impl FnMut(&mut Value)) {
+    let items = document["paths"].as_object_mut();
+    for item in items.into_iter().flat_map(|items| items.values_mut()) {
+        let operations = item.as_object_mut().into_iter().flatten();
+        for (_, operation) in operations {
+            each(operation);
         }
     }
 }
 
-/// What every operation answers when it was not done.
-fn problem() -> Response {
-    let body = Content::new(Some(Ref::from_schema_name("Problem")));
-    ResponseBuilder::new()
-        .description("It was not done, and why")
-        .content("application/problem+json", body)
-        .build()
+/// Calls `each` for every object and array of a part of the document, the outer ones first.
+fn each_node(node: &mut Value, each: &mut impl FnMut(&mut Value)) {
+    each(node);
+    match node {
+        Value::Object(fields) => fields.values_mut().for_each(|field| each_node(field, each)),
+        Value::Array(items) => items.iter_mut().for_each(|item| each_node(item, each)),
+        _ => {}
+    }
 }
+
+/// Returns the name of the schema to which a reference leads.
+fn referenced(node: &Value) -> Option<&str> {
+    node["$ref"].as_str()?.strip_prefix(SCHEMAS)
+}
+
+/// The path of the schemas in references.
+const SCHEMAS: &str = "#/components/schemas/";

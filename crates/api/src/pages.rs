@@ -13,8 +13,7 @@ use http::header;
 
 use crate::{Api, openapi, problem::Failure};
 
-static DOCUMENT: LazyLock<String> =
-    LazyLock::new(|| openapi::document().to_json().unwrap_or_default());
+static DOCUMENT: LazyLock<String> = LazyLock::new(|| openapi::document().to_string());
 
 /// The routes of pages. They show nothing that is anybody's, so that nobody must have signed in.
 pub(crate) fn routes() -> Router<Api> {

@@ -9,7 +9,7 @@ use axum::{
 };
 use futures::FutureExt as _;
 use http::{HeaderName, HeaderValue, StatusCode, header};
-use wire::{Problem, ProblemKind};
+use wire::{BoundAutomation, Problem, ProblemKind};
 
 /// Why a request was not done.
 #[derive(Debug)]
@@ -55,6 +55,12 @@ impl Failure {
         let given: String = given.chars().take(80).collect();
         let detail = format!("failed to find {what} {given:?}: there is none");
         Self::new(ProblemKind::NotFound, StatusCode::NOT_FOUND, detail)
+    }
+
+    /// Names the automations that block a deletion.
+    pub(crate) fn automations(mut self, automations: Vec<BoundAutomation>) -> Self {
+        self.problem.automations = Some(automations);
+        self
     }
 
     /// Whether the request is at fault, so that nothing was done.

@@ -3,7 +3,7 @@
 use serde::{
     Deserializer,
     de::{
-        Error as _, IntoDeserializer, Unexpected, Visitor,
+        Error as _, IntoDeserializer, Visitor,
         value::{MapDeserializer, SeqDeserializer},
     },
     forward_to_deserialize_any,
@@ -43,8 +43,8 @@ impl<'de> Deserializer<'de> for Strict {
         visitor: V,
     ) -> Result<V::Value, Error> {
         match self.0 {
-            Value::Array(_) => Err(Error::invalid_type(Unexpected::Seq, &visitor)),
-            _ => self.deserialize_any(visitor),
+            Value::Object(_) => self.deserialize_any(visitor),
+            _ => Err(Error::custom("accepted is an object")),
         }
     }
 

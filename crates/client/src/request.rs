@@ -42,7 +42,6 @@ pub(crate) struct Call<'a> {
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     pub(crate) tag: Option<String>,
-    pub(crate) is_problem: bool,
     pub(crate) body: Bytes,
 }
 
@@ -157,17 +156,9 @@ impl<'a> Call<'a> {
     /// Sends it and reads its answer, which says that it was done. What breaks is sent again where that
     /// does no harm.
     pub(crate) async fn answer(self) -> Result<Answer, Error> {
-        self.answer_or(|_| false).await
-    }
-
-    /// The same; or an answer that is expected, whatever its status.
-    pub(crate) async fn answer_or(
-        self,
-        expected: impl FnOnce(&Answer) -> bool,
-    ) -> Result<Answer, Error> {
         let client = self.client;
         let answer = self.any_answer().await?;
-        if answer.status.is_success() || expected(&answer) {
+        if answer.status.is_success() {
             return Ok(answer);
         }
         Err(client.refusal(answer.status, &answer.body))
@@ -242,11 +233,9 @@ impl<'a> Call<'a> {
             let value = head.headers.get(name)?;
             value.to_str().ok().map(str::to_owned)
         };
-        let kind: Option<String> = text(header::CONTENT_TYPE);
         Ok(Answer {
             status: head.status,
             tag: text(header::ETAG),
-            is_problem: kind.is_some_and(|kind| kind.starts_with("application/problem+json")),
             body: whole(body).await.map_err(Broken::Lost)?,
         })
     }

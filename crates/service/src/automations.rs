@@ -9,7 +9,7 @@ use model::{
 };
 use store::{AutomationFilter, Deletion, RunFilter, Unreadable};
 use wire::{
-    AutomationDeleted, AutomationList, AutomationView, NewerFormat, Page, UnreadableAutomation,
+    AutomationDeleted, AutomationPage, AutomationView, NewerFormat, Page, UnreadableAutomation,
 };
 
 use crate::{Error, Service, fires};
@@ -52,7 +52,7 @@ impl Listed {
 
 impl Service {
     /// Lists automations, the newest first.
-    pub async fn automations(&self, query: &AutomationQuery) -> Result<AutomationList, Error> {
+    pub async fn automations(&self, query: &AutomationQuery) -> Result<AutomationPage, Error> {
         let filter = AutomationFilter {
             state: query.state,
             text: query.text.clone(),
@@ -77,9 +77,9 @@ impl Service {
         let mut all: Vec<_> = readable.chain(unreadable).collect();
         all.sort_by_key(|listed| Reverse(listed.id()));
         let page = Page::of(all, query.limit, |listed| listed.id().to_string());
-        let mut list = AutomationList {
+        let mut list = AutomationPage {
             next: page.next,
-            ..AutomationList::default()
+            ..AutomationPage::default()
         };
         for listed in page.items {
             let automation = match listed {
@@ -95,7 +95,7 @@ impl Service {
             };
             let (id, name) = (automation.id, automation.name.clone());
             match self.automation_view(automation).await {
-                Ok(view) => list.automations.push(view),
+                Ok(view) => list.items.push(view),
                 // Removed since the list was read.
                 Err(Error::NotFound { .. }) => {}
                 Err(error) if error.is_nonsense() => list.unreadable.push(UnreadableAutomation {

@@ -354,7 +354,7 @@ pub struct SignIn {
     /// What people read.
     pub name: String,
     /// How it is done, in the agent's words.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[serde(default)]
     pub description: String,
     /// Whether a person must do it at a terminal.
     pub terminal: bool,

@@ -30,6 +30,7 @@ mod server;
 mod session_target;
 mod sessions;
 mod settings;
+mod triggers;
 
 pub use access::*;
 pub use approvals::*;
@@ -52,3 +53,4 @@ pub use server::*;
 pub use session_target::{InvalidTarget, SessionTarget};
 pub use sessions::*;
 pub use settings::*;
+pub use triggers::*;

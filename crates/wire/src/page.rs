@@ -8,13 +8,13 @@ pub const MAX_PAGE: u32 = 500;
 /// What a page holds where nobody says how much.
 pub const DEFAULT_PAGE: u32 = 50;
 
-/// One page of a list.
+/// A page of a list.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Page<T> {
-    /// What is on it.
+    /// The items of the page.
     pub items: Vec<T>,
-    /// What `after` takes for the next page; absent on the last one.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The value of `after` for the next page. Null: this is the last one.
+    #[serde(default)]
     pub next: Option<String>,
 }
 

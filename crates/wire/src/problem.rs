@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::BoundAutomation;
+
 /// What kind of problem it is: the last part of its `type`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -103,6 +105,9 @@ pub struct Problem {
     /// The field that is at fault, where one is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
+    /// The automations that block the deletion of a session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub automations: Option<Vec<BoundAutomation>>,
 }
 
 impl Problem {
@@ -116,6 +121,7 @@ impl Problem {
             detail: detail.into(),
             hint: None,
             field: None,
+            automations: None,
         }
     }
 }

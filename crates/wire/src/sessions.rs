@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::{Channel, ChannelRequest, Message, Run, SeatSettings, SeatSettingsRequest};
+use crate::{Change, Channel, ChannelRequest, Message, Run, SeatSettings, SeatSettingsRequest};
 
 /// A session to be begun.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -42,9 +42,20 @@ pub struct SessionRequest {
     pub settings: SeatSettingsRequest,
 }
 
-/// What of a session can be changed.
+/// The fields of a session that change (merge patch, RFC 7396).
+///
+/// A field that is not named keeps its value, and null gives it its default.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
+pub struct SessionPatch {
+    /// Its name in lists.
+    #[serde(skip_serializing_if = "Change::is_keep")]
+    #[schema(value_type = Option<String>)]
+    pub title: Change<String>,
+}
+
+/// The part of a session that a patch can change, as it is. Its hash is the entity tag of the session.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct SessionEdit {
     /// What lists call it; null for nothing.
     pub title: Option<String>,
@@ -230,11 +241,11 @@ pub struct Messages {
     /// The rows.
     pub items: Vec<Message>,
     /// How many rows come before the first of them, where the end of the transcript was asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     #[schema(minimum = 0)]
     pub before: Option<i64>,
     /// What `after` takes for the next page; absent where no more are there by now.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub next: Option<i64>,
 }
 
@@ -244,7 +255,7 @@ pub struct Replay {
     /// What happened.
     pub items: Vec<Replayed>,
     /// What `after` takes for the next page; absent on the last one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub next: Option<i64>,
 }
 

@@ -86,7 +86,7 @@ impl TryFrom<String> for Wanted {
 
 /// List approvals
 ///
-/// What agents ask of people, the newest first: those that wait, unless other ones are asked for.
+/// Returns the permission requests of agents, the newest first. Without a filter it returns the pending ones.
 #[utoipa::path(
     get,
     path = "/approvals",
@@ -112,6 +112,8 @@ async fn list_approvals(
 }
 
 /// Show an approval
+///
+/// Returns one permission request with its state and its decision.
 #[utoipa::path(
     get,
     path = "/approvals/{approval}",
@@ -128,10 +130,10 @@ async fn show_approval(
     Ok(Answer(service.approval(&approval).await?.into()))
 }
 
-/// Allow what an agent asks
+/// Allow an approval
 ///
-/// For this request of this attempt, once. Refused with 409 and its state where it is over: decided, out of
-/// time, or void because its attempt has ended.
+/// Allows the request of this attempt, once. Returns 409 with its state if it is no longer pending: it was decided, it
+/// expired, or its attempt has ended.
 #[utoipa::path(
     post,
     path = "/approvals/{approval}/allow",
@@ -150,9 +152,10 @@ async fn allow_approval(
     decide(&caller, &approval, Verdict::Allow, once, &request).await
 }
 
-/// Deny what an agent asks
+/// Deny an approval
 ///
-/// As nobody's answer does when the time is over. Refused as allowing is.
+/// Denies the request of this attempt. Returns 409 with its state if it is no longer pending. A request that expires is
+/// denied as well.
 #[utoipa::path(
     post,
     path = "/approvals/{approval}/deny",

@@ -32,7 +32,7 @@ pub(super) fn routes() -> OpenApiRouter<Api> {
 
 /// List harnesses
 ///
-/// By name, each with what the machine of the server has of its agent.
+/// Returns all harnesses on one page, by name, each with the state of its agent on the machine of the server.
 #[utoipa::path(
     get,
     path = "/harnesses",
@@ -54,6 +54,8 @@ async fn list_harnesses(caller: Caller) -> Result<Answer<Page<HarnessView>>, Fai
 }
 
 /// Show a harness
+///
+/// Returns one harness with its configuration and the capabilities that its agent offered.
 #[utoipa::path(
     get,
     path = "/harnesses/{harness}",
@@ -79,9 +81,10 @@ async fn show_harness(
     ))
 }
 
-/// Add or replace a harness
+/// Create or replace a harness
 ///
-/// Any command line that speaks the Agent Client Protocol. What its agent offers is unknown until it is started.
+/// Stores a command line that speaks the Agent Client Protocol. The capabilities of its agent are unknown until it is
+/// started.
 #[utoipa::path(
     put,
     path = "/harnesses/{harness}",
@@ -124,7 +127,7 @@ async fn put_harness(
 
 /// Check a harness
 ///
-/// Its agent is started, tells what it is and offers, and is ended again. This takes as long as the agent does.
+/// Starts the agent, returns its capabilities, and ends it. The response takes as long as the agent does.
 #[utoipa::path(
     post,
     path = "/harnesses/{harness}/check",

@@ -15,7 +15,7 @@ pub(super) fn routes() -> OpenApiRouter<Api> {
 
 /// List instances
 ///
-/// The places where agents run and keep their own files, by name.
+/// Returns the instances on one page, by name: the data folders in which agents run and keep their files.
 #[utoipa::path(
     get,
     path = "/instances",
@@ -29,6 +29,8 @@ async fn list_instances(caller: Caller) -> Result<Json<Page<Instance>>, Failure>
 }
 
 /// Show an instance
+///
+/// Returns one instance with the server that serves it.
 #[utoipa::path(
     get,
     path = "/instances/{instance}",
@@ -45,11 +47,11 @@ async fn show_instance(
     Ok(Json(service.instance(&instance).await?))
 }
 
-/// Give an instance up
+/// Remove an instance
 ///
-/// Whatever memory of agents lies there is lost: runs that wait for it fail, and so does each later turn of
-/// the same sessions; their transcripts stay. Refused while a server serves it. When a server serves its data
-/// folder again, it is there again.
+/// Removes an instance. The memory of its agents is lost: runs that wait for it fail, and so does each later turn of
+/// the same sessions. Transcripts stay. Returns 409 while a server serves it. The instance returns when a server serves
+/// its data folder again.
 #[utoipa::path(
     delete,
     path = "/instances/{instance}",

@@ -41,7 +41,7 @@ pub(super) fn routes() -> OpenApiRouter<Api> {
 
 /// List endpoints
 ///
-/// Where notifications go, by name.
+/// Returns all endpoints of notifications on one page, by name.
 #[utoipa::path(
     get,
     path = "/endpoints",
@@ -58,8 +58,8 @@ async fn list_endpoints(caller: Caller) -> Result<Answer<Page<Endpoint>>, Failur
 
 /// Create an endpoint
 ///
-/// It is told of what is yet to come, by requests that are signed (Standard Webhooks) with the secret of the answer,
-/// which is shown this one time. What does not arrive is tried again, with pauses that double.
+/// Creates an endpoint that gets each later notification as a signed request (Standard Webhooks). The response shows
+/// the secret this one time. A delivery that fails is retried, with pauses that double.
 #[utoipa::path(
     post,
     path = "/endpoints",
@@ -84,6 +84,8 @@ async fn create_endpoint(
 }
 
 /// Show an endpoint
+///
+/// Returns one endpoint, without its secret.
 #[utoipa::path(
     get,
     path = "/endpoints/{endpoint}",
@@ -108,7 +110,7 @@ async fn show_endpoint(
 
 /// Replace an endpoint
 ///
-/// What is on its way to it goes where it is then.
+/// Replaces the definition of an endpoint. Pending deliveries go to the new address.
 #[utoipa::path(
     put,
     path = "/endpoints/{endpoint}",
@@ -152,7 +154,7 @@ fn editable(endpoint: &notification::Endpoint) -> EndpointRequest {
 
 /// Delete an endpoint
 ///
-/// With all its deliveries.
+/// Deletes an endpoint with all its deliveries, and returns it as it was.
 #[utoipa::path(
     delete,
     path = "/endpoints/{endpoint}",
@@ -171,7 +173,7 @@ async fn delete_endpoint(
 
 /// Rotate the secret of an endpoint
 ///
-/// For a while the secret that held so far signs as well.
+/// Replaces the secret and returns the new one, this one time. The previous secret signs as well for `overlap_seconds`.
 #[utoipa::path(
     post,
     path = "/endpoints/{endpoint}/rotate-secret",
@@ -232,17 +234,17 @@ macro_rules! moves {
 moves! {
     /// Enable an endpoint
     ///
-    /// It is told again, of what is yet to come.
+    /// Enables an endpoint, which gets each later notification.
     enable_endpoint = "/endpoints/{endpoint}/enable";
     /// Disable an endpoint
     ///
-    /// It is told of nothing more, and what is on its way is given up.
+    /// Disables an endpoint. It gets no more notifications, and its pending deliveries fail.
     disable_endpoint = "/endpoints/{endpoint}/disable";
 }
 
 /// Test an endpoint
 ///
-/// It is sent something that tells nothing; the delivery shows whether it arrives.
+/// Sends a test notification without content. The delivery shows whether it arrives.
 #[utoipa::path(
     post,
     path = "/endpoints/{endpoint}/test",
@@ -279,9 +281,9 @@ struct Part {
     limit: Option<u32>,
 }
 
-/// List deliveries
+/// List the deliveries of an endpoint
 ///
-/// What an endpoint was sent or is to be sent, the newest first.
+/// Returns the deliveries of an endpoint, the newest first.
 #[utoipa::path(
     get,
     path = "/endpoints/{endpoint}/deliveries",
@@ -304,7 +306,7 @@ async fn list_deliveries(
 
 /// Show a delivery
 ///
-/// With the log of its attempts.
+/// Returns one delivery with the log of its attempts.
 #[utoipa::path(
     get,
     path = "/deliveries/{delivery}",
@@ -321,10 +323,10 @@ async fn show_delivery(
     Ok(Answer(service.delivery(&delivery).await?))
 }
 
-/// Deliver again
+/// Deliver a notification again
 ///
-/// What is over is sent once more, under the same id. With an `Idempotency-Key`, what is on its way already is no
-/// mistake.
+/// Sends a finished delivery once more, under the same ID. With an `Idempotency-Key`, a delivery that is pending
+/// already is returned as it is.
 #[utoipa::path(
     post,
     path = "/deliveries/{delivery}/redeliver",

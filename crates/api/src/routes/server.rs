@@ -13,6 +13,8 @@ pub(super) fn routes() -> OpenApiRouter<Api> {
 }
 
 /// Show the server
+///
+/// Returns the version and the clock of the server.
 #[utoipa::path(
     get,
     path = "/server",
@@ -29,7 +31,9 @@ async fn show_server(caller: Caller) -> Json<ServerInfo> {
     })
 }
 
-/// Show who asks
+/// Show the caller
+///
+/// Returns the tenant, the role and the permissions of the token or the cookie that came with the request.
 #[utoipa::path(
     get,
     path = "/whoami",

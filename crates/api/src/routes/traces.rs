@@ -60,11 +60,11 @@ impl<S: Send + Sync> FromRequestParts<S> for LastSeen {
 
 /// Trace a session
 ///
-/// What happens in it, as Server-Sent Events: `run`, `message`, `approval` and `session` with the number of the
-/// event as their id, and `delta` for text that is being written, without one. After a break a client goes on
-/// with `Last-Event-ID`: nothing is lost and nothing comes twice. Where retention has removed what comes next, there
-/// is one `resync` with a snapshot in place of it. Without either parameter it begins with the oldest event that is
-/// kept. A trace ends after a quarter of an hour, and is to be taken up again.
+/// Streams the events of a session as Server-Sent Events: `run`, `message`, `approval` and `session` with the number of
+/// the event as their ID, and `delta` without one for text that is being written. After a break, send the last ID as
+/// `Last-Event-ID`: the stream goes on without a gap and without a repetition. If retention has removed the next event,
+/// the stream sends one `resync` with a snapshot instead. Without either parameter it begins with the oldest event that
+/// is kept. The stream ends after a quarter of an hour; connect again to go on.
 #[utoipa::path(
     get,
     path = "/sessions/{session}/trace",
@@ -94,9 +94,9 @@ async fn trace_session(
 
 /// Trace an automation
 ///
-/// What happens in its sessions, to its runs in other sessions, and to itself: what was skipped and missed, and when
-/// it was paused and why. As the trace of a session, but an id is a place in the order of commits. Without either
-/// parameter it begins with what is yet to come.
+/// Streams the events of the sessions of an automation, of its runs in other sessions, and of the automation itself:
+/// skipped and missed occurrences, and pauses with their reasons. The format is that of the trace of a session, but an
+/// ID is a position in the order of commits. Without either parameter the stream begins with the next event.
 #[utoipa::path(
     get,
     path = "/automations/{automation}/trace",
@@ -124,10 +124,10 @@ async fn trace_automation(
     Ok(stream(&caller, trace))
 }
 
-/// Trace everything
+/// Trace a tenant
 ///
-/// All that happens in sessions and to automations of the tenant, in the order of commits. Without either parameter
-/// it begins with what is yet to come.
+/// Streams the events of all sessions and automations of the tenant, in the order of commits. Without either parameter
+/// the stream begins with the next event.
 #[utoipa::path(
     get,
     path = "/trace",

@@ -8,6 +8,13 @@ use axum::{
 use http::StatusCode;
 use model::access::Permission;
 use service::WebhookError;
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{
+        KnownFormat, ObjectBuilder, RefOr, SchemaFormat,
+        schema::{Schema, Type},
+    },
+};
 use utoipa_axum::{router::OpenApiRouter, routes};
 use wire::{ProblemKind, ReceivedWebhook, Rotation, SecretRotated, WebhookSecret};
 
@@ -27,12 +34,25 @@ pub(super) fn routes() -> OpenApiRouter<Api> {
         .routes(routes!(rotate_webhook_secret))
 }
 
+/// The body of a webhook, as the document describes it.
+struct Payload;
+
+impl PartialSchema for Payload {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new()
+            .schema_type(Type::String)
+            .format(Some(SchemaFormat::KnownFormat(KnownFormat::Binary)))
+            .into()
+    }
+}
+
+impl ToSchema for Payload {}
+
 /// Receive a webhook
 ///
-/// Fires a trigger of the kind `webhook`. Who may is who signs the request with the trigger's secret, as Standard
-/// Webhooks says: `webhook-id`, `webhook-timestamp` within five minutes, `webhook-signature`. A replay changes
-/// nothing, and is answered with what the first one did. The body is given to the agent as data that nobody vouches
-/// for.
+/// Fires a trigger of the kind `webhook`. The request must be signed with the secret of the trigger, as Standard
+/// Webhooks defines it: `webhook-id`, `webhook-timestamp` within five minutes, `webhook-signature`. A replay changes
+/// nothing and returns the result of the first request. The agent gets the body as untrusted data.
 #[utoipa::path(
     post,
     path = "/webhooks/{trigger}",
@@ -43,7 +63,7 @@ pub(super) fn routes() -> OpenApiRouter<Api> {
         ("webhook-timestamp" = String, Header, description = "Seconds since 1970"),
         ("webhook-signature" = String, Header, description = "`v1,` and the signature, one or more")
     ),
-    request_body(content = String, content_type = "application/octet-stream", description = "Anything in UTF-8, up to 64 KiB"),
+    request_body(content = inline(Payload), content_type = "application/octet-stream", description = "Anything in UTF-8, up to 64 KiB"),
     responses((status = ACCEPTED, description = "The run", body = ReceivedWebhook)),
     security(())
 )]
@@ -77,7 +97,7 @@ async fn receive_webhook(
 
 /// Show the secret of a webhook trigger
 ///
-/// For whoever is to sign what fires it.
+/// Returns the secret that signs requests to the trigger, and the path that takes them.
 #[utoipa::path(
     get,
     path = "/automations/{automation}/triggers/{trigger}/secret",
@@ -104,7 +124,7 @@ async fn show_webhook_secret(
 
 /// Rotate the secret of a webhook trigger
 ///
-/// For a while the secret that held so far holds as well.
+/// Replaces the secret and returns the new one, this one time. The previous secret stays valid for `overlap_seconds`.
 #[utoipa::path(
     post,
     path = "/automations/{automation}/triggers/{trigger}/rotate-secret",

@@ -53,7 +53,7 @@ pub(crate) async fn an_automation_is_made_shown_and_changed(world: &World) {
         .get("/automations?text=ISSU&state=enabled")
         .await
         .expect(200);
-    assert_eq!(list["automations"][0]["name"], "issues");
+    assert_eq!(list["items"][0]["name"], "issues");
     let deleted = world.delete(&path).await.expect(200);
     assert_eq!(deleted["name"], "issues");
     world.get(&path).await.problem(404);
@@ -234,7 +234,7 @@ pub(crate) async fn fires_are_previewed_with_zone_and_offset(world: &World) {
     assert_eq!(fires[0]["at"], "2026-11-22T01:30:00Z");
     assert_eq!(fires[0]["quiet"], true);
     let list = world.get("/automations").await.expect(200);
-    assert_eq!(list["automations"], json!([]), "nothing was made");
+    assert_eq!(list["items"], json!([]), "nothing was made");
     let daily = json!([{ "kind": "cron", "expression": "@daily" }]);
     for (asked, field) in [
         (json!({ "triggers": [] }), "triggers"),

@@ -20,7 +20,7 @@ async fn send(world: &World, method: &str, path: &str, headers: &[(&str, &str)])
 #[tokio::test]
 async fn no_route_answers_a_foreign_host_or_a_foreign_page() {
     let world = World::new(Dialect::Sqlite).await;
-    let document = serde_json::to_value(api::document()).unwrap();
+    let document = api::document();
     let mut routes: Vec<(String, String)> = Vec::new();
     for (path, item) in document["paths"].as_object().unwrap() {
         for method in item.as_object().unwrap().keys() {

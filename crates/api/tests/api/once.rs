@@ -97,7 +97,7 @@ pub(crate) async fn the_same_request_with_the_same_key_creates_once(world: &Worl
     assert_eq!(world.count("/endpoints").await, 1);
     assert_eq!(world.count("/tenants").await, 2);
     let automations = world.get("/automations").await.expect(200);
-    assert_eq!(automations["automations"].as_array().unwrap().len(), 2);
+    assert_eq!(automations["items"].as_array().unwrap().len(), 2);
 }
 
 pub(crate) async fn a_key_of_another_request_is_refused(world: &World) {

@@ -144,10 +144,11 @@ pub(crate) async fn deleting_takes_two_steps_where_automations_are_bound(world: 
     });
     let bound = world.post("/automations", bound).await.expect(201);
     let path = format!("/sessions/{session}");
-    let blocked = world.delete(&path).await.expect(409);
+    let blocked = world.delete(&path).await;
     let named = json!([{ "id": bound["id"], "name": "standup", "enabled": true }]);
-    assert_eq!(blocked["deleted"], false);
-    assert_eq!(blocked["blocked_by_automations"], true);
+    let blocked = blocked.expect(409);
+    assert_eq!(blocked["kind"], "refused");
+    assert_eq!(blocked["field"], "with_automations");
     assert_eq!(blocked["automations"], named);
     world.get(&path).await.expect(200);
     let consented = world.delete(&format!("{path}?with_automations=true")).await;

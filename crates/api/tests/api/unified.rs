@@ -82,7 +82,7 @@ pub(crate) async fn a_list_shows_what_goes_to_a_session(world: &World) {
     let shown = async |world: &World, key: &str| {
         let path = format!("/automations?session={key}");
         let listed = world.get(&path).await.expect(200);
-        let listed = listed["automations"].as_array().unwrap().iter();
+        let listed = listed["items"].as_array().unwrap().iter();
         let names = listed.map(|one| one["name"].as_str().unwrap().to_owned());
         names.collect::<Vec<_>>()
     };

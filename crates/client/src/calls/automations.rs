@@ -2,10 +2,9 @@
 
 use http::Method;
 use model::{automation::AutomationState, run::RunStatus};
-use serde_json::Value;
 use wire::{
-    AutomationDeleted, AutomationList, AutomationRequest, AutomationView, Page, Preview,
-    PreviewRequest, Run, Session, Spending, Trigger, TriggerRequest,
+    AutomationDeleted, AutomationPage, AutomationPatch, AutomationRequest, AutomationView, Page,
+    Preview, PreviewRequest, Run, Session, Spending, Trigger, TriggerRequest,
 };
 
 use super::{Part, Tagged};
@@ -26,7 +25,7 @@ pub struct AutomationFilter {
 
 impl Client {
     /// Lists automations, the newest first.
-    pub async fn automations(&self, filter: &AutomationFilter) -> Result<AutomationList, Error> {
+    pub async fn automations(&self, filter: &AutomationFilter) -> Result<AutomationPage, Error> {
         self.get(&["automations"])
             .ask("state", filter.state)
             .ask("text", filter.text.as_ref())
@@ -80,7 +79,7 @@ impl Client {
     pub async fn edit_automation(
         &self,
         automation: &str,
-        patch: &Value,
+        patch: &AutomationPatch,
         reset: bool,
         seen: Option<&str>,
     ) -> Result<AutomationView, Error> {

@@ -1,13 +1,13 @@
 //! Sessions: begun, spoken to, looked at, moved on, deleted.
 
-use http::{Method, StatusCode};
+use http::Method;
 use model::{
     RunId,
     session::{SessionKind, SessionState, SessionType},
 };
 use wire::{
     ExportFormat, Messages, Move, Page, Replay, Run, Seat, Session, SessionCancelled,
-    SessionDeleted, SessionEdit, SessionRequest, SessionView, Words,
+    SessionDeleted, SessionPatch, SessionRequest, SessionView, Words,
 };
 
 use super::{Part, Tagged};
@@ -101,11 +101,11 @@ impl Client {
     pub async fn edit_session(
         &self,
         session: &str,
-        edit: &SessionEdit,
+        patch: &SessionPatch,
         seen: Option<&str>,
     ) -> Result<SessionView, Error> {
         let call = self.call(Method::PATCH, &["sessions", session]);
-        call.json(edit).seen(seen).fetch().await
+        call.json(patch).seen(seen).fetch().await
     }
 
     /// Deletes a session. Automations that are bound to it block that, which is no error; unless they are to
@@ -117,10 +117,15 @@ impl Client {
     ) -> Result<SessionDeleted, Error> {
         let call = self.delete(&["sessions", session]);
         let call = call.flag("with_automations", with_automations);
-        let answer = call
-            .answer_or(|answer| answer.status == StatusCode::CONFLICT && !answer.is_problem)
-            .await?;
-        self.understand(&answer)
+        match call.fetch().await {
+            Err(Error::Problem(problem)) if problem.automations.is_some() => Ok(SessionDeleted {
+                deleted: false,
+                blocked_by_automations: true,
+                automations: problem.automations.unwrap_or_default(),
+                turns: 0,
+            }),
+            deleted => deleted,
+        }
     }
 
     /// Lists the seats of a session.

@@ -33,7 +33,7 @@ async fn refused(world: &World, table: &[Refusal]) {
         }
     }
     let left = world.automations().await;
-    assert!(left.automations.is_empty() && left.unreadable.is_empty());
+    assert!(left.items.is_empty() && left.unreadable.is_empty());
 }
 
 #[tokio::test]
@@ -107,7 +107,7 @@ async fn what_cannot_work_is_refused_with_the_field_the_value_and_what_is_accept
         .unwrap_err();
     assert!(told(&error).contains("it is no directory"), "{error}");
     let left = world.automations().await;
-    assert!(left.automations.is_empty() && left.unreadable.is_empty());
+    assert!(left.items.is_empty() && left.unreadable.is_empty());
 }
 
 #[tokio::test]

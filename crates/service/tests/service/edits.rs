@@ -306,11 +306,7 @@ async fn an_automation_that_cannot_be_read_hides_no_other() {
     tx.commit().await.unwrap();
 
     let list = world.automations().await;
-    let names: Vec<_> = list
-        .automations
-        .iter()
-        .map(|it| &*it.automation.name)
-        .collect();
+    let names: Vec<_> = list.items.iter().map(|it| &*it.automation.name).collect();
     assert_eq!(names, ["sound"]);
     assert_eq!(list.unreadable[0].name, "news");
     assert!(list.unreadable[0].unreadable.contains("policies"));

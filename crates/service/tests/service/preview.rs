@@ -44,7 +44,7 @@ async fn fires_of_several_triggers_are_shown_in_order_with_what_is_quiet() {
         ]
     );
     let left = world.automations().await;
-    assert!(left.automations.is_empty());
+    assert!(left.items.is_empty());
 }
 
 #[tokio::test]

@@ -230,7 +230,7 @@ async fn deleting_a_session_takes_two_steps_where_automations_are_bound_to_it() 
     assert!(deleted.deleted && !deleted.blocked_by_automations);
     assert_eq!(deleted.automations, blocked.automations);
     let left = world.automations().await;
-    assert!(left.automations.is_empty());
+    assert!(left.items.is_empty());
     assert!(world.service.session(&id).await.is_err());
 }
 

@@ -45,7 +45,7 @@ async fn shown(service: &Service, session: &str) -> Vec<String> {
         ..AutomationQuery::default()
     };
     let listed = service.automations(&query).await.unwrap();
-    let listed = listed.automations.into_iter();
+    let listed = listed.items.into_iter();
     listed.map(|view| view.automation.name).collect()
 }
 

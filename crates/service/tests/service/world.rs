@@ -19,7 +19,7 @@ use store::{Location, Store};
 use tempfile::TempDir;
 use testkit::clock::{FakeClock, SeededEntropy};
 use wire::{
-    AutomationList, AutomationRequest, Depth, Probed, SessionRequest, SessionTarget, TriggerRequest,
+    AutomationPage, AutomationRequest, Depth, Probed, SessionRequest, SessionTarget, TriggerRequest,
 };
 
 /// What each program offers when it is started; one that is not named cannot be.
@@ -124,7 +124,7 @@ impl World {
     }
 
     /// All automations.
-    pub(crate) async fn automations(&self) -> AutomationList {
+    pub(crate) async fn automations(&self) -> AutomationPage {
         let query = AutomationQuery {
             limit: 100,
             ..AutomationQuery::default()

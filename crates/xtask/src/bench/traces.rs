@@ -20,7 +20,7 @@ use tokio::{
     task::JoinSet,
     time::{Instant, MissedTickBehavior, interval_at, sleep, timeout},
 };
-use wire::{SessionEdit, SessionRequest};
+use wire::{Change, SessionPatch, SessionRequest};
 
 use super::{programs::Programs, server::Server, world};
 
@@ -226,9 +226,9 @@ async fn write(client: Client, session: String, begin: Instant) {
     ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
     for number in 0_u64.. {
         ticks.tick().await;
-        let title = Some(format!("Title {number} of a conversation"));
+        let title = Change::To(format!("Title {number} of a conversation"));
         client
-            .edit_session(&session, &SessionEdit { title }, None)
+            .edit_session(&session, &SessionPatch { title }, None)
             .await
             .ok();
     }

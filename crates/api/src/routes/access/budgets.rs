@@ -11,9 +11,9 @@ use crate::{
     problem::Failure,
 };
 
-/// Show what a tenant has used
+/// Show the usage of a tenant
 ///
-/// All its runs together, today and this month, in UTC, beside its budget.
+/// Returns the usage of all runs of today and of this month, in UTC, beside the budget of the tenant.
 #[utoipa::path(
     get,
     path = "/tenants/{tenant}/spending",
@@ -34,8 +34,8 @@ pub(super) async fn show_tenant_spending(
 
 /// Set the budget of a tenant
 ///
-/// In place of the one that it had. It holds for every turn of the tenant that begins from now on. Runs that wait
-/// because the one before was used up look at this one. Only admins of the install's own tenant may.
+/// Replaces the budget of all runs of a tenant. It holds for each turn that begins from now on, and for runs that wait
+/// because the previous budget was used up. Only admins of the install's own tenant may do this.
 #[utoipa::path(
     put,
     path = "/tenants/{tenant}/budget",

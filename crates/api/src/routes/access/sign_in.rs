@@ -62,7 +62,8 @@ impl SignIns {
 
 /// Create a sign-in link
 ///
-/// A browser that opens it signs in as whoever made it, once, within ten minutes. Its path is shown this one time.
+/// Creates a link that signs a browser in with the token of the caller, once, within ten minutes. The response shows
+/// its path this one time.
 #[utoipa::path(
     post,
     path = "/sign-in-links",
@@ -85,8 +86,8 @@ pub(super) async fn create_sign_in_link(caller: Caller, once: Once) -> Result<Re
 
 /// Sign a browser in
 ///
-/// The code of a link is worth a cookie, once. Scripts cannot read the cookie, and no other site's page makes it be
-/// sent.
+/// Exchanges the code of a sign-in link for a cookie, once. Scripts cannot read the cookie, and pages of other sites
+/// cannot make a browser send it.
 #[utoipa::path(
     post,
     path = "/sign-in",
@@ -117,7 +118,7 @@ pub(super) async fn sign_in(
 
 /// Sign a browser out
 ///
-/// Its cookie is worth nothing from then on. The token of a program stays what it is.
+/// Revokes the cookie of a browser. The token of a program stays valid.
 #[utoipa::path(
     delete,
     path = "/sign-in",

@@ -31,7 +31,8 @@ pub(super) struct Part {
 
 /// List tenants
 ///
-/// The newest first. An admin of the install's own tenant sees all, anybody else the one that they belong to.
+/// Returns tenants, the newest first. An admin of the install's own tenant sees all of them; all other callers see
+/// their own.
 #[utoipa::path(
     get,
     path = "/tenants",
@@ -53,6 +54,8 @@ pub(super) async fn list_tenants(
 }
 
 /// Show a tenant
+///
+/// Returns one tenant with its budget.
 #[utoipa::path(
     get,
     path = "/tenants/{tenant}",
@@ -78,8 +81,8 @@ pub(super) async fn show_tenant(
 
 /// Create a tenant
 ///
-/// With the token of its first admin, whose secret is shown this one time. Only admins of the install's own tenant
-/// may.
+/// Creates a tenant with the token of its first admin, whose secret is shown this one time. Only admins of the
+/// install's own tenant may do this.
 #[utoipa::path(
     post,
     path = "/tenants",

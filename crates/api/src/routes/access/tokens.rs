@@ -30,7 +30,7 @@ pub(super) struct Part {
 
 /// List tokens
 ///
-/// The newest first, those included that are over, and those of browsers that have signed in.
+/// Returns tokens, the newest first, including expired and revoked ones and those of signed-in browsers.
 #[utoipa::path(
     get,
     path = "/tokens",
@@ -50,6 +50,8 @@ pub(super) async fn list_tokens(
 }
 
 /// Show a token
+///
+/// Returns one token, without its secret.
 #[utoipa::path(
     get,
     path = "/tokens/{token}",
@@ -68,7 +70,7 @@ pub(super) async fn show_token(
 
 /// Create a token
 ///
-/// Its secret is shown this one time. It gives no more than the token that makes it.
+/// Creates a token and shows its secret this one time. It has no permission that the token of the caller lacks.
 #[utoipa::path(
     post,
     path = "/tokens",
@@ -95,7 +97,7 @@ pub(super) async fn create_token(
 
 /// Revoke a token
 ///
-/// It is worth nothing from then on, and neither are those of the browsers that it signed in.
+/// Revokes a token and those of the browsers that it signed in.
 #[utoipa::path(
     delete,
     path = "/tokens/{token}",

@@ -9,8 +9,8 @@ use crate::{caller::Caller, extract::Json, once::Once, problem::Failure};
 
 /// Create an automation
 ///
-/// It is enabled at once. The answer tells the next fires, with zone and offset. A precheck runs a command on the
-/// server, and so asks for `harnesses:write` as well.
+/// Creates an automation, enabled, and returns it with its next runs. A precheck runs a command on the server, so that
+/// it needs the permission `harnesses:write` as well.
 #[utoipa::path(
     post,
     path = "/automations",

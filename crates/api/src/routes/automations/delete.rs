@@ -25,7 +25,7 @@ pub(super) struct With {
 
 /// Delete an automation
 ///
-/// Its sessions stay, unless they are to go, too.
+/// Deletes an automation. Its sessions stay unless `with_sessions` is set.
 #[utoipa::path(
     delete,
     path = "/automations/{automation}",

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use service::Service;
 use utoipa::IntoParams;
-use wire::{AutomationRequest, AutomationView};
+use wire::{AutomationPatch, AutomationRequest, AutomationView};
 
 use super::NAMED;
 use crate::{
@@ -28,8 +28,8 @@ pub(super) struct How {
 
 /// Replace an automation
 ///
-/// It becomes what is asked for, all of it or nothing. Triggers that stay keep their cadence. Another precheck
-/// than before, or another directory for it, asks for `harnesses:write` as well.
+/// Replaces the whole definition, or changes nothing if any part is refused. Triggers that stay keep their cadence.
+/// Another precheck, or another directory for it, needs the permission `harnesses:write` as well.
 #[utoipa::path(
     put,
     path = "/automations/{automation}",
@@ -63,9 +63,9 @@ pub(super) async fn replace_automation(
 
 /// Change an automation
 ///
-/// A merge patch (RFC 7396): what is named changes, null puts back the default, and the rest stays. `triggers` are
-/// replaced as a whole. Another precheck than before, or another directory for it, asks for `harnesses:write` as
-/// well.
+/// Applies a merge patch (RFC 7396): each field that the patch names changes, null restores its default, and all others
+/// keep their values. `triggers` are replaced as a whole. Another precheck, or another directory for it, needs the
+/// permission `harnesses:write` as well.
 #[utoipa::path(
     patch,
     path = "/automations/{automation}",
@@ -75,7 +75,7 @@ pub(super) async fn replace_automation(
         ("If-Match" = Option<String>, Header, description = "The ETag of what was seen"),
         How
     ),
-    request_body(content = Object, description = "Some fields of what creates one"),
+    request_body = AutomationPatch,
     responses((
         status = OK,
         description = "The automation",
@@ -89,19 +89,17 @@ pub(super) async fn edit_automation(
     Path([automation]): Path<1>,
     seen: IfMatch,
     Query(how): Query<How>,
-    patch: Json<Value>,
+    patch: Json<AutomationPatch>,
 ) -> Result<impl IntoResponse, Failure> {
     let service = caller.may(Permission::AutomationsWrite)?;
     let view = service.automation(&automation).await?;
     let before = view.request();
     seen.check("the automation", &before)?;
-    if !patch.value.is_object() {
-        return Err(Failure::malformed(
-            "failed to take the body: accepted is an object with the fields that change",
-        ));
-    }
     let mut merged = serde_json::to_value(&before).unwrap_or_default();
-    merge(&mut merged, patch.value);
+    merge(
+        &mut merged,
+        serde_json::to_value(&patch.value).unwrap_or_default(),
+    );
     let request: AutomationRequest = extract::of_value(merged)?;
     edit(&caller, &service, &view, &request, how.reset).await
 }

@@ -10,8 +10,8 @@ use crate::{caller::Caller, extract::Path, once::Once, problem::Failure};
 
 /// Fire an automation
 ///
-/// It makes an occurrence now, on the very path of a scheduled one, and leaves the cadence as it is. The run may be
-/// over at once: its overlap policy may have skipped it.
+/// Creates an occurrence now, on the path of a scheduled one, and leaves the cadence as it is. The run may be over at
+/// once, because the overlap policy may skip it.
 #[utoipa::path(
     post,
     path = "/automations/{automation}/fire",

@@ -29,7 +29,7 @@ pub(super) struct Part {
 
 /// List the sessions of an automation
 ///
-/// Those that it made, the newest first.
+/// Returns the sessions that an automation created, the newest first.
 #[utoipa::path(
     get,
     path = "/automations/{automation}/sessions",
@@ -71,7 +71,8 @@ pub(super) struct Occurred {
 
 /// List the occurrences of an automation
 ///
-/// Each due instant once, the newest first: as the first run that it became, skipped with a reason, or missed.
+/// Returns each due instant once, the newest first: as the first run that it became, as skipped with a reason, or as
+/// missed.
 #[utoipa::path(
     get,
     path = "/automations/{automation}/occurrences",

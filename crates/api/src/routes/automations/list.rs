@@ -5,7 +5,7 @@ use model::{access::Permission, automation::AutomationState};
 use serde::Deserialize;
 use service::AutomationQuery;
 use utoipa::IntoParams;
-use wire::AutomationList;
+use wire::AutomationPage;
 
 use super::super::lists;
 use crate::{caller::Caller, extract::Query, problem::Failure};
@@ -32,19 +32,20 @@ pub(super) struct Filter {
 
 /// List automations
 ///
-/// The newest first, each with its triggers and its next fires. One that cannot be read hides no other.
+/// Returns automations, the newest first, each with its triggers and its next runs. An automation that the server
+/// cannot read is in `unreadable` and hides no other.
 #[utoipa::path(
     get,
     path = "/automations",
     tag = "automations",
     params(Filter),
-    responses((status = OK, description = "A page of automations", body = AutomationList)),
+    responses((status = OK, description = "A page of automations", body = AutomationPage)),
     security(("token" = ["automations:read"]), ("browser" = []))
 )]
 pub(super) async fn list_automations(
     caller: Caller,
     Query(filter): Query<Filter>,
-) -> Result<Json<AutomationList>, Failure> {
+) -> Result<Json<AutomationPage>, Failure> {
     let service = caller.may(Permission::AutomationsRead)?;
     let query = AutomationQuery {
         state: filter.state,

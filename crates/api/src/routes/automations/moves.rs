@@ -33,14 +33,15 @@ macro_rules! moves {
 moves! {
     /// Pause an automation
     ///
-    /// Instants until it is resumed are not due.
+    /// Pauses an automation. Instants before it is resumed are not due.
     pause_automation = "/automations/{automation}/pause";
     /// Resume an automation
     ///
-    /// Its next fires are worked out from now.
+    /// Resumes a paused automation. Its next runs are computed from now.
     resume_automation = "/automations/{automation}/resume";
     /// Reset an automation
     ///
-    /// It lets go of its current session: the next run starts another one. The old one stays among its sessions.
+    /// Detaches the current session, so that the next run starts another one. The old session stays among the sessions
+    /// of the automation.
     reset_automation = "/automations/{automation}/reset";
 }

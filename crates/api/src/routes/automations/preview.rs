@@ -6,9 +6,9 @@ use wire::{Preview, PreviewRequest};
 
 use crate::{caller::Caller, extract::Json, problem::Failure};
 
-/// Preview fires
+/// Preview the runs of triggers
 ///
-/// When triggers would fire from now on, with zone and offset, without making anything.
+/// Returns the instants at which triggers would fire from now on, with zone and offset. It creates nothing.
 #[utoipa::path(
     post,
     path = "/automations/preview",

@@ -9,7 +9,7 @@ use crate::{caller::Caller, etag, extract::Path, problem::Failure};
 
 /// Show an automation
 ///
-/// With its triggers, its next fires, all its policies and its newest runs.
+/// Returns one automation with its triggers, its next runs, all its policies and its newest runs.
 #[utoipa::path(
     get,
     path = "/automations/{automation}",

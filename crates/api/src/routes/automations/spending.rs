@@ -7,10 +7,10 @@ use wire::Spending;
 use super::NAMED;
 use crate::{caller::Caller, extract::Path, problem::Failure};
 
-/// Show what an automation has used
+/// Show the usage of an automation
 ///
-/// Today and this month, in UTC, beside the budget among its policies. What a turn uses that is under way is counted
-/// every few seconds.
+/// Returns the usage of today and of this month, in UTC, beside the budget of the automation. The usage of a running
+/// turn is counted every few seconds.
 #[utoipa::path(
     get,
     path = "/automations/{automation}/spending",

@@ -18,6 +18,8 @@ use crate::{
 };
 
 /// List the triggers of an automation
+///
+/// Returns all triggers of an automation on one page, the manual one first.
 #[utoipa::path(
     get,
     path = "/automations/{automation}/triggers",
@@ -36,6 +38,8 @@ pub(super) async fn list_triggers(
 }
 
 /// Show a trigger
+///
+/// Returns one trigger of an automation with its next instants.
 #[utoipa::path(
     get,
     path = "/automations/{automation}/triggers/{trigger}",
@@ -57,7 +61,8 @@ pub(super) async fn show_trigger(
 
 /// Add a trigger to an automation
 ///
-/// Those that it has keep their cadence. One that is there already is not added again; each webhook is another one.
+/// Adds a trigger; the others keep their cadence. Returns 200 and adds nothing if the automation has the same trigger
+/// already. Each webhook is another trigger.
 #[utoipa::path(
     post,
     path = "/automations/{automation}/triggers",
@@ -124,7 +129,7 @@ pub(super) async fn add_trigger(
 
 /// Remove a trigger from an automation
 ///
-/// What it has fired stays.
+/// Removes a trigger and returns the automation. Runs that the trigger fired stay.
 #[utoipa::path(
     delete,
     path = "/automations/{automation}/triggers/{trigger}",

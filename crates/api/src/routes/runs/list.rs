@@ -36,7 +36,7 @@ pub(super) struct Filter {
 
 /// List runs
 ///
-/// Attempts, the newest first, with what was skipped and missed.
+/// Returns attempts, the newest first, with skipped and missed occurrences.
 #[utoipa::path(
     get,
     path = "/runs",

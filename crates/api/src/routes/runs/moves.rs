@@ -8,9 +8,9 @@ use wire::{Run, RunCancelled};
 use super::NAMED;
 use crate::{caller::Caller, extract::Path, once::Once, problem::Failure};
 
-/// Try a run again
+/// Retry a run
 ///
-/// One that failed, was called off or was given up gets another attempt at its input.
+/// Creates another attempt at the input of a run that failed, was cancelled or stalled.
 #[utoipa::path(
     post,
     path = "/runs/{run}/retry",
@@ -33,9 +33,9 @@ pub(super) async fn retry_run(
     tried.await
 }
 
-/// Call a run off
+/// Cancel a run
 ///
-/// At once where it waits, else as soon as its agent has stopped.
+/// Cancels a run: at once if it waits, else as soon as its agent has stopped.
 #[utoipa::path(
     post,
     path = "/runs/{run}/cancel",

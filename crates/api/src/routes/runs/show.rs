@@ -15,7 +15,7 @@ use crate::{
 
 /// Show a run
 ///
-/// With all attempts at the same input, and what it waits for.
+/// Returns one run with all attempts at the same input, and with the reason for which it waits.
 #[utoipa::path(
     get,
     path = "/runs/{run}",
@@ -34,7 +34,7 @@ pub(super) async fn show_run(
 
 /// Show the internal record of a run
 ///
-/// The prompt that was really sent, and what really went wrong. Retention trims it, and no transcript has it.
+/// Returns the prompt that was sent and the error in full. Retention removes the record, and no transcript contains it.
 #[utoipa::path(
     get,
     path = "/runs/{run}/record",
@@ -63,9 +63,10 @@ pub(super) struct From {
     from: u32,
 }
 
-/// Read the text that a run is writing
+/// Show the live text of a run
 ///
-/// Nothing once its turn has ended: the transcript has it then. The trace of the session sends the same by itself.
+/// Returns the answer that a running turn has written so far. It is empty after the end of the turn, because the
+/// transcript has it then. The trace of the session sends the same text.
 #[utoipa::path(
     get,
     path = "/runs/{run}/text",

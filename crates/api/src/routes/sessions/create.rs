@@ -7,9 +7,10 @@ use wire::{Session, SessionRequest};
 
 use crate::{caller::Caller, extract::Json, once::Once, problem::Failure};
 
-/// Begin a session
+/// Create a session
 ///
-/// Its agent is started with its first turn, which the first words or a bound automation make.
+/// Creates a session. Its agent is started with its first turn, for the first message or the first run of a bound
+/// automation.
 #[utoipa::path(
     post,
     path = "/sessions",

@@ -5,7 +5,7 @@ use http::StatusCode;
 use model::access::Permission;
 use serde::Deserialize;
 use utoipa::IntoParams;
-use wire::SessionDeleted;
+use wire::{ProblemKind, SessionDeleted};
 
 use crate::{
     caller::Caller,
@@ -25,8 +25,8 @@ pub(super) struct Consent {
 
 /// Delete a session
 ///
-/// Automations that are bound to it block that: they are named, and nothing is deleted. Asked again with
-/// `with_automations=true`, they are deleted, and then the session. Turns that are under way are called off.
+/// Deletes a session and cancels its running turns. Returns 409 and deletes nothing if automations are bound to it,
+/// unless `with_automations` is set: then they are deleted as well.
 #[utoipa::path(
     delete,
     path = "/sessions/{session}",
@@ -35,26 +35,27 @@ pub(super) struct Consent {
         ("session" = String, Path, description = "Its id, the beginning of that, or its key"),
         Consent
     ),
-    responses(
-        (status = OK, description = "It is gone", body = SessionDeleted),
-        (status = CONFLICT, description = "Automations block it", body = SessionDeleted)
-    ),
+    responses((status = OK, description = "It is gone", body = SessionDeleted)),
     security(("token" = ["sessions:write"]), ("browser" = []))
 )]
 pub(super) async fn delete_session(
     caller: Caller,
     Path([session]): Path<1>,
     Query(consent): Query<Consent>,
-) -> Result<(StatusCode, Json<SessionDeleted>), Failure> {
+) -> Result<Json<SessionDeleted>, Failure> {
     let service = caller.may(Permission::SessionsWrite)?;
     let deleted = service
         .delete_session(&session, consent.with_automations)
         .await?;
-    let status = if deleted.deleted {
-        caller.wake();
-        StatusCode::OK
-    } else {
-        StatusCode::CONFLICT
-    };
-    Ok((status, Json(deleted)))
+    if !deleted.deleted {
+        let detail = "failed to delete the session: automations are bound to it";
+        return Err(
+            Failure::new(ProblemKind::Refused, StatusCode::CONFLICT, detail)
+                .field("with_automations")
+                .hint("ask again with with_automations=true, which deletes them as well")
+                .automations(deleted.automations),
+        );
+    }
+    caller.wake();
+    Ok(Json(deleted))
 }

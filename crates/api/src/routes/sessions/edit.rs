@@ -2,8 +2,7 @@
 
 use axum::{Json as Answer, response::IntoResponse};
 use model::access::Permission;
-use serde_json::{Map, Value};
-use wire::{SessionEdit, SessionView};
+use wire::{Change, SessionEdit, SessionPatch, SessionView};
 
 use super::show::editable;
 use crate::{
@@ -15,7 +14,7 @@ use crate::{
 
 /// Change a session
 ///
-/// What lists call it; everything else about it is what it was begun with.
+/// Applies a merge patch (RFC 7396) to the title of a session. All else about a session is fixed at its creation.
 #[utoipa::path(
     patch,
     path = "/sessions/{session}",
@@ -24,7 +23,7 @@ use crate::{
         ("session" = String, Path, description = "Its id, the beginning of that, or its key"),
         ("If-Match" = Option<String>, Header, description = "The ETag of what was seen")
     ),
-    request_body = SessionEdit,
+    request_body = SessionPatch,
     responses((
         status = OK,
         description = "The session",
@@ -37,19 +36,18 @@ pub(super) async fn edit_session(
     caller: Caller,
     Path([session]): Path<1>,
     seen: IfMatch,
-    edit: Json<SessionEdit>,
+    patch: Json<SessionPatch>,
 ) -> Result<impl IntoResponse, Failure> {
     let service = caller.may(Permission::SessionsWrite)?;
     let view = service.session(&session).await?;
     let before = editable(&view);
     seen.check("the session", &before)?;
-    // A merge patch (RFC 7396): what is not named stays.
-    let named: Map<String, Value> = serde_json::from_slice(&edit.bytes).unwrap_or_default();
-    let to = if named.contains_key("title") {
-        edit.value
-    } else {
-        before.clone()
+    let title = match patch.value.title {
+        Change::Keep => before.title.clone(),
+        Change::Reset => None,
+        Change::To(title) => Some(title),
     };
+    let to = SessionEdit { title };
     let view = service.edit_session(view.session.id, &before, &to).await?;
     Ok((etag::header(&editable(&view)), Answer(view)))
 }

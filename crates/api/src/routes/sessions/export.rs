@@ -32,8 +32,8 @@ pub(super) struct Form {
 
 /// Export a session
 ///
-/// The whole conversation, as JSON Lines (first one object about the session, then one for each row) or as Markdown.
-/// It is what the transcript shows: no prompt as it was really sent, and no setting of an agent.
+/// Returns the whole conversation, as JSON Lines (an object about the session, then one for each row) or as Markdown.
+/// It contains the transcript, without the prompts as they were sent and without settings of agents.
 #[utoipa::path(
     get,
     path = "/sessions/{session}/export",

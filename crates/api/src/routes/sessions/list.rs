@@ -51,7 +51,7 @@ pub(super) enum Order {
 
 /// List sessions
 ///
-/// Those that people began, unless asked otherwise, so that scheduled ones never clutter a list.
+/// Returns the sessions that people began. Name other types, or an automation, to get those that automations created.
 #[utoipa::path(
     get,
     path = "/sessions",

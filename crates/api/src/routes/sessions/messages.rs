@@ -33,7 +33,8 @@ pub(super) struct Part {
 
 /// List the messages of a session
 ///
-/// Its transcript, in order: what people and automations asked, and what the agent answered and did.
+/// Returns rows of the transcript, in order: the inputs of people and automations, and the answers and tool calls of
+/// the agent.
 #[utoipa::path(
     get,
     path = "/sessions/{session}/messages",

@@ -39,29 +39,30 @@ macro_rules! moves {
 moves! {
     /// Enable a session
     ///
-    /// A draft becomes active, and what waited in it starts.
+    /// Enables a draft. Its waiting runs start.
     enable_session = "/sessions/{session}/enable", Enable;
     /// Pause a session
     ///
-    /// Turns that run go on; everything else waits until it is resumed.
+    /// Pauses a session: running turns go on, and all other runs wait until it is resumed.
     pause_session = "/sessions/{session}/pause", Pause;
     /// Resume a session
     ///
-    /// What waited in it starts.
+    /// Resumes a paused session. Its waiting runs start.
     resume_session = "/sessions/{session}/resume", Resume;
     /// Complete a session
     ///
-    /// It is done: turns that run go on to their end, what waits is called off, and nothing more is taken.
+    /// Completes a session: running turns go on to their end, waiting runs are cancelled, and new input is refused.
     complete_session = "/sessions/{session}/complete", Complete;
     /// Archive a session
     ///
-    /// One that is done or failed is put away.
+    /// Archives a session that is completed or failed.
     archive_session = "/sessions/{session}/archive", Archive;
 }
 
-/// Call off everything in a session
+/// Cancel all runs of a session
 ///
-/// What waits ends at once, what runs as soon as its agent has stopped. The session stays as it is.
+/// Cancels each run of a session: at once if it waits, else as soon as its agent has stopped. The session keeps its
+/// state.
 #[utoipa::path(
     post,
     path = "/sessions/{session}/cancel",

@@ -28,8 +28,8 @@ pub(super) struct Part {
 
 /// Replay a session
 ///
-/// All that happened in it, in order: rows of its transcript, and each run before the first of its own. It reads
-/// what stays as long as the session, so that it is whole when the log of events has been trimmed.
+/// Returns the rows of the transcript in order, and each run before its first row. It does not read the event log, so
+/// that it is complete after retention has trimmed the log.
 #[utoipa::path(
     get,
     path = "/sessions/{session}/replay",

@@ -12,10 +12,10 @@ use crate::{
     problem::Failure,
 };
 
-/// Say something
+/// Send a message to a session
 ///
-/// The words become a run on the session's entry seat; while that one is busy, they wait for their turn. The trace
-/// of the session shows what becomes of them.
+/// Creates a run for the message on the entry seat of the session. While the seat is busy, the run waits. The trace of
+/// the session shows its progress.
 #[utoipa::path(
     post,
     path = "/sessions/{session}/messages",

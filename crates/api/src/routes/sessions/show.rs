@@ -8,7 +8,7 @@ use crate::{caller::Caller, etag, extract::Path, problem::Failure};
 
 /// Show a session
 ///
-/// With its seats, the automations that are bound to it, and its runs that are not over.
+/// Returns one session with its seats, the automations that are bound to it, and its runs that are not over.
 #[utoipa::path(
     get,
     path = "/sessions/{session}",
@@ -39,6 +39,8 @@ pub(super) fn editable(view: &SessionView) -> SessionEdit {
 }
 
 /// List the seats of a session
+///
+/// Returns all seats of a session on one page.
 #[utoipa::path(
     get,
     path = "/sessions/{session}/seats",
@@ -57,6 +59,8 @@ pub(super) async fn list_seats(
 }
 
 /// Show a seat of a session
+///
+/// Returns one seat with the memory of its agent.
 #[utoipa::path(
     get,
     path = "/sessions/{session}/seats/{seat}",

@@ -4,7 +4,7 @@ use client::{AutomationFilter, Part};
 use model::{approval::Unruled, automation::AutomationState, policy::Policies};
 use serde::Serialize;
 use wire::{
-    AutomationList, AutomationView, Fire, MAX_PAGE, NewerFormat, Spending, Trigger, TriggerSpec,
+    AutomationPage, AutomationView, Fire, MAX_PAGE, NewerFormat, Spending, Trigger, TriggerSpec,
     UnreadableAutomation,
 };
 
@@ -55,8 +55,8 @@ fn too_new(NewerFormat { needed, honoured }: NewerFormat) -> String {
 }
 
 /// All automations by name, a page at a time; or those alone whose turns go to a session.
-async fn all(app: &App, session: Option<String>) -> Result<AutomationList, Failure> {
-    let mut all = AutomationList::default();
+async fn all(app: &App, session: Option<String>) -> Result<AutomationPage, Failure> {
+    let mut all = AutomationPage::default();
     let mut filter = AutomationFilter {
         session,
         part: Part::first(MAX_PAGE),
@@ -64,14 +64,14 @@ async fn all(app: &App, session: Option<String>) -> Result<AutomationList, Failu
     };
     loop {
         let page = app.client.automations(&filter).await?;
-        all.automations.extend(page.automations);
+        all.items.extend(page.items);
         all.unreadable.extend(page.unreadable);
         if page.next.is_none() {
             break;
         }
         filter.part.after = page.next;
     }
-    all.automations
+    all.items
         .sort_by(|one, other| one.automation.name.cmp(&other.automation.name));
     all.unreadable
         .sort_by(|one, other| one.name.cmp(&other.name));
@@ -82,20 +82,20 @@ pub(super) async fn list(app: &App, session: Option<String>) -> Result<(), Failu
     let in_session = session.is_some();
     let list = all(app, session).await?;
     if app.output.json {
-        let views = list.automations.iter().map(Listed::Whole);
+        let views = list.items.iter().map(Listed::Whole);
         let unreadable = list.unreadable.iter().map(Listed::Unreadable);
         let all: Vec<_> = views.chain(unreadable).collect();
         return Ok(app.output.document(&all)?);
     }
-    if list.automations.is_empty() && list.unreadable.is_empty() && in_session {
+    if list.items.is_empty() && list.unreadable.is_empty() && in_session {
         return Ok(app.output.line("No automations go to it.")?);
     }
-    if list.automations.is_empty() && list.unreadable.is_empty() {
+    if list.items.is_empty() && list.unreadable.is_empty() {
         return Ok(app
             .output
             .line("No automations. `matins automation add --help` shows how to make one.")?);
     }
-    let whole = list.automations.iter().map(row);
+    let whole = list.items.iter().map(row);
     let unreadable = list.unreadable.iter().map(|broken| {
         let mut row = [const { String::new() }; COLUMNS];
         row[0] = excerpt(&broken.name, 40);

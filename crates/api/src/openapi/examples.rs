@@ -1,0 +1,210 @@
+//! Examples: each operation shows a request and a response, made of the schemas and of the values below.
+
+use serde_json::{Map, Value, json};
+
+use super::{each_operation, errors::ERRORS, referenced};
+
+/// How deep an example goes. No schema contains itself.
+const MAX_DEPTH: usize = 16;
+
+/// Adds an example to each body that an operation takes or returns.
+pub(super) fn add(document: &mut Value) {
+    let schemas = document["components"]["schemas"].clone();
+    let request = Examples {
+        schemas: &schemas,
+        is_request: true,
+    };
+    let response = Examples {
+        schemas: &schemas,
+        is_request: false,
+    };
+    each_operation(document, |operation| {
+        if let Some(content) = operation.pointer_mut("/requestBody/content") {
+            request.fill(content);
+        }
+        let responses = operation["responses"].as_object_mut().into_iter().flatten();
+        for (status, answer) in responses {
+            if ERRORS.contains(&status.as_str()) {
+                answer["content"]["application/problem+json"]["example"] = problem();
+            } else if let Some(content) = answer.get_mut("content") {
+                response.fill(content);
+            }
+        }
+    });
+}
+
+struct Examples<'a> {
+    schemas: &'a Value,
+    is_request: bool,
+}
+
+impl Examples<'_> {
+    fn fill(&self, content: &mut Value) {
+        for (media, body) in content.as_object_mut().into_iter().flatten() {
+            body["example"] = match media.as_str() {
+                "application/json" => self.value("", &body["schema"], 0),
+                "text/event-stream" => {
+                    "id: 7\nevent: run\ndata: {\"status\":\"running\"}\n\n".into()
+                }
+                "text/markdown" => {
+                    "# Notes\n\n## You, 2027-01-04 09:00:00 +00:00\n\nHello\n".into()
+                }
+                "application/jsonl" => "{\"format\":\"matins.session\",\"version\":1}\n".into(),
+                _ => "{\"ref\":\"main\"}".into(),
+            };
+        }
+    }
+
+    /// Returns an example of a field with a schema.
+    fn value(&self, field: &str, schema: &Value, depth: usize) -> Value {
+        if depth > MAX_DEPTH {
+            return Value::Null;
+        }
+        if let Some(name) = referenced(schema) {
+            return match of_schema(name) {
+                Some(known) => known,
+                None => self.value(field, &self.schemas[name], depth + 1),
+            };
+        }
+        if let Some(parts) = schema["allOf"].as_array() {
+            let mut whole = Map::new();
+            for part in parts {
+                if let Value::Object(mut part) = self.value(field, part, depth + 1) {
+                    whole.append(&mut part);
+                }
+            }
+            return whole.into();
+        }
+        if let Some(kinds) = schema["oneOf"].as_array() {
+            let kind = kinds.iter().find(|kind| kind["type"] != "null");
+            return kind.map_or(Value::Null, |kind| self.value(field, kind, depth + 1));
+        }
+        if let Some(example) = schema["examples"].get(0).or_else(|| schema["enum"].get(0)) {
+            return example.clone();
+        }
+        if let Some(default) = schema.get("default") {
+            return default.clone();
+        }
+        let types = schema["type"].as_array();
+        let named = types.and_then(|types| types.iter().find(|one| **one != "null"));
+        match named.unwrap_or(&schema["type"]).as_str() {
+            Some("object") => self.object(schema, depth),
+            Some("array") => json!([self.value(field, &schema["items"], depth + 1)]),
+            Some("integer" | "number") => schema.get("minimum").cloned().unwrap_or(json!(1)),
+            Some("boolean") => json!(matches!(field, "deleted" | "serves" | "is_entry")),
+            Some("string") => text(field, schema),
+            _ => json!({}),
+        }
+    }
+
+    /// Returns an object: of a request the fields that it needs or that are known below, of a response all of them.
+    fn object(&self, schema: &Value, depth: usize) -> Value {
+        let required: Vec<_> = schema["required"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .collect();
+        let properties = schema["properties"].as_object().into_iter().flatten();
+        let shown = properties.filter_map(|(name, property)| {
+            let is_required = required.iter().any(|one| *one == name);
+            let value = if self.is_request && !is_required {
+                of_request(name)?
+            } else if !self.is_request && is_nullable(property) {
+                Value::Null
+            } else {
+                self.value(name, property, depth + 1)
+            };
+            Some((name.clone(), value))
+        });
+        Value::Object(shown.collect())
+    }
+}
+
+fn is_nullable(property: &Value) -> bool {
+    let has_null = |list: &Value| {
+        let mut items = list.as_array().into_iter().flatten();
+        items.any(|item| item == "null" || item["type"] == "null")
+    };
+    has_null(&property["type"]) || has_null(&property["oneOf"])
+}
+
+/// Returns the example of a schema whose own description is not enough.
+fn of_schema(name: &str) -> Option<Value> {
+    Some(match name {
+        "Period" => json!("10m"),
+        "SessionTarget" => json!("continuous"),
+        "TriggerRequest" => json!({
+            "kind": "cron", "expression": "0 9 * * 1-5", "zone": "Europe/Prague",
+        }),
+        "AutomationPatch" => json!({ "policies": { "overlap": "skip" } }),
+        "BudgetRequest" => json!({ "month": { "tokens": 100_000_000 } }),
+        "Money" | "MoneyRequest" => json!({ "amount": "20", "currency": "USD" }),
+        "SessionPatch" => json!({ "title": "Notes" }),
+        "WorkerId" => json!("laptop-4711-0a1b2c3d"),
+        "AcpSessionId" => json!("0a1b2c3d"),
+        _ => return None,
+    })
+}
+
+/// Returns the example of a field that a request may leave out, and that is worth being shown.
+fn of_request(name: &str) -> Option<Value> {
+    Some(match name {
+        "triggers" => json!([{ "kind": "cron", "expression": "0 9 * * 1-5" }]),
+        "name" => json!("standup"),
+        "harness" => json!("demo"),
+        "title" => json!("Notes"),
+        "zone" => json!("Europe/Prague"),
+        "comment" => json!("It only reads."),
+        "reason" => json!("The work is done."),
+        "depth" => json!("session"),
+        "overlap_seconds" => json!(86_400),
+        _ => return None,
+    })
+}
+
+/// Returns the example of a text.
+fn text(field: &str, schema: &Value) -> Value {
+    if schema["format"] == "date-time" {
+        return json!("2027-01-04T09:00:00Z");
+    }
+    let pattern = schema["pattern"].as_str().unwrap_or_default();
+    let prefix = pattern
+        .strip_prefix('^')
+        .and_then(|pattern| pattern.strip_suffix("_[0-9a-f]{32}$"));
+    if let Some(prefix) = prefix {
+        return format!("{prefix}_019b8a2e4c7d7f31a5c60d8e9f1a2b3c").into();
+    }
+    json!(match field {
+        "name" | "bound_automations" => "standup",
+        "prompt" => "What changed since yesterday?",
+        "content" | "words" | "text" => "Look at the new issues.",
+        "harness" => "demo",
+        "url" => "https://example.com/hook",
+        "cwd" => "/home/me/project",
+        "command" => "matins",
+        "zone" => "Europe/Prague",
+        "expression" => "0 9 * * 1-5",
+        "at" => "2027-01-04T09:00:00Z",
+        "shown" => "Mon 2027-01-04 09:00:00 +01:00 Europe/Prague",
+        "tool" | "tool_kind" => "execute",
+        "title" => "cargo test",
+        "role" => "agent",
+        "version" => "0.1.0",
+        "code" => "k3xq7p",
+        "path" => "/api/v1/webhooks/trg_019b8a2e4c7d7f31a5c60d8e9f1a2b3c",
+        "secret" => "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+        _ => "text",
+    })
+}
+
+/// Returns the example of every error.
+fn problem() -> Value {
+    json!({
+        "type": "/api/v1/docs#problem-invalid",
+        "kind": "invalid",
+        "title": "The request cannot be taken",
+        "status": 400,
+        "detail": "failed to take limit 501: accepted are 1 to 500",
+        "field": "limit",
+    })
+}

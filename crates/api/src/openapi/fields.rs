@@ -1,0 +1,91 @@
+//! The fields of responses: every one is present, so that every one is required, and none has a default.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::{errors::ERRORS, referenced};
+
+/// Requires every field of every response. An error leaves out the members that do not apply (RFC 9457).
+pub(super) fn require(document: &mut Value) {
+    let names = of_responses(document);
+    let Some(schemas) = document["components"]["schemas"].as_object_mut() else {
+        return;
+    };
+    let responses = schemas.iter_mut().filter(|(name, _)| names.contains(*name));
+    for (_, schema) in responses.filter(|(name, _)| *name != "Problem") {
+        super::each_node(schema, &mut |node| {
+            let properties = node.get_mut("properties");
+            let Some(properties) = properties.and_then(Value::as_object_mut) else {
+                return;
+            };
+            for property in properties.values_mut() {
+                if let Some(property) = property.as_object_mut() {
+                    property.remove("default");
+                }
+            }
+            let all: Vec<Value> = properties.keys().map(|name| name.as_str().into()).collect();
+            node["required"] = all.into();
+        });
+    }
+}
+
+/// Returns the names of the schemas that responses contain.
+pub(super) fn of_responses(document: &Value) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for operation in operations(document) {
+        let responses = operation["responses"].as_object().into_iter().flatten();
+        for (_, response) in responses.filter(|(status, _)| !ERRORS.contains(&status.as_str())) {
+            collect(document, &response["content"], &mut names);
+        }
+    }
+    names
+}
+
+/// Returns the names of the schemas that requests contain.
+#[cfg(test)]
+fn of_requests(document: &Value) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for operation in operations(document) {
+        collect(document, &operation["requestBody"], &mut names);
+    }
+    names
+}
+
+fn operations(document: &Value) -> impl Iterator<Item = &Value> {
+    let items = document["paths"].as_object().into_iter().flatten();
+    items.flat_map(|(_, item)| item.as_object().into_iter().flatten().map(|(_, it)| it))
+}
+
+/// Collects the names of the schemas to which a node leads.
+fn collect(document: &Value, node: &Value, names: &mut BTreeSet<String>) {
+    if let Some(name) = referenced(node)
+        && names.insert(name.to_owned())
+    {
+        collect(document, &document["components"]["schemas"][name], names);
+    }
+    match node {
+        Value::Object(fields) => fields
+            .values()
+            .for_each(|field| collect(document, field, names)),
+        Value::Array(items) => items.iter().for_each(|item| collect(document, item, names)),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_object_is_both_a_request_and_a_response() {
+        let document = crate::document();
+        let (requests, responses) = (of_requests(&document), of_responses(&document));
+        let schemas = &document["components"]["schemas"];
+        let shared: Vec<_> = requests
+            .intersection(&responses)
+            .filter(|name| !schemas[name.as_str()]["properties"].is_null())
+            .collect();
+        assert_eq!(shared, [] as [&String; 0]);
+    }
+}

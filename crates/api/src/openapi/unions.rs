@@ -1,0 +1,60 @@
+//! Discriminators: each kind of a tagged union becomes a schema of its own, and the union says which property tells
+//! them apart.
+
+use serde_json::{Map, Value, json};
+
+use super::SCHEMAS;
+
+/// Names the kinds of every tagged union. A kind of a request refuses unknown keys, which `utoipa` does not derive.
+pub(super) fn discriminate(document: &mut Value) {
+    let Some(schemas) = document["components"]["schemas"].as_object_mut() else {
+        return;
+    };
+    let mut kinds = Map::new();
+    for (name, schema) in schemas.iter_mut() {
+        let Some(tag) = tag(schema) else { continue };
+        let closed = name.ends_with("Request");
+        let mut mapping = Map::new();
+        let items = schema["oneOf"].as_array_mut().into_iter().flatten();
+        for item in items {
+            let word = word(item, &tag).unwrap_or_default().to_owned();
+            let kind = format!("{name}{}", pascal(&word));
+            let reference = format!("{SCHEMAS}{kind}");
+            let mut described = std::mem::replace(item, json!({ "$ref": reference }));
+            if closed {
+                described["additionalProperties"] = false.into();
+            }
+            kinds.insert(kind, described);
+            mapping.insert(word, reference.into());
+        }
+        // Without a type, validators that follow the discriminator take null for a kind.
+        schema["type"] = "object".into();
+        schema["discriminator"] = json!({ "propertyName": tag, "mapping": mapping });
+    }
+    schemas.append(&mut kinds);
+}
+
+/// Returns the property that tells the kinds of a union apart: each has it, with one word of its own.
+fn tag(schema: &Value) -> Option<String> {
+    let items = schema["oneOf"].as_array()?;
+    let mut candidates = items.first()?["properties"].as_object()?.keys();
+    let tells = |tag: &&String| items.iter().all(|item| word(item, tag).is_some());
+    candidates.find(tells).cloned()
+}
+
+fn word<'a>(item: &'a Value, tag: &str) -> Option<&'a str> {
+    match item["properties"][tag]["enum"].as_array()?.as_slice() {
+        [word] => word.as_str(),
+        _ => None,
+    }
+}
+
+/// Writes `sign_in_needed` as `SignInNeeded`.
+fn pascal(word: &str) -> String {
+    let parts = word.split('_').map(|part| {
+        let mut letters = part.chars();
+        let first = letters.next().map(|first| first.to_ascii_uppercase());
+        first.into_iter().chain(letters).collect::<String>()
+    });
+    parts.collect()
+}
