@@ -4,8 +4,6 @@ pub mod secret;
 
 use std::collections::BTreeSet;
 
-use serde::{Deserialize, Serialize};
-
 use crate::{
     ids::{TenantId, TokenId},
     text_enum::text_enum,
@@ -116,8 +114,7 @@ text_enum! {
 }
 
 /// A token, without its secret.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Token {
     /// Its id.
     pub id: TokenId,

@@ -4,7 +4,6 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
@@ -104,8 +103,7 @@ pub fn patience(ask: Duration, left: Duration) -> Duration {
 }
 
 /// What an agent wants to be allowed, as far as it is kept.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
     /// The tool's kind in the protocol's words.
     pub tool_kind: String,
@@ -148,8 +146,7 @@ pub struct Decider {
 }
 
 /// A permission request that waits for a person, or did.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Approval {
     /// Its id.
     pub id: ApprovalId,
@@ -164,7 +161,6 @@ pub struct Approval {
     /// Where it is in its life.
     pub state: ApprovalState,
     /// What the agent wants to be allowed.
-    #[serde(flatten)]
     pub question: Question,
     /// When it is denied by itself: never later than the turn ends.
     pub deadline_at: Timestamp,

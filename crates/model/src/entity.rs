@@ -23,23 +23,20 @@ use crate::{
 };
 
 /// A tenant.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tenant {
     /// Its id.
     pub id: TenantId,
     /// Its name, unique for the whole install.
     pub name: String,
     /// What all its runs may use together, and each of them.
-    #[serde(default)]
     pub budget: Budget,
     /// When it was made.
     pub created_at: Timestamp,
 }
 
 /// A session.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Session {
     /// Its id.
     pub id: SessionId,
@@ -48,7 +45,6 @@ pub struct Session {
     /// What it is for.
     pub kind: SessionKind,
     /// Where it came from.
-    #[serde(rename = "type")]
     pub session_type: SessionType,
     /// Where it is in its life.
     pub state: SessionState,
@@ -73,22 +69,18 @@ pub struct Session {
 }
 
 /// A place outside where people talk in a session.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Channel {
     /// The program that carries the words: `slack`, for example.
     pub channel: String,
     /// The room there.
     pub chat_id: String,
     /// The thread in that room.
-    #[serde(default)]
     pub thread: Option<String>,
 }
 
 /// An agent's seat in a session.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seat {
     /// Its id.
     pub id: SeatId,
@@ -107,7 +99,6 @@ pub struct Seat {
     /// How many turns have ended.
     pub turns: i64,
     /// The tokens in its context and what its session has cost, as the agent last reported them.
-    #[serde(default)]
     pub usage: Option<Value>,
     /// The mode and the settings that are applied after each restore.
     pub settings: SeatSettings,
@@ -116,21 +107,16 @@ pub struct Seat {
 }
 
 /// The mode and the settings of a seat, in the agent's own ids.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[serde(default, deny_unknown_fields)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SeatSettings {
     /// The mode.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
     /// Other settings: id and value.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub values: BTreeMap<String, String>,
 }
 
 /// An automation.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Automation {
     /// Its id.
     pub id: AutomationId,
@@ -163,7 +149,6 @@ pub struct Automation {
     /// Rules for its turns, beyond those of the harness.
     pub permissions: PermissionRules,
     /// The least document format whose servers honour it, all its documents included.
-    #[serde(skip)]
     pub needs_format: i64,
     /// Inputs that failed for good since the last success.
     pub consecutive_failures: i64,
@@ -174,8 +159,7 @@ pub struct Automation {
 }
 
 /// A trigger.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trigger {
     /// Its id.
     pub id: TriggerId,
@@ -194,8 +178,7 @@ pub struct Trigger {
 }
 
 /// A run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Run {
     /// Its id.
     pub id: RunId,
@@ -258,9 +241,7 @@ pub struct Run {
 }
 
 /// What shows about a turn beside its outcome.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[serde(default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RunFlags {
     /// The agent's answer has no text.
     pub empty_answer: bool,
@@ -275,8 +256,7 @@ pub struct RunFlags {
 }
 
 /// A row of a transcript.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
     /// Its id.
     pub id: MessageId,
@@ -313,8 +293,7 @@ pub struct Event {
 }
 
 /// The internal record of a run: what was really sent, and what went wrong in full.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunRecord {
     /// The template.
     pub prompt_ref: Option<PromptRef>,

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
 use crate::{ids::HarnessId, permission::PermissionRules, text_enum::text_enum};
 
 text_enum! {
@@ -23,14 +21,11 @@ text_enum! {
     clippy::struct_excessive_bools,
     reason = "the protocol has a flag for each"
 )]
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Offers {
     /// The agent's own name.
-    #[serde(default)]
     pub name: Option<String>,
     /// The agent's own version.
-    #[serde(default)]
     pub version: Option<String>,
     /// Whether it offers `session/resume`.
     pub resume: bool,
@@ -41,16 +36,12 @@ pub struct Offers {
     /// Whether it offers `session/close`.
     pub close: bool,
     /// Whether it offers `session/delete`.
-    #[serde(default)]
     pub delete: bool,
     /// What prompts may hold beside text: `image`, `audio`, `resource`.
-    #[serde(default)]
     pub prompts: Vec<String>,
     /// By what MCP servers may be reached: `stdio`, which every agent has, `http`, `sse`.
-    #[serde(default)]
     pub mcp: Vec<String>,
     /// The ids of the ways to sign in that it names.
-    #[serde(default)]
     pub auth_methods: Vec<String>,
 }
 
@@ -67,9 +58,7 @@ impl Offers {
 
 /// What an agent's processes may use, all of them together unless said otherwise. Without a number
 /// there is no limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[serde(deny_unknown_fields, default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResourceLimits {
     /// Memory, in bytes.
     pub memory_bytes: Option<u64>,
@@ -100,46 +89,33 @@ impl Default for ResourceLimits {
 }
 
 /// Everything that starting an agent takes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HarnessConfig {
     /// The program and its arguments.
     pub command: Vec<String>,
     /// Variables that the agent's environment gets.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
     /// Names of variables that it gets from the server's environment, beyond [`PASSED_ENV`].
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pass_env: Vec<String>,
     /// The id of the way to sign in, where the agent asks for one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub authenticate: Option<String>,
     /// By which request sessions are restored.
-    #[serde(default = "RestoreBy::auto")]
     pub restore: RestoreBy,
     /// Rules that answer permission requests; what no rule covers is denied.
-    #[serde(default)]
     pub permissions: PermissionRules,
     /// The mode that a session is set to, in the agent's own id.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
     /// Settings that a session is given, in the agent's own ids and values.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: BTreeMap<String, String>,
     /// How long after its first turn a session may be restored at the earliest, in seconds: for agents
     /// that lose a session which is restored too soon.
-    #[serde(default, skip_serializing_if = "is_zero")]
     pub restore_after_seconds: u32,
     /// The longest that the agent may take to start and introduce itself, and again to make a session,
     /// in seconds.
-    #[serde(default = "default_start_seconds")]
     pub start_seconds: u32,
     /// The longest that it may take to restore a session, and for its mode or a setting, in seconds.
-    #[serde(default = "default_restore_seconds")]
     pub restore_seconds: u32,
     /// What its processes may use.
-    #[serde(default)]
     pub limits: ResourceLimits,
 }
 
@@ -161,26 +137,12 @@ pub const PASSED_ENV: &[&str] = &[
     "XDG_STATE_HOME",
 ];
 
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "the form that serde calls"
-)]
-const fn is_zero(seconds: &u32) -> bool {
-    *seconds == 0
-}
-
 const fn default_start_seconds() -> u32 {
     60
 }
 
 const fn default_restore_seconds() -> u32 {
     120
-}
-
-impl RestoreBy {
-    const fn auto() -> Self {
-        Self::Auto
-    }
 }
 
 impl HarnessConfig {
@@ -217,8 +179,7 @@ impl HarnessConfig {
 }
 
 /// A harness as it is kept.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Harness {
     /// Its id.
     pub id: HarnessId,
@@ -229,7 +190,6 @@ pub struct Harness {
     /// What the agent offered when it was last started; `None` if it never was.
     pub offers: Option<Offers>,
     /// The least document format whose servers honour it, all its documents included.
-    #[serde(skip)]
     pub needs_format: i64,
 }
 

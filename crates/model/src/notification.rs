@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -85,8 +84,7 @@ text_enum! {
 }
 
 /// An address to which notifications go.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint {
     /// Its id.
     pub id: EndpointId,
@@ -115,8 +113,7 @@ pub struct Endpoint {
 }
 
 /// A notification on its way to an endpoint, or at its end.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivery {
     /// Its id, which is that of the webhook for every attempt.
     pub id: DeliveryId,
@@ -147,8 +144,7 @@ pub struct Delivery {
 }
 
 /// What became of one attempt at a delivery.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeliveryAttempt {
     /// Which attempt it was, from 1.
     pub number: i64,

@@ -1,10 +1,9 @@
 //! Rules that answer an agent's permission requests while nobody watches.
 
-use serde::{Deserialize, Serialize};
+use crate::text_enum::text_enum;
 
 /// What a permission request is about, as the agent says it (ACP `ToolKind` and the title).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PermissionRequest {
     /// The tool's kind in the protocol's words: `read`, `edit`, `execute`, `fetch`, ...; `other`
     /// where the agent names none.
@@ -27,35 +26,29 @@ pub const TOOL_KINDS: [&str; 10] = [
     "other",
 ];
 
-/// What a rule says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Verdict {
-    /// The request is granted: once, where the agent offers that.
-    Allow,
-    /// The request is refused.
-    Deny,
+text_enum! {
+    /// What a rule says.
+    Verdict, "a verdict of a permission rule" {
+        /// The request is granted: once, where the agent offers that.
+        Allow = "allow",
+        /// The request is refused.
+        Deny = "deny",
+    }
 }
 
 /// One rule: it speaks of requests whose kind and title both match.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PermissionRule {
     /// A pattern for the tool's kind; `*` stands for any run of characters.
     pub tool: String,
     /// A pattern for the title; absent: every title.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// What the rule says.
     pub verdict: Verdict,
 }
 
 /// An ordered set of rules.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[serde(transparent)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PermissionRules(pub Vec<PermissionRule>);
 
 impl PermissionRules {

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
 use crate::{
     approval::Unruled, budget::Budget, precheck::Precheck, schedule::QuietHours,
     text_enum::text_enum,
@@ -61,9 +59,7 @@ text_enum! {
 const ASK_SECONDS: u32 = 10 * 60;
 
 /// How often, and after what waits, a failure of the machinery is tried again.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[serde(default, deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Retry {
     /// Attempts in all, the first one included.
     pub attempts: u32,
@@ -84,9 +80,7 @@ impl Default for Retry {
 }
 
 /// Everything that decides how an automation's occurrences and turns are treated.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[serde(default, deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policies {
     /// What an occurrence does when an earlier run is still there; absent: by the session mode.
     pub overlap: Option<Overlap>,
@@ -246,43 +240,40 @@ impl Policies {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
     fn every_policy_has_its_default() {
-        let expected = json!({
-            "overlap": null,
-            "queue_limit": 100,
-            "catch_up": "latest",
-            "catch_up_window_seconds": 24 * 60 * 60,
-            "jitter_seconds": 0,
-            "quiet_hours": [],
-            "timeout_seconds": 30 * 60,
-            "inactivity_seconds": 10 * 60,
-            "retry": { "attempts": 3, "backoff_seconds": 10, "backoff_max_seconds": 600 },
-            "on_crash": "retry",
-            "pause_after_failures": 5,
-            "budget": {
-                "run": { "tokens": null, "cost": null },
-                "day": { "tokens": null, "cost": null, "turns": null },
-                "month": { "tokens": null, "cost": null, "turns": null },
+        let defaults = Policies::default();
+        let expected = Policies {
+            overlap: None,
+            queue_limit: 100,
+            catch_up: CatchUp::Latest,
+            catch_up_window_seconds: 24 * 60 * 60,
+            jitter_seconds: 0,
+            quiet_hours: QuietHours::new(Vec::new()).unwrap(),
+            timeout_seconds: 30 * 60,
+            inactivity_seconds: 10 * 60,
+            retry: Retry {
+                attempts: 3,
+                backoff_seconds: 10,
+                backoff_max_seconds: 600,
             },
-            "unruled": "deny",
-            "ask_seconds": 10 * 60,
-            "precheck": null,
-        });
-        assert_eq!(serde_json::to_value(Policies::default()).unwrap(), expected);
-        // What is not said is as if it were said.
-        let nothing: Policies = serde_json::from_value(json!({})).unwrap();
-        assert_eq!(nothing, Policies::default());
+            on_crash: OnCrash::Retry,
+            pause_after_failures: 5,
+            budget: Budget::default(),
+            unruled: Unruled::Deny,
+            ask_seconds: 10 * 60,
+            precheck: None,
+        };
+        assert_eq!(defaults, expected);
+        assert!(defaults.budget.is_none());
         for (mode, expected) in [
             (SessionMode::Bound, Overlap::Queue),
             (SessionMode::Continuous, Overlap::Queue),
             (SessionMode::Fresh, Overlap::Allow),
         ] {
-            assert_eq!(nothing.overlap(mode), expected, "{mode}");
+            assert_eq!(defaults.overlap(mode), expected, "{mode}");
         }
     }
 

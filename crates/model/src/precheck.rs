@@ -2,8 +2,6 @@
 
 use std::{collections::BTreeMap, fmt, time::Duration};
 
-use serde::{Deserialize, Serialize};
-
 use crate::{
     harness::HarnessConfig,
     ids::{AutomationId, RunId, SessionId},
@@ -17,16 +15,11 @@ const DECLINES: i32 = 1;
 ///
 /// Exit code 0 takes the turn, and 1 declines it. However else it ends, the turn is taken: a check
 /// that is broken must not keep an automation silent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Precheck {
     /// The program and its arguments.
-    #[cfg_attr(feature = "schema", schema(min_items = 1))]
     pub command: Vec<String>,
     /// The longest that it may take, in seconds.
-    #[serde(default = "default_timeout")]
-    #[cfg_attr(feature = "schema", schema(minimum = 1))]
     pub timeout_seconds: u32,
 }
 
@@ -202,8 +195,7 @@ mod tests {
 
     #[test]
     fn a_precheck_has_a_minute_unless_it_says_otherwise() {
-        let read: Precheck = serde_json::from_str(r#"{"command":["true"]}"#).unwrap();
-        assert_eq!(read, Precheck::new(vec!["true".into()]));
-        assert_eq!(read.timeout(), Duration::from_mins(1));
+        let precheck = Precheck::new(vec!["true".into()]);
+        assert_eq!(precheck.timeout(), Duration::from_mins(1));
     }
 }

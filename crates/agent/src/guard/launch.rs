@@ -25,6 +25,7 @@ use model::harness::ResourceLimits;
 use super::{
     GuardProgram, MARKER_VARIABLE, WORKER_VARIABLE,
     cgroup::{self, Cgroup},
+    limits,
     pipes::AgentEnds,
     sweep,
     wire::{Order, Report},
@@ -127,7 +128,7 @@ pub(crate) fn launch(tree: &Tree<'_>) -> io::Result<Launched> {
     let reports = tokio::net::UnixStream::from_std(ours.try_clone()?)?;
 
     let lease = OsString::from(tree.lease.as_millis().to_string());
-    let limits = serde_json::to_string(&tree.limits)?;
+    let limits = limits::to_argument(tree.limits)?;
     let group = cgroup::delegated().ok();
     let group = group.map(|base| Cgroup::path(base, tree.marker));
     let mut command = Command::new(&tree.guard.program);

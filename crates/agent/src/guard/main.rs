@@ -22,12 +22,11 @@ use rustix::{
     },
 };
 
-use model::harness::ResourceLimits;
-
 use super::{
     bounds::Bounds,
     cgroup::Cgroup,
     kill::stop_and_kill,
+    limits,
     pipes::AgentEnds,
     process::Table,
     wire::{Order, Report},
@@ -120,7 +119,7 @@ impl<'a> Guard<'a> {
         let millis =
             millis.ok_or_else(|| bad("the first argument is no number of milliseconds"))?;
         let limits = args.next().unwrap_or_default();
-        let limits: ResourceLimits = serde_json::from_str(&limits.to_string_lossy())
+        let limits = limits::from_argument(&limits.to_string_lossy())
             .map_err(|_| bad("the second argument is no limits"))?;
         let group = args.next().filter(|group| !group.is_empty());
         let program = args.next().ok_or_else(|| bad("no program to guard"))?;

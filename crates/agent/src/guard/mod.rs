@@ -27,6 +27,7 @@ mod bounds;
 pub(crate) mod cgroup;
 mod kill;
 pub(crate) mod launch;
+mod limits;
 mod main;
 mod pipes;
 mod process;

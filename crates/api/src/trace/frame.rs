@@ -24,7 +24,10 @@ pub(super) fn logged(logged: &Logged) -> Bytes {
     let Logged { event, message } = logged;
     let mut data = json!(event);
     if let (Some(message), Value::Object(data)) = (message, &mut data) {
-        data.insert("message".to_owned(), json!(message));
+        data.insert(
+            "message".to_owned(),
+            json!(wire::Message::from(message.clone())),
+        );
     }
     frame(Some(&event.seq), &event.kind, &data)
 }
@@ -36,7 +39,10 @@ pub(super) fn fed(fed: &FeedEvent) -> Bytes {
         data.insert("session_id".to_owned(), json!(fed.session_id));
         data.insert("automation_id".to_owned(), json!(fed.automation_id));
         if let Some(message) = &fed.message {
-            data.insert("message".to_owned(), json!(message));
+            data.insert(
+                "message".to_owned(),
+                json!(wire::Message::from(message.clone())),
+            );
         }
     }
     frame(Some(&fed.cursor), &fed.event.kind, &data)
@@ -50,8 +56,9 @@ pub(super) fn delta(text: &LiveText) -> Bytes {
 
 /// A session as it is, for whoever has missed events that are gone: it goes on from its newest number.
 pub(super) fn session_resync(session: &Session, open: &[Run], waiting: &[Approval]) -> Bytes {
+    let (open, waiting) = (shown_runs(open), shown_approvals(waiting));
     let data = json!({
-        "session": session,
+        "session": wire::Session::from(session.clone()),
         "last_seq": session.last_seq,
         "runs": open,
         "approvals": waiting,
@@ -61,8 +68,17 @@ pub(super) fn session_resync(session: &Session, open: &[Run], waiting: &[Approva
 
 /// Where a feed goes on for whoever has missed events that are gone, with what is under way.
 pub(super) fn feed_resync(from: &impl Display, open: &[Run], waiting: &[Approval]) -> Bytes {
+    let (open, waiting) = (shown_runs(open), shown_approvals(waiting));
     let data = json!({ "cursor": from.to_string(), "runs": open, "approvals": waiting });
     frame(Some(from), "resync", &data)
+}
+
+fn shown_runs(runs: &[Run]) -> Vec<wire::Run> {
+    runs.iter().cloned().map(Into::into).collect()
+}
+
+fn shown_approvals(approvals: &[Approval]) -> Vec<wire::Approval> {
+    approvals.iter().cloned().map(Into::into).collect()
 }
 
 /// The end of a trace of a session that is gone.

@@ -17,15 +17,7 @@ struct StoredRule {
     tool: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     title: Option<String>,
-    verdict: StoredVerdict,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-#[cfg_attr(test, derive(utoipa::ToSchema))]
-#[serde(rename_all = "snake_case")]
-enum StoredVerdict {
-    Allow,
-    Deny,
+    verdict: Verdict,
 }
 
 impl Document for StoredPermissions {
@@ -56,10 +48,7 @@ impl StoredRule {
         Self {
             tool,
             title,
-            verdict: match verdict {
-                Verdict::Allow => StoredVerdict::Allow,
-                Verdict::Deny => StoredVerdict::Deny,
-            },
+            verdict,
         }
     }
 
@@ -67,10 +56,7 @@ impl StoredRule {
         PermissionRule {
             tool: self.tool,
             title: self.title,
-            verdict: match self.verdict {
-                StoredVerdict::Allow => Verdict::Allow,
-                StoredVerdict::Deny => Verdict::Deny,
-            },
+            verdict: self.verdict,
         }
     }
 }

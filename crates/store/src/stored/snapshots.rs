@@ -398,32 +398,3 @@ fn corrupt_value_is_an_error() {
     assert!(budget.into_domain().is_err());
     assert!(serde_json::from_value::<StoredPolicies>(json!({ "overlap": "sometimes" })).is_err());
 }
-
-#[test]
-fn documents_are_those_that_programs_without_formats_read() {
-    assert_eq!(
-        write::<StoredPolicies>(&policies()).value,
-        json!(policies())
-    );
-    assert_eq!(write::<StoredBudget>(&budget()).value, json!(budget()));
-    assert_eq!(
-        write::<StoredPermissions>(&permissions()).value,
-        json!(permissions())
-    );
-    assert_eq!(
-        write::<StoredSettings>(&settings()).value,
-        json!(settings())
-    );
-    assert_eq!(
-        write::<StoredAgent>(&(config(), Some(offers()))).value,
-        json!({"config": config(), "offers": offers()})
-    );
-    assert_eq!(write::<StoredFlags>(&flags()).value, json!(flags()));
-    assert_eq!(
-        write::<StoredPromptRef>(&prompt_ref()).value,
-        json!(prompt_ref())
-    );
-    for spec in specs() {
-        assert_eq!(write::<StoredSpec>(&spec).value, json!(spec));
-    }
-}
