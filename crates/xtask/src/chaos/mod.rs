@@ -32,6 +32,7 @@ use std::{
 
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use jiff::Timestamp;
+use serde_json::Value;
 use tokio::{
     signal::unix::{SignalKind, signal},
     task::JoinSet,
@@ -70,9 +71,22 @@ pub(crate) struct Args {
     /// The program matins of an earlier version: servers are started with it and with this one by turns
     #[arg(long)]
     earlier: Option<PathBuf>,
+    /// Policies in JSON that the earlier version does not know: each makes an automation of each tenant. The servers
+    /// are all of this version before everything comes to its end
+    #[arg(long, requires = "earlier", value_parser = policies)]
+    later_policies: Vec<Value>,
     /// Keep the folder, whatever is found
     #[arg(long)]
     keep: bool,
+}
+
+/// Reads an argument that holds policies.
+fn policies(argument: &str) -> Result<Value, String> {
+    match serde_json::from_str(argument) {
+        Ok(Value::Object(policies)) => Ok(Value::Object(policies)),
+        Ok(_) => Err("an object is expected, such as {\"queue_limit\": 3}".to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 /// Runs it; an error if anything was found.
@@ -154,6 +168,9 @@ async fn play(args: &Args, root: &Path, minutes: Duration, seed: u64) -> Result<
     let took = began.elapsed();
     println!("Nothing goes wrong any more, after {took:.0?}.");
     let until = Timestamp::now().as_microsecond();
+    if !args.later_policies.is_empty() {
+        stage.end_upgrade().await?;
+    }
     quiet::mend(field, world, until).await?;
     people::ask_in_peace(world, &dice, &witnesses.asking).await;
     let mut complaints = quiet::quiesce(field, world).await?;

@@ -4,6 +4,7 @@ use std::{
     env,
     path::{Path, PathBuf},
     process::Command,
+    sync::atomic::{AtomicBool, Ordering},
 };
 
 use anyhow::{Context as _, Result, ensure};
@@ -15,6 +16,8 @@ pub(crate) struct Programs {
     /// The product in an earlier version.
     pub(crate) earlier: Option<PathBuf>,
     pub(crate) testkit: PathBuf,
+    /// Whether servers are started with this version alone from now on.
+    upgraded: AtomicBool,
 }
 
 impl Programs {
@@ -38,13 +41,23 @@ impl Programs {
             matins: program(folder.join("matins"))?,
             earlier: earlier.transpose()?,
             testkit: program(folder.join("matins-testkit"))?,
+            upgraded: AtomicBool::new(false),
         })
     }
 
     /// The product for the `nth` start of a server: by turns an earlier version, if there is one, and this one.
     pub(crate) fn matins(&self, nth: usize) -> &Path {
-        let earlier = self.earlier.as_ref().filter(|_| nth.is_multiple_of(2));
+        let earlier = self.earlier.as_ref();
+        let upgraded = self.upgraded.load(Ordering::Relaxed);
+        let earlier = earlier.filter(|_| nth.is_multiple_of(2) && !upgraded);
         earlier.unwrap_or(&self.matins)
+    }
+}
+
+impl Programs {
+    /// Starts no server with the earlier version any more.
+    pub(crate) fn use_this_version_alone(&self) {
+        self.upgraded.store(true, Ordering::Relaxed);
     }
 }
 

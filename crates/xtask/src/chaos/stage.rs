@@ -29,6 +29,7 @@ pub(crate) struct Stage {
     pub(crate) field: Arc<Field>,
     pub(crate) world: World,
     pub(crate) canary: String,
+    programs: Arc<Programs>,
 }
 
 impl Stage {
@@ -87,13 +88,28 @@ impl Stage {
         if let Some(last) = last {
             look_at_clock(&last, args.clock_off).await?;
         }
-        let world = World::make(root, &programs, &api, &token).await?;
+        let world = World::make(root, &programs, &api, &token, &args.later_policies).await?;
         let field = Field::new(root.to_owned(), postgres, replicas, proxy);
         Ok(Self {
             field: Arc::new(field),
             world,
             canary,
+            programs,
         })
+    }
+
+    /// Starts every server again with this version: an earlier one would leave alone for ever what it does not honour.
+    pub(crate) async fn end_upgrade(&self) -> Result<()> {
+        self.programs.use_this_version_alone();
+        for replica in &self.field.replicas {
+            ensure!(
+                replica.stop().await,
+                "replica {} did not stop",
+                replica.plan.number
+            );
+            replica.want(true);
+        }
+        Ok(())
     }
 }
 

@@ -6,16 +6,20 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use jiff::{SignedDuration, Timestamp};
 use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::scripted::{Crash, Script, Step};
+use tokio::time::{Instant, sleep};
 
 use super::{http::Api, programs::Programs, replica::CANARY_VARIABLE};
 
 /// How long one thing may take to be made, before there are faults.
 const PATIENCE: Duration = Duration::from_mins(1);
+
+/// The pause before a request is sent again that an earlier version refused.
+const RETRY: Duration = Duration::from_millis(100);
 
 /// A tenant, and what it has.
 pub(crate) struct Tenant {
@@ -179,6 +183,7 @@ impl World {
         programs: &Programs,
         api: &Api,
         token: &str,
+        later: &[Value],
     ) -> Result<Self> {
         let created = api
             .must(
@@ -197,7 +202,10 @@ impl World {
             tokens: vec![token.to_owned(), other.clone()],
         };
         for (name, api) in [("default", api.clone()), ("other", api.with_token(&other))] {
-            let tenant = world.tenant(root, programs, name, api).await?;
+            let mut tenant = world.tenant(root, programs, name, api).await?;
+            for policies in later {
+                tenant.automate_later(root, policies).await?;
+            }
             world.tenants.push(tenant);
         }
         Ok(world)
@@ -254,6 +262,39 @@ impl Tenant {
         let made = made.await?;
         let id = made["id"].as_str().context("something without an id")?;
         Ok(id.to_owned())
+    }
+
+    /// Makes an automation with policies that a server of the earlier version refuses: another server takes them.
+    async fn automate_later(&mut self, root: &Path, policies: &Value) -> Result<()> {
+        let number = self.automations.len();
+        let body = json!({
+            "name": format!("later {number}"), "prompt": "What a later version asks for.",
+            "harness": "quick", "session": "fresh", "triggers": every("3s"), "policies": policies,
+            "cwd": folder(&root.join("work").join(self.name).join(format!("later-{number}")))?,
+        });
+        let key = format!("automation-later-{number}");
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let asked = self.api.ask(
+                Method::POST,
+                "/automations",
+                Some(&body),
+                Some(&key),
+                PATIENCE,
+            );
+            let answer = asked.await?;
+            match answer.status {
+                201 => {
+                    let id = answer.body["id"]
+                        .as_str()
+                        .context("something without an id")?;
+                    self.automations.push(id.to_owned());
+                    return Ok(());
+                }
+                422 if Instant::now() < deadline => sleep(RETRY).await,
+                status => bail!("no server takes {policies}: {status}: {}", answer.body),
+            }
+        }
     }
 
     async fn automate(&mut self, root: &Path, plan: Plan) -> Result<()> {
