@@ -20,7 +20,7 @@ use crate::{Api, routes};
         description = include_str!("openapi.md"),
         license(name = "Apache-2.0", identifier = "Apache-2.0"),
     ),
-    components(schemas(wire::Problem)),
+    components(schemas(wire::Problem, wire::Notification)),
     modifiers(&Security),
 )]
 struct Head;
