@@ -40,7 +40,7 @@ use crate::{Api, routes};
         (name = "traces", description = "Live streams of events."),
         (name = "triggers", description = "The conditions that fire automations."),
     ),
-    components(schemas(wire::Problem)),
+    components(schemas(wire::Problem, wire::Notification)),
     modifiers(&Security),
 )]
 struct Head;

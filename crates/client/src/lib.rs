@@ -22,5 +22,5 @@ pub use client::Client;
 pub use error::{BoxError, Error};
 pub use events::{EventParser, ServerEvent, TooLong};
 pub use socket::SocketAddress;
-pub use trace::{Trace, TraceNews, TraceOf};
+pub use trace::{Received, Trace, TraceNews, TraceOf};
 pub use transport::Body;

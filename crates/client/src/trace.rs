@@ -5,6 +5,7 @@ use std::{collections::VecDeque, time::Duration};
 use futures::StreamExt as _;
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use tokio::time::{sleep, timeout};
+use wire::TraceEvent;
 
 use crate::{Body, Client, Error, EventParser, ServerEvent};
 
@@ -27,11 +28,27 @@ pub enum TraceOf {
     All,
 }
 
-/// What happens in a trace.
+/// An event of a trace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Received {
+    /// The frame, as it came.
+    pub frame: ServerEvent,
+    /// The event of the frame. `None` if a later server sent an event that this version does not know.
+    pub event: Option<TraceEvent>,
+}
+
+impl From<ServerEvent> for Received {
+    fn from(frame: ServerEvent) -> Self {
+        let event = serde_json::from_str(&frame.data).ok();
+        Self { frame, event }
+    }
+}
+
+/// The next thing that a trace yields.
 #[derive(Debug)]
 pub enum TraceNews {
     /// An event.
-    Event(ServerEvent),
+    Event(Box<Received>),
     /// The connection broke, and is sought again after a pause.
     Broken {
         /// Why.
@@ -78,7 +95,7 @@ impl Trace {
     pub async fn next(&mut self) -> Result<TraceNews, Error> {
         loop {
             if let Some(event) = self.ready.pop_front() {
-                return Ok(TraceNews::Event(event));
+                return Ok(TraceNews::Event(Box::new(event.into())));
             }
             if let Some(pause) = self.pause {
                 sleep(pause).await;

@@ -11,7 +11,8 @@ use std::{
 
 use futures::future::join_all;
 use model::{EndpointId, SessionId, TenantId, Timestamp, feed::FeedCursor, limits};
-use store::{Attempted, Claimed, Lost, Scope, Subscription};
+use service::notification_text;
+use store::{Attempted, Claimed, Lost, NewDelivery, Notice, Scope, Subscription};
 use tokio::sync::Notify;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use webhook::Sender;
@@ -42,10 +43,17 @@ pub async fn tell(host: &Host, now: Timestamp) -> Result<bool, Error> {
             if page.events.is_empty() && page.lost.is_none() {
                 break;
             }
-            let notices = host.store.notices(tenant, &page.events).await?;
+            let mut notices = host.store.notices(tenant, page.events).await?;
+            notices.retain(|notice| subscriptions.iter().any(|one| one.wants(notice)));
+            // The text is the same for every endpoint, so it is written once.
+            let notices: Vec<(Notice, NewDelivery)> = notices
+                .into_iter()
+                .map(|notice| (notice.clone(), notification_text::delivery(notice)))
+                .collect();
             let mut told = Vec::with_capacity(subscriptions.len());
             for mut one in subscriptions {
-                let wanted: Vec<_> = notices.iter().filter(|it| one.wants(it)).collect();
+                let wanted = notices.iter().filter(|(notice, _)| one.wants(notice));
+                let wanted: Vec<_> = wanted.map(|(_, delivery)| delivery).collect();
                 if host.store.tell(&one, page.scanned, &wanted, now).await? {
                     one.cursor = page.scanned;
                     told.push(one);

@@ -1,8 +1,7 @@
-//! What is kept, as it is read: sessions, seats, automations, triggers, runs, messages, events.
+//! What is kept, as it is read: sessions, seats, automations, triggers, runs, messages.
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
@@ -272,22 +271,6 @@ pub struct Message {
     pub content: String,
     /// Everything else.
     pub metadata: Value,
-    /// When it was written.
-    pub created_at: Timestamp,
-}
-
-/// A row of a session's ordered log.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-pub struct Event {
-    /// Its number in the session, without a gap.
-    pub seq: i64,
-    /// What changed: `session`, `run`, `message`, `task` or `approval`.
-    pub kind: String,
-    /// What it is about.
-    pub ref_id: String,
-    /// The change.
-    pub body: Value,
     /// When it was written.
     pub created_at: Timestamp,
 }

@@ -9,6 +9,7 @@ pub mod approval;
 pub mod automation;
 pub mod budget;
 pub mod entity;
+pub mod event;
 pub mod feed;
 pub mod fleet;
 pub mod harness;

@@ -2,14 +2,16 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::{
+    event::{ApprovalChange, AutomationChange, Change},
     ids::{AutomationId, DeliveryId, EndpointId, SessionId},
     limits,
+    run::RunStatus,
     text_enum::text_enum,
     time::Timestamp,
+    turn::{EntryKind, Role},
 };
 
 text_enum! {
@@ -39,29 +41,31 @@ text_enum! {
 }
 
 impl NotificationKind {
-    /// What an event of a log is told as, if it is. `kind` and `body` are the event's; `message` is the
-    /// role and the kind of the row of the transcript that it announces.
-    pub fn of_event(kind: &str, body: &Value, message: Option<(&str, &str)>) -> Option<Self> {
-        let word = |field: &str| body.get(field).and_then(Value::as_str);
-        match kind {
-            "message" => {
-                (message == Some(("assistant", "message"))).then_some(Self::MessagePublished)
+    /// Returns the kind of notification that a logged change leads to; `None` if it leads to none.
+    pub fn of_change(change: &Change) -> Option<Self> {
+        match change {
+            Change::Message { role, kind, .. } => {
+                let is_answer = (*role, *kind) == (Role::Assistant, EntryKind::Message);
+                is_answer.then_some(Self::MessagePublished)
             }
-            "run" => match word("status")? {
-                "succeeded" => Some(Self::RunSucceeded),
-                "failed" => Some(Self::RunFailed),
-                "skipped" => Some(Self::RunSkipped),
-                "missed" => Some(Self::RunMissed),
+            Change::Run { change, .. } => match change.status() {
+                RunStatus::Succeeded => Some(Self::RunSucceeded),
+                RunStatus::Failed => Some(Self::RunFailed),
+                RunStatus::Skipped => Some(Self::RunSkipped),
+                RunStatus::Missed => Some(Self::RunMissed),
                 _ => None,
             },
-            "automation" => match word("change")? {
-                "paused" => Some(Self::AutomationPaused),
-                "attention" => Some(Self::AutomationAttention),
+            Change::Automation { change, .. } => match change {
+                AutomationChange::Paused { .. } => Some(Self::AutomationPaused),
+                AutomationChange::Attention { .. } => Some(Self::AutomationAttention),
                 _ => None,
             },
-            "approval" => (word("state")? == "pending").then_some(Self::ApprovalRequested),
-            "session" => word("state").map(|_| Self::SessionState),
-            _ => None,
+            Change::Approval { change, .. } => {
+                let is_request = matches!(change, ApprovalChange::Pending { .. });
+                is_request.then_some(Self::ApprovalRequested)
+            }
+            Change::Session { .. } => Some(Self::SessionState),
+            Change::Unknown { .. } => None,
         }
     }
 
@@ -199,77 +203,128 @@ fn backoff(delivery: DeliveryId, attempts: i64) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
     use uuid::Uuid;
 
     use super::*;
+    use crate::{
+        event::{Occurrences, RunChange, SessionChange, Skipped},
+        ids::{ApprovalId, MessageId, RunId},
+        session::SessionState,
+    };
 
     #[test]
-    fn an_event_is_told_as_what_it_is_or_not_at_all() {
+    fn each_change_leads_to_its_kind_of_notification_or_to_none() {
         use NotificationKind as Kind;
-        let answer = Some(("assistant", "message"));
-        for (kind, body, message, expected) in [
-            ("message", json!({}), answer, Some(Kind::MessagePublished)),
-            ("message", json!({}), Some(("user", "message")), None),
-            ("message", json!({}), Some(("assistant", "thought")), None),
-            ("message", json!({}), None, None),
+        for (change, expected) in [
             (
-                "run",
-                json!({ "status": "succeeded" }),
-                None,
+                message(Role::Assistant, EntryKind::Message),
+                Some(Kind::MessagePublished),
+            ),
+            (message(Role::User, EntryKind::Message), None),
+            (message(Role::Assistant, EntryKind::Thought), None),
+            (
+                run(RunChange::Succeeded { attempt: 1 }),
                 Some(Kind::RunSucceeded),
             ),
-            (
-                "run",
-                json!({ "status": "failed" }),
-                None,
-                Some(Kind::RunFailed),
-            ),
-            (
-                "run",
-                json!({ "status": "skipped" }),
-                None,
-                Some(Kind::RunSkipped),
-            ),
-            (
-                "run",
-                json!({ "status": "missed" }),
-                None,
-                Some(Kind::RunMissed),
-            ),
-            ("run", json!({ "status": "queued" }), None, None),
-            ("run", json!({}), None, None),
-            (
-                "automation",
-                json!({ "change": "paused" }),
-                None,
-                Some(Kind::AutomationPaused),
-            ),
-            (
-                "automation",
-                json!({ "change": "attention" }),
-                None,
-                Some(Kind::AutomationAttention),
-            ),
-            ("automation", json!({ "change": "created" }), None, None),
-            (
-                "session",
-                json!({ "state": "done" }),
-                None,
-                Some(Kind::SessionState),
-            ),
-            ("session", json!({ "title": "x" }), None, None),
-            (
-                "approval",
-                json!({ "state": "pending" }),
-                None,
-                Some(Kind::ApprovalRequested),
-            ),
-            ("approval", json!({ "state": "allowed" }), None, None),
-            ("task", json!({ "status": "succeeded" }), None, None),
+            (run(failed()), Some(Kind::RunFailed)),
+            (run(skipped()), Some(Kind::RunSkipped)),
+            (run(missed()), Some(Kind::RunMissed)),
+            (run(RunChange::Queued { input: None }), None),
+            (automation(paused()), Some(Kind::AutomationPaused)),
+            (automation(attention()), Some(Kind::AutomationAttention)),
+            (automation(AutomationChange::Resumed), None),
+            (session(SessionState::Done), Some(Kind::SessionState)),
+            (approval(pending()), Some(Kind::ApprovalRequested)),
+            (approval(ApprovalChange::Expired), None),
+            (unknown("task"), None),
         ] {
-            let told = NotificationKind::of_event(kind, &body, message);
-            assert_eq!(told, expected, "{kind} {body}");
+            assert_eq!(NotificationKind::of_change(&change), expected, "{change:?}");
+        }
+    }
+
+    fn message(role: Role, kind: EntryKind) -> Change {
+        Change::Message {
+            message_id: MessageId::from_uuid(Uuid::from_u128(1)),
+            role,
+            kind,
+            to: None,
+        }
+    }
+
+    fn run(change: RunChange) -> Change {
+        let run_id = RunId::from_uuid(Uuid::from_u128(1));
+        Change::Run { run_id, change }
+    }
+
+    fn failed() -> RunChange {
+        RunChange::Failed {
+            attempt: 1,
+            reason: "timeout".into(),
+        }
+    }
+
+    fn skipped() -> RunChange {
+        RunChange::Skipped {
+            reason: "overlap".into(),
+            skipped: Skipped::Attempt(1),
+        }
+    }
+
+    fn missed() -> RunChange {
+        RunChange::Missed {
+            reason: "the system was down".into(),
+            occurrences: Occurrences {
+                trigger_id: None,
+                scheduled_for: None,
+                missed_until: None,
+                count: 1,
+            },
+        }
+    }
+
+    fn automation(change: AutomationChange) -> Change {
+        let automation_id = AutomationId::from_uuid(Uuid::from_u128(1));
+        Change::Automation {
+            automation_id,
+            change,
+        }
+    }
+
+    fn paused() -> AutomationChange {
+        let reason = "failures".into();
+        AutomationChange::Paused { reason }
+    }
+
+    fn attention() -> AutomationChange {
+        let text = "paused itself".into();
+        AutomationChange::Attention { text }
+    }
+
+    fn session(state: SessionState) -> Change {
+        let session_id = SessionId::from_uuid(Uuid::from_u128(1));
+        let change = SessionChange::Created { state };
+        Change::Session { session_id, change }
+    }
+
+    fn approval(change: ApprovalChange) -> Change {
+        Change::Approval {
+            approval_id: ApprovalId::from_uuid(Uuid::from_u128(1)),
+            run_id: RunId::from_uuid(Uuid::from_u128(1)),
+            tool_kind: "execute".into(),
+            title: "ls".into(),
+            change,
+        }
+    }
+
+    fn pending() -> ApprovalChange {
+        let deadline_at = Timestamp::from_microsecond(1).unwrap();
+        ApprovalChange::Pending { deadline_at }
+    }
+
+    fn unknown(kind: &str) -> Change {
+        Change::Unknown {
+            kind: kind.into(),
+            about: Uuid::from_u128(1),
         }
     }
 

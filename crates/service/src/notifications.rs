@@ -12,7 +12,7 @@ use store::{Answered, NewEndpoint};
 use webhook::Target;
 use wire::{DeliveryView, EndpointMade, EndpointRequest, Page, SecretRotated};
 
-use crate::{Error, Service, naming};
+use crate::{Error, Service, naming, notification_text};
 
 impl Service {
     /// Makes an endpoint. It is told of what is yet to come. With an `id` that was reserved for it, one that
@@ -175,10 +175,13 @@ impl Service {
                 }
             }
         }
-        let endpoint = self.endpoint(given).await?.id;
+        let endpoint = self.endpoint(given).await?;
         let now = self.now();
         let id = id.unwrap_or_else(|| DeliveryId::generate(now, &*self.entropy));
-        let sent = self.store.test_endpoint_as(self.tenant, endpoint, id, now);
+        let new = notification_text::test(id, &endpoint, now);
+        let sent = self
+            .store
+            .test_endpoint(self.tenant, endpoint.id, id, &new, now);
         match sent.await {
             Ok(()) | Err(store::Error::Made { .. }) => self.delivery(&id.to_string()).await,
             Err(error) => Err(error.into()),

@@ -10,12 +10,12 @@ use model::{
     ApprovalId, RunId, SessionId, TenantId, Timestamp, WorkerId,
     approval::{Approval, ApprovalEvent, ApprovalState, Decider, Question},
     entity::Run,
+    event::{ApprovalChange, Change},
     lifecycle::{Lifecycle, Refused},
     permission::Verdict,
     run::RunStatus,
     turn::Settled,
 };
-use serde_json::{Value, json};
 
 use crate::{
     Error, Scope,
@@ -69,14 +69,16 @@ impl Store {
                     .await?;
                 return Ok(there.map_or(Settled::Lost, |_| Settled::Written));
             }
-            let body = json!({
-                "state": ApprovalState::Pending,
-                "run_id": run,
-                "tool_kind": question.tool_kind,
-                "title": question.title,
-                "deadline_at": deadline,
-            });
-            journal::event(tx, place.session, "approval", id.uuid(), body, now).await?;
+            let change = Change::Approval {
+                approval_id: id,
+                run_id: run,
+                tool_kind: question.tool_kind.clone(),
+                title: question.title.clone(),
+                change: ApprovalChange::Pending {
+                    deadline_at: deadline,
+                },
+            };
+            journal::change(tx, place.session, change, now).await?;
             Ok(Settled::Written)
         })
     }
@@ -121,9 +123,13 @@ impl Store {
                 }));
             };
             let mut journal = Journal::default();
-            let (session, mut body) = closed(&row, by_now.state)?;
-            body["decided_by"] = json!(by.name);
-            journal.event(session, "approval", id.uuid(), body);
+            let decided_by = by.name.clone();
+            let change = match verdict {
+                Verdict::Allow => ApprovalChange::Allowed { decided_by },
+                Verdict::Deny => ApprovalChange::Denied { decided_by },
+            };
+            let (session, change) = closed(id, &row, change)?;
+            journal.change(session, change);
             journal.write(tx, now).await?;
             Ok(by_now)
         })
@@ -229,8 +235,8 @@ async fn expire_one(
     else {
         return Ok(false);
     };
-    let (session, body) = closed(&row, ApprovalState::Expired)?;
-    journal::event(tx, session, "approval", id.uuid(), body, now).await?;
+    let (session, change) = closed(id, &row, ApprovalChange::Expired)?;
+    journal::change(tx, session, change, now).await?;
     Ok(true)
 }
 
@@ -247,19 +253,24 @@ pub(crate) async fn void_all(
         .await?;
     for row in &voided {
         let id: ApprovalId = row.get("id")?;
-        let (session, body) = closed(row, ApprovalState::Void)?;
-        journal.event(session, "approval", id.uuid(), body);
+        let (session, change) = closed(id, row, ApprovalChange::Void)?;
+        journal.change(session, change);
     }
     Ok(())
 }
 
-/// The session of an approval that is over, and what its log says.
-fn closed(row: &Row, state: ApprovalState) -> Result<(SessionId, Value), Error> {
-    let body = json!({
-        "state": state,
-        "run_id": row.get::<RunId>("run_id")?,
-        "tool_kind": row.get::<String>("tool_kind")?,
-        "title": row.get::<String>("title")?,
-    });
-    Ok((row.get("session_id")?, body))
+/// Returns the session of an approval that is over, and the event for the session's log.
+fn closed(
+    approval_id: ApprovalId,
+    row: &Row,
+    change: ApprovalChange,
+) -> Result<(SessionId, Change), Error> {
+    let logged = Change::Approval {
+        approval_id,
+        run_id: row.get("run_id")?,
+        tool_kind: row.get("tool_kind")?,
+        title: row.get("title")?,
+        change,
+    };
+    Ok((row.get("session_id")?, logged))
 }

@@ -12,13 +12,13 @@ use model::{
     AutomationId, HarnessId, TenantId, Timestamp, TriggerId,
     automation::{AutomationEvent, AutomationState},
     entity::{Automation, SeatSettings},
+    event::AutomationChange,
     lifecycle::Lifecycle,
     occurrence,
     permission::PermissionRules,
     policy::{Policies, SessionMode},
     schedule::{Schedule, Spec},
 };
-use serde_json::json;
 
 use crate::{
     Error, Scope,
@@ -120,7 +120,8 @@ impl Store {
                 let due = Some(&new.policies);
                 self.insert_trigger(tx, tenant, id, spec, due, now).await?;
             }
-            log::change(tx, id, "created", json!({ "name": new.name }), now).await?;
+            let name = new.name.clone();
+            log::change(tx, id, AutomationChange::Created { name }, now).await?;
             Ok(())
         });
         if let Err(Error::Database(error)) = &made
@@ -183,7 +184,7 @@ impl Store {
                 set_next(tx, trigger.id, due, now).await?;
             }
             spend::release(tx, automation.tenant_id, Some(id), now).await?;
-            log::change(tx, id, "resumed", json!({}), now).await
+            log::change(tx, id, AutomationChange::Resumed, now).await
         })
     }
 
@@ -204,8 +205,8 @@ impl Store {
                 params![id, none, now],
             )
             .await?;
-            let before = json!({ "session_id": automation.current_session_id });
-            log::change(tx, id, "reset", before, now).await
+            let session_id = automation.current_session_id;
+            log::change(tx, id, AutomationChange::Reset { session_id }, now).await
         })
     }
 
@@ -312,7 +313,10 @@ pub(crate) async fn ask_for_attention(
     now: Timestamp,
 ) -> Result<(), Error> {
     set_attention(tx, id, Some(text), now).await?;
-    log::change(tx, id, "attention", json!({ "text": text }), now).await
+    let change = AutomationChange::Attention {
+        text: text.to_owned(),
+    };
+    log::change(tx, id, change, now).await
 }
 
 /// Keeps what a person should look at, or with `None` that it was seen.

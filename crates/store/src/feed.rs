@@ -6,11 +6,7 @@
 //! server, as one snapshot has it: a transaction that is open for long, in whatever database, holds back
 //! the feed, and loses nothing.
 
-use model::{
-    AutomationId, SessionId, TenantId,
-    entity::{Event, Message},
-    feed::FeedCursor,
-};
+use model::{AutomationId, SessionId, TenantId, entity::Message, event::Event, feed::FeedCursor};
 
 use crate::{
     Error, Scope,

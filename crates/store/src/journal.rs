@@ -7,15 +7,16 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use model::{
     MessageId, RunId, SeatId, SessionId, TenantId, Timestamp,
+    event::{Change, RunChange, SessionChange},
     turn::{Entry, EntryKind, Role},
 };
-use serde_json::{Value, json};
-use uuid::Uuid;
+use serde_json::Value;
 
 use crate::{
     Error,
     database::{Param, Tx},
     store::Store,
+    stored::events::StoredEvent,
 };
 
 /// Where a row of the transcript belongs.
@@ -40,9 +41,7 @@ pub(crate) struct Journal {
 /// One event, and the row of the transcript that it announces.
 struct Line {
     session: SessionId,
-    kind: &'static str,
-    about: Uuid,
-    body: Value,
+    change: Change,
     message: Option<(Place, Option<SeatId>, Entry)>,
 }
 
@@ -53,47 +52,40 @@ impl Journal {
         self.numbered.insert(session, (tenant, numbers));
     }
 
-    /// Adds an event to a session's log.
-    pub(crate) fn event(
-        &mut self,
-        session: SessionId,
-        kind: &'static str,
-        about: Uuid,
-        body: Value,
-    ) {
+    /// Adds a change to a session's log.
+    pub(crate) fn change(&mut self, session: SessionId, change: Change) {
         self.lines.push(Line {
             session,
-            kind,
-            about,
-            body,
+            change,
             message: None,
         });
     }
 
-    /// Adds to the log that a run moved.
-    pub(crate) fn run(&mut self, session: SessionId, run: RunId, body: Value) {
-        self.event(session, "run", run.uuid(), body);
+    /// Adds a change of a run to a session's log.
+    pub(crate) fn run(&mut self, session: SessionId, run_id: RunId, change: RunChange) {
+        self.change(session, Change::Run { run_id, change });
     }
 
     /// Adds a row to the transcript, with its event.
     pub(crate) fn message(&mut self, place: Place, entry: Entry) {
-        self.lines.push(Line {
-            session: place.session,
-            kind: "message",
-            about: entry.id.uuid(),
-            body: json!({ "role": entry.role, "kind": entry.kind }),
-            message: Some((place, None, entry)),
-        });
+        self.write_message(place, None, entry);
     }
 
     /// Adds a message of one seat to another to the transcript, with its event.
     pub(crate) fn message_to(&mut self, place: Place, to: SeatId, entry: Entry) {
+        self.write_message(place, Some(to), entry);
+    }
+
+    fn write_message(&mut self, place: Place, to: Option<SeatId>, entry: Entry) {
         self.lines.push(Line {
             session: place.session,
-            kind: "message",
-            about: entry.id.uuid(),
-            body: json!({ "role": entry.role, "kind": entry.kind, "to": to }),
-            message: Some((place, Some(to), entry)),
+            change: Change::Message {
+                message_id: entry.id,
+                role: entry.role,
+                kind: entry.kind,
+                to,
+            },
+            message: Some((place, to, entry)),
         });
     }
 
@@ -140,13 +132,14 @@ impl Journal {
                 .get_mut(&line.session)
                 .ok_or_else(|| Error::not_found("session", line.session))?;
             *seq += 1;
+            let stored = StoredEvent::of(&line.change);
             events.push(params![
                 line.session,
                 *seq,
                 *tenant,
-                line.kind,
-                line.about,
-                line.body,
+                stored.kind,
+                stored.about,
+                stored.body,
                 now
             ]);
             if let Some((place, to, entry)) = line.message {
@@ -213,17 +206,26 @@ async fn write_messages(tx: &mut Tx, messages: Vec<(MessageId, Vec<Param>)>) -> 
     Ok(())
 }
 
-/// Writes one event at once and gives nothing back; for transitions that write no more than that.
-pub(crate) async fn event(
+/// Writes a change of a session to its log, for transitions that log nothing else.
+pub(crate) async fn session(
+    tx: &mut Tx,
+    session_id: SessionId,
+    change: SessionChange,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let logged = Change::Session { session_id, change };
+    self::change(tx, session_id, logged, now).await
+}
+
+/// Writes one change to a session's log, for transitions that log nothing else.
+pub(crate) async fn change(
     tx: &mut Tx,
     session: SessionId,
-    kind: &'static str,
-    about: Uuid,
-    body: Value,
+    change: Change,
     now: Timestamp,
 ) -> Result<(), Error> {
     let mut journal = Journal::default();
-    journal.event(session, kind, about, body);
+    journal.change(session, change);
     journal.write(tx, now).await
 }
 

@@ -48,7 +48,10 @@ pub use database::{Database, Scope, Sessions};
 pub use error::Error;
 pub use feed::{FeedEvent, FeedPage, Lost};
 pub use instances::{InstanceStanding, Presence, Serving};
-pub use notifications::{Attempted, Claimed, NewEndpoint, Notice, Subscription};
+pub use notifications::{
+    Attempted, Claimed, NewDelivery, NewEndpoint, Notice, NoticeAutomation, NoticeRun,
+    NoticeSession, Subscription,
+};
 pub use opening::{Examined, Location, OpenError, examine, open, open_to_read};
 pub use outlook::{Outlook, QueueDepth};
 pub use page::Page;

@@ -10,9 +10,9 @@ use model::{
     secret::{Secret, Secrets},
 };
 
-pub use deliveries::{Attempted, Claimed};
+pub use deliveries::{Attempted, Claimed, NewDelivery};
 pub use feed::Subscription;
-pub use notice::Notice;
+pub use notice::{Notice, NoticeAutomation, NoticeRun, NoticeSession};
 
 use crate::{
     Answered, Error, Scope, answers,

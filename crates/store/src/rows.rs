@@ -1,14 +1,14 @@
 //! The one road from rows to the model's nouns.
 
 use model::{
-    ApprovalId, AutomationId, MessageId, RunId, SessionId, TaskId, TriggerId,
+    TriggerId,
     access::Token,
     approval::{Approval, Question},
     automation::AutomationState,
     entity::{
-        Automation, Channel, Event, Message, Run, RunRecord, Seat, SeatSettings, Session, Tenant,
-        Trigger,
+        Automation, Channel, Message, Run, RunRecord, Seat, SeatSettings, Session, Tenant, Trigger,
     },
+    event::Event,
     harness::Harness,
     permission::PermissionRules,
     policy::{Policies, SessionMode},
@@ -20,7 +20,7 @@ use crate::{
     database::Row,
     stored::{
         self, StoredAgent, StoredBudget, StoredFlags, StoredPermissions, StoredPolicies,
-        StoredPromptRef, StoredScopes, StoredSettings, StoredSpec,
+        StoredPromptRef, StoredScopes, StoredSettings, StoredSpec, events::StoredEvent,
     },
 };
 
@@ -247,12 +247,19 @@ pub(crate) fn announced(row: &Row) -> Result<Option<Message>, Error> {
     let Some(id) = row.optional("message_id")? else {
         return Ok(None);
     };
+    let role: String = row.get("message_role")?;
+    let kind: String = row.get("message_kind")?;
+    // A later version may write other roles and kinds. Its event is unknown to this version, and must not end the
+    // log.
+    let (Ok(role), Ok(kind)) = (role.parse(), kind.parse()) else {
+        return Ok(None);
+    };
     Ok(Some(Message {
         id,
         seq: row.get("message_seq")?,
         run_id: row.optional("message_run_id")?,
-        role: row.parse("message_role")?,
-        kind: row.parse("message_kind")?,
+        role,
+        kind,
         content: row.get("message_content")?,
         metadata: row.json("message_metadata")?,
         created_at: row.get("message_created_at")?,
@@ -260,22 +267,14 @@ pub(crate) fn announced(row: &Row) -> Result<Option<Message>, Error> {
 }
 
 pub(crate) fn event(row: &Row) -> Result<Event, Error> {
-    let kind: String = row.get("kind")?;
-    // What an event is about is shown as its own id is.
-    let ref_id = match kind.as_str() {
-        "session" => row.get::<SessionId>("ref_id")?.to_string(),
-        "run" => row.get::<RunId>("ref_id")?.to_string(),
-        "message" => row.get::<MessageId>("ref_id")?.to_string(),
-        "task" => row.get::<TaskId>("ref_id")?.to_string(),
-        "approval" => row.get::<ApprovalId>("ref_id")?.to_string(),
-        "automation" => row.get::<AutomationId>("ref_id")?.to_string(),
-        _ => row.get::<uuid::Uuid>("ref_id")?.to_string(),
+    let stored = StoredEvent {
+        kind: row.get("kind")?,
+        about: row.get("ref_id")?,
+        body: row.get("body")?,
     };
     Ok(Event {
         seq: row.get("seq")?,
-        kind,
-        ref_id,
-        body: row.json("body")?,
+        change: stored.change(),
         created_at: row.get("created_at")?,
     })
 }

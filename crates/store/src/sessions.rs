@@ -9,11 +9,11 @@ mod read;
 use model::{
     AutomationId, HarnessId, SeatId, SessionId, TenantId, Timestamp,
     entity::{Channel, Seat, SeatSettings, Session},
+    event::{Change, SessionChange},
     lifecycle::{Lifecycle, Refused},
     run::RunStatus,
     session::{Admission, SessionEvent, SessionKind, SessionState, SessionType},
 };
-use serde_json::json;
 
 use crate::{
     Error, Scope,
@@ -182,8 +182,11 @@ impl Store {
                     event: event.to_string(),
                 }));
             }
-            let body = json!({ "state": state, "reason": reason });
-            journal::event(tx, id, "session", id.uuid(), body, now).await?;
+            let change = SessionChange::Moved {
+                state,
+                reason: reason.map(str::to_owned),
+            };
+            journal::session(tx, id, change, now).await?;
             match state.admission() {
                 Admission::Start => {
                     for seat in &seats {
@@ -271,7 +274,11 @@ pub(crate) async fn insert_all(
             settings.needs_format
         ]);
         seats.push(seat);
-        journal.event(new.id, "session", new.id.uuid(), json!({ "state": state }));
+        let change = Change::Session {
+            session_id: new.id,
+            change: SessionChange::Created { state },
+        };
+        journal.change(new.id, change);
     }
     tx.execute_rows(sql!("sessions/insert"), sessions, params![])
         .await?;

@@ -21,6 +21,7 @@ mod document;
 mod harnesses;
 mod messages;
 mod milliseconds;
+mod notification;
 mod notifications;
 mod page;
 mod policies;
@@ -30,6 +31,8 @@ mod server;
 mod session_target;
 mod sessions;
 mod settings;
+mod tagged;
+mod trace_event;
 mod triggers;
 
 pub use access::*;
@@ -44,6 +47,7 @@ pub use model::{
     approval::{ApprovalState, Unruled},
     notification::{DeliveryState, NotificationKind},
 };
+pub use notification::*;
 pub use notifications::*;
 pub use page::*;
 pub use policies::*;
@@ -53,4 +57,5 @@ pub use server::*;
 pub use session_target::{InvalidTarget, SessionTarget};
 pub use sessions::*;
 pub use settings::*;
+pub use trace_event::*;
 pub use triggers::*;

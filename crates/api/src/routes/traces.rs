@@ -10,6 +10,7 @@ use serde::Deserialize;
 use tokio::time::sleep;
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
+use wire::TraceEvent;
 
 use crate::{
     Api,
@@ -60,11 +61,12 @@ impl<S: Send + Sync> FromRequestParts<S> for LastSeen {
 
 /// Trace a session
 ///
-/// Streams the events of a session as Server-Sent Events: `run`, `message`, `approval` and `session` with the number of
-/// the event as their ID, and `delta` without one for text that is being written. After a break, send the last ID as
-/// `Last-Event-ID`: the stream goes on without a gap and without a repetition. If retention has removed the next event,
-/// the stream sends one `resync` with a snapshot instead. Without either parameter it begins with the oldest event that
-/// is kept. The stream ends after a quarter of an hour; connect again to go on.
+/// Streams the events of a session as Server-Sent Events. The data of each is a `TraceEvent`, whose `kind` is also
+/// the name of the event. The ID of `session`, `run`, `message`, `approval` and `unknown` is the number of the event
+/// in the log. `delta`, the text that a turn is writing, has no ID. After a break, send the last ID as
+/// `Last-Event-ID`: no event is lost and none comes twice. If retention has removed the next events, one `resync`
+/// with a snapshot takes their place. Without either parameter the trace begins with the oldest event that is kept.
+/// It ends after 15 minutes, and after `session_deleted`; otherwise connect again.
 #[utoipa::path(
     get,
     path = "/sessions/{session}/trace",
@@ -74,7 +76,12 @@ impl<S: Send + Sync> FromRequestParts<S> for LastSeen {
         ("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that was seen"),
         Since
     ),
-    responses((status = OK, description = "The stream", content_type = "text/event-stream", body = String)),
+    responses((
+        status = OK,
+        description = "Server-Sent Events. The data of each is one `TraceEvent`, and its name is `kind`",
+        content_type = "text/event-stream",
+        body = TraceEvent
+    )),
     security(("token" = ["sessions:read"]), ("browser" = []))
 )]
 async fn trace_session(
@@ -94,9 +101,10 @@ async fn trace_session(
 
 /// Trace an automation
 ///
-/// Streams the events of the sessions of an automation, of its runs in other sessions, and of the automation itself:
-/// skipped and missed occurrences, and pauses with their reasons. The format is that of the trace of a session, but an
-/// ID is a position in the order of commits. Without either parameter the stream begins with the next event.
+/// Streams the events of an automation: of its sessions, of its runs in other sessions, and of the automation itself,
+/// such as skipped and missed occurrences and pauses. It works like the trace of a session, but an ID is a place in
+/// the order of commits, a snapshot is a `feed_resync`, and there is no `delta`. Without either parameter the trace
+/// begins with the next event.
 #[utoipa::path(
     get,
     path = "/automations/{automation}/trace",
@@ -106,7 +114,12 @@ async fn trace_session(
         ("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that was seen"),
         Since
     ),
-    responses((status = OK, description = "The stream", content_type = "text/event-stream", body = String)),
+    responses((
+        status = OK,
+        description = "Server-Sent Events. The data of each is one `TraceEvent`, and its name is `kind`",
+        content_type = "text/event-stream",
+        body = TraceEvent
+    )),
     security(("token" = ["automations:read"]), ("browser" = []))
 )]
 async fn trace_automation(
@@ -126,8 +139,8 @@ async fn trace_automation(
 
 /// Trace a tenant
 ///
-/// Streams the events of all sessions and automations of the tenant, in the order of commits. Without either parameter
-/// the stream begins with the next event.
+/// Streams the events of all sessions and automations of the tenant, in the order of commits. It works like the trace
+/// of an automation. Without either parameter the trace begins with the next event.
 #[utoipa::path(
     get,
     path = "/trace",
@@ -136,7 +149,12 @@ async fn trace_automation(
         ("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that was seen"),
         Since
     ),
-    responses((status = OK, description = "The stream", content_type = "text/event-stream", body = String)),
+    responses((
+        status = OK,
+        description = "Server-Sent Events. The data of each is one `TraceEvent`, and its name is `kind`",
+        content_type = "text/event-stream",
+        body = TraceEvent
+    )),
     security(("token" = ["sessions:read"]), ("browser" = []))
 )]
 async fn trace_tenant(

@@ -275,8 +275,9 @@ impl Shared {
                     watch.begin(news.last_seq, running.remove(id).unwrap_or_default());
                     return true;
                 }
-                watch.log(&news.events);
-                news.events.len() >= LOOK as usize
+                let more = news.events.len() >= LOOK as usize;
+                watch.log(*id, news.events);
+                more
             });
         }
         self.read_texts(&all).await
@@ -321,8 +322,8 @@ impl Shared {
                 watch.begin(page.scanned, Vec::new());
                 return Ok(page.held);
             }
-            let frames = page.events.iter();
-            let frames = frames.map(|one| (one.cursor, frame::fed(one))).collect();
+            let events = page.events.into_iter();
+            let frames = events.map(|one| (one.cursor, frame::fed(one))).collect();
             watch.extend(frames, page.scanned);
             after = page.scanned;
             if !page.more {

@@ -112,10 +112,12 @@ impl OfSession {
         if first.unwrap_or(news.last_seq + 1) != after + 1 {
             return self.resync(store).await.map(Some);
         }
-        let frames = news.events.iter();
+        let scanned = news.events.last().map_or(after, |one| one.event.seq);
+        let events = news.events.into_iter();
+        let session = self.session;
         Ok(Some(Page {
-            scanned: news.events.last().map_or(after, |one| one.event.seq),
-            frames: kept(frames.map(|one| (one.event.seq, frame::logged(one)))),
+            scanned,
+            frames: kept(events.map(|one| (one.event.seq, frame::logged(session, one)))),
             resync: false,
         }))
     }
@@ -127,10 +129,11 @@ impl OfSession {
         let waiting = store
             .pending_approvals(self.scope, self.session, WAITING)
             .await?;
-        let frame = frame::session_resync(&session, &open, &waiting);
+        let last_seq = session.last_seq;
+        let frame = frame::session_resync(session, open, waiting);
         Ok(Page {
-            frames: VecDeque::from([(session.last_seq, frame)]),
-            scanned: session.last_seq,
+            frames: VecDeque::from([(last_seq, frame)]),
+            scanned: last_seq,
             resync: true,
         })
     }
@@ -207,7 +210,7 @@ impl OfFeed {
         let waiting = store
             .approval_page(self.tenant, filter, store::Page::first(WAITING))
             .await?;
-        Ok(frame::feed_resync(&from, &open, &waiting))
+        Ok(frame::feed_resync(from, open, waiting))
     }
 }
 
@@ -226,7 +229,7 @@ impl Source for OfFeed {
             let frames = if resync {
                 VecDeque::from([(scanned, self.resync(store, scanned).await?)])
             } else {
-                let events = page.events.iter();
+                let events = page.events.into_iter();
                 kept(events.map(|one| (one.cursor, frame::fed(one))))
             };
             Ok(Some(Page {

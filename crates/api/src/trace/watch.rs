@@ -6,7 +6,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use model::RunId;
+use model::{RunId, SessionId, event::Change, run::RunStatus};
 use store::{LiveText, Logged};
 use tokio::sync::Notify;
 
@@ -134,7 +134,7 @@ impl<K: Copy + Ord> Watch<K> {
 
 impl Watch<i64> {
     /// Adds what a session's log has after its head.
-    pub(super) fn log(&self, events: &[Logged]) {
+    pub(super) fn log(&self, session: SessionId, events: Vec<Logged>) {
         let mut state = self.state();
         for logged in events {
             let event = &logged.event;
@@ -143,17 +143,15 @@ impl Watch<i64> {
                 // Retention was faster: whoever has not read what is gone finds that out in the table.
                 state.log = Some(Ring::at(event.seq - 1));
             }
-            if event.kind == "run"
-                && let Ok(run) = event.ref_id.parse::<RunId>()
-            {
-                if event.body["status"] == "running" {
-                    state.live.entry(run).or_insert_with(|| Ring::at(0));
+            if let Change::Run { run_id, change } = &event.change {
+                if change.status() == RunStatus::Running {
+                    state.live.entry(*run_id).or_insert_with(|| Ring::at(0));
                 } else {
-                    state.live.remove(&run);
+                    state.live.remove(run_id);
                 }
             }
             if let Some(log) = &mut state.log {
-                log.push(event.seq, frame::logged(logged));
+                log.push(event.seq, frame::logged(session, logged));
             }
         }
         drop(state);

@@ -154,3 +154,34 @@ fn every_patch_names_its_fields() {
         assert!(schema["properties"].as_object().is_some(), "{name}");
     }
 }
+
+#[test]
+fn trace_events_are_a_discriminated_union() {
+    let document = serde_json::to_value(api::document()).unwrap();
+    let stream = "/paths/~1api~1v1~1trace/get/responses/200/content/text~1event-stream/schema/$ref";
+    let event = document.pointer(stream).unwrap();
+    assert_eq!(event, "#/components/schemas/TraceEvent");
+    for (name, tag) in [
+        ("TraceEvent", "kind"),
+        ("RunChange", "status"),
+        ("SessionChange", "action"),
+        ("ApprovalChange", "state"),
+        ("AutomationChange", "action"),
+    ] {
+        let union = &document["components"]["schemas"][name];
+        assert_eq!(union["discriminator"]["propertyName"], tag);
+        let mapping = union["discriminator"]["mapping"].as_object().unwrap();
+        let variants = union["oneOf"].as_array().unwrap();
+        assert_eq!(mapping.len(), variants.len(), "{name}");
+        for (word, path) in mapping {
+            assert!(variants.iter().any(|one| one["$ref"] == *path), "{path}");
+            let pointer = path.as_str().unwrap().strip_prefix('#').unwrap();
+            let variant = document.pointer(pointer).unwrap();
+            assert_eq!(
+                variant["properties"][tag]["enum"],
+                serde_json::json!([word])
+            );
+            assert_eq!(variant["required"][0], tag, "{path}");
+        }
+    }
+}

@@ -36,7 +36,9 @@ pub(crate) async fn text_is_seen_while_it_is_written(stage: &Stage) {
         stage.write(run, position, word).await;
         let frame = client.next().await;
         assert_eq!((frame.id, frame.event.as_str()), (None, "delta"));
-        let delta = json!({ "run_id": run, "position": position, "text": word });
+        let delta = json!({
+            "kind": "delta", "run_id": run, "position": position, "text": word,
+        });
         assert_eq!(frame.data, delta);
         position += i64::try_from(word.len()).unwrap();
         whole.push_str(word);
@@ -45,7 +47,7 @@ pub(crate) async fn text_is_seen_while_it_is_written(stage: &Stage) {
     // The end has the whole of it, and nothing is told after it.
     let end = client.next().await;
     assert_eq!(end.data["message"]["content"], whole);
-    assert_eq!(client.next().await.data["body"]["status"], "succeeded");
+    assert_eq!(client.next().await.data["change"]["status"], "succeeded");
     stage.say(session, "thanks").await;
     assert_eq!(client.next().await.event, "run");
 }

@@ -40,7 +40,7 @@ pub(crate) async fn a_tenants_trace_has_all_that_happens_once(stage: &Stage) {
     }
     let own = frames.iter().find(|one| one.event == "automation").unwrap();
     assert_eq!(own.data["automation_id"], json!(automation));
-    assert_eq!(own.data["body"]["change"], "created");
+    assert_eq!(own.data["change"]["action"], "created");
     let says = |frame: &&crate::stage::Frame| frame.data["message"]["content"] == "Hi.";
     assert_eq!(frames.iter().filter(says).count(), 1);
     // Whoever connects again anywhere goes on where it was.
@@ -68,7 +68,7 @@ pub(crate) async fn an_automations_trace_has_what_belongs_to_it(stage: &Stage) {
     assert_eq!(client.next().await.event, "session");
     let frame = client.next().await;
     assert_eq!(
-        (frame.event.as_str(), &frame.data["ref_id"]),
+        (frame.event.as_str(), &frame.data["run_id"]),
         ("run", &json!(run))
     );
     assert_eq!(frame.data["automation_id"], json!(automation));
@@ -79,8 +79,8 @@ pub(crate) async fn an_automations_trace_has_what_belongs_to_it(stage: &Stage) {
     paused.await.unwrap();
     let frame = client.next().await;
     assert_eq!(
-        frame.data["body"],
-        json!({ "change": "paused", "reason": "lunch" })
+        frame.data["change"],
+        json!({ "action": "paused", "reason": "lunch" })
     );
 }
 
@@ -96,7 +96,7 @@ pub(crate) async fn whoever_comes_to_a_feed_too_late_is_told_once(stage: &Stage)
         let trace = hub.tenant(stage.tenant, Some(after)).await.unwrap();
         let mut client = Client::new(trace);
         let frame = client.next().await;
-        assert_eq!(frame.event, "resync");
+        assert_eq!(frame.event, "feed_resync");
         assert_eq!(frame.data["cursor"], frame.id.clone().unwrap());
         let runs = frame.data["runs"].as_array().unwrap();
         let runs: Vec<_> = runs.iter().map(|run| run["id"].clone()).collect();
@@ -106,11 +106,11 @@ pub(crate) async fn whoever_comes_to_a_feed_too_late_is_told_once(stage: &Stage)
         open.push(json!(run));
         for client in [&mut client, &mut early] {
             let frame = client.next().await;
-            assert_eq!(frame.data["ref_id"], json!(run));
+            assert_eq!(frame.data["run_id"], json!(run));
         }
         // From the place that it was given it goes on.
         let after = feed_cursor(None, frame.id.as_deref()).unwrap();
         let trace = hub.tenant(stage.tenant, after).await.unwrap();
-        assert_eq!(Client::new(trace).next().await.data["ref_id"], json!(run));
+        assert_eq!(Client::new(trace).next().await.data["run_id"], json!(run));
     }
 }

@@ -23,8 +23,8 @@ pub(crate) async fn a_trace_goes_on_with_what_comes(stage: &Stage) {
         (frame.id.as_deref(), frame.event.as_str()),
         (Some("2"), "run")
     );
-    assert_eq!(frame.data["body"]["status"], "queued");
-    assert_eq!(frame.data["ref_id"], run.to_string());
+    assert_eq!(frame.data["change"]["status"], "queued");
+    assert_eq!(frame.data["run_id"], run.to_string());
     stage.start(run).await;
     let frame = client.next().await;
     assert_eq!(
@@ -33,15 +33,24 @@ pub(crate) async fn a_trace_goes_on_with_what_comes(stage: &Stage) {
     );
     // A message needs no other request.
     assert_eq!(frame.data["message"]["content"], "hello");
-    assert_eq!(client.next().await.data["body"]["status"], "running");
+    assert_eq!(client.next().await.data["change"]["status"], "running");
     stage.succeed(run, "Done\nat last.").await;
     assert_eq!(
         client.next().await.data["message"]["content"],
         "Done\nat last."
     );
     let frame = client.next().await;
-    assert_eq!(frame.data["body"]["status"], "succeeded");
-    assert_eq!(json!(stage.log(session).await[5]), frame.data);
+    assert_eq!(
+        frame.data,
+        json!({
+            "kind": "run",
+            "seq": 6,
+            "created_at": stage.log(session).await[5].created_at,
+            "session_id": session,
+            "run_id": run,
+            "change": { "status": "succeeded", "attempt": 1 },
+        })
+    );
 }
 
 pub(crate) async fn many_tabs_see_the_same(stage: &Stage) {
@@ -110,8 +119,9 @@ pub(crate) async fn a_session_that_is_gone_ends_its_trace(stage: &Stage) {
     deleted.await.unwrap();
     for client in [&mut early, &mut late] {
         let last = client.next().await;
-        assert_eq!((last.id, last.event.as_str()), (None, "session"));
-        assert_eq!(last.data, json!({ "session_id": session, "deleted": true }));
+        assert_eq!((last.id, last.event.as_str()), (None, "session_deleted"));
+        let deleted = json!({ "kind": "session_deleted", "session_id": session });
+        assert_eq!(last.data, deleted);
         assert_eq!(client.try_next().await, None);
     }
     let gone = hub.session(stage.scope(), session, None).await;

@@ -89,9 +89,9 @@ pub(crate) async fn a_snapshot_has_what_waits_for_people(stage: &Stage) {
     decide(waits).await;
     let frame = client.next().await;
     assert_eq!(frame.event, "approval");
-    assert_eq!(frame.data["ref_id"], json!(waits));
-    assert_eq!(frame.data["body"]["state"], "denied");
-    assert_eq!(frame.data["body"]["decided_by"], "me");
+    assert_eq!(frame.data["approval_id"], json!(waits));
+    assert_eq!(frame.data["change"]["state"], "denied");
+    assert_eq!(frame.data["change"]["decided_by"], "me");
 }
 
 pub(crate) async fn a_number_of_the_future_gets_one_snapshot(stage: &Stage) {

@@ -14,7 +14,8 @@ use api::trace::{Hub, Settings, Trace};
 use futures::StreamExt as _;
 use model::{
     Clock as _, HarnessId, InstanceId, RunId, SessionId, TenantId, Timestamp, WorkerId,
-    entity::{Event, SeatSettings},
+    entity::SeatSettings,
+    event::Event,
     harness::HarnessConfig,
     outcome::{Outcome, StopReason},
     permission::PermissionRules,
@@ -22,7 +23,7 @@ use model::{
     session::{SessionKind, SessionType},
     turn::{Begin, Finished, Settled},
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use store::{NewAutomation, NewSession, Scope, Store};
 use testkit::{
     clock::{FakeClock, SeededEntropy},
@@ -30,6 +31,7 @@ use testkit::{
 };
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
+use wire::TraceEvent;
 
 /// How long a test waits for a frame that must come, before it fails: longer than the net below all
 /// wake-ups.
@@ -283,6 +285,9 @@ impl Client {
                 self.last.clone_from(&id);
             }
             if let (Some(event), Some(data)) = (event, data) {
+                // Whoever parses the data alone gets the whole event.
+                let typed: TraceEvent = serde_json::from_value(Value::clone(&data)).unwrap();
+                assert_eq!((typed.tag(), &json!(typed)), (event.as_str(), &data));
                 return Some(Frame { id, event, data });
             }
         }

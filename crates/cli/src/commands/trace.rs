@@ -1,12 +1,14 @@
 //! `matins trace`: what happens, as it happens.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, fmt::Display};
 
-use client::{ServerEvent, Trace, TraceNews, TraceOf};
+use client::{Received, ServerEvent, Trace, TraceNews, TraceOf};
 use model::{RunId, transcript::Speaker};
-use serde::Deserialize;
 use serde_json::{Value, json};
-use wire::Message;
+use wire::{
+    ApprovalAllowedChange, ApprovalChange, ApprovalDeniedChange, AutomationChange, Message,
+    RunChange, SessionChange, TraceDelta, TraceEvent, TraceMessage,
+};
 
 use crate::{
     app::App,
@@ -63,7 +65,7 @@ async fn follow(app: &App, mut trace: Trace, is_of_session: bool) -> Result<Exit
                 } else {
                     told.tell(app, &event)?;
                 }
-                if is_of_session && tells_of_deletion(&event) {
+                if is_of_session && matches!(event.event, Some(TraceEvent::SessionDeleted(_))) {
                     app.output.aside("The session was deleted.");
                     return Ok(Exit::Done);
                 }
@@ -79,27 +81,17 @@ async fn follow(app: &App, mut trace: Trace, is_of_session: bool) -> Result<Exit
     }
 }
 
-fn tells_of_deletion(event: &ServerEvent) -> bool {
-    let data: Value = serde_json::from_str(&event.data).unwrap_or_default();
-    event.event == "session" && data["deleted"] == true
-}
-
-/// An event for programs.
-fn document(event: &ServerEvent) -> Value {
-    let data = serde_json::from_str(&event.data);
-    let data: Value = data.unwrap_or_else(|_| Value::String(event.data.clone()));
-    // Text that is being written has no place of its own in the log.
-    let id = (event.event != "delta").then_some(&event.last_event_id);
-    json!({ "event": event.event, "id": id, "data": data })
-}
-
-/// Text that is being written.
-#[derive(Deserialize)]
-struct Delta {
-    run_id: RunId,
-    #[serde(default)]
-    position: usize,
-    text: String,
+/// Returns an event as a document for programs.
+fn document(received: &Received) -> Value {
+    let ServerEvent {
+        event,
+        data,
+        last_event_id,
+    } = &received.frame;
+    let data = serde_json::from_str(data).unwrap_or_else(|_| Value::String(data.clone()));
+    // The text that a turn is writing has no place in the log.
+    let id = (event != "delta").then_some(last_event_id);
+    json!({ "event": event, "id": id, "data": data })
 }
 
 /// What was told so far, so that an answer is not told twice.
@@ -112,21 +104,18 @@ struct Told {
 }
 
 impl Told {
-    fn tell(&mut self, app: &App, event: &ServerEvent) -> Result<(), Failure> {
-        let data: Value = serde_json::from_str(&event.data).unwrap_or_default();
-        if event.event == "delta"
-            && let Ok(delta) = serde_json::from_value::<Delta>(data.clone())
-        {
-            return self.write(app, &delta);
+    fn tell(&mut self, app: &App, received: &Received) -> Result<(), Failure> {
+        match &received.event {
+            Some(TraceEvent::Delta(delta)) => self.write(app, delta),
+            Some(TraceEvent::Message(TraceMessage {
+                message: Some(message),
+                ..
+            })) => self.message(app, message),
+            _ => self.line(app, &line(received)),
         }
-        let message = serde_json::from_value::<Message>(data["message"].clone());
-        if let Ok(message) = message {
-            return self.message(app, &message);
-        }
-        self.line(app, &line(event, &data))
     }
 
-    fn write(&mut self, app: &App, delta: &Delta) -> Result<(), Failure> {
+    fn write(&mut self, app: &App, delta: &TraceDelta) -> Result<(), Failure> {
         if self.open != Some(delta.run_id) {
             let head = format!("{} writes:", delta.run_id);
             self.line(app, &paint(DIM, &head))?;
@@ -134,9 +123,10 @@ impl Told {
         }
         let written = self.written.entry(delta.run_id).or_default();
         // What is told again after a break was told.
-        let known = written.saturating_sub(delta.position);
+        let position = usize::try_from(delta.position).unwrap_or(0);
+        let known = written.saturating_sub(position);
         let news = delta.text.get(known..).unwrap_or("");
-        *written = (*written).max(delta.position + delta.text.len());
+        *written = (*written).max(position + delta.text.len());
         Ok(app.output.piece(&clean(news))?)
     }
 
@@ -173,79 +163,155 @@ impl Told {
     }
 }
 
-/// An event on one line, with what is known of it.
-fn line(event: &ServerEvent, data: &Value) -> String {
-    let text = |value: &Value| value.as_str().map(str::to_owned);
-    let body = &data["body"];
-    let what = [
-        &data["ref_id"],
-        &body["id"],
-        &body["run_id"],
-        &data["session"]["id"],
-    ]
-    .into_iter()
-    .find_map(text);
-    let facts = ["status", "state", "reason", "message"].into_iter();
-    let mut facts: Vec<_> = facts
-        .filter_map(|name| text(&body[name]).or_else(|| text(&data[name])))
-        .collect();
-    if event.event == "approval" {
-        facts.extend(text(&body["decided_by"]).map(|by| format!("by {by}")));
-        let [tool, title] =
-            ["tool_kind", "title"].map(|name| text(&body[name]).unwrap_or_default());
-        facts.push(format!("{tool}: {title}"));
-    }
-    let told = if facts.is_empty() {
-        event.data.clone()
-    } else {
-        facts.join(", ")
+/// Returns an event on one line.
+fn line(received: &Received) -> String {
+    let ServerEvent {
+        event,
+        data,
+        last_event_id,
+    } = &received.frame;
+    let text = match &received.event {
+        Some(event) => text(event),
+        None => data.clone(),
     };
-    let id = match event.last_event_id.as_str() {
+    let id = match last_event_id.as_str() {
         "" => String::new(),
         id => format!("{id} "),
     };
-    let what = what.unwrap_or_default();
-    let line = format!("{id}{} {what} {told}", event.event);
-    paint(DIM, &excerpt(&line, TOLD_CHARS))
+    paint(DIM, &excerpt(&format!("{id}{event} {text}"), TOLD_CHARS))
+}
+
+/// Returns the text for an event that is neither a message nor a delta.
+fn text(event: &TraceEvent) -> String {
+    match event {
+        TraceEvent::Session(event) => {
+            let id = event.session_id;
+            match &event.change {
+                SessionChange::Created(to) => format!("{id} created, {}", to.state),
+                SessionChange::Moved(to) => with_reason(id, to.state, to.reason.as_deref()),
+                SessionChange::Renamed(to) => match &to.title {
+                    Some(title) => format!("{id} renamed, {title}"),
+                    None => format!("{id} has no title"),
+                },
+            }
+        }
+        TraceEvent::Run(event) => {
+            with_reason(event.run_id, event.change.tag(), run_reason(&event.change))
+        }
+        TraceEvent::Message(event) => event.message_id.to_string(),
+        TraceEvent::Approval(event) => {
+            let by = match &event.change {
+                ApprovalChange::Allowed(ApprovalAllowedChange { decided_by })
+                | ApprovalChange::Denied(ApprovalDeniedChange { decided_by }) => {
+                    format!(", by {decided_by}")
+                }
+                _ => String::new(),
+            };
+            let (id, state) = (event.approval_id, event.change.tag());
+            format!("{id} {state}{by}, {}: {}", event.tool_kind, event.title)
+        }
+        TraceEvent::Automation(event) => {
+            let reason = match &event.change {
+                AutomationChange::Paused(to) => Some(to.reason.as_str()),
+                AutomationChange::Attention(to) => Some(to.text.as_str()),
+                AutomationChange::Created(to) => Some(to.name.as_str()),
+                AutomationChange::Edited(to) => Some(to.name.as_str()),
+                _ => None,
+            };
+            with_reason(event.automation_id, event.change.tag(), reason)
+        }
+        TraceEvent::Unknown(event) => format!("{} of a later version", event.logged_kind),
+        TraceEvent::Delta(event) => event.run_id.to_string(),
+        TraceEvent::Resync(event) => format!("{} {}", event.session.id, event.session.state),
+        TraceEvent::FeedResync(event) => format!("{} open runs", event.runs.len()),
+        TraceEvent::SessionDeleted(event) => event.session_id.to_string(),
+    }
+}
+
+fn run_reason(change: &RunChange) -> Option<&str> {
+    match change {
+        RunChange::Deferred(to) => to.reason.as_deref(),
+        RunChange::Failed(to) => Some(&to.reason),
+        RunChange::Cancelled(to) => Some(&to.reason),
+        RunChange::Stalled(to) => Some(&to.reason),
+        RunChange::Skipped(to) => Some(&to.reason),
+        RunChange::Missed(to) => Some(&to.reason),
+        RunChange::Queued(_) | RunChange::Running(_) | RunChange::Succeeded(_) => None,
+    }
+}
+
+fn with_reason(id: impl Display, state: impl Display, reason: Option<&str>) -> String {
+    match reason {
+        Some(reason) => format!("{id} {state}, {reason}"),
+        None => format!("{id} {state}"),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn event(event: &str, data: &str, id: &str) -> ServerEvent {
-        ServerEvent {
+    fn event(event: &str, data: &Value, id: &str) -> Received {
+        let frame = ServerEvent {
             event: event.into(),
-            data: data.into(),
+            data: data.to_string(),
             last_event_id: id.into(),
-        }
+        };
+        frame.into()
+    }
+
+    fn run(change: &Value) -> Value {
+        json!({
+            "kind": "run",
+            "seq": 7,
+            "created_at": "2026-05-04T09:00:00Z",
+            "run_id": "run_0197f3c2a9d07cc1a1b2c3d4e5f60718",
+            "change": change,
+        })
     }
 
     #[test]
-    fn programs_get_an_event_as_it_came() {
-        let run = event("run", r#"{"seq":7,"body":{"status":"running"}}"#, "7");
-        let shown = document(&run);
-        assert_eq!(shown["id"], "7");
-        assert_eq!(shown["data"]["body"]["status"], "running");
-        assert_eq!(document(&event("delta", "{}", "7"))["id"], Value::Null);
-        assert_eq!(document(&event("new", "no JSON", "8"))["data"], "no JSON");
+    fn documents_hold_events_as_they_came() {
+        let mut data = run(&json!({ "status": "succeeded", "attempt": 1 }));
+        data["added_later"] = json!(1);
+        let shown = document(&event("run", &data, "7"));
+        assert_eq!(shown, json!({ "event": "run", "id": "7", "data": data }));
+        let shown = document(&event("delta", &json!({}), "7"));
+        assert_eq!(shown["id"], Value::Null);
+        let frame = ServerEvent {
+            event: "new".into(),
+            data: "no JSON".into(),
+            last_event_id: "8".into(),
+        };
+        assert_eq!(document(&frame.into())["data"], "no JSON");
     }
 
     #[test]
-    fn people_get_one_line_with_what_is_known() {
-        let data = r#"{"seq":7,"ref_id":"run_1","body":{"status":"failed","reason":"a\nb"}}"#;
-        let parsed = serde_json::from_str(data).unwrap();
-        let shown = line(&event("run", data, "7"), &parsed);
-        assert!(shown.contains("7 run run_1 failed, a b"), "{shown}");
-        let data = r#"{"seq":9,"ref_id":"apr_1","body":{"state":"allowed","decided_by":"ci",
-            "run_id":"run_1","tool_kind":"execute","title":"rm -rf x"}}"#;
-        let parsed = serde_json::from_str(data).unwrap();
-        let shown = line(&event("approval", data, "9"), &parsed);
-        assert!(
-            shown.contains("9 approval apr_1 allowed, by ci, execute: rm -rf x"),
-            "{shown}"
-        );
-        let shown = line(&event("new", r#"{"x":1}"#, "8"), &json!({ "x": 1 }));
-        assert!(shown.contains(r#"8 new {"x":1}"#), "{shown}");
+    fn lines_name_the_subject_and_the_reason() {
+        let data = run(&json!({ "status": "failed", "attempt": 1, "reason": "a\nb" }));
+        let shown = line(&event("run", &data, "7"));
+        let expected = "7 run run_0197f3c2a9d07cc1a1b2c3d4e5f60718 failed, a b";
+        assert!(shown.contains(expected), "{shown}");
+        let data = json!({
+            "kind": "approval",
+            "seq": 9,
+            "created_at": "2026-05-04T09:00:00Z",
+            "session_id": "ses_0197f3c2a9d07cc1a1b2c3d4e5f60718",
+            "approval_id": "apr_0197f3c2a9d07cc1a1b2c3d4e5f60718",
+            "run_id": "run_0197f3c2a9d07cc1a1b2c3d4e5f60718",
+            "tool_kind": "execute",
+            "title": "rm -rf x",
+            "change": { "state": "allowed", "decided_by": "ci" },
+        });
+        let shown = line(&event("approval", &data, "9"));
+        let expected = "allowed, by ci, execute: rm -rf x";
+        assert!(shown.contains(expected), "{shown}");
+    }
+
+    #[test]
+    fn an_event_of_a_later_server_is_shown_as_it_came() {
+        let data = json!({ "kind": "new", "x": 1 });
+        let shown = line(&event("new", &data, "8"));
+        assert!(shown.contains(&format!("8 new {data}")), "{shown}");
     }
 }

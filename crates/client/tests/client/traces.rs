@@ -3,7 +3,7 @@
 use client::{Error, ServerEvent, Trace, TraceNews, TraceOf};
 use serde_json::json;
 use tokio::net::TcpListener;
-use wire::ProblemKind;
+use wire::{ProblemKind, TraceEvent};
 
 use crate::servers::{answering, client_at, json};
 
@@ -28,7 +28,7 @@ fn not_found() -> Vec<u8> {
 
 async fn event(trace: &mut Trace) -> ServerEvent {
     match trace.next().await.unwrap() {
-        TraceNews::Event(event) => event,
+        TraceNews::Event(event) => event.frame,
         TraceNews::Broken { why, .. } => panic!("{why:?}"),
     }
 }
@@ -44,6 +44,33 @@ fn begins(request: &str) -> (String, Option<String>) {
     let target = lines.next().unwrap().split(' ').nth(1).unwrap().to_owned();
     let id = lines.find_map(|line| line.strip_prefix("last-event-id: "));
     (target, id.map(str::to_owned))
+}
+
+#[tokio::test]
+async fn event_of_a_later_server_is_received_without_a_type() {
+    let known = json!({
+        "kind": "run", "seq": 6, "created_at": "2026-05-04T09:00:00Z", "added_later": 1,
+        "run_id": "run_0197f3c2a9d07cc1a1b2c3d4e5f60001",
+        "change": { "status": "succeeded", "attempt": 1, "added_later": {} },
+    });
+    let later = json!({ "kind": "added_later", "seq": 7 });
+    let (address, _) = answering(vec![stream(&format!(
+        "id: 6\nevent: run\ndata: {known}\n\nid: 7\nevent: added_later\ndata: {later}\n\n"
+    ))])
+    .await;
+    let mut trace = client_at(address).trace(TraceOf::All, None);
+    let mut received = Vec::new();
+    while received.len() < 2 {
+        if let TraceNews::Event(event) = trace.next().await.unwrap() {
+            received.push(event);
+        }
+    }
+    let Some(TraceEvent::Run(run)) = &received[0].event else {
+        panic!("{received:?}");
+    };
+    assert_eq!((run.seq, run.change.tag()), (6, "succeeded"));
+    assert_eq!(received[1].event, None);
+    assert_eq!(received[1].frame.last_event_id, "7");
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use model::{RunId, entity::Run, run::RunStatus};
+use model::{RunId, entity::Run, event::Change, run::RunStatus};
 use store::{RunFilter, Scope, Store, database::Statement, params};
 use testkit::invariants::BROKEN;
 
@@ -53,10 +53,9 @@ pub(crate) async fn check_history(store: &Store, ended_well: &BTreeSet<RunId>) {
         assert!(end.count() > 0, "I3: no visible end of {run:#?}");
         let events = store.events(Scope::System, session, 0, 10_000).await;
         let events = events.unwrap();
-        let ends = events.iter().filter(|event| {
-            event.kind == "run"
-                && event.ref_id == run.id.to_string()
-                && event.body["status"] == run.status.as_str()
+        let ends = events.iter().filter(|event| match &event.change {
+            Change::Run { run_id, change } => *run_id == run.id && change.status() == run.status,
+            _ => false,
         });
         assert_eq!(ends.count(), 1, "I3: the log ends {run:#?} not once");
     }

@@ -151,7 +151,7 @@ pub(crate) async fn an_answer_arrives_signed(world: &World) {
     assert_eq!(request.body, delivery.body.as_bytes());
     let body: serde_json::Value = serde_json::from_slice(&request.body).unwrap();
     assert_eq!(body["data"]["session"]["id"], session.to_string());
-    assert_eq!(body["data"]["message"]["run_id"], run.to_string());
+    assert_eq!(body["data"]["event"]["message"]["run_id"], run.to_string());
     request.answer(200).await;
     eventually("a delivery that arrived", async || {
         (hook.state(world).await == Some(DeliveryState::Delivered)).then_some(())
@@ -189,7 +189,7 @@ pub(crate) async fn an_automations_answer_goes_where_its_session_says(world: &Wo
     assert_eq!(delivery.session_id, Some(here));
     let body: serde_json::Value = serde_json::from_str(&delivery.body).unwrap();
     let data = &body["data"];
-    assert_eq!(data["message"]["run_id"], run.to_string());
+    assert_eq!(data["event"]["message"]["run_id"], run.to_string());
     assert_eq!(data["automation"]["id"], automation.to_string());
     for (field, expected) in [("channel", "slack"), ("chat_id", "C1"), ("thread", "17")] {
         assert_eq!(data["session"][field], expected);

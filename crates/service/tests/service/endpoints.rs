@@ -5,7 +5,7 @@ use std::time::Duration;
 use model::{EndpointId, limits, notification::NotificationKind};
 use service::{Error, Kind};
 use store::Attempted;
-use wire::{DeliveryState, DeliveryView, EndpointMade, EndpointRequest};
+use wire::{DeliveryState, DeliveryView, EndpointMade, EndpointRequest, Notification};
 
 use crate::world::{World, request, told};
 
@@ -211,6 +211,10 @@ async fn a_test_is_sent_whatever_an_endpoint_asks_for_and_again_only_when_it_is_
     let endpoint = world.endpoint("pager").await.endpoint.id;
     let sent = world.service.test_endpoint("pager", None).await.unwrap();
     assert_eq!(sent.delivery.kind, NotificationKind::EndpointTest);
+    let text: Notification = serde_json::from_str(&sent.delivery.body).unwrap();
+    assert_eq!(text.kind, NotificationKind::EndpointTest);
+    assert_eq!(text.data.endpoint.unwrap().id, endpoint);
+    assert_eq!(text.data.event, None);
     let state = |view: &DeliveryView| (view.delivery.state, view.log.len());
     assert_eq!(state(&sent), (DeliveryState::Pending, 0));
     let id = sent.delivery.id.to_string();

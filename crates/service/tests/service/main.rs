@@ -11,6 +11,7 @@ mod harnesses;
 mod preview;
 mod replay;
 mod sessions;
+mod trace_events;
 mod turns;
 mod unified;
 mod webhooks;

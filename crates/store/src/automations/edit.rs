@@ -6,10 +6,10 @@ use model::{
     AutomationId, SeatId, SessionId, TenantId, Timestamp,
     automation::AutomationState,
     entity::{Automation, SeatSettings, Trigger},
+    event::AutomationChange,
     policy::{Policies, SessionMode},
     schedule::Spec,
 };
-use serde_json::json;
 
 use super::{
     NewAutomation, live_triggers, lock_with_triggers, log, name_is_taken, needs_format, next_due,
@@ -119,7 +119,11 @@ impl Store {
                 set_attention(tx, id, None, now).await?;
             }
             self.edit_triggers(tx, &automation, &there, to, now).await?;
-            log::change(tx, id, "edited", json!({ "name": to.name }), now).await
+            let change = AutomationChange::Edited {
+                name: to.name.clone(),
+                trigger: None,
+            };
+            log::change(tx, id, change, now).await
         });
         edited.map_err(|error| name_is_taken(error, &edit.to.name))
     }

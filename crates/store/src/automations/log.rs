@@ -4,55 +4,49 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use model::{AutomationId, RunId, TenantId, Timestamp};
-use serde_json::{Value, json};
-use uuid::Uuid;
+use model::{
+    AutomationId, RunId, TenantId, Timestamp,
+    event::{AutomationChange, Change, RunChange},
+};
 
-use crate::{Error, database::Tx};
+use crate::{Error, database::Tx, stored::events::StoredEvent};
 
 /// One event of an automation's own log.
 pub(crate) struct Line {
     automation: AutomationId,
-    kind: &'static str,
-    about: Uuid,
-    body: Value,
+    change: Change,
 }
 
 impl Line {
-    /// What happened to the automation: `change` in one word, with what is to be said of it.
-    pub(crate) fn change(automation: AutomationId, change: &str, more: Value) -> Self {
-        let mut body = json!({ "change": change });
-        if let (Some(body), Value::Object(more)) = (body.as_object_mut(), more) {
-            body.extend(more);
-        }
+    /// Makes the event of a change of the automation.
+    pub(crate) fn change(automation: AutomationId, change: AutomationChange) -> Self {
+        let automation_id = automation;
         Self {
             automation,
-            kind: "automation",
-            about: automation.uuid(),
-            body,
+            change: Change::Automation {
+                automation_id,
+                change,
+            },
         }
     }
 
-    /// What became of an occurrence that is no run.
-    pub(crate) fn not_run(automation: AutomationId, run: RunId, body: Value) -> Self {
+    /// Makes the event of an occurrence that has no session, because it did not become a run.
+    pub(crate) fn not_run(automation: AutomationId, run_id: RunId, change: RunChange) -> Self {
         Self {
             automation,
-            kind: "run",
-            about: run.uuid(),
-            body,
+            change: Change::Run { run_id, change },
         }
     }
 }
 
-/// Notes one change of an automation.
+/// Writes one change to an automation's log.
 pub(crate) async fn change(
     tx: &mut Tx,
     automation: AutomationId,
-    change: &str,
-    more: Value,
+    change: AutomationChange,
     now: Timestamp,
 ) -> Result<(), Error> {
-    write(tx, vec![Line::change(automation, change, more)], now).await
+    write(tx, vec![Line::change(automation, change)], now).await
 }
 
 /// Numbers lines and writes them. The rows of their automations are locked.
@@ -82,8 +76,15 @@ pub(crate) async fn write(tx: &mut Tx, lines: Vec<Line>, now: Timestamp) -> Resu
             .get_mut(&id)
             .ok_or_else(|| Error::not_found("automation", id))?;
         *seq += 1;
+        let stored = StoredEvent::of(&line.change);
         events.push(params![
-            id, *seq, *tenant, line.kind, line.about, line.body, now
+            id,
+            *seq,
+            *tenant,
+            stored.kind,
+            stored.about,
+            stored.body,
+            now
         ]);
         tx.changes(id.uuid()).await?;
     }

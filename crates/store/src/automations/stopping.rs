@@ -4,11 +4,11 @@ use model::{
     AutomationId, Timestamp,
     automation::AutomationState,
     entity::{Automation, Trigger},
+    event::AutomationChange,
     occurrence,
     outcome::consecutive_failures,
     run::RunStatus,
 };
-use serde_json::json;
 
 use super::{ask_for_attention, live_triggers, lock_triggers, log, schedule};
 use crate::{
@@ -32,14 +32,10 @@ pub(crate) async fn pause(
         params![automation.id, now, reason, now],
     )
     .await?;
-    log::change(
-        tx,
-        automation.id,
-        "paused",
-        json!({ "reason": reason }),
-        now,
-    )
-    .await?;
+    let change = AutomationChange::Paused {
+        reason: reason.to_owned(),
+    };
+    log::change(tx, automation.id, change, now).await?;
     settle_triggers(store, tx, automation, now).await
 }
 
@@ -56,7 +52,10 @@ pub(crate) async fn give_up_on(
     )
     .await?;
     stop_triggers(tx, id, now).await?;
-    log::change(tx, id, "paused", json!({ "reason": "schedule" }), now).await?;
+    let change = AutomationChange::Paused {
+        reason: "schedule".to_owned(),
+    };
+    log::change(tx, id, change, now).await?;
     let text = format!("paused itself: {}", why.chain());
     ask_for_attention(tx, id, &text, now).await
 }
@@ -73,7 +72,7 @@ pub(crate) async fn delete(
         .await?;
     tx.execute(sql!("webhooks/forget_secrets_of"), params![automation.id])
         .await?;
-    log::change(tx, automation.id, "deleted", json!({}), now).await?;
+    log::change(tx, automation.id, AutomationChange::Deleted, now).await?;
     disable_endpoints(tx, automation.id, now).await?;
     settle_triggers(store, tx, automation, now).await
 }

@@ -4,11 +4,11 @@ use model::{
     AutomationId, TenantId, Timestamp, TriggerId,
     automation::AutomationState,
     entity::{Automation, Trigger},
+    event::{AutomationChange, TriggerEdit},
     lifecycle::Refused,
     policy::Policies,
     schedule::Spec,
 };
-use serde_json::json;
 
 use super::{
     NewAutomation, live_triggers, lock_with_triggers, log, next_due, read, settle, triggers,
@@ -76,8 +76,11 @@ impl Store {
             let tenant = found.tenant_id;
             self.insert_trigger_as(tx, tenant, automation, (id, spec), due_by, now)
                 .await?;
-            let told = json!({ "name": found.name, "trigger_added": id });
-            log::change(tx, automation, "edited", told, now).await?;
+            let change = AutomationChange::Edited {
+                name: found.name,
+                trigger: Some(TriggerEdit::Added(id)),
+            };
+            log::change(tx, automation, change, now).await?;
             Ok(id)
         })
     }
@@ -123,8 +126,11 @@ impl Store {
                 }));
             }
             self.drop_trigger(tx, &automation, trigger, now).await?;
-            let told = json!({ "name": automation.name, "trigger_removed": id });
-            log::change(tx, owner, "edited", told, now).await
+            let change = AutomationChange::Edited {
+                name: automation.name,
+                trigger: Some(TriggerEdit::Removed(id)),
+            };
+            log::change(tx, owner, change, now).await
         })
     }
 

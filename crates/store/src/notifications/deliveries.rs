@@ -4,17 +4,16 @@
 //! between the two leaves a delivery that is sent again, under the same id.
 
 use model::{
-    DeliveryId, EndpointId, TenantId, Timestamp,
+    DeliveryId, EndpointId, SessionId, TenantId, Timestamp,
     lifecycle::Refused,
     limits,
-    notification::{Delivery, DeliveryAttempt, DeliveryState, Verdict, verdict},
+    notification::{Delivery, DeliveryAttempt, DeliveryState, NotificationKind, Verdict, verdict},
 };
-use serde_json::json;
 
-use super::{Notice, by_id, disable, endpoint, lock};
+use super::{by_id, disable, endpoint, lock};
 use crate::{
     Error, Scope,
-    database::{Row, Tx},
+    database::{Param, Row, Tx},
     retention,
     store::{Store, transact},
 };
@@ -29,6 +28,44 @@ pub struct Claimed {
     pub tenant: TenantId,
     /// The delivery; its `attempts` count this one.
     pub delivery: Delivery,
+}
+
+/// A notification that is to be delivered.
+///
+/// The text is stored and sent as it is, byte for byte, so that a later version does not change a delivery that
+/// already waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewDelivery {
+    /// The kind of the notification.
+    pub kind: NotificationKind,
+    /// The ID of the event. An endpoint gets one delivery for each.
+    pub event_id: String,
+    /// The session that the event is about. Its deliveries go in order.
+    pub session: Option<SessionId>,
+    /// The text.
+    pub body: String,
+}
+
+impl NewDelivery {
+    /// The parameters of `deliveries/insert`.
+    pub(super) fn row(
+        &self,
+        id: DeliveryId,
+        tenant: TenantId,
+        endpoint: EndpointId,
+        now: Timestamp,
+    ) -> Vec<Param> {
+        params![
+            id,
+            tenant,
+            endpoint,
+            self.session,
+            self.event_id.as_str(),
+            self.kind.as_str(),
+            self.body.as_str(),
+            now
+        ]
+    }
 }
 
 /// What became of an attempt.
@@ -179,50 +216,28 @@ impl Store {
         Ok((delivery(&row)?, attempts))
     }
 
-    /// Sends an endpoint something that tells nothing, whatever it wants to be told of.
+    /// Sends an endpoint a test, whatever kinds of notifications it chose. The delivery gets the ID `delivery`.
+    /// Refused with [`Error::Made`] if that ID already exists.
     pub async fn test_endpoint(
         &self,
         tenant: TenantId,
         id: EndpointId,
-        now: Timestamp,
-    ) -> Result<DeliveryId, Error> {
-        let new = DeliveryId::generate(now, self.ids());
-        self.test_endpoint_as(tenant, id, new, now).await?;
-        Ok(new)
-    }
-
-    /// The same with an id that was reserved for the delivery. Refused with [`Error::Made`] where it is there
-    /// already.
-    pub async fn test_endpoint_as(
-        &self,
-        tenant: TenantId,
-        id: EndpointId,
-        new: DeliveryId,
+        delivery: DeliveryId,
+        new: &NewDelivery,
         now: Timestamp,
     ) -> Result<(), Error> {
         let scope = Scope::Tenant(tenant);
         transact!(self, scope, |tx| {
-            // Of two that come at one time one waits for the other.
+            // Of two requests with one ID, the second one waits here and then finds the delivery of the first.
             lock(tx, id).await?;
             let used = tx
-                .fetch_optional(sql!("deliveries/by_id"), params![tenant, new])
+                .fetch_optional(sql!("deliveries/by_id"), params![tenant, delivery])
                 .await?;
             if used.is_some() {
-                return Err(Error::made("the delivery", new));
+                return Err(Error::made("the delivery", delivery));
             }
-            let found = enabled(tx, scope, id, "be tried").await?;
-            let about = json!({ "id": id, "name": found.name });
-            let notice = Notice::test(&new.uuid().simple().to_string(), &about, now);
-            let row = params![
-                new,
-                tenant,
-                id,
-                notice.session,
-                notice.event_id.as_str(),
-                notice.kind.as_str(),
-                notice.body.as_str(),
-                now
-            ];
+            enabled(tx, scope, id, "be tried").await?;
+            let row = new.row(delivery, tenant, id, now);
             tx.execute_rows(sql!("deliveries/insert"), vec![row], params![])
                 .await?;
             Ok(())

@@ -5,7 +5,7 @@ use model::{
     notification::NotificationKind,
 };
 
-use super::Notice;
+use super::{NewDelivery, Notice};
 use crate::{
     Error, Scope,
     database::Row,
@@ -34,8 +34,8 @@ impl Subscription {
     /// Whether it wants to be told this.
     pub fn wants(&self, notice: &Notice) -> bool {
         self.events.contains(&notice.kind)
-            && (self.automation.is_none() || self.automation == notice.automation)
-            && (self.channel.is_none() || self.channel == notice.channel)
+            && (self.automation.is_none() || self.automation == notice.event.automation_id)
+            && (self.channel.is_none() || self.channel.as_deref() == notice.channel())
     }
 }
 
@@ -66,7 +66,7 @@ impl Store {
         &self,
         subscription: &Subscription,
         to: FeedCursor,
-        notices: &[&Notice],
+        deliveries: &[&NewDelivery],
         now: Timestamp,
     ) -> Result<bool, Error> {
         transact!(self, Scope::Tenant(subscription.tenant), |tx| {
@@ -78,17 +78,13 @@ impl Store {
             if moved == 0 {
                 return Ok(false);
             }
-            let rows = notices.iter().map(|notice| {
-                params![
+            let rows = deliveries.iter().map(|new| {
+                new.row(
                     DeliveryId::generate(now, self.ids()),
                     subscription.tenant,
                     id,
-                    notice.session,
-                    notice.event_id.as_str(),
-                    notice.kind.as_str(),
-                    notice.body.as_str(),
-                    now
-                ]
+                    now,
+                )
             });
             tx.execute_rows(sql!("deliveries/insert"), rows.collect(), params![])
                 .await?;

@@ -1,4 +1,6 @@
-//! What notifications say: events of the feed with what a receiver needs to know beside them.
+//! The facts of notifications: events of a feed, with the session, the automation and the run that they are about.
+//!
+//! `service` makes the text of a notification from these facts.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -6,10 +8,14 @@ use std::{
 };
 
 use model::{
-    AutomationId, RunId, SessionId, TenantId, Timestamp, entity::Message,
-    notification::NotificationKind, transcript,
+    AutomationId, InputId, RunId, SessionId, TenantId, Timestamp, TriggerId,
+    entity::{Channel, Message},
+    event::Change,
+    notification::NotificationKind,
+    run::{Origin, RunStatus},
+    session::{SessionState, SessionType},
+    transcript,
 };
-use serde_json::{Value, json};
 
 use crate::{
     Error, FeedEvent, Scope,
@@ -17,81 +23,145 @@ use crate::{
     store::Store,
 };
 
-/// An event that is told to whoever wants to know.
+/// An event that leads to a notification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
-    /// What it tells.
+    /// The kind of the notification.
     pub kind: NotificationKind,
-    /// Names the event, for as long as there is its log.
-    pub event_id: String,
-    /// The session that it is about.
-    pub session: Option<SessionId>,
-    /// The automation that it belongs to.
-    pub automation: Option<AutomationId>,
-    /// The channel of the session.
-    pub channel: Option<String>,
-    /// What is sent.
-    pub body: String,
+    /// The event.
+    pub event: FeedEvent,
+    /// The session that the event is about, as it is now.
+    pub session: Option<NoticeSession>,
+    /// The automation that the event belongs to. For an answer: the automation that asked, as it was when it
+    /// asked.
+    pub automation: Option<NoticeAutomation>,
+    /// The run that the event is about, as it is now.
+    pub run: Option<NoticeRun>,
 }
 
 impl Notice {
-    /// A notice that tells nothing, with which somebody tries whether notifications arrive.
-    pub(super) fn test(id: &str, endpoint: &Value, now: Timestamp) -> Self {
-        let kind = NotificationKind::EndpointTest;
-        let event_id = format!("evt_{id}");
-        Self {
-            body: body(kind, &event_id, now, &json!({ "endpoint": endpoint })),
-            kind,
-            event_id,
-            session: None,
-            automation: None,
-            channel: None,
-        }
+    /// Returns the ID of the event. It is unique while the log exists.
+    pub fn event_id(&self) -> String {
+        let FeedEvent { cursor, event, .. } = &self.event;
+        format!("evt_{}_{}", cursor.log.simple(), event.seq)
+    }
+
+    /// The channel of the session.
+    pub(super) fn channel(&self) -> Option<&str> {
+        let place = self.session.as_ref()?.channel.as_ref()?;
+        Some(&place.channel)
     }
 }
 
+/// A session, as a notification describes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoticeSession {
+    /// Its ID.
+    pub id: SessionId,
+    /// Its type.
+    pub session_type: SessionType,
+    /// Its stable external name.
+    pub key: Option<String>,
+    /// Its title.
+    pub title: Option<String>,
+    /// Its state.
+    pub state: SessionState,
+    /// The reason for its state.
+    pub state_reason: Option<String>,
+    /// The place outside where people talk in it.
+    pub channel: Option<Channel>,
+}
+
+/// An automation, as a notification describes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoticeAutomation {
+    /// Its ID.
+    pub id: AutomationId,
+    /// Its name.
+    pub name: String,
+    /// The reason for its pause.
+    pub pause_reason: Option<String>,
+    /// The text that asks for a person's attention.
+    pub attention: Option<String>,
+}
+
+/// A run, as a notification describes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoticeRun {
+    /// Its ID.
+    pub id: RunId,
+    /// The input.
+    pub input_id: InputId,
+    /// The number of the attempt, from 1.
+    pub attempt: i64,
+    /// Its status.
+    pub status: RunStatus,
+    /// Where the input came from.
+    pub origin: Origin,
+    /// Its automation.
+    pub automation_id: Option<AutomationId>,
+    /// Its trigger.
+    pub trigger_id: Option<TriggerId>,
+    /// The due instant.
+    pub scheduled_for: Option<Timestamp>,
+    /// The last due instant, if it stands for more than one.
+    pub missed_until: Option<Timestamp>,
+    /// The number of due instants that it stands for.
+    pub occurrences: i64,
+    /// The reason for its end, in one word.
+    pub reason: Option<String>,
+    /// The reason for its end, as text for people.
+    pub message: Option<String>,
+    /// The stop reason of the agent.
+    pub stop_reason: Option<String>,
+    /// When its turn began.
+    pub started_at: Option<Timestamp>,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
+}
+
 impl Store {
-    /// Makes notices of those events of a tenant's feed that are told at all, with what is so by now of
-    /// sessions, runs and automations.
+    /// Finds the events of a tenant's feed that lead to notifications, and reads the facts for each.
     pub async fn notices(
         &self,
         tenant: TenantId,
-        events: &[FeedEvent],
+        events: Vec<FeedEvent>,
     ) -> Result<Vec<Notice>, Error> {
-        let told: Vec<(NotificationKind, &FeedEvent)> = events
-            .iter()
-            .filter_map(|event| Some((kind(event)?, event)))
+        let notified: Vec<(NotificationKind, FeedEvent)> = events
+            .into_iter()
+            .filter_map(|event| Some((kind(&event)?, event)))
             .collect();
-        if told.is_empty() {
+        if notified.is_empty() {
             return Ok(Vec::new());
         }
         let mut tx = self.db.read(Scope::Tenant(tenant)).await?;
-        let known = Known::read(&mut tx, &told).await?;
-        Ok(told
+        let facts = Facts::read(&mut tx, &notified).await?;
+        Ok(notified
             .into_iter()
-            .map(|(kind, event)| known.notice(kind, event))
+            .map(|(kind, event)| facts.notice(kind, event))
             .collect())
     }
 }
 
 fn kind(event: &FeedEvent) -> Option<NotificationKind> {
-    let message = event.message.as_ref();
-    let message = message.map(|row| (row.role.as_str(), row.kind.as_str()));
-    NotificationKind::of_event(&event.event.kind, &event.event.body, message)
+    let kind = NotificationKind::of_change(&event.event.change)?;
+    // An answer without its row has no text to send.
+    let has_text = kind != NotificationKind::MessagePublished || event.message.is_some();
+    has_text.then_some(kind)
 }
 
-/// What notices say beside the events.
-struct Known {
-    sessions: HashMap<SessionId, Value>,
-    automations: HashMap<AutomationId, Value>,
-    runs: HashMap<RunId, Value>,
+/// The rows that events are about, each read once.
+struct Facts {
+    sessions: HashMap<SessionId, NoticeSession>,
+    automations: HashMap<AutomationId, NoticeAutomation>,
+    runs: HashMap<RunId, NoticeRun>,
 }
 
-impl Known {
-    async fn read(tx: &mut Tx, told: &[(NotificationKind, &FeedEvent)]) -> Result<Self, Error> {
-        let sessions = told.iter().filter_map(|(_, event)| event.session_id);
-        let automations = told.iter().filter_map(|(_, event)| event.automation_id);
-        let runs = told.iter().filter_map(|(_, event)| run_of(event));
+impl Facts {
+    async fn read(tx: &mut Tx, notified: &[(NotificationKind, FeedEvent)]) -> Result<Self, Error> {
+        let sessions = notified.iter().filter_map(|(_, event)| event.session_id);
+        let automations = notified.iter().filter_map(|(_, event)| event.automation_id);
+        let runs = notified.iter().filter_map(|(_, event)| run_of(event));
         Ok(Self {
             sessions: by_id(tx, sql!("endpoints/sessions"), sessions.collect(), session).await?,
             automations: by_id(
@@ -105,131 +175,104 @@ impl Known {
         })
     }
 
-    fn notice(&self, kind: NotificationKind, event: &FeedEvent) -> Notice {
+    fn notice(&self, kind: NotificationKind, event: FeedEvent) -> Notice {
         let session = event.session_id.and_then(|id| self.sessions.get(&id));
-        let automation = event.automation_id.and_then(|id| self.automations.get(&id));
-        let event_id = format!("evt_{}_{}", event.cursor.log.simple(), event.event.seq);
-        let mut data = json!({ "session": session, "automation": automation });
-        match kind {
-            NotificationKind::MessagePublished => {
-                if let Some(row) = &event.message {
-                    // Who asked is written beside the answer, as it was when it was asked.
-                    data["automation"] = source(row);
-                    data["message"] = message(row);
-                }
-            }
-            NotificationKind::AutomationPaused
-            | NotificationKind::AutomationAttention
-            | NotificationKind::SessionState => data["change"] = event.event.body.clone(),
-            _ => {
-                if kind == NotificationKind::ApprovalRequested {
-                    data["approval"] = event.event.body.clone();
-                    data["approval"]["id"] = json!(event.event.ref_id);
-                }
-                let found = run_of(event).and_then(|id| self.runs.get(&id));
-                data["run"] = json!(found);
-            }
-        }
+        let automation = if kind == NotificationKind::MessagePublished {
+            event.message.as_ref().and_then(source)
+        } else {
+            let found = event.automation_id.and_then(|id| self.automations.get(&id));
+            found.cloned()
+        };
+        let run = run_of(&event).and_then(|id| self.runs.get(&id));
         Notice {
             kind,
-            body: body(kind, &event_id, event.event.created_at, &data),
-            event_id,
-            session: event.session_id,
-            automation: event.automation_id,
-            channel: session
-                .and_then(|session| session["channel"].as_str())
-                .map(str::to_owned),
+            session: session.cloned(),
+            automation,
+            run: run.cloned(),
+            event,
         }
     }
 }
 
-/// The text that is sent, as Standard Webhooks advises.
-fn body(kind: NotificationKind, event_id: &str, at: Timestamp, data: &Value) -> String {
-    json!({ "type": kind, "id": event_id, "timestamp": at, "data": data }).to_string()
-}
-
-/// The run that an event is about, or whose agent asks for what it is about.
+/// Returns the run that an event is about. Of an approval it is the run whose agent requested it.
 fn run_of(event: &FeedEvent) -> Option<RunId> {
-    match event.event.kind.as_str() {
-        "run" => event.event.ref_id.parse().ok(),
-        "approval" => event.event.body["run_id"].as_str()?.parse().ok(),
+    match &event.event.change {
+        Change::Run { run_id, .. } | Change::Approval { run_id, .. } => Some(*run_id),
         _ => None,
     }
 }
 
-fn message(row: &Message) -> Value {
-    json!({
-        "id": row.id,
-        "seq": row.seq,
-        "run_id": row.run_id,
-        "role": row.role,
-        "content": row.content,
-        "outcome": row.metadata["outcome"],
+/// Returns the automation whose turn an answer ends, from the metadata of the answer.
+fn source(row: &Message) -> Option<NoticeAutomation> {
+    let named = |field: &str| row.metadata[field].as_str();
+    if !transcript::is_automation_turn(&row.metadata) {
+        return None;
+    }
+    Some(NoticeAutomation {
+        id: named("automation_id")?.parse().ok()?,
+        name: named("automation_name")?.to_owned(),
+        pause_reason: None,
+        attention: None,
     })
 }
 
-/// The automation whose turn an answer ends.
-fn source(row: &Message) -> Value {
-    if transcript::is_automation_turn(&row.metadata) {
-        json!({ "id": row.metadata["automation_id"], "name": row.metadata["automation_name"] })
-    } else {
-        Value::Null
-    }
+fn session(row: &Row) -> Result<NoticeSession, Error> {
+    let channel: Option<String> = row.optional("channel")?;
+    let channel = match channel {
+        None => None,
+        Some(channel) => Some(Channel {
+            channel,
+            chat_id: row.get("chat_id")?,
+            thread: row.optional("thread")?,
+        }),
+    };
+    Ok(NoticeSession {
+        id: row.get("id")?,
+        session_type: row.parse("type")?,
+        key: row.optional("session_key")?,
+        title: row.optional("title")?,
+        state: row.parse("state")?,
+        state_reason: row.optional("state_reason")?,
+        channel,
+    })
 }
 
-fn session(row: &Row) -> Result<Value, Error> {
-    let text = |column| row.optional::<String>(column);
-    Ok(json!({
-        "id": row.get::<SessionId>("id")?,
-        "type": text("type")?,
-        "key": text("session_key")?,
-        "title": text("title")?,
-        "state": text("state")?,
-        "state_reason": text("state_reason")?,
-        "channel": text("channel")?,
-        "chat_id": text("chat_id")?,
-        "thread": text("thread")?,
-    }))
+fn automation(row: &Row) -> Result<NoticeAutomation, Error> {
+    Ok(NoticeAutomation {
+        id: row.get("id")?,
+        name: row.get("name")?,
+        pause_reason: row.optional("pause_reason")?,
+        attention: row.optional("attention")?,
+    })
 }
 
-fn automation(row: &Row) -> Result<Value, Error> {
-    Ok(json!({
-        "id": row.get::<AutomationId>("id")?,
-        "name": row.get::<String>("name")?,
-        "pause_reason": row.optional::<String>("pause_reason")?,
-        "attention": row.optional::<String>("attention")?,
-    }))
+fn run(row: &Row) -> Result<NoticeRun, Error> {
+    Ok(NoticeRun {
+        id: row.get("id")?,
+        input_id: row.get("input_id")?,
+        attempt: row.get("attempt")?,
+        status: row.parse("status")?,
+        origin: row.parse("origin")?,
+        automation_id: row.optional("automation_id")?,
+        trigger_id: row.optional("trigger_id")?,
+        scheduled_for: row.optional("scheduled_for")?,
+        missed_until: row.optional("missed_until")?,
+        occurrences: row.get("occurrences")?,
+        reason: row.optional("reason")?,
+        message: row.optional("message")?,
+        stop_reason: row.optional("stop_reason")?,
+        started_at: row.optional("started_at")?,
+        ended_at: row.optional("ended_at")?,
+    })
 }
 
-fn run(row: &Row) -> Result<Value, Error> {
-    let text = |column| row.optional::<String>(column);
-    let instant = |column| row.optional::<Timestamp>(column);
-    Ok(json!({
-        "id": row.get::<RunId>("id")?,
-        "input_id": row.get::<model::InputId>("input_id")?,
-        "attempt": row.get::<i64>("attempt")?,
-        "status": text("status")?,
-        "origin": text("origin")?,
-        "automation_id": row.optional::<AutomationId>("automation_id")?,
-        "trigger_id": row.optional::<model::TriggerId>("trigger_id")?,
-        "scheduled_for": instant("scheduled_for")?,
-        "missed_until": instant("missed_until")?,
-        "occurrences": row.get::<i64>("occurrences")?,
-        "reason": text("reason")?,
-        "message": text("message")?,
-        "stop_reason": text("stop_reason")?,
-        "started_at": instant("started_at")?,
-        "ended_at": instant("ended_at")?,
-    }))
-}
-
-/// Reads rows of ids, each under its id.
-async fn by_id<I: Copy + Ord + Hash + Stored>(
+/// Reads rows by ID.
+async fn by_id<I: Copy + Ord + Hash + Stored, T>(
     tx: &mut Tx,
     statement: &'static Statement,
     ids: BTreeSet<I>,
-    read: fn(&Row) -> Result<Value, Error>,
-) -> Result<HashMap<I, Value>, Error>
+    read: fn(&Row) -> Result<T, Error>,
+) -> Result<HashMap<I, T>, Error>
 where
     Param: From<I>,
 {

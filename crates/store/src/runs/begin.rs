@@ -7,6 +7,7 @@ use model::{
     automation::AutomationState,
     budget::Accounts,
     entity::{Automation, Run, Seat, Session},
+    event::RunChange,
     outcome::{Failure, FailureKind, Outcome},
     permission::PermissionRules,
     policy::Policies,
@@ -313,8 +314,11 @@ impl Store {
                 seat: Some(seat.id),
             };
             journal.message(place, self.input(&run, automation, &prompt, about, now));
-            let body = json!({ "status": run.status, "attempt": run.attempt, "worker_id": worker });
-            journal.run(session.id, run.id, body);
+            let change = RunChange::Running {
+                attempt: run.attempt,
+                worker_id: worker.clone(),
+            };
+            journal.run(session.id, run.id, change);
 
             let harness = about.harness(&seat)?;
             let mut permissions = harness.config.permissions.0.clone();
@@ -411,7 +415,7 @@ async fn requeue(tx: &mut Tx, run: &Run, now: Timestamp) -> Result<(), Error> {
         tx.execute(sql!("heartbeats/delete"), params![run.id])
             .await?;
         let mut journal = Journal::default();
-        journal.run(session, run.id, json!({ "status": RunStatus::Queued }));
+        journal.run(session, run.id, RunChange::Queued { input: None });
         journal.write(tx, now).await?;
     }
     Ok(())

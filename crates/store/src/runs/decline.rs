@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 use model::{
     RunId, SeatId, SessionId, Timestamp, WorkerId,
     entity::Run,
+    event::{Occurrences, RunChange, Skipped},
     lifecycle::Lifecycle,
-    run::{RunEvent, RunStatus, SkipReason},
+    run::{RunEvent, SkipReason},
     turn::Declined,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::{
     Error, Scope,
@@ -39,9 +40,9 @@ impl Store {
             let Some(run) = locked.runs.remove(&run) else {
                 return Ok(Declined::Lost);
             };
-            let Ok(status) = run.status.apply(RunEvent::Decline) else {
+            if run.status.apply(RunEvent::Decline).is_err() {
                 return Ok(Declined::Lost);
-            };
+            }
             let alone = is_alone(tx, &run).await?;
             let (session, seat) = match alone {
                 Some(_) => (None, None),
@@ -58,9 +59,11 @@ impl Store {
             .await?;
             let mut journal = Journal::default();
             if let Some(session) = session {
-                let reason = SkipReason::Precheck;
-                let body = json!({ "status": status, "reason": reason, "attempt": run.attempt });
-                journal.run(session, run.id, body);
+                let change = RunChange::Skipped {
+                    reason: SkipReason::Precheck.to_string(),
+                    skipped: Skipped::Attempt(run.attempt),
+                };
+                journal.run(session, run.id, change);
             }
             let seats = seat.into_iter().collect();
             let own: BTreeSet<_> = run.automation_id.into_iter().collect();
@@ -69,7 +72,7 @@ impl Store {
             let Some(session) = alone else {
                 return Ok(Declined::Skipped);
             };
-            leave(tx, &run, session, status, now).await?;
+            leave(tx, &run, session, now).await?;
             Ok(Declined::WithSession)
         })
     }
@@ -118,13 +121,7 @@ async fn skip(
 
 /// Deletes the session that a run had for itself, and writes what became of the run into the log of
 /// its automation.
-async fn leave(
-    tx: &mut Tx,
-    run: &Run,
-    session: SessionId,
-    status: RunStatus,
-    now: Timestamp,
-) -> Result<(), Error> {
+async fn leave(tx: &mut Tx, run: &Run, session: SessionId, now: Timestamp) -> Result<(), Error> {
     // What is skipped has no prompt, and no session with which it would go one day.
     tx.execute(sql!("webhooks/forget_payload"), params![run.id])
         .await?;
@@ -134,13 +131,15 @@ async fn leave(
     let Some(automation) = run.automation_id else {
         return Ok(());
     };
-    let body = json!({
-        "status": status,
-        "reason": SkipReason::Precheck,
-        "trigger_id": run.trigger_id,
-        "scheduled_for": run.scheduled_for,
-        "missed_until": run.missed_until,
-        "occurrences": run.occurrences,
-    });
-    automations::log::write(tx, vec![Line::not_run(automation, run.id, body)], now).await
+    let change = RunChange::Skipped {
+        reason: SkipReason::Precheck.to_string(),
+        skipped: Skipped::Occurrences(Occurrences {
+            trigger_id: run.trigger_id,
+            scheduled_for: run.scheduled_for,
+            missed_until: run.missed_until,
+            count: u64::try_from(run.occurrences).unwrap_or_default(),
+        }),
+    };
+    let line = Line::not_run(automation, run.id, change);
+    automations::log::write(tx, vec![line], now).await
 }

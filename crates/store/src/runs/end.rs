@@ -10,6 +10,7 @@ use model::{
     AutomationId, RunId, SeatId, Timestamp, WorkerId,
     automation::AutomationState,
     entity::{Automation, Run},
+    event::RunChange,
     lifecycle::Lifecycle,
     limits,
     outcome::{NextAttempt, Outcome, Sequel, StopReason, sequel},
@@ -354,9 +355,8 @@ impl End<'_> {
             let entry = store.entry(Role::System, EntryKind::Notice, text, metadata, now);
             journal.message(place, entry);
         }
-        let reason = finished.outcome.reason();
-        let body = json!({ "status": status, "reason": reason, "attempt": run.attempt });
-        journal.run(session, run.id, body);
+        let change = RunChange::ended(&finished.outcome, run.attempt);
+        journal.run(session, run.id, change);
     }
 }
 

@@ -5,10 +5,10 @@ use std::collections::HashSet;
 use model::{
     InputId, RunId, Timestamp, TriggerId,
     entity::Automation,
+    event::{Occurrences, RunChange, Skipped},
     run::{Origin, RunStatus},
     schedule::{Schedule, Stretch},
 };
-use serde_json::json;
 
 use crate::{
     Error,
@@ -125,14 +125,22 @@ impl NotRun<'_> {
 
     /// Its event in the automation's own log: it has no session.
     pub(super) fn line(&self) -> Line {
-        let body = json!({
-            "status": self.status,
-            "reason": self.reason,
-            "trigger_id": self.trigger,
-            "scheduled_for": self.stretch.first,
-            "missed_until": self.until(),
-            "occurrences": self.stretch.count,
-        });
-        Line::not_run(self.automation.id, self.id, body)
+        let reason = self.reason.to_owned();
+        let occurrences = Occurrences {
+            trigger_id: Some(self.trigger),
+            scheduled_for: Some(self.stretch.first),
+            missed_until: self.until(),
+            count: self.stretch.count,
+        };
+        let change = if self.status == RunStatus::Skipped {
+            let skipped = Skipped::Occurrences(occurrences);
+            RunChange::Skipped { reason, skipped }
+        } else {
+            RunChange::Missed {
+                reason,
+                occurrences,
+            }
+        };
+        Line::not_run(self.automation.id, self.id, change)
     }
 }

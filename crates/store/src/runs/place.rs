@@ -7,11 +7,11 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use model::{
     AutomationId, InputId, RunId, SeatId, SessionId, TenantId, Timestamp, TriggerId,
+    event::{DeferCause, RunChange, RunInput},
     lifecycle::{Lifecycle, Refused},
     run::{Origin, RunStatus},
     session::{Admission, SessionState},
 };
-use serde_json::json;
 
 use crate::{
     Error,
@@ -209,15 +209,20 @@ pub(crate) async fn insert_all(
         let new = || RunId::generate(now, store.ids());
         let id = attempt.id.unwrap_or_else(new);
         rows.push(row(id, status, attempt, now));
-        let body = json!({
-            "status": status,
-            "origin": attempt.origin,
-            "attempt": attempt.number,
-            "automation_id": attempt.automation,
-            "scheduled_for": attempt.scheduled_for,
-            "not_before": attempt.not_before,
-        });
-        journal.run(attempt.session, id, body);
+        let input = RunInput {
+            origin: attempt.origin,
+            attempt: attempt.number,
+            automation_id: attempt.automation,
+            scheduled_for: attempt.scheduled_for,
+            not_before: attempt.not_before,
+        };
+        let change = if status == RunStatus::Queued {
+            RunChange::Queued { input: Some(input) }
+        } else {
+            let cause = DeferCause::Created(input);
+            RunChange::Deferred { cause }
+        };
+        journal.run(attempt.session, id, change);
         made.push(Ok((id, status)));
     }
     tx.execute_rows(sql!("runs/insert"), rows, params![])
@@ -298,7 +303,7 @@ pub(crate) async fn promote(
         for row in tx.fetch_rows(sql!("runs/promote"), rows, params![]).await? {
             let run: RunId = row.get("id")?;
             if let Some((session, backoff)) = chosen.get(&run) {
-                journal.run(*session, run, json!({ "status": RunStatus::Queued }));
+                journal.run(*session, run, RunChange::Queued { input: None });
                 promoted.push(Promoted {
                     run,
                     backoff: *backoff,
@@ -374,7 +379,8 @@ pub(crate) async fn hold(
     // It may have been claimed meanwhile.
     tx.execute(sql!("heartbeats/delete"), params![run]).await?;
     let mut journal = Journal::default();
-    journal.run(session, run, json!({ "status": RunStatus::Deferred }));
+    let cause = DeferCause::SessionHeld;
+    journal.run(session, run, RunChange::Deferred { cause });
     let own = automation.into_iter().collect();
     promote_after(tx, &mut journal, BTreeSet::new(), own, now).await?;
     journal.write(tx, now).await

@@ -7,6 +7,7 @@ use model::{
     automation::AutomationState,
     budget::{Accounts, Reached, Spent},
     entity::{Automation, Run},
+    event::{DeferCause, RunChange},
     outcome::{Failure, FailureKind, Outcome},
     run::RunStatus,
     turn::{Begin, Finished},
@@ -120,12 +121,11 @@ pub(super) async fn refuse(
         tx.execute(sql!("heartbeats/delete"), params![run.id])
             .await?;
         let mut journal = Journal::default();
-        let body = json!({
-            "status": RunStatus::Deferred,
-            "reason": BUDGET,
-            "not_before": until,
-        });
-        journal.run(session, run.id, body);
+        let cause = DeferCause::Budget {
+            reason: BUDGET.to_owned(),
+            not_before: until,
+        };
+        journal.run(session, run.id, RunChange::Deferred { cause });
         // Whoever else waits for the seat, or beside another run of the automation, need not.
         let own = BTreeSet::from([automation.id]);
         promote_after(tx, &mut journal, BTreeSet::from([seat]), own, now).await?;

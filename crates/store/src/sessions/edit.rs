@@ -1,7 +1,6 @@
 //! Changing what people say of a session.
 
-use model::{SessionId, Timestamp, entity::Session, session::SessionState};
-use serde_json::json;
+use model::{SessionId, Timestamp, entity::Session, event::SessionChange, session::SessionState};
 
 use crate::{
     Error, Scope, journal,
@@ -62,8 +61,9 @@ impl Store {
             };
             if seen != to {
                 let state: SessionState = edited.parse("state")?;
-                let body = json!({ "state": state, "title": to.title });
-                journal::event(tx, id, "session", id.uuid(), body, now).await?;
+                let title = to.title.clone();
+                let change = SessionChange::Renamed { state, title };
+                journal::session(tx, id, change, now).await?;
             }
             Ok(())
         })

@@ -2,10 +2,7 @@
 
 use std::collections::HashMap;
 
-use model::{
-    RunId, SessionId,
-    entity::{Event, Message},
-};
+use model::{RunId, SessionId, entity::Message, event::Event};
 
 use crate::{Error, Scope, rows, store::Store};
 

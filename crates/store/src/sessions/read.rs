@@ -1,9 +1,6 @@
 //! Reading a session's transcript and its log.
 
-use model::{
-    RunId, SessionId,
-    entity::{Event, Message},
-};
+use model::{RunId, SessionId, entity::Message, event::Event};
 
 use crate::{Error, Scope, rows, store::Store};
 

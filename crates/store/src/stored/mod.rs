@@ -16,6 +16,7 @@
 
 mod agents;
 mod budget;
+pub(crate) mod events;
 mod facts;
 mod permissions;
 mod policies;

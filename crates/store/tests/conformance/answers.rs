@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use crate::{
     fixtures::TestStore,
-    notifications::new_endpoint,
+    notifications::{new_endpoint, test_delivery},
     stage::{Stage, hourly, unique},
     without_locks::{patiently, without_locks},
 };
@@ -385,7 +385,8 @@ pub(crate) async fn a_test_with_a_reserved_id_is_sent_once(db: &TestStore) {
     let made = store.create_endpoint(stage.tenant, endpoint, &new, now);
     made.await.unwrap();
     let id = DeliveryId::from_uuid(stage.run_id().uuid());
-    let send = || store.test_endpoint_as(stage.tenant, endpoint, id, now);
+    let new = test_delivery("1");
+    let send = || store.test_endpoint(stage.tenant, endpoint, id, &new, now);
     let sent = join_all((0..4).map(|_| send())).await;
     let (done, before): (Vec<_>, Vec<_>) = sent.iter().partition(|one| one.is_ok());
     assert_eq!((done.len(), before.len()), (1, 3), "{sent:?}");

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use model::{
-    ApprovalId, RunId, SessionId, Timestamp, TokenId, WorkerId,
+    ApprovalId, RunId, SessionId, TokenId, WorkerId,
     approval::{Approval, ApprovalState, Decider, Question},
+    event::{ApprovalChange, Change},
     notification::NotificationKind,
     outcome::FailureKind,
     permission::Verdict,
@@ -12,13 +13,14 @@ use model::{
     turn::Settled,
 };
 use serde_json::json;
-use store::{ApprovalFilter, Error, Page, Scope};
+use store::{ApprovalFilter, Error, FeedEvent, Page, Scope};
 use testkit::clock::SeededEntropy;
 use uuid::Uuid;
 
 use crate::{
     fixtures::TestStore,
     stage::{Stage, store_over, unique},
+    words::{about, state, word},
 };
 
 /// What the agents of these tests ask for.
@@ -96,11 +98,14 @@ impl Stage {
     pub(crate) async fn told(&self, session: SessionId) -> Vec<(String, String)> {
         let events = self.store.events(self.scope(), session, 0, 1000);
         let events = events.await.unwrap().into_iter();
-        let of_approvals = events.filter(|event| event.kind == "approval");
-        of_approvals
-            .map(|event| {
-                let state = event.body["state"].as_str().unwrap().to_owned();
-                (event.ref_id, state)
+        events
+            .filter_map(|event| match event.change {
+                Change::Approval {
+                    approval_id,
+                    change,
+                    ..
+                } => Some((approval_id.to_string(), state(&change).to_owned())),
+                _ => None,
             })
             .collect()
     }
@@ -246,10 +251,12 @@ pub(crate) async fn the_end_of_an_attempt_makes_void_what_it_asked(db: &TestStor
     assert_eq!(stage.refused(waits, Verdict::Allow).await, "void");
     let events = stage.store.events(stage.scope(), session, 0, 100);
     let events = events.await.unwrap();
-    let void = events.iter().position(|it| it.body["state"] == "void");
+    let void = events
+        .iter()
+        .position(|it| word(&it.change) == "approval void");
     let end = events
         .iter()
-        .position(|it| it.body["status"] == "succeeded");
+        .position(|it| word(&it.change) == "run succeeded");
     assert!(void.unwrap() < end.unwrap(), "{events:#?}");
 
     // One that is to be called off hears no answer any more, though its turn has not ended.
@@ -430,7 +437,8 @@ pub(crate) async fn a_request_is_told_to_whoever_follows(db: &TestStore) {
             .store
             .automation_feed(stage.tenant, automation, from, 1000);
         let events = page.await.unwrap().events;
-        let of_approvals = events.into_iter().filter(|it| it.event.kind == "approval");
+        let is_approval = |it: &FeedEvent| matches!(it.event.change, Change::Approval { .. });
+        let of_approvals = events.into_iter().filter(is_approval);
         let of_approvals: Vec<_> = of_approvals.collect();
         if of_approvals.len() == 2 {
             break of_approvals;
@@ -440,28 +448,27 @@ pub(crate) async fn a_request_is_told_to_whoever_follows(db: &TestStore) {
     for event in &events {
         assert_eq!(event.session_id, Some(session));
         assert_eq!(event.automation_id, Some(automation));
-        assert_eq!(event.event.ref_id, id.to_string());
+        assert_eq!(about(&event.event.change), id.to_string());
     }
-    let states = [&events[0], &events[1]].map(|it| it.event.body["state"].clone());
-    assert_eq!(states, [json!("pending"), json!("denied")]);
-    assert_eq!(events[1].event.body["decided_by"], "ci");
+    let changes = [&events[0], &events[1]].map(|it| match &it.event.change {
+        Change::Approval { change, title, .. } => {
+            assert_eq!(title, "rm -rf x");
+            change.clone()
+        }
+        other => panic!("{other:?}"),
+    });
+    let deadline_at = stage.approval(id).await.deadline_at;
+    let pending = ApprovalChange::Pending { deadline_at };
+    let decided_by = "ci".to_owned();
+    assert_eq!(changes, [pending, ApprovalChange::Denied { decided_by }]);
 
-    let notices = stage.store.notices(stage.tenant, &events).await.unwrap();
+    let requested = events[0].clone();
+    let notices = stage.store.notices(stage.tenant, events).await.unwrap();
     assert_eq!(notices.len(), 1, "what was decided is not asked");
     assert_eq!(notices[0].kind, NotificationKind::ApprovalRequested);
-    assert_eq!(notices[0].automation, Some(automation));
-    let body: serde_json::Value = serde_json::from_str(&notices[0].body).unwrap();
-    let told = &body["data"];
-    assert_eq!(told["approval"]["id"], id.to_string());
-    assert_eq!(told["approval"]["title"], "rm -rf x");
-    assert_eq!(told["run"]["id"], fired.to_string());
-    assert_eq!(told["automation"]["name"], "standup");
-    let deadline: Timestamp = told["approval"]["deadline_at"]
-        .as_str()
-        .unwrap()
-        .parse()
-        .unwrap();
-    assert_eq!(deadline, stage.approval(id).await.deadline_at);
+    assert_eq!(notices[0].event, requested);
+    assert_eq!(notices[0].run.as_ref().unwrap().id, fired);
+    assert_eq!(notices[0].automation.as_ref().unwrap().name, "standup");
 }
 
 pub(crate) async fn a_decision_of_another_process_wakes_whoever_waits(db: &TestStore) {

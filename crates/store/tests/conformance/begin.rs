@@ -134,7 +134,7 @@ pub(crate) async fn the_prompt_that_is_sent_is_in_the_record_and_nowhere_else(db
     }
     let events = stage.store.events(stage.scope(), session, 0, 100);
     for event in events.await.unwrap() {
-        assert!(!event.body.to_string().contains(&sent), "{event:?}");
+        assert!(!format!("{event:?}").contains(&sent), "{event:?}");
     }
     let sql = "select content from agent_runs where id = $1";
     let rows = db.run(Scope::System, sql, params![run]).await.unwrap();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::{SeatId, SessionId, TenantId, session::SessionEvent};
+use model::{SeatId, SessionId, TenantId, session::SessionEvent, turn::EntryKind};
 use serde_json::json;
 use sqlx::postgres::PgListener;
 use store::{
@@ -14,6 +14,7 @@ use uuid::Uuid;
 use crate::{
     fixtures::{TestStore, id},
     stage::{Stage, store_over},
+    words::{about, word},
 };
 
 /// A session with three seats.
@@ -116,7 +117,7 @@ pub(crate) async fn a_message_is_a_row_for_each_seat_that_receives_it(db: &TestS
     let seqs: Vec<i64> = rows.iter().map(|row| row.seq).collect();
     assert_eq!(seqs, [one.seq, one.seq + 1, one.seq + 2]);
     assert_eq!(rows[0].id, one.id);
-    assert_eq!(rows[0].kind.as_str(), "message");
+    assert_eq!(rows[0].kind, EntryKind::Message);
     assert_eq!(
         rows[0].metadata,
         json!({ "task": 1, "_from_seat": team.seats[0], "_to_seat": team.seats[1] })
@@ -127,14 +128,14 @@ pub(crate) async fn a_message_is_a_row_for_each_seat_that_receives_it(db: &TestS
         .unwrap();
     let told: Vec<_> = events
         .iter()
-        .map(|event| (event.kind.as_str(), event.seq))
+        .map(|event| (word(&event.change), event.seq))
         .collect();
     let seq = one.seq;
     assert_eq!(
         told,
-        [("message", seq), ("message", seq + 1), ("message", seq + 2)]
+        [0, 1, 2].map(|step| ("message".to_owned(), seq + step))
     );
-    assert_eq!(events[0].ref_id, one.id.to_string());
+    assert_eq!(about(&events[0].change), one.id.to_string());
     // What is answered is what whoever subscribes reads.
     let mut subscribed = team.subscribe(None, Some(0)).await;
     for message in std::iter::once(&one).chain(&all) {

@@ -72,8 +72,7 @@ pub(crate) async fn endpoints_are_made_changed_and_removed(db: &TestStore) {
         .await
         .unwrap();
     let them = Scope::Tenant(theirs);
-    let tested = stage.store.test_endpoint(stage.tenant, id, stage.now());
-    let delivery = tested.await.unwrap();
+    let delivery = stage.test_endpoint(stage.tenant, id).await.unwrap();
     assert!(stage.store.endpoints(them).await.unwrap().is_empty());
     let refusals = [
         stage.store.endpoint(them, id).await.err(),
@@ -94,7 +93,7 @@ pub(crate) async fn endpoints_are_made_changed_and_removed(db: &TestStore) {
             .edit_endpoint(them, id, until, &to, until)
             .await
             .err(),
-        stage.store.test_endpoint(theirs, id, until).await.err(),
+        stage.test_endpoint(theirs, id).await.err(),
         stage.store.deliveries(them, id, None, 9).await.err(),
         stage.store.delivery(them, delivery).await.err(),
         stage.store.redeliver(them, delivery, until).await.err(),
@@ -130,10 +129,7 @@ pub(crate) async fn an_endpoint_of_a_deleted_automation_is_disabled_and_says_why
         endpoint.await.unwrap();
         made.push(id);
     }
-    let tested = stage
-        .store
-        .test_endpoint(stage.tenant, made[0], stage.now());
-    let on_its_way = tested.await.unwrap();
+    let on_its_way = stage.test_endpoint(stage.tenant, made[0]).await.unwrap();
     stage.wait(1);
     let deleted = stage
         .store

@@ -1,13 +1,17 @@
 //! A session's log: every change, numbered as it was committed.
 
 use futures::future::join_all;
-use model::session::SessionEvent;
+use model::{
+    event::{Change, DeferCause, RunChange, SessionChange},
+    session::{SessionEvent, SessionState},
+};
 use serde_json::json;
 use store::{Scope, params};
 
 use crate::{
     fixtures::TestStore,
     stage::{Stage, store_over},
+    words::{about, word},
 };
 
 pub(crate) async fn a_log_is_read_on_from_a_number(db: &TestStore) {
@@ -20,20 +24,20 @@ pub(crate) async fn a_log_is_read_on_from_a_number(db: &TestStore) {
     let all = all.await.unwrap();
     let told: Vec<_> = all
         .iter()
-        .map(|event| (event.seq, event.kind.as_str(), event.body["status"].clone()))
+        .map(|event| (event.seq, word(&event.change)))
         .collect();
     assert_eq!(
         told,
         [
-            (1, "session", json!(null)),
-            (2, "run", json!("queued")),
-            (3, "message", json!(null)),
-            (4, "run", json!("running")),
-            (5, "message", json!(null)),
-            (6, "run", json!("succeeded")),
+            (1, "session active".to_owned()),
+            (2, "run queued".to_owned()),
+            (3, "message".to_owned()),
+            (4, "run running".to_owned()),
+            (5, "message".to_owned()),
+            (6, "run succeeded".to_owned()),
         ]
     );
-    assert_eq!(all[1].ref_id, run.to_string());
+    assert_eq!(about(&all[1].change), run.to_string());
     let rest = stage.store.events(stage.scope(), session, 3, 2);
     assert_eq!(rest.await.unwrap(), all[3..5]);
     let beyond = stage.store.events(stage.scope(), session, 6, 100);
@@ -51,12 +55,21 @@ pub(crate) async fn a_move_of_a_session_is_in_its_log(db: &TestStore) {
     moved.await.unwrap();
     let events = stage.store.events(stage.scope(), session, 2, 10);
     let events = events.await.unwrap();
-    assert_eq!(
-        events[0].body,
-        json!({ "state": "paused", "reason": "lunch" })
-    );
-    assert_eq!(events[1].body, json!({ "status": "deferred" }));
-    assert_eq!(events[1].ref_id, run.to_string());
+    let moved = SessionChange::Moved {
+        state: SessionState::Paused,
+        reason: Some("lunch".into()),
+    };
+    let moved = Change::Session {
+        session_id: session,
+        change: moved,
+    };
+    let held = Change::Run {
+        run_id: run,
+        change: RunChange::Deferred {
+            cause: DeferCause::SessionHeld,
+        },
+    };
+    assert_eq!([&events[0].change, &events[1].change], [&moved, &held]);
     let found = stage.store.session(stage.scope(), session).await.unwrap();
     assert_eq!(found.state_reason.as_deref(), Some("lunch"));
     assert_eq!(found.last_seq, 4);
@@ -142,8 +155,48 @@ pub(crate) async fn what_waits_is_in_the_log_of_its_session(db: &TestStore) {
         .await
         .unwrap()
         .into_iter()
-        .map(|event| (event.ref_id, event.kind, event.body["status"].clone()))
+        .map(|event| (about(&event.change), word(&event.change)))
         .collect();
-    let expected = waits.map(|run| (run.to_string(), "run".to_owned(), json!("deferred")));
+    let expected = waits.map(|run| (run.to_string(), "run deferred".to_owned()));
     assert_eq!(told, expected);
+}
+
+pub(crate) async fn event_of_a_later_version_is_unknown_and_keeps_its_number(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let run = stage.say(session, "hello").await.run_id;
+    // A later server on the same database writes a status, a kind and a key that this version does not know.
+    for (kind, body) in [
+        ("run", json!({ "status": "hibernating", "attempt": 1 })),
+        ("task", json!({ "status": "succeeded" })),
+        ("run", json!({ "status": "queued", "added_later": true })),
+    ] {
+        let sql = "update agent_sessions set last_seq = last_seq + 1 where id = $1";
+        db.run(Scope::System, sql, params![session]).await.unwrap();
+        let found = stage.store.session(stage.scope(), session).await.unwrap();
+        let sql = "insert into session_events \
+            (session_id, seq, tenant_id, kind, ref_id, body, created_at) \
+            values ($1, $2, $3, $4, $5, $6, $7)";
+        let (tenant, seq) = (stage.tenant, found.last_seq);
+        let params = params![session, seq, tenant, kind, run, body, stage.now()];
+        db.run(Scope::System, sql, params).await.unwrap();
+    }
+    stage.start(run).await;
+    let events = stage.store.events(stage.scope(), session, 2, 100);
+    let events = events.await.unwrap();
+    let words: Vec<_> = events.iter().map(|event| word(&event.change)).collect();
+    assert_eq!(
+        words,
+        [
+            "unknown run",
+            "unknown task",
+            "run queued",
+            "message",
+            "run running"
+        ]
+    );
+    assert!(events.iter().map(|event| event.seq).eq(3..=7));
+    let asked = [(session, 2)];
+    let news = stage.store.events_of_many(stage.scope(), &asked, 9);
+    assert_eq!(news.await.unwrap()[0].events.len(), 5);
 }

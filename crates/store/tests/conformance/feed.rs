@@ -4,14 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures::future::join_all;
 use model::{
-    AutomationId, SessionId, TenantId, feed::FeedCursor, outcome::FailureKind, policy::SessionMode,
+    AutomationId, SessionId, TenantId,
+    event::{AutomationChange, Change, RunChange, TriggerEdit},
+    feed::FeedCursor,
+    outcome::FailureKind,
+    policy::SessionMode,
 };
-use serde_json::{Value, json};
 use store::{AutomationEdit, FeedEvent, Lost, NewAutomation, Scope, database::Dialect, params};
 
 use crate::{
     fixtures::TestStore,
     stage::{Stage, hourly, store_over},
+    words::{about, action, of_automation, word},
 };
 
 /// Waits until the feed shows what is committed: on PostgreSQL other tests have transactions under way on
@@ -78,12 +82,15 @@ fn numbers(events: &[FeedEvent]) -> BTreeMap<uuid::Uuid, Vec<i64>> {
 /// What an automation's own log tells, as `change` or `status: reason`.
 fn told(events: &[FeedEvent]) -> Vec<String> {
     let own = events.iter().filter(|event| event.session_id.is_none());
-    own.map(|event| {
-        let text = |name: &str| event.event.body[name].as_str().unwrap_or("").to_owned();
-        match event.event.kind.as_str() {
-            "run" => format!("{}: {}", text("status"), text("reason")),
-            _ => text("change"),
-        }
+    own.map(|event| match &event.event.change {
+        Change::Run { change, .. } => match change {
+            RunChange::Skipped { reason, .. } | RunChange::Missed { reason, .. } => {
+                format!("{}: {reason}", change.status())
+            }
+            other => panic!("{other:?}"),
+        },
+        Change::Automation { change, .. } => action(change).to_owned(),
+        other => panic!("{other:?}"),
     })
     .collect()
 }
@@ -161,17 +168,17 @@ pub(crate) async fn triggers_that_come_and_go_are_in_the_log(db: &TestStore) {
     removed.await.unwrap();
     let feed = stage.whole_feed(db).await;
     assert_eq!(told(&feed), ["created", "edited", "edited"]);
-    let bodies = feed.iter().map(|event| &event.event.body);
-    let [_, came, went] = bodies.collect::<Vec<_>>()[..] else {
-        panic!("{feed:?}")
-    };
-    let trigger = trigger.to_string();
-    assert_eq!(came["trigger_added"], *trigger);
-    assert_eq!(went["trigger_removed"], *trigger);
-    assert_eq!(
-        (&came["name"], &went["name"]),
-        (&"report".into(), &"report".into())
-    );
+    let edits = [TriggerEdit::Added(trigger), TriggerEdit::Removed(trigger)];
+    for (event, edit) in feed[1..].iter().zip(edits) {
+        let edited = Change::Automation {
+            automation_id: id,
+            change: AutomationChange::Edited {
+                name: "report".into(),
+                trigger: Some(edit),
+            },
+        };
+        assert_eq!(event.event.change, edited);
+    }
 }
 
 pub(crate) async fn what_happens_to_an_automation_is_in_its_log(db: &TestStore) {
@@ -223,17 +230,19 @@ pub(crate) async fn what_happens_to_an_automation_is_in_its_log(db: &TestStore) 
     let own: Vec<&FeedEvent> = feed.iter().filter(|one| one.session_id.is_none()).collect();
     for (event, seq) in own.iter().zip(1..) {
         assert_eq!(event.event.seq, seq);
-        assert_eq!(event.event.kind, "automation");
-        assert_eq!(event.event.ref_id, id.to_string());
+        assert_eq!(about(&event.event.change), id.to_string());
         assert_eq!(event.automation_id, Some(id));
     }
-    assert_eq!(own[1].event.body["reason"], "lunch");
-    assert_eq!(own[3].event.body["session_id"], json!(session));
-    assert_eq!(own[5].event.body["reason"], "failures");
-    assert_eq!(
-        own[6].event.body["text"],
-        "paused itself after 1 consecutive failures"
-    );
+    let change = |at: usize| of_automation(&own[at].event.change);
+    let paused = |reason: &str| AutomationChange::Paused {
+        reason: reason.into(),
+    };
+    assert_eq!(*change(1), paused("lunch"));
+    let session_id = Some(session);
+    assert_eq!(*change(3), AutomationChange::Reset { session_id });
+    assert_eq!(*change(5), paused("failures"));
+    let text = "paused itself after 1 consecutive failures".to_owned();
+    assert_eq!(*change(6), AutomationChange::Attention { text });
 }
 
 pub(crate) async fn what_is_skipped_or_missed_is_in_the_log_of_its_automation(db: &TestStore) {
@@ -253,19 +262,26 @@ pub(crate) async fn what_is_skipped_or_missed_is_in_the_log_of_its_automation(db
     let mut told = told(&feed);
     told[1..3].sort_by_key(|line| line == "attention");
     assert_eq!(told, expected);
-    let runs: Vec<&FeedEvent> = feed.iter().filter(|one| one.event.kind == "run").collect();
-    assert_eq!(runs[0].event.ref_id, skipped.to_string());
+    let is_run = |one: &&FeedEvent| matches!(one.event.change, Change::Run { .. });
+    let runs: Vec<&FeedEvent> = feed.iter().filter(is_run).collect();
+    assert_eq!(about(&runs[0].event.change), skipped.to_string());
     let rows: BTreeSet<String> = stage
         .runs_of(id)
         .await
         .iter()
         .map(|run| run.id.to_string())
         .collect();
-    let lines: BTreeSet<String> = runs.iter().map(|one| one.event.ref_id.clone()).collect();
+    let lines: BTreeSet<String> = runs.iter().map(|one| about(&one.event.change)).collect();
     assert_eq!(lines, rows, "each row has its line");
-    let missed = &runs[2].event.body;
-    assert_eq!(missed["occurrences"], 47);
-    assert_ne!(missed["missed_until"], Value::Null);
+    let Change::Run {
+        change: RunChange::Missed { occurrences, .. },
+        ..
+    } = &runs[2].event.change
+    else {
+        panic!("{:?}", runs[2]);
+    };
+    assert_eq!(occurrences.count, 47);
+    assert!(occurrences.missed_until.is_some());
     assert_eq!(numbers(&feed)[&id.uuid()], (1..=6).collect::<Vec<_>>());
 }
 
@@ -296,10 +312,17 @@ pub(crate) async fn the_feed_of_an_automation_holds_what_belongs_to_it(db: &Test
         assert_eq!(logs[&session.uuid()], (1..=7).collect::<Vec<_>>());
 
         let feed = stage.feed(Some(bound), FeedCursor::START, limit).await;
-        let kinds: Vec<&str> = feed.iter().map(|one| one.event.kind.as_str()).collect();
+        let kinds: Vec<_> = feed.iter().map(|one| word(&one.event.change)).collect();
         assert_eq!(
             kinds,
-            ["automation", "run", "message", "run", "message", "run"]
+            [
+                "automation created",
+                "run queued",
+                "message",
+                "run running",
+                "message",
+                "run succeeded",
+            ]
         );
         assert!(feed.iter().all(|one| one.automation_id == Some(bound)));
         let of_chat = feed.iter().filter(|one| one.session_id == Some(chat));
@@ -467,7 +490,7 @@ pub(crate) async fn a_database_from_another_server_keeps_its_order(db: &TestStor
     };
     let feed = stage.feed(None, kept, 10).await;
     assert_eq!(feed.len(), 3);
-    assert_eq!(feed[2].event.kind, "run");
+    assert_eq!(word(&feed[2].event.change), "run queued");
     assert_eq!(stage.feed(None, old, 10).await, feed[2..]);
     let there = FeedCursor::before(elsewhere);
     let page = stage.store.feed(stage.tenant, there, 10).await.unwrap();

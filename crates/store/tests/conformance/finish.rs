@@ -4,16 +4,18 @@ use model::{
     AcpSessionId,
     automation::AutomationState,
     entity::RunFlags,
+    event::Event,
     outcome::{Failure, FailureKind, Outcome, StopReason},
     policy::SessionMode,
     run::RunStatus::{self, Cancelled, Failed, Queued, Stalled, Succeeded},
-    turn::{Finished, Settled},
+    turn::{EntryKind, Finished, Role, Settled},
 };
 use serde_json::json;
 
 use crate::{
     fixtures::TestStore,
     stage::{Stage, answer},
+    words::{about, word},
 };
 
 /// Every outcome, with the status and the reason that it leaves.
@@ -95,8 +97,8 @@ pub(crate) async fn the_answer_is_a_message_with_its_source(db: &TestStore) {
     let rows = rows.await.unwrap();
     assert_eq!(rows.len(), 2, "an answer needs no notice");
     assert_eq!(
-        (rows[1].role.as_str(), rows[1].kind.as_str()),
-        ("assistant", "message")
+        (rows[1].role, rows[1].kind),
+        (Role::Assistant, EntryKind::Message)
     );
     assert_eq!(rows[1].content, "All is well.");
     assert_eq!(
@@ -152,7 +154,7 @@ pub(crate) async fn what_was_answered_before_a_failure_is_kept_and_marked(db: &T
     let rows = rows.await.unwrap();
     assert_eq!(rows[1].content, "Half of");
     assert_eq!(rows[1].metadata["interrupted"], true);
-    assert_eq!(rows[2].kind.as_str(), "notice");
+    assert_eq!(rows[2].kind, EntryKind::Notice);
     assert_eq!(rows[2].metadata["outcome"], "failed");
 }
 
@@ -338,16 +340,9 @@ pub(crate) async fn the_end_and_the_next_start_are_one_transaction(db: &TestStor
         .await
         .unwrap()
         .into_iter()
-        .map(|event| (event.kind, event.body["status"].clone()))
+        .map(|event| word(&event.change))
         .collect();
-    assert_eq!(
-        kinds,
-        [
-            ("message".into(), json!(null)),
-            ("run".into(), json!("succeeded")),
-            ("run".into(), json!("queued")),
-        ]
-    );
+    assert_eq!(kinds, ["message", "run succeeded", "run queued"]);
 }
 
 pub(crate) async fn no_answer_is_too_little_to_be_kept_and_told(db: &TestStore) {
@@ -364,9 +359,7 @@ pub(crate) async fn no_answer_is_too_little_to_be_kept_and_told(db: &TestStore) 
         assert_eq!((kept.content.as_str(), kept.run_id), (words, Some(run)));
         let events = stage.store.events(stage.scope(), session, 0, 100);
         let events = events.await.unwrap();
-        let told = |event: &&model::entity::Event| {
-            event.kind == "message" && event.ref_id == kept.id.to_string()
-        };
+        let told = |event: &&Event| about(&event.change) == kept.id.to_string();
         assert_eq!(events.iter().filter(told).count(), 1, "{words}");
     }
 }

@@ -67,6 +67,7 @@ mod waking;
 mod webhooks;
 mod withdrawing;
 mod without_locks;
+mod words;
 
 use fixtures::TestStore;
 use registry::Behaviour;
@@ -199,6 +200,7 @@ behaviours! {
             a_log_is_read_on_from_a_number, a_move_of_a_session_is_in_its_log,
             numbers_have_no_gap_and_follow_commits, what_is_undone_takes_no_number,
             what_waits_is_in_the_log_of_its_session,
+            event_of_a_later_version_is_unknown_and_keeps_its_number,
         ]
         cancel: [
             what_is_over_cannot_be_called_off, another_tenants_run_is_as_if_it_were_not_there,
@@ -277,6 +279,7 @@ behaviours! {
             a_delivery_that_fails_waits_longer_each_time_and_is_given_up,
             an_endpoint_that_is_gone_or_fails_for_a_day_is_disabled,
             deliveries_that_are_over_are_trimmed_when_they_are_old,
+            delivery_of_an_earlier_version_is_sent_byte_for_byte,
         ]
         endpoints: [
             endpoints_are_made_changed_and_removed,

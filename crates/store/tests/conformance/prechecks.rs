@@ -3,6 +3,7 @@
 use model::{
     AutomationId, RunId, WorkerId,
     automation::AutomationState,
+    event::{self, Change, RunChange},
     outcome::{FailureKind, Outcome, StopReason},
     policy::{Overlap, SessionMode},
     precheck::{Precheck, Question},
@@ -16,6 +17,7 @@ use store::{Error, Scope};
 use crate::{
     fixtures::TestStore,
     stage::{Stage, failed},
+    words::about,
 };
 
 impl Stage {
@@ -162,11 +164,17 @@ pub(crate) async fn a_declined_run_is_skipped_with_its_reason_and_starts_the_nex
     assert_eq!(stage.transcript(session).await, shown);
     let log = stage.store.events(stage.scope(), session, 0, 100).await;
     let log = log.unwrap();
-    let of_run = log.iter().rfind(|event| event.ref_id == run.to_string());
-    assert_eq!(
-        of_run.unwrap().body,
-        json!({ "status": "skipped", "reason": "precheck", "attempt": 1 })
-    );
+    let skipped = Change::Run {
+        run_id: run,
+        change: RunChange::Skipped {
+            reason: "precheck".into(),
+            skipped: event::Skipped::Attempt(1),
+        },
+    };
+    let of_run = log
+        .iter()
+        .rfind(|event| about(&event.change) == run.to_string());
+    assert_eq!(of_run.unwrap().change, skipped);
     let record = stage.store.run_record(stage.scope(), run).await;
     let record = record.unwrap().unwrap();
     assert_eq!(record.diagnostics["precheck"]["ended"], "exit code 1");

@@ -10,6 +10,7 @@ use store::{Error, Scope};
 use crate::{
     fixtures::TestStore,
     stage::{Stage, answer},
+    words::about,
 };
 
 fn tool_call(state: &str) -> Entry {
@@ -87,14 +88,14 @@ pub(crate) async fn a_row_written_again_replaces_what_it_said(db: &TestStore) {
     let rows = rows.await.unwrap();
     assert_eq!(rows.len(), 2);
     assert_eq!(rows[1].id, call.id);
-    assert_eq!(rows[1].kind.as_str(), "tool_call");
+    assert_eq!(rows[1].kind, EntryKind::ToolCall);
     assert_eq!(rows[1].metadata, json!({ "state": "done" }));
     // Both writes are in the log, so that viewers read the row again.
     let events = stage.store.events(stage.scope(), session, 0, 100);
     let events = events.await.unwrap();
-    let about = call.id.to_string();
-    let about = events.iter().filter(|event| event.ref_id == about);
-    assert_eq!(about.count(), 2);
+    let id = call.id.to_string();
+    let of_call = events.iter().filter(|event| about(&event.change) == id);
+    assert_eq!(of_call.count(), 2);
 }
 
 pub(crate) async fn a_row_of_another_run_cannot_be_replaced(db: &TestStore) {

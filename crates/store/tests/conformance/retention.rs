@@ -8,6 +8,7 @@ use store::{LogsTrimmed, Scope, params};
 use crate::{
     fixtures::TestStore,
     stage::{Stage, at, hourly},
+    words::about,
 };
 
 impl Stage {
@@ -78,7 +79,7 @@ pub(crate) async fn what_is_young_or_not_over_stays(db: &TestStore) {
     assert!(kept.len() < numbers.len());
     assert_eq!(kept, numbers[numbers.len() - kept.len()..], "no gap");
     let of_open = stage.store.events(stage.scope(), session, 0, 1).await;
-    assert_eq!(of_open.unwrap()[0].ref_id, under_way.to_string());
+    assert_eq!(about(&of_open.unwrap()[0].change), under_way.to_string());
     stage.succeed(under_way).await;
 }
 

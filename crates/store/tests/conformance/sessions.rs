@@ -2,6 +2,7 @@
 
 use model::{
     entity::Channel,
+    event::{Change, SessionChange},
     lifecycle::Lifecycle as _,
     outcome::FailureKind,
     policy::{Overlap, SessionMode},
@@ -297,10 +298,14 @@ pub(crate) async fn a_title_is_changed_on_what_was_read(db: &TestStore) {
     assert_eq!(found.title.as_deref(), Some("One"));
     let events = stage.store.events(stage.scope(), id, 0, 10).await.unwrap();
     let last = events.last().unwrap();
-    assert_eq!(
-        (last.seq, &last.body["title"]),
-        (found.last_seq, &"One".into())
-    );
+    let renamed = Change::Session {
+        session_id: id,
+        change: SessionChange::Renamed {
+            state: found.state,
+            title: Some("One".into()),
+        },
+    };
+    assert_eq!((last.seq, &last.change), (found.last_seq, &renamed));
     // The same again writes nothing into the log, and a title can be taken away.
     edit(&titled("One"), &titled("One")).await.unwrap();
     assert_eq!(read().await.last_seq, found.last_seq);

@@ -258,7 +258,7 @@ async fn read(
             }
         };
         let event = match news {
-            TraceNews::Event(event) => event,
+            TraceNews::Event(event) => event.frame,
             TraceNews::Broken { .. } => {
                 reader.broken.fetch_add(1, Relaxed);
                 continue;

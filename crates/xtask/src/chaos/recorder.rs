@@ -10,7 +10,7 @@ use std::{
 
 use anyhow::{Context as _, Result};
 use client::EventParser;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::{
     sync::watch,
     task::JoinSet,
@@ -171,9 +171,104 @@ impl Recorder {
         self.recording.seen.push(Seen {
             seq: id.parse().unwrap_or(-1),
             kind: kind.to_owned(),
-            reference: data["ref_id"].as_str().unwrap_or_default().to_owned(),
-            body: data["body"].clone(),
+            reference: reference(&data),
+            body: as_stored(&data),
         });
         Ok(())
+    }
+}
+
+/// Returns the ID of the row that an event is about.
+fn reference(data: &Value) -> String {
+    let name = match data["kind"].as_str() {
+        // A server of before the typed events names every row so.
+        _ if data["ref_id"].is_string() => "ref_id",
+        Some("run") => "run_id",
+        Some("message") => "message_id",
+        Some("approval") => "approval_id",
+        _ => "session_id",
+    };
+    data[name].as_str().unwrap_or_default().to_owned()
+}
+
+/// Returns the body that the row of an event has if the server sent all of it.
+fn as_stored(data: &Value) -> Value {
+    if data["body"].is_object() {
+        return data["body"].clone();
+    }
+    let mut body = Map::new();
+    flatten(&data["change"], &mut body);
+    // The action of a session follows from the other keys of its row.
+    body.remove("action");
+    let names = match data["kind"].as_str() {
+        Some("message") => &[
+            ("role", "role"),
+            ("message_kind", "kind"),
+            ("to_seat_id", "to"),
+        ][..],
+        Some("approval") => &[
+            ("run_id", "run_id"),
+            ("tool_kind", "tool_kind"),
+            ("title", "title"),
+        ],
+        _ => &[],
+    };
+    for (name, stored) in names {
+        body.insert((*stored).to_owned(), data[*name].clone());
+    }
+    Value::Object(body)
+}
+
+fn flatten(change: &Value, into: &mut Map<String, Value>) {
+    for (name, value) in change.as_object().into_iter().flatten() {
+        match (name.as_str(), value) {
+            ("input" | "occurrences", Value::Object(_)) => flatten(value, into),
+            ("count", _) => drop(into.insert("occurrences".to_owned(), value.clone())),
+            _ => drop(into.insert(name.clone(), value.clone())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_of_both_versions_give_the_body_of_their_row() {
+        let stored = json!({ "status": "queued", "origin": "person", "attempt": 1 });
+        let before = json!({ "seq": 1, "kind": "run", "ref_id": "run_1", "body": stored });
+        let now = json!({
+            "kind": "run",
+            "run_id": "run_1",
+            "change": { "status": "queued", "input": { "origin": "person", "attempt": 1 } },
+        });
+        for data in [before, now] {
+            assert_eq!(
+                (reference(&data).as_str(), as_stored(&data)),
+                ("run_1", stored.clone())
+            );
+        }
+        let missed = json!({
+            "kind": "run",
+            "change": { "status": "missed", "reason": "x", "occurrences": { "count": 2 } },
+        });
+        let stored = json!({ "status": "missed", "reason": "x", "occurrences": 2 });
+        assert_eq!(as_stored(&missed), stored);
+        let message = json!({ "kind": "message", "message_id": "msg_1", "role": "tool", "message_kind": "plan" });
+        let stored = json!({ "role": "tool", "kind": "plan", "to": null });
+        assert_eq!(
+            (reference(&message).as_str(), as_stored(&message)),
+            ("msg_1", stored)
+        );
+        let renamed = json!({
+            "kind": "session",
+            "session_id": "ses_1",
+            "change": { "action": "renamed", "state": "active", "title": "x" },
+        });
+        let stored = json!({ "state": "active", "title": "x" });
+        assert_eq!(
+            (reference(&renamed).as_str(), as_stored(&renamed)),
+            ("ses_1", stored)
+        );
     }
 }

@@ -1,0 +1,119 @@
+//! From the facts of a notification to the text that an endpoint receives.
+
+use model::{
+    DeliveryId, Timestamp,
+    notification::{Endpoint, NotificationKind},
+};
+use serde_json::json;
+use store::{NewDelivery, Notice, NoticeAutomation, NoticeRun, NoticeSession};
+use wire::{
+    Notification, NotificationAutomation, NotificationData, NotificationEndpoint, NotificationRun,
+    NotificationSession,
+};
+
+use crate::trace_events;
+
+/// Makes the delivery of a notice.
+pub fn delivery(notice: Notice) -> NewDelivery {
+    let event_id = notice.event_id();
+    let Notice {
+        kind,
+        event,
+        session,
+        automation,
+        run,
+    } = notice;
+    let session_id = event.session_id;
+    let notification = Notification {
+        kind,
+        id: event_id.clone(),
+        timestamp: event.event.created_at,
+        data: NotificationData {
+            event: Some(trace_events::feed_event(event)),
+            session: session.map(session_view),
+            automation: automation.map(automation_view),
+            run: run.map(run_view),
+            endpoint: None,
+        },
+    };
+    NewDelivery {
+        kind,
+        event_id,
+        session: session_id,
+        body: json!(notification).to_string(),
+    }
+}
+
+/// Makes the delivery that tests an endpoint.
+pub(crate) fn test(delivery: DeliveryId, endpoint: &Endpoint, now: Timestamp) -> NewDelivery {
+    let kind = NotificationKind::EndpointTest;
+    let event_id = format!("evt_{}", delivery.uuid().simple());
+    let notification = Notification {
+        kind,
+        id: event_id.clone(),
+        timestamp: now,
+        data: NotificationData {
+            event: None,
+            session: None,
+            automation: None,
+            run: None,
+            endpoint: Some(NotificationEndpoint {
+                id: endpoint.id,
+                name: endpoint.name.clone(),
+            }),
+        },
+    };
+    NewDelivery {
+        kind,
+        event_id,
+        session: None,
+        body: json!(notification).to_string(),
+    }
+}
+
+fn session_view(session: NoticeSession) -> NotificationSession {
+    let (channel, chat_id, thread) = match session.channel {
+        Some(place) => (Some(place.channel), Some(place.chat_id), place.thread),
+        None => (None, None, None),
+    };
+    NotificationSession {
+        id: session.id,
+        session_type: session.session_type,
+        key: session.key,
+        title: session.title,
+        state: session.state,
+        state_reason: session.state_reason,
+        channel,
+        chat_id,
+        thread,
+    }
+}
+
+fn automation_view(automation: NoticeAutomation) -> NotificationAutomation {
+    NotificationAutomation {
+        id: automation.id,
+        name: automation.name,
+        pause_reason: automation.pause_reason,
+        attention: automation.attention,
+    }
+}
+
+fn run_view(run: NoticeRun) -> NotificationRun {
+    NotificationRun {
+        id: run.id,
+        input_id: run.input_id,
+        attempt: run.attempt,
+        status: run.status,
+        origin: run.origin,
+        automation_id: run.automation_id,
+        trigger_id: run.trigger_id,
+        scheduled_for: run.scheduled_for,
+        missed_until: run.missed_until,
+        occurrences: run.occurrences,
+        reason: run.reason,
+        message: run.message,
+        stop_reason: run.stop_reason,
+        started_at: run.started_at,
+        ended_at: run.ended_at,
+    }
+}

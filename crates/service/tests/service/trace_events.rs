@@ -1,0 +1,374 @@
+//! Events as they leave the process: in traces and in notifications.
+
+use model::{
+    ApprovalId, AutomationId, MessageId, RunId, SeatId, SessionId, TriggerId, WorkerId,
+    event::{
+        ApprovalChange, AutomationChange, Change, DeferCause, Event, Occurrences, RunChange,
+        RunInput, SessionChange, Skipped, TriggerEdit,
+    },
+    feed::FeedCursor,
+    notification::NotificationKind,
+    run::Origin,
+    session::SessionState,
+    turn::{EntryKind, Role},
+};
+use serde_json::{Value, json};
+use service::{notification_text, trace_events};
+use store::{Logged, NewDelivery};
+use testkit::clock::FakeClock;
+use uuid::Uuid;
+use wire::{Notification, TraceEvent};
+
+use crate::world::{NOW, World};
+
+const UUID: Uuid = Uuid::from_u128(0x0197_f3c2_a9d0_7cc1_a1b2_c3d4_e5f6_0718);
+
+fn shown(prefix: &str) -> String {
+    format!("{prefix}_{}", UUID.simple())
+}
+
+/// Returns the JSON of an event in the trace of a session, without what all events have.
+fn traced(change: Change) -> Value {
+    let event = Event {
+        seq: 7,
+        change,
+        created_at: model::Clock::now(&FakeClock::at(NOW)),
+    };
+    let logged = Logged {
+        event,
+        message: None,
+    };
+    let event = trace_events::session_event(SessionId::from_uuid(UUID), logged);
+    let mut sent = json!(event);
+    let again: TraceEvent = serde_json::from_value(sent.clone()).unwrap();
+    assert_eq!(again, event);
+    let fields = sent.as_object_mut().unwrap();
+    assert_eq!(fields.remove("kind").unwrap(), event.tag());
+    assert_eq!(fields.remove("seq").unwrap(), 7);
+    assert_eq!(fields.remove("created_at").unwrap(), NOW);
+    fields.remove("session_id");
+    sent
+}
+
+fn run(change: RunChange) -> Value {
+    let run_id = RunId::from_uuid(UUID);
+    let sent = traced(Change::Run { run_id, change });
+    assert_eq!(sent["run_id"], shown("run"));
+    sent["change"].clone()
+}
+
+fn automation(change: AutomationChange) -> Value {
+    let automation_id = AutomationId::from_uuid(UUID);
+    let sent = traced(Change::Automation {
+        automation_id,
+        change,
+    });
+    assert_eq!(sent["automation_id"], shown("aut"));
+    sent["change"].clone()
+}
+
+#[test]
+fn each_status_of_a_run_is_sent_with_its_data() {
+    let input = || RunInput {
+        origin: Origin::Person,
+        attempt: 1,
+        automation_id: None,
+        scheduled_for: None,
+        not_before: None,
+    };
+    let sent_input = json!({
+        "origin": "person", "attempt": 1, "automation_id": null, "scheduled_for": null,
+        "not_before": null,
+    });
+    let reason = || "timeout".to_owned();
+    let not_before = model::Clock::now(&FakeClock::at(NOW));
+    for (change, expected) in [
+        (
+            RunChange::Queued {
+                input: Some(input()),
+            },
+            json!({ "status": "queued", "input": sent_input }),
+        ),
+        (
+            RunChange::Queued { input: None },
+            json!({ "status": "queued" }),
+        ),
+        (
+            RunChange::Deferred {
+                cause: DeferCause::Created(input()),
+            },
+            json!({ "status": "deferred", "input": sent_input }),
+        ),
+        (
+            RunChange::Deferred {
+                cause: DeferCause::SessionHeld,
+            },
+            json!({ "status": "deferred" }),
+        ),
+        (
+            RunChange::Deferred {
+                cause: DeferCause::Budget {
+                    reason: "budget".into(),
+                    not_before,
+                },
+            },
+            json!({ "status": "deferred", "reason": "budget", "not_before": NOW }),
+        ),
+        (
+            RunChange::Running {
+                attempt: 1,
+                worker_id: WorkerId::from_stored("host-1-aaaaaaaa".into()),
+            },
+            json!({ "status": "running", "attempt": 1, "worker_id": "host-1-aaaaaaaa" }),
+        ),
+        (
+            RunChange::Succeeded { attempt: 1 },
+            json!({ "status": "succeeded", "attempt": 1 }),
+        ),
+        (
+            RunChange::Failed {
+                attempt: 1,
+                reason: reason(),
+            },
+            json!({ "status": "failed", "attempt": 1, "reason": "timeout" }),
+        ),
+        (
+            RunChange::Cancelled {
+                attempt: 1,
+                reason: reason(),
+            },
+            json!({ "status": "cancelled", "attempt": 1, "reason": "timeout" }),
+        ),
+        (
+            RunChange::Stalled {
+                attempt: 1,
+                reason: reason(),
+            },
+            json!({ "status": "stalled", "attempt": 1, "reason": "timeout" }),
+        ),
+    ] {
+        assert_eq!(run(change), expected);
+    }
+}
+
+#[test]
+fn skipped_and_missed_runs_are_sent_with_their_occurrences() {
+    let occurrences = || Occurrences {
+        trigger_id: Some(TriggerId::from_uuid(UUID)),
+        scheduled_for: None,
+        missed_until: None,
+        count: 3,
+    };
+    let sent_occurrences = json!({
+        "trigger_id": shown("trg"), "scheduled_for": null, "missed_until": null, "count": 3,
+    });
+    for (change, expected) in [
+        (
+            RunChange::Skipped {
+                reason: "precheck".into(),
+                skipped: Skipped::Attempt(1),
+            },
+            json!({ "status": "skipped", "reason": "precheck", "attempt": 1 }),
+        ),
+        (
+            RunChange::Skipped {
+                reason: "overlap".into(),
+                skipped: Skipped::Occurrences(occurrences()),
+            },
+            json!({ "status": "skipped", "reason": "overlap", "occurrences": sent_occurrences }),
+        ),
+        (
+            RunChange::Missed {
+                reason: "the system was down".into(),
+                occurrences: occurrences(),
+            },
+            json!({
+                "status": "missed", "reason": "the system was down",
+                "occurrences": sent_occurrences,
+            }),
+        ),
+    ] {
+        assert_eq!(run(change), expected);
+    }
+}
+
+#[test]
+fn each_change_of_an_automation_is_sent_with_its_data() {
+    let name = || "standup".to_owned();
+    let trigger = TriggerId::from_uuid(UUID);
+    for (change, expected) in [
+        (
+            AutomationChange::Created { name: name() },
+            json!({ "action": "created", "name": "standup" }),
+        ),
+        (
+            AutomationChange::Edited {
+                name: name(),
+                trigger: None,
+            },
+            json!({ "action": "edited", "name": "standup" }),
+        ),
+        (
+            AutomationChange::Edited {
+                name: name(),
+                trigger: Some(TriggerEdit::Added(trigger)),
+            },
+            json!({ "action": "edited", "name": "standup", "trigger_added": trigger }),
+        ),
+        (
+            AutomationChange::Edited {
+                name: name(),
+                trigger: Some(TriggerEdit::Removed(trigger)),
+            },
+            json!({ "action": "edited", "name": "standup", "trigger_removed": trigger }),
+        ),
+        (
+            AutomationChange::Paused { reason: name() },
+            json!({ "action": "paused", "reason": "standup" }),
+        ),
+        (AutomationChange::Resumed, json!({ "action": "resumed" })),
+        (
+            AutomationChange::Reset { session_id: None },
+            json!({ "action": "reset", "session_id": null }),
+        ),
+        (
+            AutomationChange::Attention { text: name() },
+            json!({ "action": "attention", "text": "standup" }),
+        ),
+        (AutomationChange::Deleted, json!({ "action": "deleted" })),
+    ] {
+        assert_eq!(automation(change), expected);
+    }
+}
+
+#[test]
+fn sessions_messages_and_approvals_are_sent_with_their_data() {
+    let session = |change| {
+        let session_id = SessionId::from_uuid(UUID);
+        traced(Change::Session { session_id, change })["change"].clone()
+    };
+    let state = SessionState::Paused;
+    assert_eq!(
+        session(SessionChange::Created { state }),
+        json!({ "action": "created", "state": "paused" })
+    );
+    let reason = Some("lunch".to_owned());
+    assert_eq!(
+        session(SessionChange::Moved { state, reason }),
+        json!({ "action": "moved", "state": "paused", "reason": "lunch" })
+    );
+    assert_eq!(
+        session(SessionChange::Renamed { state, title: None }),
+        json!({ "action": "renamed", "state": "paused", "title": null })
+    );
+    let message = Change::Message {
+        message_id: MessageId::from_uuid(UUID),
+        role: Role::Tool,
+        kind: EntryKind::ToolCall,
+        to: Some(SeatId::from_uuid(UUID)),
+    };
+    assert_eq!(
+        traced(message),
+        json!({
+            "message_id": shown("msg"), "role": "tool", "message_kind": "tool_call",
+            "to_seat_id": shown("seat"),
+        })
+    );
+    let decided_by = || "ci".to_owned();
+    let deadline_at = model::Clock::now(&FakeClock::at(NOW));
+    for (change, expected) in [
+        (
+            ApprovalChange::Pending { deadline_at },
+            json!({ "state": "pending", "deadline_at": NOW }),
+        ),
+        (
+            ApprovalChange::Allowed {
+                decided_by: decided_by(),
+            },
+            json!({ "state": "allowed", "decided_by": "ci" }),
+        ),
+        (
+            ApprovalChange::Denied {
+                decided_by: decided_by(),
+            },
+            json!({ "state": "denied", "decided_by": "ci" }),
+        ),
+        (ApprovalChange::Expired, json!({ "state": "expired" })),
+        (ApprovalChange::Void, json!({ "state": "void" })),
+    ] {
+        let approval = Change::Approval {
+            approval_id: ApprovalId::from_uuid(UUID),
+            run_id: RunId::from_uuid(UUID),
+            tool_kind: "execute".into(),
+            title: "ls".into(),
+            change,
+        };
+        assert_eq!(
+            traced(approval),
+            json!({
+                "approval_id": shown("apr"), "run_id": shown("run"), "tool_kind": "execute",
+                "title": "ls", "change": expected,
+            })
+        );
+    }
+    let later = Change::Unknown {
+        kind: "task".into(),
+        about: UUID,
+    };
+    assert_eq!(traced(later), json!({ "logged_kind": "task" }));
+}
+
+impl World {
+    /// The notifications of everything that has happened so far.
+    async fn notifications(&self) -> Vec<(NewDelivery, Notification)> {
+        let page = self.store.feed(self.tenant, FeedCursor::START, 100).await;
+        let events = page.unwrap().events;
+        let notices = self.store.notices(self.tenant, events).await.unwrap();
+        let deliveries = notices.into_iter().map(notification_text::delivery);
+        deliveries
+            .map(|delivery| {
+                let notification = serde_json::from_str(&delivery.body).unwrap();
+                (delivery, notification)
+            })
+            .collect()
+    }
+}
+
+#[tokio::test]
+async fn notification_of_an_answer_holds_the_event_of_the_trace() {
+    let world = World::new().await;
+    let session = world.conversation().await;
+    let run = world.said(&session.id.to_string(), "hello").await;
+    world.begin(run).await;
+    world.answer(run, "Done.").await;
+    let all = world.notifications().await;
+    let kinds: Vec<_> = all.iter().map(|(delivery, _)| delivery.kind).collect();
+    assert_eq!(
+        kinds,
+        [
+            NotificationKind::SessionState,
+            NotificationKind::MessagePublished,
+            NotificationKind::RunSucceeded,
+        ]
+    );
+    for (delivery, notification) in &all {
+        assert_eq!(
+            (delivery.kind, &delivery.event_id, delivery.session),
+            (notification.kind, &notification.id, Some(session.id))
+        );
+        let found = notification.data.session.as_ref().unwrap();
+        assert_eq!(found.id, session.id);
+        assert_eq!(notification.data.endpoint, None);
+    }
+    let Some(TraceEvent::Message(event)) = &all[1].1.data.event else {
+        panic!("{all:?}");
+    };
+    let message = event.message.as_ref().unwrap();
+    assert_eq!((&*message.content, message.run_id), ("Done.", Some(run)));
+    assert_eq!(all[1].1.data.automation, None, "a person asked");
+    let Some(TraceEvent::Run(event)) = &all[2].1.data.event else {
+        panic!("{all:?}");
+    };
+    assert_eq!((event.run_id, event.change.tag()), (run, "succeeded"));
+    assert_eq!(all[2].1.data.run.as_ref().unwrap().id, run);
+}

@@ -1,0 +1,78 @@
+//! Unions that a client tells apart by one property, and their schemas.
+
+use utoipa::openapi::{
+    RefOr,
+    schema::{ObjectBuilder, Schema, Type},
+};
+
+/// Declares a union of structs. In JSON each value is the object of its struct with the tag beside the other
+/// properties.
+///
+/// The schema is a `oneOf` of references with a discriminator and its mapping, and each struct's component has the
+/// tag as a required property with one value. Generators of clients make a type for each struct of that.
+macro_rules! tagged_union {
+    (
+        $(#[$doc:meta])*
+        $name:ident, $tag:literal, $description:literal {
+            $($(#[$variant_doc:meta])* $variant:ident($type:ident) = $word:literal,)*
+        }
+    ) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+        #[serde(tag = $tag)]
+        pub enum $name {
+            $($(#[$variant_doc])* #[serde(rename = $word)] $variant($type),)*
+        }
+
+        impl $name {
+            /// Returns the value of the discriminator.
+            pub const fn tag(&self) -> &'static str {
+                match self {
+                    $(Self::$variant(_) => $word,)*
+                }
+            }
+        }
+
+        impl utoipa::PartialSchema for $name {
+            fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+                use utoipa::{ToSchema, openapi::{Ref, schema::{Discriminator, OneOfBuilder}}};
+                let path = |name: &str| format!("#/components/schemas/{name}");
+                let mapping = [$(($word, path(&<$type as ToSchema>::name())),)*];
+                OneOfBuilder::new()
+                    .description(Some($description))
+                    $(.item(Ref::from_schema_name(<$type as ToSchema>::name())))*
+                    .discriminator(Some(Discriminator::with_mapping($tag, mapping)))
+                    .into()
+            }
+        }
+
+        impl utoipa::ToSchema for $name {
+            fn schemas(
+                schemas: &mut Vec<(String, utoipa::openapi::RefOr<utoipa::openapi::schema::Schema>)>,
+            ) {
+                $(
+                    let schema = <$type as utoipa::PartialSchema>::schema();
+                    let name = <$type as utoipa::ToSchema>::name().into_owned();
+                    schemas.push((name, $crate::tagged::with_tag(schema, $tag, $word)));
+                    <$type as utoipa::ToSchema>::schemas(schemas);
+                )*
+            }
+        }
+    };
+}
+
+pub(crate) use tagged_union;
+
+/// Adds the tag to the schema of a struct.
+pub(crate) fn with_tag(schema: RefOr<Schema>, tag: &str, word: &str) -> RefOr<Schema> {
+    let RefOr::T(Schema::Object(mut object)) = schema else {
+        return schema;
+    };
+    let word = ObjectBuilder::new()
+        .schema_type(Type::String)
+        .enum_values(Some([word]))
+        .build();
+    object.properties.insert(tag.to_owned(), word.into());
+    object.required.insert(0, tag.to_owned());
+    RefOr::T(Schema::Object(object))
+}

@@ -1,0 +1,201 @@
+//! The events that leave the process: in live traces, in feeds and in notifications.
+
+mod changes;
+
+pub use changes::*;
+use model::{ApprovalId, AutomationId, MessageId, RunId, SeatId, SessionId, Timestamp};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::{Approval, Message, MessageKind, MessageRole, Run, Session, tagged::tagged_union};
+
+tagged_union! {
+    /// An event of a trace or of a notification.
+    TraceEvent, "kind",
+    "An event of a trace or of a notification. `kind` tells the variants apart. A later server may send other \
+     kinds and more properties; clients skip those." {
+        /// A session changed.
+        Session(TraceSession) = "session",
+        /// A run moved to another status.
+        Run(TraceRun) = "run",
+        /// A row of a transcript was written.
+        Message(TraceMessage) = "message",
+        /// An approval was requested or ended.
+        Approval(TraceApproval) = "approval",
+        /// An automation changed.
+        Automation(TraceAutomation) = "automation",
+        /// A later version logged a change that this server cannot read.
+        Unknown(TraceUnknown) = "unknown",
+        /// A running turn wrote text.
+        Delta(TraceDelta) = "delta",
+        /// A snapshot of a session.
+        Resync(TraceResync) = "resync",
+        /// A snapshot of a feed.
+        FeedResync(TraceFeedResync) = "feed_resync",
+        /// The session of the trace was deleted.
+        SessionDeleted(TraceSessionDeleted) = "session_deleted",
+    }
+}
+
+/// A session changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TraceSession {
+    /// Its number in the log of the session, from 1 and without a gap.
+    pub seq: i64,
+    /// When the change was committed to the log.
+    pub created_at: Timestamp,
+    /// The automation that the session belongs to. Only feeds and notifications have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub automation_id: Option<AutomationId>,
+    /// The session.
+    pub session_id: SessionId,
+    /// How it changed.
+    pub change: SessionChange,
+}
+
+/// A run moved to another status.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TraceRun {
+    /// Its number in its log, from 1 and without a gap.
+    pub seq: i64,
+    /// When the change was committed to the log.
+    pub created_at: Timestamp,
+    /// The session in whose log it is. A skipped or missed occurrence has no session: its event is in the log of
+    /// its automation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<SessionId>,
+    /// The automation that the run belongs to. Only feeds and notifications have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub automation_id: Option<AutomationId>,
+    /// The run.
+    pub run_id: RunId,
+    /// The status that it moved to, with the data of that status.
+    pub change: RunChange,
+}
+
+/// A row of a transcript was written, or written again under the same ID.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TraceMessage {
+    /// Its number in the log of the session, from 1 and without a gap.
+    pub seq: i64,
+    /// When the row was committed to the log.
+    pub created_at: Timestamp,
+    /// The session.
+    pub session_id: SessionId,
+    /// The automation that the row belongs to. Only feeds and notifications have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub automation_id: Option<AutomationId>,
+    /// The row.
+    pub message_id: MessageId,
+    /// The role of the author.
+    pub role: MessageRole,
+    /// The kind of the row.
+    pub message_kind: MessageKind,
+    /// The seat that the row is addressed to, if it is a message from one seat to another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to_seat_id: Option<SeatId>,
+    /// The row as it is when the event is sent: a row that was written again has its last text here. Absent if the
+    /// row is gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<Box<Message>>,
+}
+
+/// An approval was requested, decided, or ended without a decision.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TraceApproval {
+    /// Its number in the log of the session, from 1 and without a gap.
+    pub seq: i64,
+    /// When the change was committed to the log.
+    pub created_at: Timestamp,
+    /// The session.
+    pub session_id: SessionId,
+    /// The automation that the run belongs to. Only feeds and notifications have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub automation_id: Option<AutomationId>,
+    /// The approval.
+    pub approval_id: ApprovalId,
+    /// The run whose agent requested it.
+    pub run_id: RunId,
+    /// The kind of the tool, as the agent named it.
+    pub tool_kind: String,
+    /// The line that the agent shows for the tool call.
+    pub title: String,
+    /// The state that it moved to, with the data of that state.
+    pub change: ApprovalChange,
+}
+
+/// An automation changed. Only feeds and notifications have these events.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TraceAutomation {
+    /// Its number in the log of the automation, from 1 and without a gap.
+    pub seq: i64,
+    /// When the change was committed to the log.
+    pub created_at: Timestamp,
+    /// The automation.
+    pub automation_id: AutomationId,
+    /// How it changed.
+    pub change: AutomationChange,
+}
+
+/// A later version of Matins, on the same database, logged a change that this server cannot read. Clients skip it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TraceUnknown {
+    /// Its number in its log. It keeps its place, so that the log has no gap.
+    pub seq: i64,
+    /// When the change was committed to the log.
+    pub created_at: Timestamp,
+    /// The session in whose log it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<SessionId>,
+    /// The automation that it belongs to. Only feeds have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub automation_id: Option<AutomationId>,
+    /// The kind of the change, as the later version wrote it.
+    pub logged_kind: String,
+}
+
+/// A piece of text that a running turn has written. Only traces of sessions have it. It has no number, because the
+/// log gets the whole answer when the turn ends.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TraceDelta {
+    /// The run.
+    pub run_id: RunId,
+    /// Where the piece begins in the text of the turn, in bytes.
+    #[schema(minimum = 0)]
+    pub position: i64,
+    /// The piece.
+    pub text: String,
+}
+
+/// A snapshot of a session. It takes the place of events that retention has removed; the trace continues after
+/// `last_seq`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TraceResync {
+    /// The session.
+    pub session: Box<Session>,
+    /// The number of its newest event.
+    pub last_seq: i64,
+    /// Its runs that are not over.
+    pub runs: Vec<Run>,
+    /// Its approvals that wait for a decision.
+    pub approvals: Vec<Approval>,
+}
+
+/// A snapshot of a feed. It takes the place of events that retention has removed; the feed continues after
+/// `cursor`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TraceFeedResync {
+    /// The ID of an event after which the feed continues.
+    pub cursor: String,
+    /// The runs of the feed that are not over.
+    pub runs: Vec<Run>,
+    /// The approvals of the feed that wait for a decision.
+    pub approvals: Vec<Approval>,
+}
+
+/// The session of the trace was deleted. No event follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TraceSessionDeleted {
+    /// The session.
+    pub session_id: SessionId,
+}
