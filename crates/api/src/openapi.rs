@@ -1,11 +1,12 @@
 //! The document that describes the API (`OpenAPI` 3.1), made of the routes themselves.
 //!
-//! Each step after the routes makes the document complete for generators of clients: [`errors`], [`pages`], [`unions`],
-//! [`fields`] and [`examples`].
+//! Each step after the routes makes the document complete for generators of clients: [`errors`], [`numbers`], [`pages`],
+//! [`unions`], [`examples`] and [`fields`].
 
 mod errors;
 mod examples;
 mod fields;
+mod numbers;
 mod pages;
 mod unions;
 
@@ -68,10 +69,12 @@ pub fn document() -> Value {
     let routes = routes().split_for_parts().1;
     let mut document = serde_json::to_value(routes).unwrap_or_default();
     errors::describe(&mut document);
+    numbers::widen(&mut document);
     pages::name(&mut document);
     unions::discriminate(&mut document);
-    fields::require(&mut document);
+    // Examples show defaults, which the fields of responses do not keep.
     examples::add(&mut document);
+    fields::describe(&mut document);
     document
 }
 

@@ -10,7 +10,9 @@ use model::{
     session::Admission,
 };
 use store::NewAutomation;
-use wire::{AutomationRequest, SeatSettingsRequest, SessionTarget, TriggerRequest};
+use wire::{
+    AutomationRequest, PoliciesRequest, SeatSettingsRequest, SessionTarget, TriggerRequest,
+};
 
 use crate::{Error, Service, naming, working_directory};
 
@@ -32,11 +34,7 @@ impl Service {
     ) -> Result<NewAutomation, Error> {
         naming::content("prompt", &request.prompt)?;
         let mode = request.session.mode();
-        let policies = Policies::from(request.policies.clone());
-        policies.validate(mode).map_err(|invalid| {
-            let field = format!("policies.{}", invalid.field());
-            Error::from(invalid).in_field(field)
-        })?;
+        let policies = policies(&request.policies, mode)?;
         let there = before.map_or(&[][..], |before| &before.triggers);
         let triggers = specs(&request.triggers, request.zone.as_deref(), there, now)?;
         let name = match &request.name {
@@ -178,6 +176,20 @@ fn bound_key(given: &str, session: &Session) -> Result<String, Error> {
                        people began";
         Error::invalid("session", given, problem)
     })
+}
+
+/// Returns the policies of a request.
+///
+/// # Errors
+///
+/// Refuses policies that contradict each other or the session mode, with the path of the field.
+pub(crate) fn policies(request: &PoliciesRequest, mode: SessionMode) -> Result<Policies, Error> {
+    let policies = Policies::from(request.clone());
+    policies.validate(mode).map_err(|invalid| {
+        let field = format!("policies.{}", invalid.field());
+        Error::from(invalid).in_field(field)
+    })?;
+    Ok(policies)
 }
 
 /// Reads when something is to fire. What is `there` already is taken as it is.

@@ -2,10 +2,7 @@
 
 use std::time::Duration;
 
-use model::{
-    TriggerId,
-    schedule::{QuietHours, Spec},
-};
+use model::{TriggerId, policy::SessionMode, schedule::Spec};
 use store::NewTrigger;
 use wire::{
     AutomationView, Preview, PreviewRequest, SecretRotated, Trigger, TriggerRequest, TriggerSpec,
@@ -151,9 +148,10 @@ impl Service {
             return Err(Error::invalid("count", &request.count.to_string(), problem));
         }
         let count = request.count as usize;
-        let quiet = QuietHours::from(request.policies.quiet_hours.clone());
+        // A preview names no session mode: fresh sessions are compatible with every policy.
+        let policies = definition::policies(&request.policies, SessionMode::Fresh)?;
         Ok(Preview {
-            next_fires: fires::of(specs.iter(), &quiet, now, count)?,
+            next_fires: fires::of(specs.iter(), &policies.quiet_hours, now, count)?,
         })
     }
 }

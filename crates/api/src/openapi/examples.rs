@@ -60,6 +60,9 @@ impl Examples<'_> {
         if depth > MAX_DEPTH {
             return Value::Null;
         }
+        if let Some(default) = schema.get("default").filter(|default| !default.is_null()) {
+            return default.clone();
+        }
         if let Some(name) = referenced(schema) {
             return match of_schema(name) {
                 Some(known) => known,
@@ -81,9 +84,6 @@ impl Examples<'_> {
         }
         if let Some(example) = schema["examples"].get(0).or_else(|| schema["enum"].get(0)) {
             return example.clone();
-        }
-        if let Some(default) = schema.get("default") {
-            return default.clone();
         }
         let types = schema["type"].as_array();
         let named = types.and_then(|types| types.iter().find(|one| **one != "null"));
@@ -180,7 +180,7 @@ fn text(field: &str, schema: &Value) -> Value {
         "content" | "words" | "text" => "Look at the new issues.",
         "harness" => "demo",
         "url" => "https://example.com/hook",
-        "cwd" => "/home/me/project",
+        "cwd" => "/srv/project",
         "command" => "matins",
         "zone" => "Europe/Prague",
         "expression" => "0 9 * * 1-5",

@@ -1,4 +1,5 @@
-//! The fields of responses: every one is present, so that every one is required, and none has a default.
+//! The fields of responses and patches. Every field of a response is present, so that it is required. A field that a
+//! patch leaves out keeps its value, so that no field of either has a default.
 
 use std::collections::BTreeSet;
 
@@ -6,14 +7,18 @@ use serde_json::Value;
 
 use super::{errors::ERRORS, referenced};
 
-/// Requires every field of every response. An error leaves out the members that do not apply (RFC 9457).
-pub(super) fn require(document: &mut Value) {
-    let names = of_responses(document);
+/// Requires every field of every response, and removes the defaults of responses and patches. An error leaves out the
+/// members that do not apply (RFC 9457).
+pub(super) fn describe(document: &mut Value) {
+    let responses = of_responses(document);
     let Some(schemas) = document["components"]["schemas"].as_object_mut() else {
         return;
     };
-    let responses = schemas.iter_mut().filter(|(name, _)| names.contains(*name));
-    for (_, schema) in responses.filter(|(name, _)| *name != "Problem") {
+    for (name, schema) in schemas.iter_mut().filter(|(name, _)| *name != "Problem") {
+        let is_response = responses.contains(name);
+        if !is_response && !name.ends_with("Patch") {
+            continue;
+        }
         super::each_node(schema, &mut |node| {
             let properties = node.get_mut("properties");
             let Some(properties) = properties.and_then(Value::as_object_mut) else {
@@ -24,8 +29,10 @@ pub(super) fn require(document: &mut Value) {
                     property.remove("default");
                 }
             }
-            let all: Vec<Value> = properties.keys().map(|name| name.as_str().into()).collect();
-            node["required"] = all.into();
+            if is_response {
+                let all: Vec<Value> = properties.keys().map(|name| name.as_str().into()).collect();
+                node["required"] = all.into();
+            }
         });
     }
 }

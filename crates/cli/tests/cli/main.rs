@@ -9,6 +9,7 @@ mod automations;
 mod browser;
 mod budgets;
 mod checked;
+mod clients;
 mod configuration;
 mod crashes;
 mod demo;

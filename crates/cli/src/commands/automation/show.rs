@@ -12,7 +12,7 @@ use crate::{
     app::App,
     commands::{budget, options::length, run::runs_table},
     failure::Failure,
-    output::{ATTENTION, BOLD, clean, excerpt, paint, table},
+    output::{ATTENTION, BOLD, Output, clean, excerpt, paint, table},
 };
 
 /// How many columns the list has.
@@ -149,16 +149,7 @@ pub(super) async fn whole(app: &App, view: &AutomationView) -> Result<(), Failur
         paint(BOLD, &automation.name),
         automation.id
     ))?;
-    if let Some(attention) = &automation.attention {
-        output.line(&paint(ATTENTION, &format!("  {}", clean(attention))))?;
-    }
-    if let Some(newer) = view.newer_format {
-        let text = format!(
-            "  {}: it does not run here, and shows only a part",
-            too_new(newer)
-        );
-        output.line(&paint(ATTENTION, &text))?;
-    }
+    warnings(output, view)?;
     let policies = Policies::from(automation.policies.clone());
     let session = match (&view.session, &automation.bound_session_key) {
         (_, Some(key)) => format!("bound to {key}"),
@@ -237,6 +228,21 @@ pub(super) async fn whole(app: &App, view: &AutomationView) -> Result<(), Failur
     if !view.last_runs.is_empty() {
         let runs = runs_table(app, &view.last_runs).await?;
         output.line(&format!("\nLast runs\n{runs}"))?;
+    }
+    Ok(())
+}
+
+/// Prints the problems that a person should look at.
+fn warnings(output: Output, view: &AutomationView) -> Result<(), Failure> {
+    if let Some(attention) = &view.automation.attention {
+        output.line(&paint(ATTENTION, &format!("  {}", clean(attention))))?;
+    }
+    if let Some(newer) = view.newer_format {
+        let text = format!(
+            "  {}: it does not run here, and shows only a part",
+            too_new(newer)
+        );
+        output.line(&paint(ATTENTION, &text))?;
     }
     Ok(())
 }
