@@ -11,10 +11,16 @@ from matins_api.api.automations import create_automation, edit_automation, fire_
 from matins_api.api.runs import list_runs
 from matins_api.models.automation_patch import AutomationPatch
 from matins_api.models.automation_request import AutomationRequest
+from matins_api.models.message_role import MessageRole
 from matins_api.models.overlap import Overlap
 from matins_api.models.policies_patch import PoliciesPatch
 from matins_api.models.problem import Problem
 from matins_api.models.problem_kind import ProblemKind
+from matins_api.models.run_succeeded_change import RunSucceededChange
+from matins_api.models.trace_delta import TraceDelta
+from matins_api.models.trace_message import TraceMessage
+from matins_api.models.trace_run import TraceRun
+from matins_api.models.trace_session import TraceSession
 from matins_api.models.trigger_request_cron import TriggerRequestCron
 from matins_api.models.trigger_request_cron_kind import TriggerRequestCronKind
 from matins_api.models.trigger_spec_cron import TriggerSpecCron
@@ -24,6 +30,8 @@ NAME = "python-client"
 FIRES = 3
 
 T = TypeVar("T")
+# The events that a session without approvals sends.
+Followed = TraceRun | TraceMessage | TraceSession | TraceDelta
 
 
 def body(answer: T | Problem | None) -> T:
@@ -33,7 +41,7 @@ def body(answer: T | Problem | None) -> T:
     return answer
 
 
-def events(url: str, token: str, session: str) -> Iterator[TraceEvent]:
+def events(url: str, token: str, session: str) -> Iterator[Followed]:
     """Follows the trace of a session. The generator reads no event streams."""
     headers = {"Authorization": f"Bearer {token}"}
     with httpx.stream("GET", f"{url}/api/v1/sessions/{session}/trace", headers=headers) as stream:
@@ -43,17 +51,17 @@ def events(url: str, token: str, session: str) -> Iterator[TraceEvent]:
                 yield trace_event(json.loads(line.removeprefix("data: ")))
 
 
-def trace_event(data: dict[str, Any]) -> TraceEvent:
+def trace_event(data: dict[str, Any]) -> Followed:
     """Reads an event into the generated type that its `kind` names."""
     match data["kind"]:
         case "run":
-            return TraceEventRun.from_dict(data)
+            return TraceRun.from_dict(data)
         case "message":
-            return TraceEventMessage.from_dict(data)
+            return TraceMessage.from_dict(data)
         case "session":
-            return TraceEventSession.from_dict(data)
+            return TraceSession.from_dict(data)
         case "delta":
-            return TraceEventDelta.from_dict(data)
+            return TraceDelta.from_dict(data)
         case kind:
             raise ValueError(f"unexpected event {kind}")
 
@@ -87,12 +95,12 @@ def main(url: str, token: str) -> None:
     statuses: list[str] = []
     answer = ""
     for event in events(url, token, session):
-        if isinstance(event, TraceEventMessage) and event.role == MessageRole.ASSISTANT:
+        if isinstance(event, TraceMessage) and event.role == MessageRole.ASSISTANT:
             assert not isinstance(event.message, Unset)
             answer = event.message.content
-        if isinstance(event, TraceEventRun):
+        if isinstance(event, TraceRun):
             statuses.append(event.change.status.value)
-            if isinstance(event.change, RunChangeSucceeded):
+            if isinstance(event.change, RunSucceededChange):
                 break
     assert statuses == ["queued", "running", "succeeded"], statuses
     assert answer

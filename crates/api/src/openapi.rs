@@ -10,7 +10,7 @@ mod numbers;
 mod pages;
 mod unions;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use utoipa::{
     Modify, OpenApi,
     openapi::security::{ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityScheme},
@@ -75,7 +75,43 @@ pub fn document() -> Value {
     // Examples show defaults, which the fields of responses do not keep.
     examples::add(&mut document);
     fields::describe(&mut document);
+    document["webhooks"] = webhooks();
     document
+}
+
+/// Describes the requests that the server sends to endpoints.
+fn webhooks() -> Value {
+    let header = |name: &str, description: &str| {
+        json!({
+            "name": name, "in": "header", "required": true, "description": description,
+            "schema": { "type": "string" },
+        })
+    };
+    json!({
+        "notification": {
+            "post": {
+                "operationId": "receive_notification",
+                "summary": "Receive a notification",
+                "description": "The server sends this request to each endpoint that gets the notification, signed as \
+                    Standard Webhooks says. It sends the request again until a status from 200 to 299 answers it.",
+                "tags": ["notifications"],
+                "security": [],
+                "parameters": [
+                    header("webhook-id", "The ID of the delivery. It stays the same when the request is sent again."),
+                    header("webhook-timestamp", "The seconds since 1970 at which the request was signed."),
+                    header("webhook-signature", "One signature for each secret that holds, separated by spaces."),
+                ],
+                "requestBody": {
+                    "required": true,
+                    "content": { "application/json": { "schema": { "$ref": format!("{SCHEMAS}Notification") } } },
+                },
+                "responses": {
+                    "2XX": { "description": "The notification was received." },
+                    "4XX": { "description": "The notification was not received." },
+                },
+            },
+        },
+    })
 }
 
 /// Calls `each` for every operation of the document.
