@@ -16,11 +16,11 @@ from matins_api.models.overlap import Overlap
 from matins_api.models.policies_patch import PoliciesPatch
 from matins_api.models.problem import Problem
 from matins_api.models.problem_kind import ProblemKind
-from matins_api.models.run_succeeded_change import RunSucceededChange
-from matins_api.models.trace_delta import TraceDelta
-from matins_api.models.trace_message import TraceMessage
-from matins_api.models.trace_run import TraceRun
-from matins_api.models.trace_session import TraceSession
+from matins_api.models.run_change_succeeded import RunChangeSucceeded
+from matins_api.models.trace_event_delta import TraceEventDelta
+from matins_api.models.trace_event_message import TraceEventMessage
+from matins_api.models.trace_event_run import TraceEventRun
+from matins_api.models.trace_event_session import TraceEventSession
 from matins_api.models.trigger_request_cron import TriggerRequestCron
 from matins_api.models.trigger_request_cron_kind import TriggerRequestCronKind
 from matins_api.models.trigger_spec_cron import TriggerSpecCron
@@ -31,7 +31,7 @@ FIRES = 3
 
 T = TypeVar("T")
 # The events that a session without approvals sends.
-Followed = TraceRun | TraceMessage | TraceSession | TraceDelta
+Followed = TraceEventRun | TraceEventMessage | TraceEventSession | TraceEventDelta
 
 
 def body(answer: T | Problem | None) -> T:
@@ -48,20 +48,20 @@ def events(url: str, token: str, session: str) -> Iterator[Followed]:
         stream.raise_for_status()
         for line in stream.iter_lines():
             if line.startswith("data: "):
-                yield trace_event(json.loads(line.removeprefix("data: ")))
+                yield read_event(json.loads(line.removeprefix("data: ")))
 
 
-def trace_event(data: dict[str, Any]) -> Followed:
+def read_event(data: dict[str, Any]) -> Followed:
     """Reads an event into the generated type that its `kind` names."""
     match data["kind"]:
         case "run":
-            return TraceRun.from_dict(data)
+            return TraceEventRun.from_dict(data)
         case "message":
-            return TraceMessage.from_dict(data)
+            return TraceEventMessage.from_dict(data)
         case "session":
-            return TraceSession.from_dict(data)
+            return TraceEventSession.from_dict(data)
         case "delta":
-            return TraceDelta.from_dict(data)
+            return TraceEventDelta.from_dict(data)
         case kind:
             raise ValueError(f"unexpected event {kind}")
 
@@ -95,12 +95,12 @@ def main(url: str, token: str) -> None:
     statuses: list[str] = []
     answer = ""
     for event in events(url, token, session):
-        if isinstance(event, TraceMessage) and event.role == MessageRole.ASSISTANT:
-            assert not isinstance(event.message, Unset)
+        if isinstance(event, TraceEventMessage) and event.role == MessageRole.ASSISTANT:
+            assert event.message is not None
             answer = event.message.content
-        if isinstance(event, TraceRun):
+        if isinstance(event, TraceEventRun):
             statuses.append(event.change.status.value)
-            if isinstance(event.change, RunSucceededChange):
+            if isinstance(event.change, RunChangeSucceeded):
                 break
     assert statuses == ["queued", "running", "succeeded"], statuses
     assert answer

@@ -28,21 +28,16 @@ pub struct Notification {
 /// The event of a notification, and the things that it is about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NotificationData {
-    /// The event. Absent in `endpoint.test`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The event. Null in `endpoint.test`.
     pub event: Option<TraceEvent>,
     /// The session, as it is when the notification is written.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<NotificationSession>,
     /// The automation, as it is when the notification is written. In `message.published`: the automation that
-    /// asked, with the name that it had then; absent if a person asked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// asked, with the name that it had then; null if a person asked.
     pub automation: Option<NotificationAutomation>,
     /// The run that the event is about, as it is when the notification is written.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<NotificationRun>,
-    /// The endpoint. Only `endpoint.test` has it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The endpoint. Null in all but `endpoint.test`.
     pub endpoint: Option<NotificationEndpoint>,
 }
 
@@ -78,10 +73,8 @@ pub struct NotificationAutomation {
     /// Its name.
     pub name: String,
     /// The reason for its pause.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pause_reason: Option<String>,
     /// The text that asks for a person's attention.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attention: Option<String>,
 }
 

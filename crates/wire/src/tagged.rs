@@ -8,8 +8,9 @@ use utoipa::openapi::{
 /// Declares a union of structs. In JSON each value is the object of its struct with the tag beside the other
 /// properties.
 ///
-/// The schema is a `oneOf` of references with a discriminator and its mapping, and each struct's component has the
-/// tag as a required property with one value. Generators of clients make a type for each struct of that.
+/// The schema is a `oneOf` of references with a discriminator and its mapping. The component of each struct is named
+/// after the union and the variant, such as `TraceEventRun`, and has the tag as a required property with one value, so
+/// that generators of clients make a type for each.
 macro_rules! tagged_union {
     (
         $(#[$doc:meta])*
@@ -35,12 +36,13 @@ macro_rules! tagged_union {
 
         impl utoipa::PartialSchema for $name {
             fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
-                use utoipa::{ToSchema, openapi::{Ref, schema::{Discriminator, OneOfBuilder}}};
+                use utoipa::openapi::{Ref, schema::{Discriminator, OneOfBuilder, Type}};
                 let path = |name: &str| format!("#/components/schemas/{name}");
-                let mapping = [$(($word, path(&<$type as ToSchema>::name())),)*];
+                let mapping = [$(($word, path(concat!(stringify!($name), stringify!($variant)))),)*];
                 OneOfBuilder::new()
+                    .schema_type(Type::Object)
                     .description(Some($description))
-                    $(.item(Ref::from_schema_name(<$type as ToSchema>::name())))*
+                    $(.item(Ref::from_schema_name(concat!(stringify!($name), stringify!($variant)))))*
                     .discriminator(Some(Discriminator::with_mapping($tag, mapping)))
                     .into()
             }
@@ -52,7 +54,7 @@ macro_rules! tagged_union {
             ) {
                 $(
                     let schema = <$type as utoipa::PartialSchema>::schema();
-                    let name = <$type as utoipa::ToSchema>::name().into_owned();
+                    let name = concat!(stringify!($name), stringify!($variant)).to_owned();
                     schemas.push((name, $crate::tagged::with_tag(schema, $tag, $word)));
                     <$type as utoipa::ToSchema>::schemas(schemas);
                 )*

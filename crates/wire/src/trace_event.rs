@@ -44,8 +44,7 @@ pub struct TraceSession {
     pub seq: i64,
     /// When the change was committed to the log.
     pub created_at: Timestamp,
-    /// The automation that the session belongs to. Only feeds and notifications have it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The automation that the session belongs to. Null in the trace of a session.
     pub automation_id: Option<AutomationId>,
     /// The session.
     pub session_id: SessionId,
@@ -62,10 +61,8 @@ pub struct TraceRun {
     pub created_at: Timestamp,
     /// The session in whose log it is. A skipped or missed occurrence has no session: its event is in the log of
     /// its automation.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<SessionId>,
-    /// The automation that the run belongs to. Only feeds and notifications have it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The automation that the run belongs to. Null in the trace of a session.
     pub automation_id: Option<AutomationId>,
     /// The run.
     pub run_id: RunId,
@@ -82,8 +79,7 @@ pub struct TraceMessage {
     pub created_at: Timestamp,
     /// The session.
     pub session_id: SessionId,
-    /// The automation that the row belongs to. Only feeds and notifications have it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The automation that the row belongs to. Null in the trace of a session.
     pub automation_id: Option<AutomationId>,
     /// The row.
     pub message_id: MessageId,
@@ -92,11 +88,9 @@ pub struct TraceMessage {
     /// The kind of the row.
     pub message_kind: MessageKind,
     /// The seat that the row is addressed to, if it is a message from one seat to another.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to_seat_id: Option<SeatId>,
-    /// The row as it is when the event is sent: a row that was written again has its last text here. Absent if the
+    /// The row as it is when the event is sent: a row that was written again has its last text here. Null if the
     /// row is gone.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<Box<Message>>,
 }
 
@@ -109,8 +103,7 @@ pub struct TraceApproval {
     pub created_at: Timestamp,
     /// The session.
     pub session_id: SessionId,
-    /// The automation that the run belongs to. Only feeds and notifications have it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The automation that the run belongs to. Null in the trace of a session.
     pub automation_id: Option<AutomationId>,
     /// The approval.
     pub approval_id: ApprovalId,
@@ -145,10 +138,8 @@ pub struct TraceUnknown {
     /// When the change was committed to the log.
     pub created_at: Timestamp,
     /// The session in whose log it is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<SessionId>,
-    /// The automation that it belongs to. Only feeds have it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The automation that it belongs to. Null in the trace of a session.
     pub automation_id: Option<AutomationId>,
     /// The kind of the change, as the later version wrote it.
     pub logged_kind: String,

@@ -42,10 +42,8 @@ impl Examples<'_> {
     fn fill(&self, content: &mut Value) {
         for (media, body) in content.as_object_mut().into_iter().flatten() {
             body["example"] = match media.as_str() {
-                "application/json" => self.value("", &body["schema"], 0),
-                "text/event-stream" => {
-                    "id: 7\nevent: run\ndata: {\"status\":\"running\"}\n\n".into()
-                }
+                // The schema of a stream is that of the data of each event.
+                "application/json" | "text/event-stream" => self.value("", &body["schema"], 0),
                 "text/markdown" => {
                     "# Notes\n\n## You, 2027-01-04 09:00:00 +00:00\n\nHello\n".into()
                 }

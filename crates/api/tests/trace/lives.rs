@@ -47,6 +47,7 @@ pub(crate) async fn a_trace_goes_on_with_what_comes(stage: &Stage) {
             "seq": 6,
             "created_at": stage.log(session).await[5].created_at,
             "session_id": session,
+            "automation_id": null,
             "run_id": run,
             "change": { "status": "succeeded", "attempt": 1 },
         })

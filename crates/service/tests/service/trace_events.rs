@@ -47,7 +47,17 @@ fn traced(change: Change) -> Value {
     assert_eq!(fields.remove("seq").unwrap(), 7);
     assert_eq!(fields.remove("created_at").unwrap(), NOW);
     fields.remove("session_id");
-    sent
+    without_nulls(sent)
+}
+
+/// Leaves out the keys that have no value.
+fn without_nulls(value: Value) -> Value {
+    let Value::Object(fields) = value else {
+        return value;
+    };
+    let fields = fields.into_iter().filter(|(_, value)| !value.is_null());
+    let fields = fields.map(|(name, value)| (name, without_nulls(value)));
+    Value::Object(fields.collect())
 }
 
 fn run(change: RunChange) -> Value {
@@ -76,10 +86,7 @@ fn each_status_of_a_run_is_sent_with_its_data() {
         scheduled_for: None,
         not_before: None,
     };
-    let sent_input = json!({
-        "origin": "person", "attempt": 1, "automation_id": null, "scheduled_for": null,
-        "not_before": null,
-    });
+    let sent_input = json!({ "origin": "person", "attempt": 1 });
     let reason = || "timeout".to_owned();
     let not_before = model::Clock::now(&FakeClock::at(NOW));
     for (change, expected) in [
@@ -159,9 +166,7 @@ fn skipped_and_missed_runs_are_sent_with_their_occurrences() {
         missed_until: None,
         count: 3,
     };
-    let sent_occurrences = json!({
-        "trigger_id": shown("trg"), "scheduled_for": null, "missed_until": null, "count": 3,
-    });
+    let sent_occurrences = json!({ "trigger_id": shown("trg"), "count": 3 });
     for (change, expected) in [
         (
             RunChange::Skipped {
@@ -229,7 +234,7 @@ fn each_change_of_an_automation_is_sent_with_its_data() {
         (AutomationChange::Resumed, json!({ "action": "resumed" })),
         (
             AutomationChange::Reset { session_id: None },
-            json!({ "action": "reset", "session_id": null }),
+            json!({ "action": "reset" }),
         ),
         (
             AutomationChange::Attention { text: name() },
@@ -259,7 +264,7 @@ fn sessions_messages_and_approvals_are_sent_with_their_data() {
     );
     assert_eq!(
         session(SessionChange::Renamed { state, title: None }),
-        json!({ "action": "renamed", "state": "paused", "title": null })
+        json!({ "action": "renamed", "state": "paused" })
     );
     let message = Change::Message {
         message_id: MessageId::from_uuid(UUID),

@@ -72,22 +72,18 @@ tagged_union! {
 /// The run holds its seat and waits for a worker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RunQueuedChange {
-    /// The input, if the run was created in this status. Absent if the run already existed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The input, if the run was created in this status. Null if the run already existed.
     pub input: Option<RunInput>,
 }
 
 /// The run waits for its seat, its session or an instant.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RunDeferredChange {
-    /// The input, if the run was created in this status. Absent if the run already existed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The input, if the run was created in this status. Null if the run already existed.
     pub input: Option<RunInput>,
     /// `budget` if a budget is used up.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The earliest start, if a budget is used up.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Timestamp>,
 }
 
@@ -161,10 +157,8 @@ pub struct RunSkippedChange {
     /// The reason, such as `overlap` or `precheck`.
     pub reason: String,
     /// The number of the attempt, if the run keeps its session.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<i64>,
     /// The skipped occurrences, if they have no session.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub occurrences: Option<DueOccurrences>,
 }
 
@@ -269,10 +263,8 @@ pub struct AutomationEditedChange {
     /// Its name after the edit.
     pub name: String,
     /// The trigger that was added, if the edit did no more than that.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trigger_added: Option<TriggerId>,
     /// The trigger that was removed, if the edit did no more than that.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trigger_removed: Option<TriggerId>,
 }
 
