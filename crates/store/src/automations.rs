@@ -33,8 +33,10 @@ pub use edit::AutomationEdit;
 use read::read;
 pub use read::{AutomationFilter, Automations, InSession, Unreadable};
 pub(crate) use read::{bound_to, live_triggers, triggers};
-pub(crate) use stopping::{count_failures, delete, give_up_on, pause, settle_stopped};
-use stopping::{delete_unreadable, settle};
+pub(crate) use stopping::{
+    count_failures, delete, give_up_on, pause, settle_stopped, stop_triggers,
+};
+use stopping::{delete_unreadable, settle, stopped_at};
 pub use triggers::NewTrigger;
 
 /// What a person says of an automation: one to be made, or what one is to be.

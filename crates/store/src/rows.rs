@@ -26,12 +26,10 @@ use crate::{
 
 pub(crate) fn harness(row: &Row) -> Result<Harness, Error> {
     let needs_format = stored::needs_format(row)?;
-    let (config, offers) = match stored::read::<StoredAgent>(row, "config") {
-        Err(error) if error.is_nonsense() && !stored::honours(needs_format) => {
-            let name: String = row.get("name")?;
-            return Err(Error::newer_format("harness", name, needs_format));
-        }
-        read => read?,
+    let read = stored::known(row, stored::read::<StoredAgent>(row, "config"))?;
+    let Some((config, offers)) = read else {
+        let name: String = row.get("name")?;
+        return Err(Error::newer_format("harness", name, needs_format));
     };
     Ok(Harness {
         id: row.get("id")?,
@@ -83,7 +81,8 @@ pub(crate) fn seat(row: &Row) -> Result<Seat, Error> {
         acp_session_id: row.optional("acp_session_id")?,
         turns: row.get("turns")?,
         usage: row.optional("usage")?,
-        settings: stored::read::<StoredSettings>(row, "settings")?,
+        settings: stored::known(row, stored::read::<StoredSettings>(row, "settings"))?
+            .unwrap_or_default(),
         updated_at: row.get("updated_at")?,
     })
 }
@@ -91,12 +90,8 @@ pub(crate) fn seat(row: &Row) -> Result<Seat, Error> {
 /// Reads an automation. If it needs a later format, its known keys are read, or defaults where a later version wrote
 /// values that cannot be read; a caller that acts on them must check `needs_format` first.
 pub(crate) fn automation(row: &Row) -> Result<Automation, Error> {
-    match Documents::read(row) {
-        Err(error) if error.is_nonsense() && !stored::honours(stored::needs_format(row)?) => {
-            automation_in(row, Documents::default())
-        }
-        documents => automation_in(row, documents?),
-    }
+    let documents = stored::known(row, Documents::read(row))?;
+    automation_in(row, documents.unwrap_or_default())
 }
 
 /// What the documents of an automation say, and where its turns go.
@@ -334,7 +329,9 @@ pub(crate) fn tenant(row: &Row) -> Result<Tenant, Error> {
     Ok(Tenant {
         id: row.get("id")?,
         name: row.get("name")?,
-        budget: stored::read_optional::<StoredBudget>(row, "budget")?.unwrap_or_default(),
+        budget: stored::known(row, stored::read_optional::<StoredBudget>(row, "budget"))?
+            .flatten()
+            .unwrap_or_default(),
         created_at: row.get("created_at")?,
     })
 }

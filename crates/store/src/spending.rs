@@ -134,7 +134,15 @@ pub(crate) async fn tenant_budgets(
     let found = tx
         .fetch_rows(sql!("tenants/budgets"), rows, params![])
         .await?;
-    found.iter().map(budget).collect()
+    let mut budgets = HashMap::with_capacity(found.len());
+    for row in &found {
+        // A run that had begun ends in any case: a budget that this server does not honour limits only begins.
+        if stored::honours(stored::needs_format(row)?) {
+            let (tenant, budget) = budget(row)?;
+            budgets.insert(tenant, budget);
+        }
+    }
+    Ok(budgets)
 }
 
 fn budget(row: &Row) -> Result<(TenantId, Budget), Error> {

@@ -88,22 +88,29 @@ impl Store {
                     name: row.get("name")?,
                 })
             };
-            let tenant = rows::tenant(&row)?;
-            stored::require_honoured("tenant", &tenant.name, stored::needs_format(&row)?)?;
-            if seen.is_some_and(|seen| tenant.budget != *seen) {
+            let name: String = row.get("name")?;
+            stored::require_honoured("tenant", &name, stored::needs_format(&row)?)?;
+            if let Some(seen) = seen
+                && rows::tenant(&row)?.budget != *seen
+            {
                 return Err(changed()?);
             }
             // The statement compares, so that of two who have read the same one has lost.
             let read: Option<Value> = row.optional("budget")?;
             let written = match &read {
-                Some(_) => stored::rewrite::<StoredBudget>(budget, &row, "budget")?,
                 None => stored::write::<StoredBudget>(budget),
+                Some(_) => match stored::rewrite::<StoredBudget>(budget, &row, "budget") {
+                    // A corrupt budget is replaced: it has nothing to keep.
+                    Err(error) if error.is_nonsense() => stored::write::<StoredBudget>(budget),
+                    rewritten => rewritten?,
+                },
             };
-            // No budget is null, unless a later version wrote limits that this one does not know.
+            // An empty budget is stored as null, unless a later version wrote limits that this one does not know.
             let bare = stored::write::<StoredBudget>(&Budget::default()).value;
             let value = (written.value != bare).then_some(written.value);
             let format = stored::format_over(row.get("format")?);
-            let params = params![id, value, read, format, written.needs_format];
+            let needed = written.needs_format;
+            let params = params![id, value, seen.is_some(), read, format, needed];
             if tx.execute(sql!("tenants/set_budget"), params).await? == 0 {
                 return Err(changed()?);
             }

@@ -200,6 +200,8 @@ async fn set_settings(
     let Some(before) = before.first() else {
         return Ok(());
     };
+    let needed = stored::needs_format(before)?;
+    stored::require_honoured("session", &session.to_string(), needed)?;
     let written = stored::rewrite::<StoredSettings>(settings, before, "settings")?;
     let format = stored::format_over(before.get("format")?);
     tx.execute(

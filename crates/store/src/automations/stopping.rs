@@ -116,17 +116,15 @@ async fn settle_triggers(
     automation: &Automation,
     now: Timestamp,
 ) -> Result<(), Error> {
-    let triggers = match live_triggers(tx, automation.id).await {
-        Ok(triggers) if stored::honours(automation.needs_format) => triggers,
+    if !stored::honours(automation.needs_format) {
         // This server cannot tell which instants are due, so that the cursors stay. A server that honours the
-        // automation finds them on one that is stopped (`settle_stopped`), and makes the rows.
-        Err(error) if !error.is_newer_format() => return Err(error),
-        _ => return Ok(()),
-    };
-    for trigger in triggers {
-        settle(store, tx, automation, &trigger, now, now).await?;
+        // automation finds them later, and makes the rows.
+        return Ok(());
     }
-    stop_triggers(tx, automation.id, now).await
+    match settle_stopped(store, tx, automation, now).await {
+        Err(error) if error.is_newer_format() => Ok(()),
+        settled => settled,
+    }
 }
 
 /// Stops the triggers of an automation that is paused or removed. A server that did not honour the automation left
@@ -137,16 +135,21 @@ pub(crate) async fn settle_stopped(
     automation: &Automation,
     now: Timestamp,
 ) -> Result<(), Error> {
-    let row = tx
-        .fetch_one(sql!("automations/stopped_at"), params![automation.id])
-        .await?;
-    let Some(until) = row.optional("stopped_at")? else {
+    let Some(until) = stopped_at(tx, automation.id).await? else {
         return Ok(());
     };
     for trigger in live_triggers(tx, automation.id).await? {
         settle(store, tx, automation, &trigger, until, now).await?;
     }
     stop_triggers(tx, automation.id, now).await
+}
+
+/// Returns when an automation was paused or removed.
+pub(super) async fn stopped_at(tx: &mut Tx, id: AutomationId) -> Result<Option<Timestamp>, Error> {
+    let row = tx
+        .fetch_one(sql!("automations/stopped_at"), params![id])
+        .await?;
+    Ok(row.optional("stopped_at")?)
 }
 
 /// Makes the row of the instants that were due `until` a trigger stopped and that no server has looked at.

@@ -11,7 +11,8 @@ use model::{
 };
 
 use super::{
-    NewAutomation, live_triggers, lock_with_triggers, log, next_due, read, settle, triggers,
+    NewAutomation, live_triggers, lock_with_triggers, log, next_due, read, settle, stopped_at,
+    triggers,
 };
 use crate::{
     Error, Scope,
@@ -199,7 +200,8 @@ impl Store {
         trigger: &Trigger,
         now: Timestamp,
     ) -> Result<(), Error> {
-        settle(self, tx, automation, trigger, now, now).await?;
+        let until = stopped_at(tx, automation.id).await?.unwrap_or(now);
+        settle(self, tx, automation, trigger, until, now).await?;
         tx.execute(sql!("triggers/remove"), params![trigger.id, now])
             .await?;
         if trigger.spec == (Spec::Webhook {}) {

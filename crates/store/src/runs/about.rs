@@ -1,4 +1,4 @@
-//! What turns that begin are about: seats, agents, triggers, payloads.
+//! Reads the rows that beginning turns depend on: seats, agents, triggers, payloads.
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -66,7 +66,8 @@ impl About {
         })
     }
 
-    /// Returns whether this server honours every document that a turn depends on.
+    /// Returns whether this server honours every document that a turn depends on. A claim leaves out each run for
+    /// which this is false: else a worker would claim and requeue it without end.
     pub(super) fn honours(
         &self,
         run: &Run,

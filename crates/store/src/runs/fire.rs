@@ -77,7 +77,14 @@ impl Store {
                     Ok((automation, _)) if !stored::honours(automation.needs_format) => {}
                     Err(error) if error.is_newer_format() => {}
                     Ok((automation, _)) if automation.state != AutomationState::Enabled => {
-                        automations::settle_stopped(self, tx, &automation, now).await?;
+                        match automations::settle_stopped(self, tx, &automation, now).await {
+                            // One that cannot be worked out must not hold up the others.
+                            Err(error) if error.is_nonsense() => {
+                                automations::stop_triggers(tx, owner, now).await?;
+                            }
+                            Err(error) if error.is_newer_format() => {}
+                            settled => settled?,
+                        }
                     }
                     Ok((automation, read)) => {
                         automations.insert(owner, automation);

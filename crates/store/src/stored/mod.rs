@@ -10,7 +10,8 @@
 //! server whose [`FORMAT`] is lower neither fires such an automation nor begins its runs nor rewrites it
 //! ([0015](../../../../docs/adr/0015-stored-documents-have-formats.md)).
 //!
-//! **To add a key:** add it to the stored type with a default, raise [`FORMAT`], and write the snapshot with
+//! **To add a key:** add it to the stored type with a default, and leave it out of the JSON where it has that default,
+//! because programs from before formats refuse unknown keys. Raise [`FORMAT`], and write the snapshot with
 //! `MATINS_UPDATE=1 cargo test -p matins-store stored`. If a server must not ignore the key, because it limits or
 //! forbids, let `needs_format` return the new format where the key is set.
 
@@ -101,6 +102,15 @@ pub(crate) fn needs_format(row: &Row) -> Result<i64, Error> {
     Ok(row.get("needs_format")?)
 }
 
+/// Returns nothing for documents that cannot be read because a later version wrote them. The caller must not act on
+/// the row.
+pub(crate) fn known<T>(row: &Row, read: Result<T, Error>) -> Result<Option<T>, Error> {
+    match read {
+        Err(error) if error.is_nonsense() && !honours(needs_format(row)?) => Ok(None),
+        read => read.map(Some),
+    }
+}
+
 /// Refuses to act on documents that this program does not honour.
 pub(crate) fn require_honoured(what: &'static str, name: &str, needed: i64) -> Result<(), Error> {
     if honours(needed) {
@@ -186,8 +196,13 @@ fn keep_unknown(before: &Value, known: &Value, written: &mut Value) {
         }
         (Value::Array(before), Value::Array(known), Value::Array(written)) => {
             // Items of a list have no names. An item that stays the same keeps its unknown keys.
-            for item in written {
-                let same = known.iter().position(|known| known == item);
+            for (at, item) in written.iter_mut().enumerate() {
+                let stays = known.get(at) == Some(item);
+                let same = if stays {
+                    Some(at)
+                } else {
+                    known.iter().position(|known| known == item)
+                };
                 if let Some((before, known)) = same.and_then(|at| before.get(at).zip(known.get(at)))
                 {
                     keep_unknown(before, known, item);

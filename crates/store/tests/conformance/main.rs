@@ -150,6 +150,10 @@ behaviours! {
             person_pauses_and_resumes_a_too_new_automation_and_no_instant_is_lost,
             person_deletes_a_too_new_automation,
             run_that_began_before_its_automation_became_too_new_ends_as_usual,
+            run_of_a_removed_too_new_trigger_is_not_claimed_over_and_over,
+            instants_after_a_pause_are_not_due_whatever_follows_it,
+            run_ends_though_the_budget_of_its_tenant_became_unreadable, unreadable_harness_hides_no_other,
+            settings_of_a_too_new_seat_are_not_edited,
         ]
         outlook: [one_look_tells_what_is_to_come]
         together: [

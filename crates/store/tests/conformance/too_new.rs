@@ -176,10 +176,18 @@ pub(crate) async fn claimed_run_whose_document_became_too_new_goes_back_to_the_q
     for (table, id) in [
         ("automations", Param::from(automation)),
         ("harnesses", Param::from(stage.harness)),
+        ("agent_definitions", Param::from(stage.harness)),
+        ("automation_triggers", Param::from(stage.harness)),
         ("tenants", Param::from(stage.tenant)),
     ] {
         let run = stage.fire(automation).await.run_id;
         assert_eq!(stage.claim().await, Some(run), "{table}");
+        let claimed = stage.run(run).await;
+        let id = match table {
+            "agent_definitions" => claimed.seat_id.unwrap().into(),
+            "automation_triggers" => claimed.trigger_id.unwrap().into(),
+            _ => id,
+        };
         if table == "tenants" {
             let mut budget = model::budget::Budget::default();
             budget.set("5 turns/day".parse().unwrap()).unwrap();
@@ -356,4 +364,136 @@ pub(crate) async fn run_that_began_before_its_automation_became_too_new_ends_as_
         stage.finish(waiting, &answer("Hello.")).await,
         Settled::Written
     );
+}
+
+pub(crate) async fn run_of_a_removed_too_new_trigger_is_not_claimed_over_and_over(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let automation = stage.automation("report", SessionMode::Fresh).await;
+    let run = stage.fire(automation).await.run_id;
+    let trigger = stage.run(run).await.trigger_id.unwrap();
+    let sql = "update automation_triggers set format = $1, needs_format = $1, deleted_at = $2 where id = $3";
+    db.run(Scope::System, sql, params![LATER, stage.now(), trigger])
+        .await
+        .unwrap();
+    assert_eq!(stage.claim().await, None);
+    assert_eq!(stage.status(run).await, RunStatus::Queued);
+}
+
+pub(crate) async fn instants_after_a_pause_are_not_due_whatever_follows_it(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let scope = stage.scope();
+    let automation = stage.too_new(db, SessionMode::Fresh).await;
+    stage.clock.set(at("2026-05-04T10:30:00Z"));
+    let paused = stage
+        .store
+        .pause_automation(scope, automation, "by hand", stage.now());
+    paused.await.unwrap();
+    stage.clock.set(at("2026-05-04T14:30:00Z"));
+    let deleted = stage
+        .store
+        .delete_automation(scope, automation, stage.now());
+    deleted.await.unwrap();
+    set_formats(db, "automations", automation, 1).await;
+    stage.fire_due().await;
+    assert_eq!(stage.rows_of(automation).await, ["missed 1"]);
+
+    let other = stage
+        .triggered("other", SessionMode::Fresh, &[hourly()])
+        .await;
+    set_formats(db, "automations", other, LATER).await;
+    stage.clock.set(at("2026-05-04T15:30:00Z"));
+    let paused = stage
+        .store
+        .pause_automation(scope, other, "by hand", stage.now());
+    paused.await.unwrap();
+    set_formats(db, "automations", other, 1).await;
+    stage.clock.set(at("2026-05-04T18:30:00Z"));
+    let trigger = stage.store.triggers(scope, other).await.unwrap()[1].id;
+    let removed = stage
+        .store
+        .remove_trigger(scope, trigger, None, stage.now());
+    removed.await.unwrap();
+    assert_eq!(stage.rows_of(other).await, ["missed 1"]);
+}
+
+pub(crate) async fn run_ends_though_the_budget_of_its_tenant_became_unreadable(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let automation = stage.automation("report", SessionMode::Fresh).await;
+    let run = stage.turn_begun(automation).await;
+    let sql = "update tenants set budget = $1, format = $2, needs_format = $2 where id = $3";
+    let budget = json!({ "day": { "tokens": "a later word" } });
+    db.run(Scope::System, sql, params![&budget, LATER, stage.tenant])
+        .await
+        .unwrap();
+    let used = model::turn::Finished {
+        usage: Some(json!({ "used": 5, "size": 10, "spent": { "tokens": 5, "cost": {} } })),
+        ..answer("Done.")
+    };
+    assert_eq!(stage.finish(run, &used).await, Settled::Written);
+    let tenant = stage.store.tenant(stage.scope(), stage.tenant).await;
+    assert!(tenant.unwrap().budget.is_none(), "it is shown all the same");
+}
+
+pub(crate) async fn unreadable_harness_hides_no_other(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let config = model::harness::HarnessConfig::new(vec!["other".into()]);
+    let (tenant, now) = (stage.tenant, stage.now());
+    let other = stage.store.put_harness(tenant, "other", &config, None, now);
+    let other = other.await.unwrap().id;
+    let write = async |needs: i64| {
+        let sql = "update harnesses set config = $1, format = $2, needs_format = $3 where id = $4";
+        let later = json!({ "config": { "command": ["a"], "restore": "a later word" } });
+        db.run(Scope::System, sql, params![&later, LATER, needs, other])
+            .await
+            .unwrap();
+    };
+    write(LATER).await;
+    let listed = stage.store.harnesses(stage.scope()).await.unwrap();
+    let names: Vec<_> = listed.iter().map(|one| one.name.as_str()).collect();
+    assert_eq!(names, ["agent"]);
+    is_refused(stage.store.harness(stage.scope(), other).await);
+    // One that is corrupt can be put right.
+    write(1).await;
+    let put = stage.store.put_harness(tenant, "other", &config, None, now);
+    assert_eq!(put.await.unwrap().config, config);
+}
+
+pub(crate) async fn settings_of_a_too_new_seat_are_not_edited(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let automation = stage.automation("report", SessionMode::Continuous).await;
+    let run = stage.turn_begun(automation).await;
+    stage.succeed(run).await;
+    let seat = stage.run(run).await.seat_id.unwrap();
+    set_formats(db, "agent_definitions", seat, LATER).await;
+    let found = stage
+        .store
+        .automation(stage.scope(), automation)
+        .await
+        .unwrap();
+    let triggers = stage
+        .store
+        .triggers(stage.scope(), automation)
+        .await
+        .unwrap();
+    let seen = store::NewAutomation::of(&found, &triggers);
+    let mut to = seen.clone();
+    to.settings.mode = Some("plan".into());
+    let edit = store::AutomationEdit {
+        seen: &seen,
+        to: &to,
+        reset: false,
+    };
+    let edited = stage
+        .store
+        .edit_automation(stage.tenant, automation, edit, stage.now());
+    is_refused(edited.await);
+}
+
+impl Stage {
+    /// Fires an automation and begins its turn.
+    async fn turn_begun(&self, automation: model::AutomationId) -> RunId {
+        let run = self.fire(automation).await.run_id;
+        self.start(run).await;
+        run
+    }
 }

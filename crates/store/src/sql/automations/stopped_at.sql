@@ -1,3 +1,3 @@
--- Says when an automation was removed or paused; null if neither.
+-- Says when an automation stopped firing: when it was paused, else when it was removed; null if neither.
 -- $1 id
-select coalesce(deleted_at, paused_at) as stopped_at from automations where id = $1
+select coalesce(paused_at, deleted_at) as stopped_at from automations where id = $1

@@ -11,6 +11,9 @@ where id = $4 and status = 'queued' and (instance_id is null or instance_id = $3
       select automation_id from automation_triggers
       where needs_format > 1 and needs_format > $5 and deleted_at is null
   ))
+  and (trigger_id is null or trigger_id not in (
+      select id from automation_triggers where needs_format > 1 and needs_format > $5
+  ))
   and seat_id not in (
       select id from agent_definitions where needs_format > 1 and needs_format > $5
       union all

@@ -46,6 +46,10 @@ too_new_automations (id) as materialized (
     select automation_id from automation_triggers
     where needs_format > 1 and needs_format > $6 and deleted_at is null
 ),
+too_new_triggers (id) as materialized (
+    -- Removed ones too: a run keeps the trigger that made it.
+    select id from automation_triggers where needs_format > 1 and needs_format > $6
+),
 too_new_seats (id) as materialized (
     select id from agent_definitions where needs_format > 1 and needs_format > $6
     union all
@@ -72,6 +76,7 @@ ranked as (
             where r.status = 'queued' and r.tenant_id = l.tenant_id and r.instance_id is null
               and (r.priority, r.input_at, r.id) >= (l.priority, l.input_at, l.id)
               and (r.automation_id is null or r.automation_id not in (select id from too_new_automations))
+              and (r.trigger_id is null or r.trigger_id not in (select id from too_new_triggers))
               and r.seat_id not in (select id from too_new_seats)
             order by r.instance_id, r.priority, r.input_at, r.id
             limit $4
@@ -85,6 +90,7 @@ ranked as (
             where r.status = 'queued' and r.tenant_id = l.tenant_id and r.instance_id = $3
               and (r.priority, r.input_at, r.id) >= (l.priority, l.input_at, l.id)
               and (r.automation_id is null or r.automation_id not in (select id from too_new_automations))
+              and (r.trigger_id is null or r.trigger_id not in (select id from too_new_triggers))
               and r.seat_id not in (select id from too_new_seats)
             order by r.priority, r.input_at, r.id
             limit $4
@@ -112,6 +118,7 @@ chosen as materialized (
         where r.status = 'queued' and r.tenant_id = l.tenant_id and r.instance_id is null
           and (r.priority, r.input_at, r.id) >= (l.priority, l.input_at, l.id)
           and (r.automation_id is null or r.automation_id not in (select id from too_new_automations))
+          and (r.trigger_id is null or r.trigger_id not in (select id from too_new_triggers))
           and r.seat_id not in (select id from too_new_seats)
         order by r.instance_id, r.priority, r.input_at, r.id
         limit s.runs
@@ -125,6 +132,7 @@ chosen as materialized (
         where r.status = 'queued' and r.tenant_id = l.tenant_id and r.instance_id = $3
           and (r.priority, r.input_at, r.id) >= (l.priority, l.input_at, l.id)
           and (r.automation_id is null or r.automation_id not in (select id from too_new_automations))
+          and (r.trigger_id is null or r.trigger_id not in (select id from too_new_triggers))
           and r.seat_id not in (select id from too_new_seats)
         order by r.priority, r.input_at, r.id
         limit s.runs
@@ -139,6 +147,7 @@ instead as materialized (
     where r.status = 'queued' and (r.instance_id is null or r.instance_id = $3)
       and r.id not in (select id from chosen)
       and (r.automation_id is null or r.automation_id not in (select id from too_new_automations))
+      and (r.trigger_id is null or r.trigger_id not in (select id from too_new_triggers))
       and r.seat_id not in (select id from too_new_seats)
       and r.tenant_id not in (select id from tenants where needs_format > 1 and needs_format > $6)
     limit case

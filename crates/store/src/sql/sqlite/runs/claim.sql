@@ -22,6 +22,10 @@ too_new_automations (id) as materialized (
     select automation_id from automation_triggers
     where needs_format > 1 and needs_format > $6 and deleted_at is null
 ),
+too_new_triggers (id) as materialized (
+    -- Removed ones too: a run keeps the trigger that made it.
+    select id from automation_triggers where needs_format > 1 and needs_format > $6
+),
 too_new_seats (id) as materialized (
     select id from agent_definitions where needs_format > 1 and needs_format > $6
     union all
@@ -44,6 +48,7 @@ candidates as (
         select f.id from agent_runs f
         where f.status = 'queued' and f.tenant_id = w.tenant_id and f.instance_id is null
           and (f.automation_id is null or f.automation_id not in (select id from too_new_automations))
+          and (f.trigger_id is null or f.trigger_id not in (select id from too_new_triggers))
           and f.seat_id not in (select id from too_new_seats)
         order by f.instance_id, f.priority, f.input_at, f.id
         limit $4
@@ -55,6 +60,7 @@ candidates as (
         select o.id from agent_runs o
         where o.status = 'queued' and o.tenant_id = w.tenant_id and o.instance_id = $3
           and (o.automation_id is null or o.automation_id not in (select id from too_new_automations))
+          and (o.trigger_id is null or o.trigger_id not in (select id from too_new_triggers))
           and o.seat_id not in (select id from too_new_seats)
         order by o.priority, o.input_at, o.id
         limit $4
