@@ -146,7 +146,7 @@ async fn servers_whose_clocks_are_ten_minutes_apart_fire_once_and_on_time() {
     for member in [&early, &late] {
         member.pass(MINUTE + CLOSE);
     }
-    let fired = futures::future::join(early.fires(), late.fires()).await;
+    let fired = Box::pin(futures::future::join(early.fires(), late.fires())).await;
     assert_eq!(fired.0 + fired.1, 1);
     let runs = world.runs().await;
     let [run] = runs.as_slice() else {
