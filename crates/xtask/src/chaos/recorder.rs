@@ -224,6 +224,8 @@ fn flatten(change: &Value, into: &mut Map<String, Value>) {
         match (name.as_str(), value) {
             ("input" | "occurrences", Value::Object(_)) => flatten(value, into),
             ("count", _) => drop(into.insert("occurrences".to_owned(), value.clone())),
+            // A field without a value takes nothing back that the input has said.
+            (_, Value::Null) if into.contains_key(name) => {}
             _ => drop(into.insert(name.clone(), value.clone())),
         }
     }
