@@ -212,7 +212,7 @@ mod tests {
 
         async fn status(&self, run: RunId) -> RunStatus {
             let run = self.host.store.run(Scope::System, run).await;
-            run.unwrap().status
+            run.unwrap().status()
         }
     }
 

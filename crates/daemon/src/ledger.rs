@@ -99,7 +99,7 @@ impl StoreLedger {
         let status = match outcome.status() {
             // One that was called off meanwhile has ended so, whatever its turn made of it.
             RunStatus::Failed => match self.host.store.run(Scope::System, run).await {
-                Ok(run) => run.status,
+                Ok(run) => run.status(),
                 Err(_) => RunStatus::Failed,
             },
             status => status,

@@ -29,7 +29,7 @@ pub async fn take_one(host: &Host, run: RunId, stop: CancellationToken) -> Resul
     let waits = Waits::default();
     let mut run = host.store.run(Scope::System, run).await?;
     loop {
-        if run.status == RunStatus::Queued {
+        if run.status() == RunStatus::Queued {
             let claimed = turns::claim(host, 1, Some(run.id)).await?;
             if !claimed.is_empty() {
                 let orders = Orders {
@@ -45,7 +45,7 @@ pub async fn take_one(host: &Host, run: RunId, stop: CancellationToken) -> Resul
             }
         }
         run = newest_attempt(host, &run).await?;
-        if run.status.is_over() || stop.is_cancelled() {
+        if run.status().is_over() || stop.is_cancelled() {
             return Ok(run);
         }
         // A queued run that could not be claimed is about to be taken by somebody else, or its agent's

@@ -342,6 +342,6 @@ pub(crate) mod tests {
         clock.set(stale);
         watchdog.look(stale).await.unwrap();
         let run = host.store.run(Scope::System, run).await.unwrap();
-        assert_eq!(run.status, RunStatus::Stalled);
+        assert_eq!(run.status(), RunStatus::Stalled);
     }
 }

@@ -28,7 +28,7 @@ fn config(launch: &Launch) -> HarnessConfig {
 
 async fn ended_well(world: &World, session: SessionId, words: &str) -> Run {
     let run = world.turn(session, words).await;
-    assert_eq!(run.status, RunStatus::Succeeded, "{run:#?}");
+    assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
     assert_eq!(marked(&run.id.to_string()).unwrap(), []);
     run
 }
@@ -81,19 +81,15 @@ async fn remembers(database: Database, start: Start) {
     }
     assert!(killed > 0, "{processes:#?}");
     let crashed = world.ended(crashed).await;
-    assert_eq!(
-        crashed.reason.as_deref(),
-        Some("agent_exited"),
-        "{crashed:#?}"
-    );
+    assert_eq!(crashed.state.reason(), Some("agent_exited"), "{crashed:#?}");
     assert_eq!(marked(&crashed.id.to_string()).unwrap(), []);
     server.hold(false);
 
     let next = world.attempts(crashed.id).await.pop().unwrap();
-    world.clock.set(next.not_before.unwrap());
+    world.clock.set(next.state.not_before().unwrap());
     daemon.waker().wake();
     let next = world.ended(next.id).await;
-    assert_eq!(next.status, RunStatus::Succeeded, "{next:#?}");
+    assert_eq!(next.status(), RunStatus::Succeeded, "{next:#?}");
     assert_eq!(next.interrupted_run_id, Some(crashed.id));
     daemon.stop().await;
     // The first words are still there, and the agent knows that it was interrupted.

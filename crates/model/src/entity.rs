@@ -9,12 +9,12 @@ use crate::{
     budget::Budget,
     ids::{
         AcpSessionId, AutomationId, HarnessId, InputId, InstanceId, MessageId, RunId, SeatId,
-        SessionId, TenantId, TriggerId, WorkerId,
+        SessionId, TenantId, TriggerId,
     },
     permission::PermissionRules,
     policy::{Policies, SessionMode},
     prompt::PromptRef,
-    run::{Origin, RunStatus},
+    run::{Origin, RunState, RunStatus},
     schedule,
     session::{SessionKind, SessionState, SessionType},
     time::Timestamp,
@@ -176,26 +176,26 @@ pub struct Trigger {
     pub done_at: Option<Timestamp>,
 }
 
-/// A run.
+/// A run: one attempt at one input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Run {
-    /// Its id.
+    /// Its ID.
     pub id: RunId,
     /// Its owner.
     pub tenant_id: TenantId,
-    /// What it is an attempt at.
+    /// The input that it is an attempt at.
     pub input_id: InputId,
-    /// Which attempt it is, from 1.
+    /// The number of the attempt, from 1.
     pub attempt: i64,
-    /// How many attempts at the input had failed before it.
+    /// The number of attempts at the input that failed before it.
     pub failures: i64,
-    /// Where it is in its life.
-    pub status: RunStatus,
-    /// Where the input came from.
+    /// Its state, with the data of that state.
+    pub state: RunState,
+    /// The source of its input.
     pub origin: Origin,
-    /// The session; none for what was missed or skipped, unless it was skipped in one that stays.
+    /// The session. `None`: the occurrence was missed, or skipped outside of a session.
     pub session_id: Option<SessionId>,
-    /// The seat; none where there is no session.
+    /// The seat. `None` if there is no session.
     pub seat_id: Option<SeatId>,
     /// The automation.
     pub automation_id: Option<AutomationId>,
@@ -203,55 +203,25 @@ pub struct Run {
     pub trigger_id: Option<TriggerId>,
     /// The due instant.
     pub scheduled_for: Option<Timestamp>,
-    /// The last instant of a stretch of missed ones.
-    pub missed_until: Option<Timestamp>,
-    /// How many instants the row stands for.
-    pub occurrences: i64,
-    /// The words of the input.
+    /// The text of the input.
     pub content: String,
-    /// When it may start at the earliest.
-    pub not_before: Option<Timestamp>,
-    /// Who executes it.
-    pub worker_id: Option<WorkerId>,
-    /// When its turn began.
-    pub started_at: Option<Timestamp>,
-    /// When it was over.
-    pub ended_at: Option<Timestamp>,
-    /// When somebody asked for it to be called off.
-    pub cancel_requested_at: Option<Timestamp>,
-    /// Why it ended, in one word; none for a success. While it waits: `budget`, where that is used up.
-    pub reason: Option<String>,
-    /// A short text for people.
-    pub message: Option<String>,
-    /// Why the agent says that it ended the turn.
-    pub stop_reason: Option<String>,
-    /// What shows about a success: no text, denied permissions.
-    pub flags: RunFlags,
-    /// The tokens and the cost that the agent reported.
+    /// The tokens and the cost that the agent has reported so far.
     pub usage: Option<Value>,
     /// The attempt that this one follows after an interruption.
     pub interrupted_run_id: Option<RunId>,
     /// The template of the prompt that was sent.
     pub prompt_ref: Option<PromptRef>,
-    /// When the input came.
+    /// The instant at which the input came.
     pub input_at: Timestamp,
-    /// When the row was made.
+    /// The instant at which the row was created.
     pub created_at: Timestamp,
 }
 
-/// What shows about a turn beside its outcome.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct RunFlags {
-    /// The agent's answer has no text.
-    pub empty_answer: bool,
-    /// How many permission requests were denied.
-    pub permissions_denied: u32,
-    /// How many tool calls the agent made.
-    pub tool_calls: u32,
-    /// The answer was longer than is kept.
-    pub answer_cut: bool,
-    /// The precheck ended otherwise than by saying whether to take the turn, which was taken.
-    pub precheck_unclear: bool,
+impl Run {
+    /// Returns the status: the state without its data.
+    pub const fn status(&self) -> RunStatus {
+        self.state.status()
+    }
 }
 
 /// A row of a transcript.

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{
     budget::Accounts,
-    entity::{Run, RunFlags, Seat, Session},
+    entity::{Run, Seat, Session},
     harness::Harness,
     ids::{AcpSessionId, MessageId, RunId, SeatId},
     outcome::{Failure, Outcome},
@@ -14,6 +14,7 @@ use crate::{
     policy::Policies,
     precheck::Question,
     prompt::Rendered,
+    run::RunFlags,
 };
 
 /// Everything that a turn needs.

@@ -5,9 +5,9 @@ use model::{
     notification::{Endpoint, NotificationKind},
 };
 use serde_json::json;
-use store::{NewDelivery, Notice, NoticeAutomation, NoticeRun, NoticeSession};
+use store::{NewDelivery, Notice, NoticeAutomation, NoticeSession};
 use wire::{
-    Notification, NotificationAutomation, NotificationData, NotificationEndpoint, NotificationRun,
+    Notification, NotificationAutomation, NotificationData, NotificationEndpoint,
     NotificationSession,
 };
 
@@ -32,7 +32,7 @@ pub fn delivery(notice: Notice) -> NewDelivery {
             event: Some(trace_events::feed_event(event)),
             session: session.map(session_view),
             automation: automation.map(automation_view),
-            run: run.map(run_view),
+            run: run.map(Into::into),
             endpoint: None,
         },
     };
@@ -95,25 +95,5 @@ fn automation_view(automation: NoticeAutomation) -> NotificationAutomation {
         name: automation.name,
         pause_reason: automation.pause_reason,
         attention: automation.attention,
-    }
-}
-
-fn run_view(run: NoticeRun) -> NotificationRun {
-    NotificationRun {
-        id: run.id,
-        input_id: run.input_id,
-        attempt: run.attempt,
-        status: run.status,
-        origin: run.origin,
-        automation_id: run.automation_id,
-        trigger_id: run.trigger_id,
-        scheduled_for: run.scheduled_for,
-        missed_until: run.missed_until,
-        occurrences: run.occurrences,
-        reason: run.reason,
-        message: run.message,
-        stop_reason: run.stop_reason,
-        started_at: run.started_at,
-        ended_at: run.ended_at,
     }
 }

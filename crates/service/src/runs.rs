@@ -63,7 +63,7 @@ impl Service {
         let record = self.store.run_record(self.scope(), id).await?;
         // Whatever ends a run writes its record in the same transaction.
         let ended = matches!(
-            run.status,
+            run.status(),
             RunStatus::Succeeded | RunStatus::Failed | RunStatus::Cancelled | RunStatus::Stalled
         );
         let attempts = self.store.attempts(self.scope(), run.input_id).await?;

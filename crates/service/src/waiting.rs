@@ -1,6 +1,11 @@
 //! What a run waits for.
 
-use model::{approval::ApprovalState, entity::Run, run::RunStatus, session::Admission};
+use model::{
+    approval::ApprovalState,
+    entity::Run,
+    run::{Deferral, RunState},
+    session::Admission,
+};
 use store::{ApprovalFilter, Page, RunFilter};
 use wire::Waiting;
 
@@ -12,24 +17,24 @@ const LOOKED_AT: u32 = 200;
 impl Service {
     /// What `run` waits for; `None` if it goes on or is over.
     pub async fn waits_for(&self, run: &Run) -> Result<Option<Waiting>, Error> {
-        if run.status == RunStatus::Queued {
-            return Ok(Some(Waiting::Worker));
-        }
-        if run.status == RunStatus::Running {
-            return self.approval_of(run).await;
-        }
-        if run.status != RunStatus::Deferred {
-            return Ok(None);
-        }
-        if let Some(until) = run.not_before.filter(|until| *until > self.now()) {
-            // Of runs that wait, those alone have a reason that a budget holds.
-            return Ok(Some(match (&run.reason, &run.message) {
-                (Some(_), Some(reason)) => Waiting::Budget {
-                    until,
-                    reason: reason.clone(),
-                },
-                _ => Waiting::Backoff { until },
-            }));
+        let deferral = match &run.state {
+            RunState::Queued => return Ok(Some(Waiting::Worker)),
+            RunState::Running { .. } => return self.approval_of(run).await,
+            RunState::Deferred(deferral) => deferral,
+            _ => return Ok(None),
+        };
+        match deferral {
+            Deferral::Budget { until, message } if *until > self.now() => {
+                return Ok(Some(Waiting::Budget {
+                    until: *until,
+                    reason: message.clone(),
+                }));
+            }
+            Deferral::Backoff(until) if *until > self.now() => {
+                return Ok(Some(Waiting::Backoff { until: *until }));
+            }
+            // The instant has passed, so that something else blocks the run.
+            Deferral::Turn | Deferral::Backoff(_) | Deferral::Budget { .. } => {}
         }
         if let Some(session) = run.session_id {
             let state = self.store.session(self.scope(), session).await?.state;
@@ -51,10 +56,10 @@ impl Service {
                 continue;
             }
             let runs = self.store.runs(self.scope(), filter, LOOKED_AT).await?;
-            if let Some(other) = runs.iter().find(|other| other.status.is_active()) {
+            if let Some(other) = runs.iter().find(|other| other.status().is_active()) {
                 return Ok(Some(Waiting::Run {
                     run: other.id,
-                    status: other.status,
+                    status: other.status(),
                     origin: other.origin,
                 }));
             }

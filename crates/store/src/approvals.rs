@@ -13,7 +13,7 @@ use model::{
     event::{ApprovalChange, Change},
     lifecycle::{Lifecycle, Refused},
     permission::Verdict,
-    run::RunStatus,
+    run::RunState,
     turn::Settled,
 };
 
@@ -213,7 +213,13 @@ fn state_of(found: &Approval, run: Option<&Run>, now: Timestamp) -> ApprovalStat
         ApprovalState::Pending if found.deadline_at <= now => ApprovalState::Expired,
         ApprovalState::Pending
             if run.is_none_or(|run| {
-                run.status != RunStatus::Running || run.cancel_requested_at.is_some()
+                !matches!(
+                    run.state,
+                    RunState::Running {
+                        cancel_requested_at: None,
+                        ..
+                    }
+                )
             }) =>
         {
             ApprovalState::Void

@@ -49,8 +49,8 @@ pub use error::Error;
 pub use feed::{FeedEvent, FeedPage, Lost};
 pub use instances::{InstanceStanding, Presence, Serving};
 pub use notifications::{
-    Attempted, Claimed, NewDelivery, NewEndpoint, Notice, NoticeAutomation, NoticeRun,
-    NoticeSession, Subscription,
+    Attempted, Claimed, NewDelivery, NewEndpoint, Notice, NoticeAutomation, NoticeSession,
+    Subscription,
 };
 pub use opening::{Examined, Location, OpenError, examine, open, open_to_read};
 pub use outlook::{Outlook, QueueDepth};

@@ -12,7 +12,7 @@ use model::{
 
 pub use deliveries::{Attempted, Claimed, NewDelivery};
 pub use feed::Subscription;
-pub use notice::{Notice, NoticeAutomation, NoticeRun, NoticeSession};
+pub use notice::{Notice, NoticeAutomation, NoticeSession};
 
 use crate::{
     Answered, Error, Scope, answers,

@@ -12,6 +12,7 @@ use model::{
     harness::Harness,
     permission::PermissionRules,
     policy::{Policies, SessionMode},
+    run::{Deferral, RunEnd, RunState, RunStatus},
 };
 use serde_json::Value;
 
@@ -173,34 +174,39 @@ pub(crate) fn trigger(row: &Row) -> Result<Trigger, Error> {
     })
 }
 
-/// Reads a run that is not over from fewer columns: those of an end are not set yet, but for what it has used so far.
-pub(crate) fn open_run(row: &Row) -> Result<Run, Error> {
+/// Reads a run.
+pub(crate) fn run(row: &Row) -> Result<Run, Error> {
+    let status = row.parse("status")?;
+    let state = match open_state(row, status)? {
+        Some(state) => state,
+        None => ended_state(row, status)?,
+    };
+    run_in(row, state)
+}
+
+/// Reads a run from fewer columns, without those of its end. Returns `None` if the run is over.
+pub(crate) fn open_run(row: &Row) -> Result<Option<Run>, Error> {
+    let state = open_state(row, row.parse("status")?)?;
+    state.map(|state| run_in(row, state)).transpose()
+}
+
+/// Reads a run whose state is known.
+fn run_in(row: &Row, state: RunState) -> Result<Run, Error> {
     Ok(Run {
         id: row.get("id")?,
         tenant_id: row.get("tenant_id")?,
         input_id: row.get("input_id")?,
         attempt: row.get("attempt")?,
         failures: row.get("failures")?,
-        status: row.parse("status")?,
+        state,
         origin: row.parse("origin")?,
         session_id: row.optional("session_id")?,
         seat_id: row.optional("seat_id")?,
         automation_id: row.optional("automation_id")?,
         trigger_id: row.optional("trigger_id")?,
         scheduled_for: row.optional("scheduled_for")?,
-        missed_until: None,
-        occurrences: 1,
         content: row.get("content")?,
-        not_before: row.optional("not_before")?,
-        worker_id: row.optional("worker_id")?,
-        started_at: row.optional("started_at")?,
-        ended_at: None,
-        cancel_requested_at: row.optional("cancel_requested_at")?,
-        reason: None,
-        message: None,
-        stop_reason: None,
-        flags: model::entity::RunFlags::default(),
-        // An agent that reports nothing leaves the column at its default.
+        // An agent that reports nothing leaves the column at its default, an empty object.
         usage: row
             .optional("usage")?
             .filter(|usage: &Value| usage.as_object().is_none_or(|fields| !fields.is_empty())),
@@ -211,16 +217,69 @@ pub(crate) fn open_run(row: &Row) -> Result<Run, Error> {
     })
 }
 
-pub(crate) fn run(row: &Row) -> Result<Run, Error> {
-    Ok(Run {
-        missed_until: row.optional("missed_until")?,
-        occurrences: row.get("occurrences")?,
-        ended_at: row.optional("ended_at")?,
-        reason: row.optional("reason")?,
+/// Reads the state of a run that is not over. Returns `None` if the run is over.
+fn open_state(row: &Row, status: RunStatus) -> Result<Option<RunState>, Error> {
+    Ok(Some(match status {
+        RunStatus::Deferred => {
+            // Only a run that waits for its budget has a message before its end.
+            let deferral = match (row.optional("not_before")?, row.optional("message")?) {
+                (None, _) => Deferral::Turn,
+                (Some(until), None) => Deferral::Backoff(until),
+                (Some(until), Some(message)) => Deferral::Budget { until, message },
+            };
+            RunState::Deferred(deferral)
+        }
+        RunStatus::Queued => RunState::Queued,
+        RunStatus::Delivered => RunState::Delivered {
+            worker_id: row.get("worker_id")?,
+            cancel_requested_at: row.optional("cancel_requested_at")?,
+        },
+        RunStatus::Running => RunState::Running {
+            worker_id: row.get("worker_id")?,
+            started_at: row.get("started_at")?,
+            cancel_requested_at: row.optional("cancel_requested_at")?,
+        },
+        RunStatus::Succeeded
+        | RunStatus::Failed
+        | RunStatus::Cancelled
+        | RunStatus::Stalled
+        | RunStatus::Skipped
+        | RunStatus::Missed => return Ok(None),
+    }))
+}
+
+/// Reads the state of a run that is over.
+fn ended_state(row: &Row, status: RunStatus) -> Result<RunState, Error> {
+    if status == RunStatus::Missed {
+        return Ok(RunState::Missed {
+            ended_at: row.get("ended_at")?,
+            reason: row.get("reason")?,
+            until: row.optional("missed_until")?,
+            occurrences: row.get("occurrences")?,
+        });
+    }
+    let end = RunEnd {
+        ended_at: row.get("ended_at")?,
+        worker_id: row.optional("worker_id")?,
+        started_at: row.optional("started_at")?,
+        cancel_requested_at: row.optional("cancel_requested_at")?,
         message: row.optional("message")?,
-        stop_reason: row.optional("stop_reason")?,
         flags: stored::read_optional::<StoredFlags>(row, "flags")?.unwrap_or_default(),
-        ..open_run(row)?
+    };
+    if status == RunStatus::Succeeded {
+        let stop_reason = row.optional("stop_reason")?;
+        return Ok(RunState::Succeeded { end, stop_reason });
+    }
+    let reason = row.get("reason")?;
+    Ok(match status {
+        RunStatus::Cancelled => RunState::Cancelled { end, reason },
+        RunStatus::Stalled => RunState::Stalled { end, reason },
+        RunStatus::Skipped => RunState::Skipped { end, reason },
+        _ => RunState::Failed {
+            end,
+            reason,
+            stop_reason: row.optional("stop_reason")?,
+        },
     })
 }
 

@@ -6,8 +6,9 @@ use agent::{Decision, PlanEntry, ToolCall, Update};
 use model::{
     Clock, Entropy, MessageId,
     budget::{Meter, Reading, Spent},
-    entity::{RunFlags, Seat},
+    entity::Seat,
     limits,
+    run::RunFlags,
     turn::{Entry, EntryKind, Role},
 };
 use serde_json::{Value, json};

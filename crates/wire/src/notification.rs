@@ -1,7 +1,7 @@
 //! The text of notifications: the JSON that endpoints receive.
 
 use model::{
-    AutomationId, EndpointId, InputId, RunId, SessionId, Timestamp, TriggerId,
+    AutomationId, EndpointId, InputId, RunId, SessionId, Timestamp, TriggerId, entity,
     notification::NotificationKind,
     run::{Origin, RunStatus},
     session::{SessionState, SessionType},
@@ -9,7 +9,7 @@ use model::{
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::TraceEvent;
+use crate::{TraceEvent, runs::FlatState};
 
 /// A notification, as an endpoint receives it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -112,6 +112,29 @@ pub struct NotificationRun {
     pub started_at: Option<Timestamp>,
     /// When it ended.
     pub ended_at: Option<Timestamp>,
+}
+
+impl From<entity::Run> for NotificationRun {
+    fn from(run: entity::Run) -> Self {
+        let flat = FlatState::of(&run.state);
+        Self {
+            id: run.id,
+            input_id: run.input_id,
+            attempt: run.attempt,
+            status: flat.status,
+            origin: run.origin,
+            automation_id: run.automation_id,
+            trigger_id: run.trigger_id,
+            scheduled_for: run.scheduled_for,
+            missed_until: flat.missed_until,
+            occurrences: flat.occurrences,
+            reason: flat.reason,
+            message: flat.message,
+            stop_reason: flat.stop_reason,
+            started_at: flat.started_at,
+            ended_at: flat.ended_at,
+        }
+    }
 }
 
 /// An endpoint in a notification.

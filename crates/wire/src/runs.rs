@@ -2,8 +2,8 @@
 
 use model::{
     AutomationId, InputId, RunId, SeatId, SessionId, TenantId, Timestamp, TriggerId, WorkerId,
-    entity, prompt,
-    run::{Origin, RunStatus},
+    budget, entity, prompt,
+    run::{self, Deferral, Origin, RunState, RunStatus},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -83,61 +83,93 @@ impl From<entity::Run> for Run {
             input_id,
             attempt,
             failures,
-            status,
+            state,
             origin,
             session_id,
             seat_id,
             automation_id,
             trigger_id,
             scheduled_for,
-            missed_until,
-            occurrences,
             content,
-            not_before,
-            worker_id,
-            started_at,
-            ended_at,
-            cancel_requested_at,
-            reason,
-            message,
-            stop_reason,
-            flags,
             usage,
             interrupted_run_id,
             prompt_ref,
             input_at,
             created_at,
         } = run;
+        let flat = FlatState::of(&state);
         Self {
             id,
             tenant_id,
             input_id,
             attempt,
             failures,
-            status,
+            status: flat.status,
             origin,
             session_id,
             seat_id,
             automation_id,
             trigger_id,
             scheduled_for,
-            missed_until,
-            occurrences,
+            missed_until: flat.missed_until,
+            occurrences: flat.occurrences,
             content,
-            not_before,
-            worker_id,
-            started_at,
-            ended_at,
-            cancel_requested_at,
-            reason,
-            message,
-            stop_reason,
-            flags: flags.into(),
+            not_before: flat.not_before,
+            worker_id: flat.worker_id,
+            started_at: flat.started_at,
+            ended_at: flat.ended_at,
+            cancel_requested_at: flat.cancel_requested_at,
+            reason: flat.reason,
+            message: flat.message,
+            stop_reason: flat.stop_reason,
+            flags: flat.flags.into(),
             usage,
             interrupted_run_id,
             prompt_ref: prompt_ref.map(Into::into),
             input_at,
             created_at,
+        }
+    }
+}
+
+/// The state of a run as responses show it: a status, and fields that are null in other states.
+pub(crate) struct FlatState {
+    pub(crate) status: RunStatus,
+    pub(crate) missed_until: Option<Timestamp>,
+    pub(crate) occurrences: i64,
+    pub(crate) not_before: Option<Timestamp>,
+    pub(crate) worker_id: Option<WorkerId>,
+    pub(crate) started_at: Option<Timestamp>,
+    pub(crate) ended_at: Option<Timestamp>,
+    pub(crate) cancel_requested_at: Option<Timestamp>,
+    pub(crate) reason: Option<String>,
+    pub(crate) message: Option<String>,
+    pub(crate) stop_reason: Option<String>,
+    pub(crate) flags: run::RunFlags,
+}
+
+impl FlatState {
+    pub(crate) fn of(state: &RunState) -> Self {
+        let missed_until = match &state {
+            RunState::Missed { until, .. } => *until,
+            _ => None,
+        };
+        // Only here a waiting run has a reason: in the table and in responses the budget is a word.
+        let blocked = matches!(state, RunState::Deferred(Deferral::Budget { .. }));
+        let reason = state.reason().or(blocked.then_some(budget::REASON));
+        Self {
+            status: state.status(),
+            missed_until,
+            occurrences: state.occurrences(),
+            not_before: state.not_before(),
+            worker_id: state.worker_id().cloned(),
+            started_at: state.started_at(),
+            ended_at: state.ended_at(),
+            cancel_requested_at: state.cancel_requested_at(),
+            reason: reason.map(str::to_owned),
+            message: state.message().map(str::to_owned),
+            stop_reason: state.stop_reason().map(str::to_owned),
+            flags: state.flags(),
         }
     }
 }
@@ -159,7 +191,7 @@ pub struct RunFlags {
 }
 
 same_fields! {
-    entity::RunFlags, RunFlags {
+    run::RunFlags, RunFlags {
         empty_answer, permissions_denied, tool_calls, answer_cut, precheck_unclear
     }
 }

@@ -38,9 +38,9 @@ pub(crate) async fn check_state(store: &Store) {
 pub(crate) async fn check_history(store: &Store, ended_well: &BTreeSet<RunId>) {
     check_state(store).await;
     for run in runs(store).await {
-        assert!(run.status.is_over(), "I3: {run:#?} is not over");
+        assert!(run.status().is_over(), "I3: {run:#?} is not over");
         assert!(
-            run.status != RunStatus::Succeeded || ended_well.contains(&run.id),
+            run.status() != RunStatus::Succeeded || ended_well.contains(&run.id),
             "I6: {run:#?} succeeded without its agent's word"
         );
         let Some(session) = run.session_id else {
@@ -49,12 +49,12 @@ pub(crate) async fn check_history(store: &Store, ended_well: &BTreeSet<RunId>) {
         let shown = store.messages(Scope::System, session, 0, 10_000).await;
         let shown = shown.unwrap();
         let own = shown.iter().filter(|row| row.run_id == Some(run.id));
-        let end = own.filter(|row| row.metadata["outcome"] == run.status.as_str());
+        let end = own.filter(|row| row.metadata["outcome"] == run.status().as_str());
         assert!(end.count() > 0, "I3: no visible end of {run:#?}");
         let events = store.events(Scope::System, session, 0, 10_000).await;
         let events = events.unwrap();
         let ends = events.iter().filter(|event| match &event.change {
-            Change::Run { run_id, change } => *run_id == run.id && change.status() == run.status,
+            Change::Run { run_id, change } => *run_id == run.id && change.status() == run.status(),
             _ => false,
         });
         assert_eq!(ends.count(), 1, "I3: the log ends {run:#?} not once");

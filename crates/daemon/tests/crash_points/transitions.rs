@@ -366,7 +366,7 @@ async fn take_over(stage: &mut Stage, transition: Transition, about: &[String; 3
         let open = runs(&store)
             .await
             .into_iter()
-            .any(|run| !run.status.is_over());
+            .any(|run| !run.status().is_over());
         if !open {
             return;
         }

@@ -53,7 +53,7 @@ pub(crate) async fn serve(job: &Job, automation: &str, arm: impl FnOnce(fn(&str)
     let until = Instant::now() + PATIENCE;
     loop {
         let runs = runs_of(&store, automation).await;
-        if runs.iter().any(|run| run.status.is_over()) {
+        if runs.iter().any(|run| run.status().is_over()) {
             break;
         }
         assert!(Instant::now() < until, "waited in vain: {runs:#?}");
@@ -122,7 +122,7 @@ async fn take_over(stage: &mut Stage, automation: AutomationId) {
         }
         let all = runs(&stage.store).await;
         let fired = all.iter().any(|run| run.automation_id == Some(automation));
-        if fired && all.iter().all(|run| run.status.is_over()) {
+        if fired && all.iter().all(|run| run.status().is_over()) {
             return;
         }
     }
@@ -142,7 +142,7 @@ fn agents_say(script: &Script, runs: &[Run], died: &Died) -> Vec<RunId> {
     assert_eq!(first.count(), 1, "I1: {story}");
     let succeeded: Vec<&Run> = runs
         .iter()
-        .filter(|run| run.status == RunStatus::Succeeded)
+        .filter(|run| run.status() == RunStatus::Succeeded)
         .collect();
     assert_eq!(succeeded.len(), 1, "I3: {story}");
     let end = Event::PromptFinished("end_turn".into());
@@ -151,7 +151,10 @@ fn agents_say(script: &Script, runs: &[Run], died: &Died) -> Vec<RunId> {
     let prompts = ledger.prompts();
     assert!((1..=runs.len()).contains(&prompts.len()), "I2: {story}");
     // What may have reached an agent is never sent blindly again.
-    let begun = runs.iter().filter(|run| run.started_at.is_some()).count();
+    let begun = runs
+        .iter()
+        .filter(|run| run.state.started_at().is_some())
+        .count();
     if let [first, second] = prompts.as_slice() {
         assert_ne!(first, second, "{story}");
     } else {
@@ -175,7 +178,7 @@ async fn nothing_is_left(runs: &[Run]) {
 
 /// The server that died wakes, and changes nothing (I4).
 async fn the_dead_write_nothing(store: &Store, run: &Run) {
-    let worker = run.worker_id.clone().unwrap();
+    let worker = run.state.worker_id().clone().unwrap();
     let finished = model::turn::Finished::bare(model::outcome::Outcome::Stopped(
         model::outcome::StopReason::EndTurn,
     ));

@@ -392,7 +392,7 @@ impl World {
     async fn writer(&self, worker: &WorkerId, run: RunId) -> anyhow::Result<WorkerId> {
         if self.broken == Break::AnyWorker {
             let run = self.store.run(Scope::System, run).await;
-            let owner = run.ok().and_then(|run| run.worker_id);
+            let owner = run.ok().and_then(|run| run.state.worker_id().cloned());
             return Ok(owner.unwrap_or_else(|| worker.clone()));
         }
         Ok(worker.clone())

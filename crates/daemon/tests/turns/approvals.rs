@@ -130,8 +130,8 @@ pub(crate) async fn what_people_decide_is_what_the_agent_is_told(world: &World) 
     decide(world, second.id, Verdict::Deny).await.unwrap();
 
     let run = world.ended(run).await;
-    assert_eq!(run.status, RunStatus::Succeeded, "{run:#?}");
-    assert_eq!(run.flags.permissions_denied, 1);
+    assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
+    assert_eq!(run.state.flags().permissions_denied, 1);
     assert_eq!(
         answers(&script),
         ["option-allow_once", "option-reject_once"]
@@ -172,9 +172,9 @@ pub(crate) async fn several_requests_wait_beside_each_other(world: &World) {
         decide(world, approval.id, Verdict::Allow).await.unwrap();
     }
     let run = world.ended(run).await;
-    assert_eq!(run.status, RunStatus::Succeeded, "{run:#?}");
+    assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
     // What was beyond was denied without a word, and nobody was asked.
-    assert_eq!(run.flags.permissions_denied, 1);
+    assert_eq!(run.state.flags().permissions_denied, 1);
     assert_eq!(asked(world, run.id).await.len(), most);
     daemon.stop().await;
 }
@@ -190,7 +190,7 @@ pub(crate) async fn while_a_request_waits_its_agent_is_not_silent(world: &World)
     let run = fired(world, "a", &script, impatient).await;
     daemon.waker().wake();
     let ended = world.ended(run).await;
-    assert_eq!(ended.status, RunStatus::Succeeded, "{ended:#?}");
+    assert_eq!(ended.status(), RunStatus::Succeeded, "{ended:#?}");
     assert_eq!(answers(&script), ["option-reject_once"]);
     let approval = asked(world, run).await.remove(0);
     assert_eq!(approval.state, ApprovalState::Expired);
@@ -201,7 +201,7 @@ pub(crate) async fn while_a_request_waits_its_agent_is_not_silent(world: &World)
     let run = fired(world, "b", &script, impatient).await;
     daemon.waker().wake();
     let ended = world.ended(run).await;
-    assert_eq!(ended.reason.as_deref(), Some("inactive"), "{ended:#?}");
+    assert_eq!(ended.state.reason(), Some("inactive"), "{ended:#?}");
     assert_eq!(answers(&script), ["option-reject_once"]);
     daemon.stop().await;
 }
@@ -212,7 +212,7 @@ pub(crate) async fn a_request_waits_no_longer_than_its_turn(world: &World) {
     let run = fired(world, "a", &script, |policies| policies.timeout_seconds = 2).await;
     daemon.waker().wake();
     let ended = world.ended(run).await;
-    assert_eq!(ended.reason.as_deref(), Some("timeout"), "{ended:#?}");
+    assert_eq!(ended.state.reason(), Some("timeout"), "{ended:#?}");
     let approval = asked(world, run).await.remove(0);
     let waited = approval.deadline_at.since(approval.created_at);
     assert!(waited <= Duration::from_secs(2), "{waited:?}");
@@ -234,7 +234,7 @@ pub(crate) async fn a_turn_that_is_called_off_waits_for_nobody(world: &World) {
     assert!(matches!(late, Err(Error::Refused(_))), "{late:?}");
     daemon.waker().wake();
     let ended = world.ended(run).await;
-    assert_eq!(ended.status, RunStatus::Cancelled, "{ended:#?}");
+    assert_eq!(ended.status(), RunStatus::Cancelled, "{ended:#?}");
     assert!(!answers(&script).contains(&"option-allow_once".to_owned()));
     daemon.stop().await;
 }
@@ -255,7 +255,7 @@ pub(crate) async fn a_server_that_stops_hands_back_what_waits(world: &World) {
     let next = world.attempts(run).await.pop().unwrap();
     assert_ne!(next.id, run);
     let daemon = world.daemon();
-    if let Some(at) = next.not_before {
+    if let Some(at) = next.state.not_before() {
         world.clock.set(at);
     }
     daemon.waker().wake();
@@ -265,7 +265,7 @@ pub(crate) async fn a_server_that_stops_hands_back_what_waits(world: &World) {
     assert_eq!(state(world, anew.id).await, ApprovalState::Pending);
     decide(world, anew.id, Verdict::Allow).await.unwrap();
     let ended = world.ended(next.id).await;
-    assert_eq!(ended.status, RunStatus::Succeeded, "{ended:#?}");
+    assert_eq!(ended.status(), RunStatus::Succeeded, "{ended:#?}");
     daemon.stop().await;
 }
 
@@ -290,7 +290,7 @@ pub(crate) async fn a_request_that_was_given_up_cannot_be_allowed_any_more(world
         })
         .await;
         // The turn is not over yet.
-        assert_eq!(world.run(run).await.status, RunStatus::Running);
+        assert_eq!(world.run(run).await.status(), RunStatus::Running);
         match decide(world, approval.id, Verdict::Allow).await {
             Err(Error::Refused(refused)) => assert_eq!(refused.state, "void"),
             other => panic!("{other:?}"),
@@ -299,7 +299,7 @@ pub(crate) async fn a_request_that_was_given_up_cannot_be_allowed_any_more(world
     };
     tokio::join!(daemon.stop(), look);
     let run = world.run(run).await;
-    assert_eq!(run.reason.as_deref(), Some("handed_back"), "{run:#?}");
+    assert_eq!(run.state.reason(), Some("handed_back"), "{run:#?}");
 }
 
 pub(crate) async fn while_a_request_waits_the_heartbeat_goes_on(world: &World) {
@@ -323,7 +323,7 @@ pub(crate) async fn while_a_request_waits_the_heartbeat_goes_on(world: &World) {
     let now = world.clock.now();
     assert_eq!(watchdog::tick(&host, now).await.unwrap(), []);
     let ended = world.ended(run).await;
-    assert_eq!(ended.status, RunStatus::Succeeded, "{ended:#?}");
+    assert_eq!(ended.status(), RunStatus::Succeeded, "{ended:#?}");
     assert_eq!(answers(&script), ["option-reject_once"]);
     daemon.stop().await;
 }
@@ -347,7 +347,7 @@ pub(crate) async fn while_a_request_waits_its_slot_is_anothers_but_not_every_one
     // Another one has its slot meanwhile.
     let second = fired(world, "b", &b, |_| ()).await;
     daemon.waker().wake();
-    assert_eq!(world.ended(second).await.status, RunStatus::Succeeded);
+    assert_eq!(world.ended(second).await.status(), RunStatus::Succeeded);
     assert_eq!(state(world, asks.id).await, ApprovalState::Pending);
     // And one that asks as well, which keeps what it has: no more than one lends its slot.
     let third = fired(world, "c", &c, |_| ()).await;
@@ -359,14 +359,14 @@ pub(crate) async fn while_a_request_waits_its_slot_is_anothers_but_not_every_one
     decide(world, asks.id, Verdict::Allow).await.unwrap();
     made(&world.path("a goes on")).await;
     assert_eq!(state(world, asks_too.id).await, ApprovalState::Pending);
-    assert_eq!(world.run(fourth).await.status, RunStatus::Queued);
+    assert_eq!(world.run(fourth).await.status(), RunStatus::Queued);
     make(&goes_on);
-    assert_eq!(world.ended(first).await.status, RunStatus::Succeeded);
+    assert_eq!(world.ended(first).await.status(), RunStatus::Succeeded);
     // Then the third one's slot is free for the fourth.
-    assert_eq!(world.ended(fourth).await.status, RunStatus::Succeeded);
+    assert_eq!(world.ended(fourth).await.status(), RunStatus::Succeeded);
     assert_eq!(state(world, asks_too.id).await, ApprovalState::Pending);
     assert!(received(&d) >= finished(&a), "two beside one that waits");
     decide(world, asks_too.id, Verdict::Allow).await.unwrap();
-    assert_eq!(world.ended(third).await.status, RunStatus::Succeeded);
+    assert_eq!(world.ended(third).await.status(), RunStatus::Succeeded);
     daemon.stop().await;
 }

@@ -50,10 +50,13 @@ pub(crate) async fn a_turn_that_uses_too_much_is_stopped(world: &World) {
     let run = world.take(fired).await;
     let said = "the automation's budget of 50 tokens a run is used up";
     assert_eq!(
-        (run.status, run.reason.as_deref()),
+        (run.status(), run.state.reason()),
         (RunStatus::Failed, Some("budget"))
     );
-    assert_eq!(run.message.unwrap(), format!("The turn failed: {said}."));
+    assert_eq!(
+        run.state.message().unwrap(),
+        format!("The turn failed: {said}.")
+    );
     let cancelled = ledger(&script)
         .events()
         .filter(|it| **it == Event::Cancel)
@@ -79,7 +82,7 @@ pub(crate) async fn an_answer_that_was_done_before_it_heard_stands(world: &World
     let id = world.make(&new).await;
     let fired = world.fire(id).await;
     let run = world.take(fired).await;
-    assert_eq!(run.status, RunStatus::Succeeded);
+    assert_eq!(run.status(), RunStatus::Succeeded);
     let paused = world.automation_of(id).await;
     assert_eq!(paused.pause_reason.as_deref(), Some("budget"));
     assert!(paused.attention.unwrap().contains("0.1 USD a day"));
@@ -124,7 +127,7 @@ pub(crate) async fn what_a_session_used_before_it_was_counted_is_not_charged(wor
     for _ in 0..3 {
         let fired = world.fire(id).await;
         let run = world.take(fired).await;
-        assert_eq!(run.status, RunStatus::Succeeded, "{run:#?}");
+        assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
         spent.push(run.usage.map(|usage| usage["spent"].clone()));
     }
     let of =
@@ -192,11 +195,11 @@ pub(crate) async fn a_turn_learns_what_others_use_meanwhile(world: &World) {
     .await;
     let other = world.say(short, "Hello").await;
     daemon.waker().wake();
-    assert_eq!(world.ended(other).await.status, RunStatus::Succeeded);
+    assert_eq!(world.ended(other).await.status(), RunStatus::Succeeded);
     make(&go_on);
     let ended = world.ended(run).await;
-    assert_eq!(ended.reason.as_deref(), Some("budget"));
-    assert!(ended.message.unwrap().contains("100 tokens a day"));
+    assert_eq!(ended.state.reason(), Some("budget"));
+    assert!(ended.state.message().unwrap().contains("100 tokens a day"));
     assert_eq!(tokens_today(world).await, 100);
     daemon.stop().await;
 }

@@ -31,10 +31,10 @@ pub(crate) async fn a_running_turn_is_called_off_at_once(world: &World) {
     assert_eq!(world.cancel(run, "not wanted").await, RunStatus::Running);
     daemon.waker().wake();
     let cancelled = world.ended(run).await;
-    assert_eq!(cancelled.status, RunStatus::Cancelled, "{cancelled:#?}");
-    assert_eq!(cancelled.reason.as_deref(), Some("not wanted"));
+    assert_eq!(cancelled.status(), RunStatus::Cancelled, "{cancelled:#?}");
+    assert_eq!(cancelled.state.reason(), Some("not wanted"));
     let next = world.ended(next).await;
-    assert_eq!(next.status, RunStatus::Succeeded, "{next:#?}");
+    assert_eq!(next.status(), RunStatus::Succeeded, "{next:#?}");
 
     assert!(
         ledger(&script)
@@ -78,7 +78,7 @@ pub(crate) async fn a_turn_that_was_done_before_it_heard_is_a_success(world: &Wo
     made(&started).await;
     world.cancel(run, "not wanted").await;
     daemon.waker().wake();
-    assert_eq!(world.ended(run).await.status, RunStatus::Succeeded);
+    assert_eq!(world.ended(run).await.status(), RunStatus::Succeeded);
     daemon.stop().await;
 }
 
@@ -99,7 +99,7 @@ pub(crate) async fn a_turn_is_called_off_while_its_agent_starts(world: &World) {
     kill_process(guard.next().unwrap().pid, Signal::STOP).unwrap();
     world.cancel(run, "not wanted").await;
     daemon.waker().wake();
-    assert_eq!(world.ended(run).await.status, RunStatus::Cancelled);
+    assert_eq!(world.ended(run).await.status(), RunStatus::Cancelled);
     // Nothing of it is alive by the time that it is over, not only some time later.
     crate::invariants::check(world).await;
     assert!(ledger(&script).prompts().is_empty());
@@ -113,14 +113,14 @@ pub(crate) async fn what_waits_is_called_off_without_a_turn(world: &World) {
     let queued = world.say(session, "One").await;
     let deferred = world.say(session, "Two").await;
     let last = world.say(session, "Three").await;
-    assert_eq!(world.run(queued).await.status, RunStatus::Queued);
-    assert_eq!(world.run(deferred).await.status, RunStatus::Deferred);
+    assert_eq!(world.run(queued).await.status(), RunStatus::Queued);
+    assert_eq!(world.run(deferred).await.status(), RunStatus::Deferred);
     for run in [deferred, queued] {
         assert_eq!(world.cancel(run, "not wanted").await, RunStatus::Cancelled);
     }
     // What waited behind them is next.
-    assert_eq!(world.run(last).await.status, RunStatus::Queued);
+    assert_eq!(world.run(last).await.status(), RunStatus::Queued);
     world.take_turns().await;
     assert_eq!(ledger(&script).prompts(), ["Three"]);
-    assert_eq!(world.run(last).await.status, RunStatus::Succeeded);
+    assert_eq!(world.run(last).await.status(), RunStatus::Succeeded);
 }

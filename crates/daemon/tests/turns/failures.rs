@@ -27,8 +27,8 @@ pub(crate) async fn a_command_that_is_not_there_uses_up_its_attempts(world: &Wor
     let attempts = world.attempts(first.id).await;
     assert_eq!(attempts.len(), 3);
     for run in &attempts {
-        assert_eq!(run.status, RunStatus::Failed, "{run:#?}");
-        assert_eq!(run.reason.as_deref(), Some(FailureKind::Start.as_str()));
+        assert_eq!(run.status(), RunStatus::Failed, "{run:#?}");
+        assert_eq!(run.state.reason(), Some(FailureKind::Start.as_str()));
     }
     assert_eq!(world.automation_of(id).await.consecutive_failures, 1);
     let words = world.words(first.session_id.unwrap()).await;
@@ -49,7 +49,7 @@ pub(crate) async fn an_agent_that_ends_before_it_introduces_itself_is_started_ag
     let harness = world.harness(&script).await;
     let session = world.session(harness).await;
     let run = world.turn(session, "Go").await;
-    assert_eq!(run.reason.as_deref(), Some("start"), "{run:#?}");
+    assert_eq!(run.state.reason(), Some("start"), "{run:#?}");
     let notice = world.last_notice(session).await;
     assert!(notice.contains("exit code 7: the last word"), "{notice}");
 
@@ -57,7 +57,7 @@ pub(crate) async fn an_agent_that_ends_before_it_introduces_itself_is_started_ag
     script.command().unwrap();
     let attempts = world.attempts(run.id).await;
     let again = world.take_after_backoff(&attempts[1]).await;
-    assert_eq!(again.status, RunStatus::Succeeded, "{again:#?}");
+    assert_eq!(again.status(), RunStatus::Succeeded, "{again:#?}");
     // No agent had seen the words before: they are sent as they are.
     assert_eq!(ledger(&script).prompts(), ["Go"]);
 }
@@ -78,12 +78,12 @@ pub(crate) async fn an_agent_that_dies_in_mid_text_is_told_so_when_it_is_asked_a
     let session = world.session(harness).await;
     world.turn(session, "One").await;
     let crashed = world.turn(session, "Pay the bill").await;
-    assert_eq!(crashed.status, RunStatus::Failed, "{crashed:#?}");
-    assert_eq!(crashed.reason.as_deref(), Some("agent_exited"));
+    assert_eq!(crashed.status(), RunStatus::Failed, "{crashed:#?}");
+    assert_eq!(crashed.state.reason(), Some("agent_exited"));
 
     let attempts = world.attempts(crashed.id).await;
     let again = world.take_after_backoff(&attempts[1]).await;
-    assert_eq!(again.status, RunStatus::Succeeded, "{again:#?}");
+    assert_eq!(again.status(), RunStatus::Succeeded, "{again:#?}");
     assert_eq!(again.interrupted_run_id, Some(crashed.id));
     assert_eq!(again.prompt_ref.unwrap().id, "turn.interrupted");
     let ledger = ledger(&script);
@@ -129,7 +129,7 @@ pub(crate) async fn where_the_policy_says_fail_a_crash_in_mid_turn_is_final(worl
     let id = world.make(&new).await;
     let fired = world.fire(id).await;
     let run = world.take(fired).await;
-    assert_eq!(run.status, RunStatus::Failed, "{run:#?}");
+    assert_eq!(run.status(), RunStatus::Failed, "{run:#?}");
     assert_eq!(world.attempts(run.id).await.len(), 1);
     assert_eq!(world.automation_of(id).await.consecutive_failures, 1);
     assert_eq!(ledger(&script).prompts().len(), 1);
@@ -144,12 +144,12 @@ pub(crate) async fn a_crash_before_the_prompt_is_tried_again_whatever_the_policy
     let id = world.make(&new).await;
     let fired = world.fire(id).await;
     let run = world.take(fired).await;
-    assert_eq!(run.reason.as_deref(), Some("agent_exited"), "{run:#?}");
+    assert_eq!(run.state.reason(), Some("agent_exited"), "{run:#?}");
     script.before_open.clear();
     script.command().unwrap();
     let attempts = world.attempts(run.id).await;
     let again = world.take_after_backoff(&attempts[1]).await;
-    assert_eq!(again.status, RunStatus::Succeeded, "{again:#?}");
+    assert_eq!(again.status(), RunStatus::Succeeded, "{again:#?}");
     assert_eq!(again.interrupted_run_id, None);
 }
 
@@ -159,7 +159,7 @@ pub(crate) async fn a_sign_in_that_nobody_can_do_is_said_and_not_tried_again(wor
     let harness = world.harness(&script).await;
     let session = world.session(harness).await;
     let run = world.turn(session, "Go").await;
-    assert_eq!(run.reason.as_deref(), Some("sign_in"), "{run:#?}");
+    assert_eq!(run.state.reason(), Some("sign_in"), "{run:#?}");
     assert_eq!(world.attempts(run.id).await.len(), 1);
     let notice = world.last_notice(session).await;
     assert!(notice.contains("browser"), "{notice}");
@@ -171,7 +171,7 @@ pub(crate) async fn a_sign_in_that_nobody_can_do_is_said_and_not_tried_again(wor
     world.harness_with(&config).await;
     for words in ["One", "Two"] {
         let run = world.turn(session, words).await;
-        assert_eq!(run.status, RunStatus::Succeeded, "{run:#?}");
+        assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
     }
     let ledger = ledger(&script);
     let signed_in = Event::SignedIn("browser".into());
@@ -188,7 +188,7 @@ pub(crate) async fn another_version_of_the_protocol_is_refused(world: &World) {
         let harness = world.harness(&script).await;
         let session = world.session(harness).await;
         let run = world.turn(session, "Go").await;
-        assert_eq!(run.reason.as_deref(), Some("protocol"), "{run:#?}");
+        assert_eq!(run.state.reason(), Some("protocol"), "{run:#?}");
         assert_eq!(world.attempts(run.id).await.len(), 1);
         assert_eq!(opened(&script), [] as [&str; 0]);
     }

@@ -60,7 +60,7 @@ async fn nothing_was_written(world: &World, session: SessionId, run: RunId, befo
     })
     .await;
     assert_eq!(world.snapshot(session).await, before);
-    assert_eq!(world.run(run).await.status, RunStatus::Stalled);
+    assert_eq!(world.run(run).await.status(), RunStatus::Stalled);
     // What it had said by then was kept, and that it was interrupted is said.
     let words: Vec<_> = world
         .words(session)
@@ -118,7 +118,7 @@ pub(crate) async fn the_attempt_after_a_stalled_one_begins_when_nothing_of_it_is
     .await;
     make(&world.path("goes on"));
     let next = world.attempts(run).await.pop().unwrap();
-    world.clock.set(next.not_before.unwrap());
+    world.clock.set(next.state.not_before().unwrap());
     daemon.waker().wake();
     let next = world.ended(next.id).await;
     assert_eq!(next.interrupted_run_id, Some(run));
@@ -175,7 +175,7 @@ pub(crate) async fn what_a_worker_left_whose_runs_were_given_up_is_killed_before
     let session = world.session(harness).await;
     let run = world.say(session, "Go on").await;
     let taken = daemon::take_one(&next, run, CancellationToken::new()).await;
-    assert_eq!(taken.unwrap().status, RunStatus::Succeeded);
+    assert_eq!(taken.unwrap().status(), RunStatus::Succeeded);
     // It has said nothing since, so that this is where its output ends, or where it goes on.
     let goes_on = says.write_all(b"?").await.is_ok() && hears.read_exact(&mut [0]).await.is_ok();
     assert!(!goes_on, "the turn was taken beside it");

@@ -153,7 +153,7 @@ async fn servers_whose_clocks_are_ten_minutes_apart_fire_once_and_on_time() {
         panic!("{runs:#?}");
     };
     assert_eq!(run.scheduled_for, Some(due));
-    assert_eq!(run.status, RunStatus::Queued);
+    assert_eq!(run.status(), RunStatus::Queued);
     let late_by = run.created_at.since(due);
     assert!(late_by <= 2 * CLOSE, "{late_by:?}");
     for member in [&early, &late] {
@@ -191,7 +191,7 @@ async fn servers_whose_clocks_are_ten_minutes_apart_give_up_nobody_who_lives() {
         watcher.own.advance(60 * MINUTE);
         let (host, now) = (&watcher.host, watcher.now());
         assert!(watch.look(host, now, at).await.unwrap().is_empty());
-        assert_eq!(world.run(run).await.status, RunStatus::Delivered);
+        assert_eq!(world.run(run).await.status(), RunStatus::Delivered);
         // Whoever is silent for too long is given up on time.
         for (passes, given_up) in [(Duration::from_secs(160), vec![]), (2 * CLOSE, vec![run])] {
             for it in &members {
@@ -246,7 +246,7 @@ async fn a_server_that_waits_for_its_last_turn_is_there_and_knows_the_time() {
     make(&goes_on);
     let stopped = stop.await.unwrap();
     assert_eq!((stopped.finished, stopped.handed_back), (1, 0));
-    assert_eq!(world.run(run).await.status, RunStatus::Succeeded);
+    assert_eq!(world.run(run).await.status(), RunStatus::Succeeded);
     assert!(serving().await.is_none(), "it has said that it is gone");
 }
 
@@ -272,11 +272,11 @@ async fn a_server_that_learns_the_time_takes_turns_and_dates_them_by_the_databas
     );
     let run = world.ended(run).await;
     daemon.stop().await;
-    assert_eq!(run.status, RunStatus::Succeeded);
+    assert_eq!(run.status(), RunStatus::Succeeded);
     assert!(member.host.knows_the_time());
     // No machine's time passes here but the database's.
     let began = reference.now();
-    for at in [run.started_at, run.ended_at] {
+    for at in [run.state.started_at(), run.state.ended_at()] {
         let off = at.unwrap().since(began).max(began.since(at.unwrap()));
         assert!(off < 10 * MINUTE, "{off:?} beside the database's clock");
     }

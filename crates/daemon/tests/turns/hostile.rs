@@ -15,15 +15,15 @@ async fn turn(world: &World, script: &Script) -> Run {
 
 /// The turn failed for this reason and says so with these words; it is not tried again.
 pub(crate) async fn failed(world: &World, run: &Run, reason: &str, words: &str) {
-    assert_eq!(run.status, RunStatus::Failed, "{run:#?}");
-    assert_eq!(run.reason.as_deref(), Some(reason), "{run:#?}");
+    assert_eq!(run.status(), RunStatus::Failed, "{run:#?}");
+    assert_eq!(run.state.reason(), Some(reason), "{run:#?}");
     let notice = world.last_notice(run.session_id.unwrap()).await;
     assert!(notice.contains(words), "{words:?} is not in {notice:?}");
     assert!(notice.len() < 4096, "{} bytes", notice.len());
 }
 
 async fn succeeded(world: &World, run: &Run, answer: &str) {
-    assert_eq!(run.status, RunStatus::Succeeded, "{run:#?}");
+    assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
     let words = world.words(run.session_id.unwrap()).await;
     assert_eq!(words.last().unwrap().1, answer);
 }
@@ -230,7 +230,7 @@ pub(crate) async fn an_agent_that_talks_on_after_its_answer_is_not_listened_to_f
     let run = world.say(session, "Go").await;
     take_impatiently(world, run).await;
     let run = world.run(run).await;
-    assert_eq!(run.status, RunStatus::Succeeded, "{run:#?}");
+    assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
 }
 
 /// Takes a turn with an agent that gets no time to end.
@@ -289,7 +289,7 @@ pub(crate) async fn of_more_than_ten_thousand_tool_calls_ten_thousand_are_kept(w
     ]);
     let run = turn(world, &script).await;
     succeeded(world, &run, "Done").await;
-    assert_eq!(run.flags.tool_calls, 10_200);
+    assert_eq!(run.state.flags().tool_calls, 10_200);
     let record = world.store().run_record(world.scope(), run.id).await;
     let record = record.unwrap().unwrap();
     assert_eq!(record.diagnostics["updates"]["rows_dropped"], 200);
@@ -383,7 +383,7 @@ pub(crate) async fn a_good_agent_beside_bad_ones_is_not_held_up(world: &World) {
         succeeded(world, &run, words).await;
     }
     for run in &runs {
-        if !world.run(*run).await.status.is_over() {
+        if !world.run(*run).await.status().is_over() {
             world.cancel(*run, "enough").await;
         }
     }
@@ -391,7 +391,7 @@ pub(crate) async fn a_good_agent_beside_bad_ones_is_not_held_up(world: &World) {
     eventually("the end of the bad ones", async || {
         let mut over = true;
         for run in &runs {
-            over &= world.run(*run).await.status.is_over();
+            over &= world.run(*run).await.status().is_over();
         }
         over.then_some(())
     })

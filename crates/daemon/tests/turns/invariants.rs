@@ -15,7 +15,7 @@ use crate::world::World;
 pub(crate) async fn check(world: &World) {
     let runs = world.runs().await;
     each_instant_has_one_first_attempt(&runs);
-    for run in runs.iter().filter(|run| run.status.is_over()) {
+    for run in runs.iter().filter(|run| run.status().is_over()) {
         nothing_is_left_of(run);
         a_begun_turn_ends_visibly(world, run).await;
         let (live, _) = world.store().live(Scope::System, run.id, 0).await.unwrap();
@@ -40,12 +40,12 @@ fn nothing_is_left_of(run: &Run) {
 }
 
 async fn a_begun_turn_ends_visibly(world: &World, run: &Run) {
-    let (Some(_), Some(session)) = (run.started_at, run.session_id) else {
+    let (Some(_), Some(session)) = (run.state.started_at(), run.session_id) else {
         return;
     };
     let transcript = world.transcript(session).await;
     let own = transcript.iter().filter(|row| row.run_id == Some(run.id));
-    let end = own.filter(|row| row.metadata["outcome"] == run.status.as_str());
+    let end = own.filter(|row| row.metadata["outcome"] == run.status().as_str());
     assert!(end.count() > 0, "no visible end of {run:#?}");
 }
 
@@ -78,7 +78,9 @@ fn successes_are_what_agents_said(world: &World, runs: &[Run]) {
         let end = Event::PromptFinished("end_turn".into());
         ended += ledger.events().filter(|event| **event == end).count();
     }
-    let claimed = runs.iter().filter(|run| run.status == RunStatus::Succeeded);
+    let claimed = runs
+        .iter()
+        .filter(|run| run.status() == RunStatus::Succeeded);
     assert!(
         claimed.count() <= ended,
         "{ended} turns were ended by agents"

@@ -50,8 +50,8 @@ fn grandchild_is_dead(world: &World) {
 
 async fn stopped(world: &World, run: RunId, reason: &str, notice: &str) {
     let run = world.run(run).await;
-    assert_eq!(run.status, RunStatus::Failed, "{run:#?}");
-    assert_eq!(run.reason.as_deref(), Some(reason));
+    assert_eq!(run.status(), RunStatus::Failed, "{run:#?}");
+    assert_eq!(run.state.reason(), Some(reason));
     // Too slow once is too slow again.
     assert_eq!(world.attempts(run.id).await.len(), 1);
     grandchild_is_dead(world);
@@ -136,6 +136,6 @@ pub(crate) async fn an_agent_that_never_starts_is_stopped_in_time(world: &World)
     ];
     let run = limited(world, &script, 600, 1).await;
     let run = world.run(run).await;
-    assert_eq!(run.reason.as_deref(), Some("timeout"), "{run:#?}");
+    assert_eq!(run.state.reason(), Some("timeout"), "{run:#?}");
     grandchild_is_dead(world);
 }

@@ -44,7 +44,7 @@ pub(crate) async fn the_scheduler_sleeps_until_the_due_instant(world: &World) {
     });
     let second = tokio::time::timeout(SOON, second).await.unwrap();
     assert_eq!(second.scheduled_for, Some(due));
-    assert_eq!(world.ended(second.id).await.status, RunStatus::Succeeded);
+    assert_eq!(world.ended(second.id).await.status(), RunStatus::Succeeded);
     daemon.stop().await;
     assert_eq!(world.runs().await.len(), 2);
 }
@@ -98,7 +98,7 @@ pub(crate) async fn no_more_turns_run_than_there_are_slots(world: &World) {
         made(&world.path(&format!("{name} began"))).await;
     }
     // Both slots were claimed for at once, so the third was left behind and stays so.
-    assert_eq!(world.run(runs[2]).await.status, RunStatus::Queued);
+    assert_eq!(world.run(runs[2]).await.status(), RunStatus::Queued);
     daemon.waker().wake();
     make(&world.path("a goes on"));
     world.ended(runs[0]).await;
@@ -107,7 +107,7 @@ pub(crate) async fn no_more_turns_run_than_there_are_slots(world: &World) {
         make(&world.path(&format!("{name} goes on")));
     }
     for run in &runs {
-        assert_eq!(world.ended(*run).await.status, RunStatus::Succeeded);
+        assert_eq!(world.ended(*run).await.status(), RunStatus::Succeeded);
     }
     daemon.stop().await;
 
@@ -150,7 +150,7 @@ pub(crate) async fn two_automations_run_side_by_side(world: &World) {
         Some(world.runs().await).filter(|runs| runs.len() == 2)
     });
     for run in runs.await {
-        assert_eq!(world.ended(run.id).await.status, RunStatus::Succeeded);
+        assert_eq!(world.ended(run.id).await.status(), RunStatus::Succeeded);
     }
     daemon.stop().await;
 }
@@ -177,13 +177,13 @@ pub(crate) async fn people_go_before_automations_and_nobody_into_a_running_turn(
         .unwrap()
         .id;
     for waits in [fired, said] {
-        assert_eq!(world.run(waits).await.status, RunStatus::Deferred);
+        assert_eq!(world.run(waits).await.status(), RunStatus::Deferred);
     }
     assert_eq!(ledger(&script).prompts(), ["First"]);
 
     make(&world.path("a goes on"));
     for run in [first, said, fired] {
-        assert_eq!(world.ended(run).await.status, RunStatus::Succeeded);
+        assert_eq!(world.ended(run).await.status(), RunStatus::Succeeded);
     }
     daemon.stop().await;
     let ledger = ledger(&script);
@@ -213,9 +213,9 @@ pub(crate) async fn a_clock_that_is_set_fires_nothing_twice_and_nothing_early(wo
     let runs = world.runs().await;
     let missed = runs
         .iter()
-        .find(|run| run.status == RunStatus::Missed)
+        .find(|run| run.status() == RunStatus::Missed)
         .unwrap();
-    assert_eq!(missed.occurrences, 50 * 365 + 12);
+    assert_eq!(missed.state.occurrences(), 50 * 365 + 12);
     let latest = runs.iter().filter_map(|run| run.scheduled_for).max();
     assert_eq!(latest, Some(at("2076-11-23T08:00:00Z")));
     // And back: what is recorded as dealt with is not due again.
@@ -255,10 +255,10 @@ pub(crate) async fn a_turn_goes_on_when_the_clock_is_set(world: &World) {
             });
             renewed.await;
         }
-        assert_eq!(world.run(run).await.status, RunStatus::Running);
+        assert_eq!(world.run(run).await.status(), RunStatus::Running);
     }
     make(&world.path("a goes on"));
-    assert_eq!(world.ended(run).await.status, RunStatus::Succeeded);
+    assert_eq!(world.ended(run).await.status(), RunStatus::Succeeded);
     assert_eq!(world.attempts(run).await.len(), 1);
     daemon.stop().await;
 }
@@ -287,10 +287,10 @@ async fn slept(world: &World, catch_up: CatchUp) -> (Vec<u32>, i64) {
     let due = at("2026-11-23T16:00:00Z");
     let caught_up = eventually("the latest run", async || {
         let mut runs = world.runs().await.into_iter();
-        runs.find(|run| run.scheduled_for == Some(due) && run.occurrences == 1)
+        runs.find(|run| run.scheduled_for == Some(due) && run.state.occurrences() == 1)
     });
     let latest = tokio::time::timeout(SOON, caught_up).await.unwrap();
-    if latest.status != RunStatus::Missed {
+    if latest.status() != RunStatus::Missed {
         world.ended(latest.id).await;
     }
     daemon.stop().await;
@@ -303,10 +303,10 @@ async fn slept(world: &World, catch_up: CatchUp) -> (Vec<u32>, i64) {
             .unwrap()
     };
     let runs = world.runs().await;
-    let missed = runs.iter().filter(|run| run.status == RunStatus::Missed);
+    let missed = runs.iter().filter(|run| run.status() == RunStatus::Missed);
     (
         prompts.map(hour).collect(),
-        missed.map(|run| run.occurrences).sum(),
+        missed.map(|run| run.state.occurrences()).sum(),
     )
 }
 

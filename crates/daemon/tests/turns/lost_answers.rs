@@ -76,9 +76,9 @@ pub(crate) async fn a_turn_whose_beginning_was_never_answered_is_handed_back_at_
     let [first, second] = attempts.as_slice() else {
         panic!("{attempts:#?}")
     };
-    assert_eq!(first.status, RunStatus::Stalled);
-    assert_eq!(first.reason.as_deref(), Some("handed_back"));
-    assert_eq!((second.status, second.failures), (RunStatus::Queued, 0));
+    assert_eq!(first.status(), RunStatus::Stalled);
+    assert_eq!(first.state.reason(), Some("handed_back"));
+    assert_eq!((second.status(), second.failures), (RunStatus::Queued, 0));
     assert!(!script.ledger().exists(), "no agent was started for it");
     assert_eq!(
         world.last_notice(session).await,
@@ -88,7 +88,7 @@ pub(crate) async fn a_turn_whose_beginning_was_never_answered_is_handed_back_at_
 
     // Nobody has seen the words yet, so that they are as they were said.
     let second = world.take(second.id).await;
-    assert_eq!(second.status, RunStatus::Succeeded, "{second:#?}");
+    assert_eq!(second.status(), RunStatus::Succeeded, "{second:#?}");
     assert_eq!(second.interrupted_run_id, None);
     assert_eq!(ledger(&script).prompts(), ["One"]);
 }
@@ -105,7 +105,7 @@ pub(crate) async fn a_beginning_that_is_not_answered_is_handed_back_by_a_server_
     let ended = turn::execute(&Breaking::over(world), &world.host.agents, run, &orders).await;
     assert_eq!(ended.unwrap(), Ended::HandedBack);
     let second = world.attempts(run).await.pop().unwrap();
-    assert_eq!((second.status, second.failures), (RunStatus::Queued, 0));
+    assert_eq!((second.status(), second.failures), (RunStatus::Queued, 0));
 }
 
 pub(crate) async fn a_run_that_is_anothers_by_then_is_left_to_it(world: &World) {
@@ -150,7 +150,7 @@ pub(crate) async fn a_run_whose_claim_was_never_answered_is_taken_up_by_who_clai
     fs::rename(&away, &workers).unwrap();
     let run = world.ended(run).await;
     daemon.stop().await;
-    assert_eq!(run.status, RunStatus::Succeeded, "{run:#?}");
+    assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
     assert_eq!((run.attempt, run.failures), (1, 0));
     assert_eq!(ledger(&script).prompts(), ["One"]);
 }

@@ -40,9 +40,9 @@ pub(crate) async fn each_stop_reason_is_an_outcome_of_its_own(world: &World) {
 
     for (reason, status, notice) in expected {
         let run = world.turn(session, reason).await;
-        assert_eq!(run.status, status, "{run:#?}");
-        assert_eq!(run.stop_reason.as_deref(), Some(reason));
-        assert_eq!(run.reason.as_deref(), Some(reason));
+        assert_eq!(run.status(), status, "{run:#?}");
+        assert_eq!(run.state.stop_reason(), Some(reason));
+        assert_eq!(run.state.reason(), Some(reason));
         // None of them is tried again.
         assert_eq!(world.attempts(run.id).await.len(), 1);
         let transcript = world.transcript(session).await;
@@ -54,7 +54,10 @@ pub(crate) async fn each_stop_reason_is_an_outcome_of_its_own(world: &World) {
         assert_eq!(end.content, notice);
     }
     let run = world.turn(session, "end_turn").await;
-    assert_eq!((run.status, run.reason), (RunStatus::Succeeded, None));
+    assert_eq!(
+        (run.status(), run.state.reason()),
+        (RunStatus::Succeeded, None)
+    );
     // Whatever the reason, the turn had ended and the agent's session is the seat's memory.
     let opened = opened(&script);
     assert_eq!(opened, ["new", "resume", "resume", "resume", "resume"]);
@@ -65,8 +68,8 @@ pub(crate) async fn a_stop_reason_that_nobody_knows_is_a_failure(world: &World) 
     let harness = world.harness(&script).await;
     let session = world.session(harness).await;
     let run = world.turn(session, "Go").await;
-    assert_eq!(run.status, RunStatus::Failed, "{run:#?}");
-    assert_eq!(run.reason.as_deref(), Some("protocol"));
+    assert_eq!(run.status(), RunStatus::Failed, "{run:#?}");
+    assert_eq!(run.state.reason(), Some("protocol"));
     assert_eq!(world.attempts(run.id).await.len(), 1);
 }
 
@@ -76,8 +79,8 @@ pub(crate) async fn an_empty_answer_is_flagged_and_said(world: &World) {
     let session = world.session(harness).await;
     for words in ["One", "Two"] {
         let run = world.turn(session, words).await;
-        assert_eq!(run.status, RunStatus::Succeeded, "{run:#?}");
-        assert!(run.flags.empty_answer);
+        assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
+        assert!(run.state.flags().empty_answer);
         let notice = world.last_notice(session).await;
         assert_eq!(notice, "The agent ended its turn with no answer.");
     }
@@ -105,8 +108,8 @@ pub(crate) async fn an_error_as_answer_fails_the_turn_and_keeps_what_was_said(wo
     world.turn(session, "One").await;
 
     let run = world.turn(session, "Two").await;
-    assert_eq!(run.status, RunStatus::Failed, "{run:#?}");
-    assert_eq!(run.reason.as_deref(), Some("agent_error"));
+    assert_eq!(run.status(), RunStatus::Failed, "{run:#?}");
+    assert_eq!(run.state.reason(), Some("agent_error"));
     // The agent's own answer is no failure of the machinery.
     assert_eq!(world.attempts(run.id).await.len(), 1);
     let transcript = world.transcript(session).await;
@@ -125,7 +128,7 @@ pub(crate) async fn an_error_as_answer_fails_the_turn_and_keeps_what_was_said(wo
     assert!(record.unwrap().error.unwrap().contains("-32603"));
 
     let run = world.turn(session, "Three").await;
-    assert_eq!(run.status, RunStatus::Succeeded, "{run:#?}");
+    assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
     assert_eq!(opened(&script), ["new", "resume", "resume"]);
 }
 
@@ -140,8 +143,8 @@ pub(crate) async fn an_answer_longer_than_is_kept_is_cut_and_said_so(world: &Wor
     let harness = world.harness(&script).await;
     let session = world.session(harness).await;
     let run = world.turn(session, "Talk").await;
-    assert_eq!(run.status, RunStatus::Succeeded, "{run:#?}");
-    assert!(run.flags.answer_cut);
+    assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
+    assert!(run.state.flags().answer_cut);
     let transcript = world.transcript(session).await;
     let answer = transcript
         .iter()
@@ -173,7 +176,7 @@ pub(crate) async fn a_session_too_large_for_its_agent_fails_and_can_be_reset(wor
     };
     let first = turn().await;
     let too_large = turn().await;
-    assert_eq!(too_large.status, RunStatus::Failed, "{too_large:#?}");
+    assert_eq!(too_large.status(), RunStatus::Failed, "{too_large:#?}");
     assert_eq!(too_large.session_id, first.session_id);
     assert_eq!(world.attempts(too_large.id).await.len(), 1);
     let notice = world.last_notice(first.session_id.unwrap()).await;
@@ -183,7 +186,7 @@ pub(crate) async fn a_session_too_large_for_its_agent_fails_and_can_be_reset(wor
     let reset = world.store().reset_automation(world.scope(), id, now);
     reset.await.unwrap();
     let anew = turn().await;
-    assert_eq!(anew.status, RunStatus::Succeeded, "{anew:#?}");
+    assert_eq!(anew.status(), RunStatus::Succeeded, "{anew:#?}");
     assert_ne!(anew.session_id, first.session_id);
     // Nobody shortened the conversation and went on in it.
     assert_eq!(opened(&script), ["new", "resume", "new"]);

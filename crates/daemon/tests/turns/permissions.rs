@@ -53,7 +53,7 @@ pub(crate) async fn rules_allow_and_deny_and_what_none_covers_is_denied(world: &
 
     let run = world.fire(id).await;
     let run = world.take(run).await;
-    assert_eq!(run.status, RunStatus::Succeeded, "{run:#?}");
+    assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
     assert_eq!(
         answers(&script),
         [
@@ -63,7 +63,7 @@ pub(crate) async fn rules_allow_and_deny_and_what_none_covers_is_denied(world: &
             "cancelled"
         ]
     );
-    assert_eq!(run.flags.permissions_denied, 3);
+    assert_eq!(run.state.flags().permissions_denied, 3);
     let transcript = world.transcript(run.session_id.unwrap()).await;
     let shown = transcript
         .iter()
@@ -100,9 +100,9 @@ pub(crate) async fn a_request_of_a_cancelled_turn_is_answered_cancelled(world: &
     world.cancel(run, "changed my mind").await;
     daemon.waker().wake();
     let run = world.ended(run).await;
-    assert_eq!(run.status, RunStatus::Cancelled, "{run:#?}");
+    assert_eq!(run.status(), RunStatus::Cancelled, "{run:#?}");
     assert_eq!(answers(&script), ["cancelled"]);
-    assert_eq!(run.flags.permissions_denied, 0);
+    assert_eq!(run.state.flags().permissions_denied, 0);
     let transcript = world.transcript(session).await;
     let shown = transcript
         .iter()

@@ -49,8 +49,8 @@ async fn record(world: &World, run: RunId) -> RunRecord {
 pub(crate) async fn a_precheck_that_says_yes_is_followed_by_the_turn(world: &World) {
     let script = world.script().prompt([Step::Echo]);
     let run = taken(world, &script, sh("echo there is news")).await;
-    assert_eq!(run.status, RunStatus::Succeeded, "{run:#?}");
-    assert!(!run.flags.precheck_unclear);
+    assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
+    assert!(!run.state.flags().precheck_unclear);
     let kept = &record(world, run.id).await.diagnostics["precheck"];
     assert_eq!(kept["ended"], "exit code 0");
     assert_eq!(kept["output_tail"], "there is news\n");
@@ -69,8 +69,8 @@ pub(crate) async fn a_precheck_that_says_no_skips_the_occurrence_and_starts_no_a
     let folder = PathBuf::from(cwd.unwrap().cwd);
     assert!(folder.ends_with(session.to_string()));
     let run = world.take(run).await;
-    assert_eq!(run.status, RunStatus::Skipped, "{run:#?}");
-    assert_eq!(run.reason.as_deref(), Some("precheck"));
+    assert_eq!(run.status(), RunStatus::Skipped, "{run:#?}");
+    assert_eq!(run.state.reason(), Some("precheck"));
     let kept = &record(world, run.id).await.diagnostics["precheck"];
     assert_eq!(kept["ended"], "exit code 1");
     assert_eq!(kept["output_tail"], "nothing new\n");
@@ -93,7 +93,7 @@ pub(crate) async fn what_a_precheck_leaves_in_its_folder_stays(world: &World) {
     let session = world.run(run).await.session_id.unwrap();
     let cwd = world.store().session(world.scope(), session).await;
     let folder = PathBuf::from(cwd.unwrap().cwd);
-    assert_eq!(world.take(run).await.status, RunStatus::Skipped);
+    assert_eq!(world.take(run).await.status(), RunStatus::Skipped);
     let gone = world.store().session(world.scope(), session).await;
     assert!(matches!(gone, Err(store::Error::NotFound { .. })));
     let seen = std::fs::read_to_string(folder.join("seen"));
@@ -106,7 +106,7 @@ pub(crate) async fn what_a_precheck_leaves_in_its_folder_stays(world: &World) {
     new.name = "given".into();
     new.cwd = Some(given.to_str().unwrap().to_owned());
     let run = world.fire(world.make(&new).await).await;
-    assert_eq!(world.take(run).await.status, RunStatus::Skipped);
+    assert_eq!(world.take(run).await.status(), RunStatus::Skipped);
     assert!(given.exists());
 }
 
@@ -132,8 +132,8 @@ pub(crate) async fn a_precheck_that_says_neither_is_followed_by_the_turn_and_rec
         new.policies.precheck = Some(precheck);
         let run = world.fire(world.make(&new).await).await;
         let run = world.take(run).await;
-        assert_eq!(run.status, RunStatus::Succeeded, "{run:#?}");
-        assert!(run.flags.precheck_unclear, "{ended}");
+        assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
+        assert!(run.state.flags().precheck_unclear, "{ended}");
         let record = record(world, run.id).await;
         let kept = record.diagnostics["precheck"]["ended"].as_str().unwrap();
         assert!(kept.starts_with(ended), "{kept}");
@@ -156,8 +156,8 @@ pub(crate) async fn a_precheck_that_takes_too_long_is_killed_with_all_it_started
     let run = taken(world, &script, precheck).await;
     assert!(child.exists(), "it had not begun");
     assert!(marked(&run.id.to_string()).unwrap().is_empty());
-    assert_eq!(run.status, RunStatus::Succeeded, "{run:#?}");
-    assert!(run.flags.precheck_unclear);
+    assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
+    assert!(run.state.flags().precheck_unclear);
     let kept = &record(world, run.id).await.diagnostics["precheck"];
     assert_eq!(kept["ended"], "timeout");
     assert_eq!(kept["output_tail"], "begun\n");
@@ -208,7 +208,7 @@ pub(crate) async fn a_precheck_without_end_in_words_is_taken_and_its_end_kept(wo
     let script = world.script();
     let words = "head -c 3000000 /dev/zero | tr '\\0' x; echo; echo the last word; exit 1";
     let run = taken(world, &script, sh(words)).await;
-    assert_eq!(run.status, RunStatus::Skipped, "{run:#?}");
+    assert_eq!(run.status(), RunStatus::Skipped, "{run:#?}");
     let record = record(world, run.id).await;
     let tail = record.diagnostics["precheck"]["output_tail"].as_str();
     let tail = tail.unwrap();
@@ -223,14 +223,14 @@ pub(crate) async fn retries_are_not_asked_about_again(world: &World) {
     // It would decline the second time.
     let words = format!("test ! -e '{0}' && touch '{0}'", asked.display());
     let run = taken(world, &script, sh(&words)).await;
-    assert_eq!(run.status, RunStatus::Failed, "{run:#?}");
+    assert_eq!(run.status(), RunStatus::Failed, "{run:#?}");
     let kept = &record(world, run.id).await.diagnostics["precheck"];
     assert_eq!(kept["ended"], "exit code 0");
     script.before_initialize.clear();
     script.command().unwrap();
     let attempts = world.attempts(run.id).await;
     let again = world.take_after_backoff(&attempts[1]).await;
-    assert_eq!(again.status, RunStatus::Succeeded, "{again:#?}");
+    assert_eq!(again.status(), RunStatus::Succeeded, "{again:#?}");
     let record = record(world, again.id).await;
     assert!(record.diagnostics["precheck"].is_null());
 }
@@ -247,8 +247,8 @@ pub(crate) async fn a_run_is_called_off_while_its_precheck_is_asked(world: &Worl
     daemon.waker().wake();
     let run = world.ended(run).await;
     daemon.stop().await;
-    assert_eq!(run.status, RunStatus::Cancelled, "{run:#?}");
-    assert_eq!(run.reason.as_deref(), Some("not wanted"));
+    assert_eq!(run.status(), RunStatus::Cancelled, "{run:#?}");
+    assert_eq!(run.state.reason(), Some("not wanted"));
     assert!(!script.ledger().exists(), "an agent was started");
 }
 
@@ -268,13 +268,13 @@ pub(crate) async fn a_server_that_stops_gives_back_what_it_asks_about(world: &Wo
     assert_eq!(daemon.stop().await.handed_back, 1);
     crate::invariants::check(world).await;
     let attempts = world.attempts(first).await;
-    assert_eq!(attempts[0].reason.as_deref(), Some("handed_back"));
-    assert_eq!(attempts[1].status, RunStatus::Queued);
+    assert_eq!(attempts[0].state.reason(), Some("handed_back"));
+    assert_eq!(attempts[1].status(), RunStatus::Queued);
 
     // Whoever takes it up asks again, since nobody has heard the answer.
     crate::world::make(&go_on);
     let second = world.take(attempts[1].id).await;
-    assert_eq!(second.status, RunStatus::Succeeded, "{second:#?}");
+    assert_eq!(second.status(), RunStatus::Succeeded, "{second:#?}");
     let kept = &record(world, second.id).await.diagnostics["precheck"];
     assert_eq!(kept["ended"], "exit code 0");
 }
@@ -312,5 +312,5 @@ pub(crate) async fn the_heartbeat_goes_on_while_a_precheck_is_asked(world: &Worl
     orders.beat.notify_one();
     assert_eq!(turn.await.unwrap().unwrap(), turn::Ended::Lost);
     assert!(marked(&run.to_string()).unwrap().is_empty());
-    assert_eq!(world.run(run).await.status, RunStatus::Stalled);
+    assert_eq!(world.run(run).await.status(), RunStatus::Stalled);
 }

@@ -57,7 +57,7 @@ pub(crate) async fn what_an_agent_does_is_kept_in_its_last_state(world: &World) 
     let harness = world.harness(&script).await;
     let session = world.session(harness).await;
     let run = world.turn(session, "Look").await;
-    assert_eq!(run.status, RunStatus::Succeeded, "{run:#?}");
+    assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
 
     let transcript = world.transcript(session).await;
     let rows: Vec<_> = transcript
@@ -84,7 +84,7 @@ pub(crate) async fn what_an_agent_does_is_kept_in_its_last_state(world: &World) 
     assert_eq!(calls[0].metadata["input"], json!({"command": "ls"}));
     assert_eq!(calls[0].metadata["output"], "x y");
     assert_eq!(calls[1].metadata["status"], "failed");
-    assert_eq!(run.flags.tool_calls, 3);
+    assert_eq!(run.state.flags().tool_calls, 3);
     let usage = run.usage.unwrap();
     assert_eq!(
         (&usage["used"], &usage["cost"]["currency"]),

@@ -33,7 +33,7 @@ pub(crate) async fn a_continuous_automation_remembers_its_last_turn(world: &Worl
     let runs = world.store().runs(world.scope(), filter, 10).await.unwrap();
     assert_eq!(runs.len(), 2);
     assert!(
-        runs.iter().all(|run| run.status == RunStatus::Succeeded),
+        runs.iter().all(|run| run.status() == RunStatus::Succeeded),
         "{runs:#?}"
     );
     assert!(runs.iter().all(|run| run.session_id == Some(session)));
@@ -88,7 +88,7 @@ pub(crate) async fn a_persons_words_are_answered_in_the_session(world: &World) {
         .await
         .unwrap();
     let run = world.take(said.run_id).await;
-    assert_eq!(run.status, RunStatus::Succeeded, "{run:#?}");
+    assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
     let expected = [("user", "Hello"), ("assistant", "Hello")];
     assert_eq!(
         world.words(session).await,
@@ -127,7 +127,7 @@ pub(crate) async fn a_person_and_a_schedule_at_the_same_moment_are_two_turns_in_
         .await
         .unwrap()
         .iter()
-        .map(|run| run.status)
+        .map(|run| run.status())
         .collect();
     statuses.sort();
     assert_eq!(statuses, [RunStatus::Queued, RunStatus::Deferred]);
@@ -138,7 +138,7 @@ pub(crate) async fn a_person_and_a_schedule_at_the_same_moment_are_two_turns_in_
         .await
         .unwrap()
         .into_iter()
-        .find(|run| run.status == RunStatus::Queued)
+        .find(|run| run.status() == RunStatus::Queued)
         .unwrap();
     world.take_turns().await;
     // Whoever came first has the first turn, in the transcript and in what the agent was asked; its
@@ -191,7 +191,8 @@ pub(crate) async fn a_session_that_must_settle_is_not_restored_before_its_time(w
             .run(world.scope(), second)
             .await
             .unwrap()
-            .started_at
+            .state
+            .started_at()
             .is_none()
         {
             tokio::task::yield_now().await;
@@ -201,7 +202,7 @@ pub(crate) async fn a_session_that_must_settle_is_not_restored_before_its_time(w
         world.clock.advance(Duration::from_mins(1));
     };
     let (ended, ()) = tokio::join!(turn, advance);
-    assert_eq!(ended.status, RunStatus::Succeeded, "{ended:#?}");
+    assert_eq!(ended.status(), RunStatus::Succeeded, "{ended:#?}");
     assert_eq!(ledger(&script).prompts(), ["One", "Two"]);
 }
 
@@ -213,7 +214,7 @@ pub(crate) async fn a_prompt_is_its_words_whole_and_nothing_of_what_came_before(
     let said = [long.as_str(), "Short", long.as_str()];
     for words in said {
         let run = world.turn(session, words).await;
-        assert_eq!(run.status, RunStatus::Succeeded);
+        assert_eq!(run.status(), RunStatus::Succeeded);
     }
     assert!(
         ledger(&script).prompts() == said,

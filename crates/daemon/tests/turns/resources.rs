@@ -50,7 +50,7 @@ pub(crate) async fn an_agent_that_takes_too_much_memory_dies_of_its_limit(world:
         limits.memory_bytes = Some(100 << 20);
     })
     .await;
-    assert_eq!(run.status, RunStatus::Succeeded, "{run:#?}");
+    assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
 }
 
 pub(crate) async fn an_agent_that_computes_too_long_dies_of_its_limit(world: &World) {

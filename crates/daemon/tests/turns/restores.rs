@@ -35,20 +35,20 @@ pub(crate) async fn a_busy_session_is_waited_for(world: &World) {
 
     change(&mut script, |script| script.on_restore = refuse(BUSY));
     let first = world.turn(session, "Two").await;
-    assert_eq!(first.status, RunStatus::Failed, "{first:#?}");
-    assert_eq!(first.reason.as_deref(), Some("restore_busy"));
+    assert_eq!(first.status(), RunStatus::Failed, "{first:#?}");
+    assert_eq!(first.state.reason(), Some("restore_busy"));
     let next = async || world.attempts(first.id).await.pop().unwrap();
     let second = next().await;
     let again = world.take_after_backoff(&second).await;
-    assert_eq!(again.reason.as_deref(), Some("restore_busy"));
+    assert_eq!(again.state.reason(), Some("restore_busy"));
 
     change(&mut script, |script| script.on_restore = OnRestore::Honest);
     let third = next().await;
     // The waits grow.
-    let wait = |run: &Run| run.not_before.unwrap().since(run.created_at);
+    let wait = |run: &Run| run.state.not_before().unwrap().since(run.created_at);
     assert!(wait(&third) > wait(&second), "{second:#?} {third:#?}");
     let last = world.take_after_backoff(&third).await;
-    assert_eq!(last.status, RunStatus::Succeeded, "{last:#?}");
+    assert_eq!(last.status(), RunStatus::Succeeded, "{last:#?}");
 
     // The words reached the agent once and as they were said.
     assert_eq!(ledger(&script).prompts(), ["One", "Two"]);
@@ -75,8 +75,8 @@ pub(crate) async fn a_lost_session_fails_and_is_never_replaced_silently(world: &
     for _ in 0..2 {
         let fired = world.fire(id).await;
         let lost = world.take(fired).await;
-        assert_eq!(lost.status, RunStatus::Failed, "{lost:#?}");
-        assert_eq!(lost.reason.as_deref(), Some("restore_gone"));
+        assert_eq!(lost.status(), RunStatus::Failed, "{lost:#?}");
+        assert_eq!(lost.state.reason(), Some("restore_gone"));
         assert_eq!(world.attempts(lost.id).await.len(), 1);
         let notice = world.last_notice(first.session_id.unwrap()).await;
         assert!(notice.contains("the agent does not know it"), "{notice}");
@@ -92,7 +92,7 @@ pub(crate) async fn a_lost_session_fails_and_is_never_replaced_silently(world: &
         .unwrap();
     let fired = world.fire(id).await;
     let anew = world.take(fired).await;
-    assert_eq!(anew.status, RunStatus::Succeeded, "{anew:#?}");
+    assert_eq!(anew.status(), RunStatus::Succeeded, "{anew:#?}");
     assert_ne!(anew.session_id, first.session_id);
     assert_eq!(opened(&script), ["new", "new"]);
     assert!(!world.transcript(first.session_id.unwrap()).await.is_empty());
@@ -107,12 +107,12 @@ pub(crate) async fn a_refused_restore_of_a_session_that_is_there_fails_and_keeps
         script.on_restore = refuse((-32603, "the model is not configured"));
     });
     let refused = world.turn(session, "Two").await;
-    assert_eq!(refused.reason.as_deref(), Some("restore"), "{refused:#?}");
+    assert_eq!(refused.state.reason(), Some("restore"), "{refused:#?}");
     assert_eq!(world.attempts(refused.id).await.len(), 1);
 
     change(&mut script, |script| script.on_restore = OnRestore::Honest);
     let run = world.turn(session, "Three").await;
-    assert_eq!(run.status, RunStatus::Succeeded, "{run:#?}");
+    assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
     assert_eq!(opened(&script), ["new", "resume"]);
 }
 
@@ -122,9 +122,9 @@ pub(crate) async fn an_agent_that_cannot_restore_has_one_turn(world: &World) {
     let harness = world.harness(&script).await;
     let session = world.session(harness).await;
     let run = world.turn(session, "One").await;
-    assert_eq!(run.status, RunStatus::Succeeded, "{run:#?}");
+    assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
     let run = world.turn(session, "Two").await;
-    assert_eq!(run.reason.as_deref(), Some("restore"), "{run:#?}");
+    assert_eq!(run.state.reason(), Some("restore"), "{run:#?}");
     let notice = world.last_notice(session).await;
     assert!(
         notice.contains("neither session/resume nor session/load"),
@@ -162,7 +162,7 @@ pub(crate) async fn mode_and_settings_are_applied_again_after_each_restore(world
     for _ in 0..3 {
         let fired = world.fire(id).await;
         let run = world.take(fired).await;
-        assert_eq!(run.status, RunStatus::Succeeded, "{run:#?}");
+        assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
     }
 
     // What each process was set to when it was prompted.
@@ -201,7 +201,7 @@ pub(crate) async fn a_setting_that_the_agent_does_not_have_fails_before_the_prom
     let harness = world.harness_with(&config).await;
     let session = world.session(harness).await;
     let run = world.turn(session, "One").await;
-    assert_eq!(run.reason.as_deref(), Some("settings"), "{run:#?}");
+    assert_eq!(run.state.reason(), Some("settings"), "{run:#?}");
     assert_eq!(world.attempts(run.id).await.len(), 1);
     assert!(ledger(&script).prompts().is_empty());
     let notice = world.last_notice(session).await;
@@ -217,7 +217,7 @@ pub(crate) async fn a_session_whose_first_turn_crashed_is_no_memory(world: &Worl
     let harness = world.harness(&script).await;
     let session = world.session(harness).await;
     let run = world.turn(session, "One").await;
-    assert_eq!(run.reason.as_deref(), Some("agent_exited"), "{run:#?}");
+    assert_eq!(run.state.reason(), Some("agent_exited"), "{run:#?}");
     let seat = &world.store().seats(world.scope(), session).await.unwrap()[0];
     assert_eq!((&seat.acp_session_id, seat.turns), (&None, 0));
     // Nothing of the agent lies on this instance, so another one may try.
@@ -226,7 +226,7 @@ pub(crate) async fn a_session_whose_first_turn_crashed_is_no_memory(world: &Worl
     change(&mut script, |script| script.prompts.clear());
     let attempts = world.attempts(run.id).await;
     let again = world.take_after_backoff(&attempts[1]).await;
-    assert_eq!(again.status, RunStatus::Succeeded, "{again:#?}");
+    assert_eq!(again.status(), RunStatus::Succeeded, "{again:#?}");
     assert_eq!(opened(&script), ["new", "new"]);
     let seat = &world.store().seats(world.scope(), session).await.unwrap()[0];
     assert_eq!(
@@ -252,8 +252,8 @@ pub(crate) async fn the_working_directory_never_changes(world: &World) {
     fs::remove_dir_all(&given).unwrap();
     let fired = world.fire(id).await;
     let run = world.take(fired).await;
-    assert_eq!(run.reason.as_deref(), Some("start"), "{run:#?}");
-    assert!(run.message.unwrap().contains("not a folder"));
+    assert_eq!(run.state.reason(), Some("start"), "{run:#?}");
+    assert!(run.state.message().unwrap().contains("not a folder"));
     assert!(!given.exists());
 
     let ledger = ledger(&script);

@@ -36,8 +36,8 @@ pub(crate) async fn a_turn_that_ends_in_time_is_waited_for(world: &World) {
             handed_back: 0
         }
     );
-    assert_eq!(world.run(run).await.status, RunStatus::Succeeded);
-    assert_eq!(world.run(late).await.status, RunStatus::Queued);
+    assert_eq!(world.run(run).await.status(), RunStatus::Succeeded);
+    assert_eq!(world.run(late).await.status(), RunStatus::Queued);
     assert_eq!(ledger(&script).prompts(), ["One"]);
 }
 
@@ -75,9 +75,9 @@ pub(crate) async fn a_turn_that_does_not_end_is_handed_back_and_taken_up_again(w
     let [first, second] = attempts.as_slice() else {
         panic!("{attempts:#?}")
     };
-    assert_eq!(first.status, RunStatus::Stalled);
-    assert_eq!(first.reason.as_deref(), Some("handed_back"));
-    assert_eq!((second.status, second.failures), (RunStatus::Queued, 0));
+    assert_eq!(first.status(), RunStatus::Stalled);
+    assert_eq!(first.state.reason(), Some("handed_back"));
+    assert_eq!((second.status(), second.failures), (RunStatus::Queued, 0));
     assert!(
         ledger(&script)
             .events()
@@ -88,7 +88,7 @@ pub(crate) async fn a_turn_that_does_not_end_is_handed_back_and_taken_up_again(w
     let daemon = Daemon::start(world.successor());
     let second = world.ended(second.id).await;
     daemon.stop().await;
-    assert_eq!(second.status, RunStatus::Succeeded, "{second:#?}");
+    assert_eq!(second.status(), RunStatus::Succeeded, "{second:#?}");
     assert_eq!(second.interrupted_run_id, Some(first.id));
     let ledger = ledger(&script);
     assert!(ledger.prompts()[2].contains(&first.id.to_string()));
@@ -131,7 +131,7 @@ pub(crate) async fn a_turn_that_has_not_come_to_its_prompt_is_handed_back_whole(
     script.command().unwrap();
     let second = world.attempts(run).await.pop().unwrap();
     let second = world.take(second.id).await;
-    assert_eq!(second.status, RunStatus::Succeeded, "{second:#?}");
+    assert_eq!(second.status(), RunStatus::Succeeded, "{second:#?}");
     // The agent had not seen the words, so they are as they were said.
     assert_eq!(second.interrupted_run_id, None);
     assert_eq!(ledger(&script).prompts(), ["One"]);
@@ -157,5 +157,5 @@ pub(crate) async fn an_agent_that_ignores_the_wish_to_stop_does_not_hold_the_ser
     made(&began).await;
     assert_eq!(daemon.stop().await.handed_back, 1);
     crate::invariants::check(world).await;
-    assert_eq!(world.run(run).await.status, RunStatus::Stalled);
+    assert_eq!(world.run(run).await.status(), RunStatus::Stalled);
 }

@@ -132,7 +132,7 @@ pub(crate) async fn what_an_agent_says_while_a_request_waits_is_recorded(world: 
     let (ended, ()) = tokio::join!(turn, watch);
     ended.unwrap();
     let run = world.run(run).await;
-    assert_eq!(run.status, RunStatus::Succeeded, "{run:#?}");
+    assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
     assert_eq!(answers(&script), ["option-allow_once"; 2]);
     let words = world.words(run.session_id.unwrap()).await.into_iter();
     let words = words.filter(|(role, _)| role == "assistant");

@@ -108,7 +108,7 @@ pub(crate) async fn each_attempt_is_a_turn_and_the_first_alone_has_waited(world:
             let next = eventually("the next attempt", async || {
                 world.attempts(said).await.into_iter().nth(number)
             });
-            world.clock.set(next.await.not_before.unwrap());
+            world.clock.set(next.await.state.not_before().unwrap());
         }
     };
     let (taken, ()) = tokio::join!(taken, backoffs);
@@ -144,7 +144,7 @@ pub(crate) async fn a_turn_that_failed_after_it_was_called_off_is_counted_as_cal
     });
     let settled = ledger.finish(run, Finished::bare(died)).await.unwrap();
     assert_eq!(settled, Settled::Written);
-    assert_eq!(world.run(run).await.status, RunStatus::Cancelled);
+    assert_eq!(world.run(run).await.status(), RunStatus::Cancelled);
     Figures::of(world).tell(&[
         "matins_runs_ended_total{outcome=\"cancelled\",origin=\"occurrence\"} 1",
         "matins_turn_seconds_count{outcome=\"cancelled\"} 1",
@@ -228,7 +228,7 @@ pub(crate) async fn a_turn_is_one_span_of_ids_and_of_nothing_that_is_said(world:
         .finish();
     let taken = daemon::take_one(&world.host, run, CancellationToken::new());
     let taken = taken.with_subscriber(subscriber).await.unwrap();
-    assert_eq!(taken.status, RunStatus::Succeeded);
+    assert_eq!(taken.status(), RunStatus::Succeeded);
     let told = String::from_utf8(spans.0.lock().unwrap().clone()).unwrap();
     let worker = &world.host.worker;
     let span = format!("turn{{run={run} worker={worker} session={session}}}: daemon::turns: close");

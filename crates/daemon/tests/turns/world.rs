@@ -357,19 +357,19 @@ impl World {
     /// Waits until the status of a run is as wanted.
     pub(crate) async fn reaches(&self, run: RunId, wanted: fn(RunStatus) -> bool) -> Run {
         eventually("a run's status", async || {
-            Some(self.run(run).await).filter(|run| wanted(run.status))
+            Some(self.run(run).await).filter(|run| wanted(run.status()))
         })
         .await
     }
 
     /// Waits until the backoff before an attempt is over, and takes it.
     pub(crate) async fn take_after_backoff(&self, run: &Run) -> Run {
-        assert_eq!(run.status, RunStatus::Deferred, "{run:#?}");
-        let at = run.not_before.unwrap();
+        assert_eq!(run.status(), RunStatus::Deferred, "{run:#?}");
+        let at = run.state.not_before().unwrap();
         let just_before = at.saturating_sub(Duration::from_micros(1));
         self.clock.set(just_before);
         self.fire_due().await;
-        assert_eq!(self.run(run.id).await.status, RunStatus::Deferred);
+        assert_eq!(self.run(run.id).await.status(), RunStatus::Deferred);
         self.clock.set(at);
         self.fire_due().await;
         self.take(run.id).await

@@ -349,7 +349,7 @@ async fn a_paused_automation_has_no_next_fires_and_fires_on_demand() {
     assert_eq!(error.kind(), Kind::Refused);
     assert!(told(&error).contains("automation is paused"), "{error}");
     let run = world.service.fire("news", None).await.unwrap();
-    assert_eq!(run.status, RunStatus::Queued);
+    assert_eq!(run.status(), RunStatus::Queued);
     let resumed = world.service.resume_automation("news").await.unwrap();
     assert_eq!(resumed.next_fires.len(), 5);
 }

@@ -126,7 +126,7 @@ async fn a_second_input_says_which_run_it_waits_for() {
     let second = world.service.say(&id, "two", None).await.unwrap();
     let waits = |run| world.service.waits_for(run);
     assert_eq!(waits(&first).await.unwrap(), Some(Waiting::Worker));
-    assert_eq!(second.status, RunStatus::Deferred);
+    assert_eq!(second.status(), RunStatus::Deferred);
     let expected = Waiting::Run {
         run: first.id,
         status: RunStatus::Queued,
@@ -149,7 +149,7 @@ async fn a_second_input_says_which_run_it_waits_for() {
         (view.session.id, 2)
     );
     let second = world.service.run_by_id(second.id).await.unwrap();
-    assert_eq!(second.status, RunStatus::Cancelled);
+    assert_eq!(second.status(), RunStatus::Cancelled);
     assert_eq!(waits(&second).await.unwrap(), None);
 }
 
@@ -277,7 +277,7 @@ async fn one_run_is_called_off_and_tried_again_by_the_beginning_of_its_id() {
     let refused = world.service.cancel_run(&given).await.unwrap_err();
     assert_eq!(refused.kind(), Kind::Refused);
     let again = world.service.retry_run(&given[..24], None).await.unwrap();
-    assert_eq!((again.attempt, again.status), (2, RunStatus::Queued));
+    assert_eq!((again.attempt, again.status()), (2, RunStatus::Queued));
     assert_eq!(again.content, "hello");
 }
 

@@ -8,11 +8,10 @@ use std::{
 };
 
 use model::{
-    AutomationId, InputId, RunId, SessionId, TenantId, Timestamp, TriggerId,
-    entity::{Channel, Message},
+    AutomationId, RunId, SessionId, TenantId,
+    entity::{Channel, Message, Run},
     event::Change,
     notification::NotificationKind,
-    run::{Origin, RunStatus},
     session::{SessionState, SessionType},
     transcript,
 };
@@ -20,6 +19,7 @@ use model::{
 use crate::{
     Error, FeedEvent, Scope,
     database::{Param, Row, Statement, Stored, Tx},
+    rows,
     store::Store,
 };
 
@@ -36,7 +36,7 @@ pub struct Notice {
     /// asked.
     pub automation: Option<NoticeAutomation>,
     /// The run that the event is about, as it is now.
-    pub run: Option<NoticeRun>,
+    pub run: Option<Run>,
 }
 
 impl Notice {
@@ -85,41 +85,6 @@ pub struct NoticeAutomation {
     pub attention: Option<String>,
 }
 
-/// A run, as a notification describes it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NoticeRun {
-    /// Its ID.
-    pub id: RunId,
-    /// The input.
-    pub input_id: InputId,
-    /// The number of the attempt, from 1.
-    pub attempt: i64,
-    /// Its status.
-    pub status: RunStatus,
-    /// Where the input came from.
-    pub origin: Origin,
-    /// Its automation.
-    pub automation_id: Option<AutomationId>,
-    /// Its trigger.
-    pub trigger_id: Option<TriggerId>,
-    /// The due instant.
-    pub scheduled_for: Option<Timestamp>,
-    /// The last due instant, if it stands for more than one.
-    pub missed_until: Option<Timestamp>,
-    /// The number of due instants that it stands for.
-    pub occurrences: i64,
-    /// The reason for its end, in one word.
-    pub reason: Option<String>,
-    /// The reason for its end, as text for people.
-    pub message: Option<String>,
-    /// The stop reason of the agent.
-    pub stop_reason: Option<String>,
-    /// When its turn began.
-    pub started_at: Option<Timestamp>,
-    /// When it ended.
-    pub ended_at: Option<Timestamp>,
-}
-
 impl Store {
     /// Finds the events of a tenant's feed that lead to notifications, and reads the facts for each.
     pub async fn notices(
@@ -154,7 +119,7 @@ fn kind(event: &FeedEvent) -> Option<NotificationKind> {
 struct Facts {
     sessions: HashMap<SessionId, NoticeSession>,
     automations: HashMap<AutomationId, NoticeAutomation>,
-    runs: HashMap<RunId, NoticeRun>,
+    runs: HashMap<RunId, Run>,
 }
 
 impl Facts {
@@ -171,7 +136,7 @@ impl Facts {
                 automation,
             )
             .await?,
-            runs: by_id(tx, sql!("endpoints/runs"), runs.collect(), run).await?,
+            runs: by_id(tx, sql!("endpoints/runs"), runs.collect(), rows::run).await?,
         })
     }
 
@@ -243,26 +208,6 @@ fn automation(row: &Row) -> Result<NoticeAutomation, Error> {
         name: row.get("name")?,
         pause_reason: row.optional("pause_reason")?,
         attention: row.optional("attention")?,
-    })
-}
-
-fn run(row: &Row) -> Result<NoticeRun, Error> {
-    Ok(NoticeRun {
-        id: row.get("id")?,
-        input_id: row.get("input_id")?,
-        attempt: row.get("attempt")?,
-        status: row.parse("status")?,
-        origin: row.parse("origin")?,
-        automation_id: row.optional("automation_id")?,
-        trigger_id: row.optional("trigger_id")?,
-        scheduled_for: row.optional("scheduled_for")?,
-        missed_until: row.optional("missed_until")?,
-        occurrences: row.get("occurrences")?,
-        reason: row.optional("reason")?,
-        message: row.optional("message")?,
-        stop_reason: row.optional("stop_reason")?,
-        started_at: row.optional("started_at")?,
-        ended_at: row.optional("ended_at")?,
     })
 }
 

@@ -12,7 +12,7 @@ use model::{
     permission::PermissionRules,
     policy::Policies,
     prompt::Rendered,
-    run::{Origin, RunStatus},
+    run::{Origin, RunState},
     session::Admission,
     transcript::{self, Source},
     turn::{Assignment, Begin, Entry, EntryKind, Finished, Role},
@@ -137,7 +137,8 @@ impl Store {
                 });
                 let Some(found) = found else { continue };
                 let run = &found.run;
-                if run.status != RunStatus::Delivered || run.worker_id.as_ref() != Some(worker) {
+                let mine = matches!(&run.state, RunState::Delivered { worker_id, .. } if worker_id == worker);
+                if !mine {
                     continue;
                 }
                 let own = run.automation_id;
@@ -292,8 +293,11 @@ impl Store {
             };
             let automation = run.automation_id.and_then(|id| automations.get(&id));
             uses.push(Use::turn(&run));
-            run.status = RunStatus::Running;
-            run.started_at = Some(now);
+            run.state = RunState::Running {
+                worker_id: worker.clone(),
+                started_at: now,
+                cancel_requested_at: None,
+            };
             run.prompt_ref = Some(prompt.prompt_ref.clone());
             if seat.instance_id.is_none() {
                 pins.push(params![seat.id]);

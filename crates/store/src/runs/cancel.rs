@@ -12,7 +12,6 @@ use crate::{
     Error, Scope, approvals,
     database::Tx,
     journal::Journal,
-    rows,
     runs::{end::end, lock::lock},
     store::{Store, transact},
 };
@@ -28,21 +27,17 @@ impl Store {
         now: Timestamp,
     ) -> Result<RunStatus, Error> {
         transact!(self, scope, |tx| {
-            let row = tx
-                .fetch_optional(sql!("runs/by_id"), params![scope.tenant(), run])
-                .await?;
-            let found = rows::run(&row.ok_or_else(|| Error::not_found("run", run))?)?;
-            let before = lock(tx, run).await?.unwrap_or(found);
-            if before.status.is_over() {
+            // The scope is checked before the lock, so that a stranger locks nothing.
+            status(tx, scope, run).await?;
+            if lock(tx, run).await?.is_none() {
                 return Err(Error::Refused(Refused {
                     what: RunStatus::WHAT,
-                    state: before.status.to_string(),
+                    state: status(tx, scope, run).await?.to_string(),
                     event: RunEvent::Cancel.to_string(),
                 }));
             }
             one(self, tx, run, reason, now).await?;
-            let after = lock(tx, run).await?.map_or(before.status, |run| run.status);
-            Ok(after)
+            status(tx, scope, run).await
         })
     }
 
@@ -126,6 +121,16 @@ pub(crate) async fn waiting_of(
     Ok(())
 }
 
+/// Reads the status of a run.
+async fn status(tx: &mut Tx, scope: Scope, run: RunId) -> Result<RunStatus, Error> {
+    let row = tx
+        .fetch_optional(sql!("runs/by_id"), params![scope.tenant(), run])
+        .await?;
+    Ok(row
+        .ok_or_else(|| Error::not_found("run", run))?
+        .parse("status")?)
+}
+
 /// Calls one run off.
 async fn one(
     store: &Store,
@@ -137,7 +142,7 @@ async fn one(
     let Some(run) = lock(tx, run).await? else {
         return Ok(());
     };
-    match run.status {
+    match run.status() {
         RunStatus::Queued | RunStatus::Deferred => {
             let finished = Finished::bare(Outcome::Cancelled(reason.into()));
             let _ = end(store, tx, &run, &finished, now).await?;

@@ -40,7 +40,7 @@ impl Store {
             let Some(run) = locked.runs.remove(&run) else {
                 return Ok(Declined::Lost);
             };
-            if run.status.apply(RunEvent::Decline).is_err() {
+            if run.status().apply(RunEvent::Decline).is_err() {
                 return Ok(Declined::Lost);
             }
             let alone = is_alone(tx, &run).await?;
@@ -136,8 +136,8 @@ async fn leave(tx: &mut Tx, run: &Run, session: SessionId, now: Timestamp) -> Re
         skipped: Skipped::Occurrences(Occurrences {
             trigger_id: run.trigger_id,
             scheduled_for: run.scheduled_for,
-            missed_until: run.missed_until,
-            count: u64::try_from(run.occurrences).unwrap_or_default(),
+            missed_until: None,
+            count: 1,
         }),
     };
     let line = Line::not_run(automation, run.id, change);

@@ -15,7 +15,7 @@ use model::{
     limits,
     outcome::{NextAttempt, Outcome, Sequel, StopReason, sequel},
     policy::{Overlap, Policies},
-    run::{Origin, RunEvent, RunStatus},
+    run::{Origin, RunEvent, RunState, RunStatus},
     session::Admission,
     transcript::{self, Answer, Source},
     turn::{EntryKind, Finished, Role, Settled},
@@ -77,11 +77,14 @@ impl Store {
                 let Some(run) = locked.runs.get(&one.run) else {
                     continue;
                 };
-                let own = run.worker_id.as_ref() == Some(&one.worker);
+                let own = run.state.worker_id() == Some(&one.worker);
                 // One that was not begun is only ever given back: while its precheck was asked.
                 let given_back = one.finished.outcome.status() == RunStatus::Stalled;
-                let under_way = run.status == RunStatus::Running
-                    || (run.status == RunStatus::Delivered && given_back);
+                let under_way = match run.state {
+                    RunState::Running { .. } => true,
+                    RunState::Delivered { .. } => given_back,
+                    _ => false,
+                };
                 if under_way && own && !taken.contains_key(&one.run) {
                     taken.insert(one.run, at);
                     let finished = called_off(tx, run, &one.finished).await?;
@@ -130,11 +133,20 @@ pub(super) async fn called_off<'a>(
 
 /// Why a run that a worker has is to be called off, if it is.
 pub(super) async fn cancel_reason(tx: &mut Tx, run: &Run) -> Result<Option<String>, Error> {
-    let (Some(_), Some(worker)) = (run.cancel_requested_at, &run.worker_id) else {
+    let (RunState::Delivered {
+        worker_id,
+        cancel_requested_at: Some(_),
+    }
+    | RunState::Running {
+        worker_id,
+        cancel_requested_at: Some(_),
+        ..
+    }) = &run.state
+    else {
         return Ok(None);
     };
     let row = tx
-        .fetch_optional(sql!("runs/executing"), params![run.id, worker])
+        .fetch_optional(sql!("runs/executing"), params![run.id, worker_id])
         .await?;
     Ok(row
         .map(|row| row.optional("cancel_reason"))
@@ -205,7 +217,7 @@ pub(super) async fn end_all(
     // Whatever has not begun has asked nothing.
     let asked = ends
         .iter()
-        .filter(|end| end.run.status == RunStatus::Running);
+        .filter(|end| end.run.status() == RunStatus::Running);
     approvals::void_all(tx, journal, asked.map(|end| end.run.id), now).await?;
     remember(tx, &ends, now).await?;
 
@@ -282,7 +294,7 @@ impl End<'_> {
     fn row(&self) -> Option<Vec<crate::database::Param>> {
         let Self { run, finished } = self;
         let outcome = &finished.outcome;
-        let status = run.status.apply(event_of(outcome.status())).ok()?;
+        let status = run.status().apply(event_of(outcome.status())).ok()?;
         run.session_id.and(run.seat_id)?;
         let stop_reason = match outcome {
             Outcome::Stopped(reason) => Some(reason.as_str()),
@@ -290,7 +302,7 @@ impl End<'_> {
         };
         Some(params![
             run.id,
-            run.status.as_str(),
+            run.status().as_str(),
             status.as_str(),
             outcome.reason(),
             self.closure(),
@@ -466,5 +478,5 @@ fn with_sequel(text: String, next: Sequel) -> String {
 
 /// The diagnostics of a run that its worker could not finish itself.
 pub(super) fn lost_diagnostics(run: &Run) -> Value {
-    json!({ "worker_id": run.worker_id, "started_at": run.started_at })
+    json!({ "worker_id": run.state.worker_id(), "started_at": run.state.started_at() })
 }

@@ -26,8 +26,8 @@ pub(super) struct Locked {
     pub(super) automations: HashMap<AutomationId, Automation>,
 }
 
-/// Locks the automations and the seats of runs, in that order and each by id, and reads the runs, but not
-/// what belongs to an end. What is not there, or has no seat, is left out.
+/// Locks the automations and the seats of runs, in that order and each by ID, and reads the runs. Leaves out the
+/// runs that do not exist, are over or have no seat.
 pub(super) async fn lock_all(tx: &mut Tx, runs: &[RunId]) -> Result<Locked, Error> {
     let LockedRows { runs, automations } = lock_rows(tx, runs).await?;
     Ok(Locked {
@@ -47,8 +47,9 @@ async fn lock_rows(tx: &mut Tx, runs: &[RunId]) -> Result<LockedRows, Error> {
     }
     let mut found = HashMap::with_capacity(runs.len());
     for row in tx.fetch_rows(sql!("runs/by_ids"), ids, params![]).await? {
-        let run = rows::open_run(&row)?;
-        if run.seat_id.is_some() {
+        if let Some(run) = rows::open_run(&row)?
+            && run.seat_id.is_some()
+        {
             found.insert(run.id, run);
         }
     }
@@ -82,7 +83,7 @@ async fn lock_places(
     Ok(automations)
 }
 
-/// Locks one run as [`lock_all`] does, though its automation cannot be read.
+/// Locks one run as [`lock_all`] does, even if its automation is corrupt. Returns `None` if the run is over.
 pub(crate) async fn lock(tx: &mut Tx, run: RunId) -> Result<Option<Run>, Error> {
     Ok(lock_rows(tx, &[run]).await?.runs.remove(&run))
 }

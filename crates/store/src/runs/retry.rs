@@ -82,7 +82,7 @@ impl Store {
             let next = NextAttempt {
                 not_before: None,
                 interrupted: may_have_been_prompted(&run),
-                counts: run.status != RunStatus::Cancelled,
+                counts: run.status() != RunStatus::Cancelled,
             };
             let attempt = next_attempt(&run, automation.as_ref(), next);
             let mut attempt = attempt.ok_or_else(|| Error::not_found("session of the run", id))?;
@@ -108,10 +108,10 @@ impl Store {
 /// Refuses what has nothing to be tried again, and what is tried again already.
 fn refuse(run: &Run, newest: Option<&Run>) -> Result<(), Error> {
     if let Some(newest) = newest.filter(|newest| newest.attempt > run.attempt) {
-        let state = format!("followed by {}, which is {}", newest.id, newest.status);
+        let state = format!("followed by {}, which is {}", newest.id, newest.status());
         return Err(refused(RunStatus::WHAT, state));
     }
-    match run.status {
+    match run.status() {
         RunStatus::Failed | RunStatus::Cancelled | RunStatus::Stalled => Ok(()),
         status => Err(refused(RunStatus::WHAT, status.to_string())),
     }
@@ -128,7 +128,7 @@ fn refused(what: &'static str, state: String) -> Error {
 /// Whether the prompt of a run that is over may have reached its agent: its turn began, and it did not
 /// end by what comes before the prompt. The same prompt is never sent again blindly.
 fn may_have_been_prompted(run: &Run) -> bool {
-    let kind = run.reason.as_deref().and_then(|reason| reason.parse().ok());
+    let kind = run.state.reason().and_then(|reason| reason.parse().ok());
     let before_the_prompt = matches!(
         kind,
         Some(
@@ -141,5 +141,5 @@ fn may_have_been_prompted(run: &Run) -> bool {
                 | FailureKind::InstanceGone
         )
     );
-    run.started_at.is_some() && !before_the_prompt
+    run.state.started_at().is_some() && !before_the_prompt
 }

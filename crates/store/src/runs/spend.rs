@@ -5,11 +5,11 @@ use std::collections::{BTreeSet, HashMap};
 use model::{
     AutomationId, RunId, SeatId, TenantId, Timestamp, WorkerId,
     automation::AutomationState,
-    budget::{Accounts, Reached, Spent},
+    budget::{self, Accounts, Reached, Spent},
     entity::{Automation, Run},
     event::{DeferCause, RunChange},
     outcome::{Failure, FailureKind, Outcome},
-    run::RunStatus,
+    run::RunState,
     turn::{Begin, Finished},
 };
 use serde_json::{Value, json};
@@ -28,9 +28,6 @@ use crate::{
     stored,
 };
 
-/// Why automations pause and runs wait whose budget is used up.
-const BUDGET: &str = "budget";
-
 impl Store {
     /// Counts what a run under way has used so far; of what is counted already, only what came since. Gives
     /// what limits it from now on, with what others have used; `None` where the run is the worker's no
@@ -45,7 +42,7 @@ impl Store {
         transact!(self, Scope::System, |tx| {
             let mut locked = lock_all(tx, &[run]).await?;
             let found = locked.runs.remove(&run).filter(|run| {
-                run.status == RunStatus::Running && run.worker_id.as_ref() == Some(worker)
+                matches!(&run.state, RunState::Running { worker_id, .. } if worker_id == worker)
             });
             let Some(run) = found else {
                 return Ok(None);
@@ -114,7 +111,7 @@ pub(super) async fn refuse(
     let held = tx
         .execute(
             sql!("runs/hold_until"),
-            params![run.id, until, BUDGET, text.as_str()],
+            params![run.id, until, budget::REASON, text.as_str()],
         )
         .await?;
     if let (1.., Some(session), Some(seat)) = (held, run.session_id, run.seat_id) {
@@ -122,7 +119,7 @@ pub(super) async fn refuse(
             .await?;
         let mut journal = Journal::default();
         let cause = DeferCause::Budget {
-            reason: BUDGET.to_owned(),
+            reason: budget::REASON.to_owned(),
             not_before: until,
         };
         journal.run(session, run.id, RunChange::Deferred { cause });
@@ -145,7 +142,7 @@ async fn pause(
     if automation.state != AutomationState::Enabled || !stored::honours(automation.needs_format) {
         return Ok(());
     }
-    automations::pause(store, tx, automation, BUDGET, now).await?;
+    automations::pause(store, tx, automation, budget::REASON, now).await?;
     automation.state = AutomationState::Paused;
     let text = format!("paused itself: {text}");
     automations::ask_for_attention(tx, automation.id, &text, now).await?;
@@ -162,7 +159,7 @@ pub(crate) async fn release(
 ) -> Result<(), Error> {
     tx.execute(
         sql!("runs/release"),
-        params![tenant, automation, BUDGET, now],
+        params![tenant, automation, budget::REASON, now],
     )
     .await?;
     Ok(())

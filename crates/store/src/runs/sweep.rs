@@ -102,14 +102,14 @@ impl Store {
                         .await?
                         > 0
                 }
-                Stale::Worker(worker) => run.worker_id.as_ref() == Some(worker),
+                Stale::Worker(worker) => run.state.worker_id() == Some(worker),
             };
-            if !still || !matches!(run.status, RunStatus::Delivered | RunStatus::Running) {
+            if !still || !matches!(run.status(), RunStatus::Delivered | RunStatus::Running) {
                 return Ok(false);
             }
             let failure = Failure {
                 kind: FailureKind::WorkerLost,
-                prompted: run.status == RunStatus::Running,
+                prompted: run.status() == RunStatus::Running,
                 message: "the worker that executed it was lost".into(),
             };
             let (answer, _) = text_from(tx, Scope::System, run.id, 0).await?;

@@ -6,9 +6,7 @@
 
 use std::{collections::BTreeSet, str::FromStr};
 
-use model::{
-    access::Permission, entity::RunFlags, notification::NotificationKind, prompt::PromptRef,
-};
+use model::{access::Permission, notification::NotificationKind, prompt::PromptRef, run::RunFlags};
 use serde::{Deserialize, Serialize};
 
 use super::{BoxError, Document};

@@ -5,12 +5,13 @@ use std::{fs, path::PathBuf};
 use model::{
     approval::Unruled,
     budget::{Budget, Money, PeriodLimits, RunLimits},
-    entity::{RunFlags, SeatSettings},
+    entity::SeatSettings,
     harness::{HarnessConfig, Offers, ResourceLimits, RestoreBy},
     permission::{PermissionRule, PermissionRules, Verdict},
     policy::{CatchUp, OnCrash, Overlap, Policies, Retry},
     precheck::Precheck,
     prompt::PromptRef,
+    run::RunFlags,
     schedule::{QuietHours, Spec},
 };
 use serde_json::{Map, Value, json};

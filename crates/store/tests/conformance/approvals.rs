@@ -287,7 +287,7 @@ pub(crate) async fn the_attempt_after_a_stall_asks_anew(db: &TestStore) {
     assert_eq!(stage.stall().await, [run]);
     assert_eq!(stage.state(waits).await, ApprovalState::Void);
     let next = &stage.attempts(run).await[1];
-    stage.clock.set(next.not_before.unwrap());
+    stage.clock.set(next.state.not_before().unwrap());
     stage.store.promote_due(stage.now()).await.unwrap();
     let next = next.id;
     stage.start(next).await;

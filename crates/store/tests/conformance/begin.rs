@@ -46,8 +46,8 @@ pub(crate) async fn a_run_that_was_called_off_never_begins(db: &TestStore) {
     cancelled.await.unwrap();
     assert!(matches!(stage.begin(run).await, Begin::Cancelled));
     let run = stage.run(run).await;
-    assert_eq!(run.status, Cancelled);
-    assert_eq!(run.reason.as_deref(), Some("changed my mind"));
+    assert_eq!(run.status(), Cancelled);
+    assert_eq!(run.state.reason(), Some("changed my mind"));
     assert_eq!(
         stage.transcript(session).await,
         ["system: The turn was cancelled: changed my mind."]
@@ -87,7 +87,7 @@ pub(crate) async fn a_scheduled_turn_is_shown_as_a_readable_event(db: &TestStore
     stage.fire_due().await;
     let run = stage.runs_of(automation).await[0].id;
     let assignment = stage.start(run).await;
-    assert_eq!(assignment.run.status, Running);
+    assert_eq!(assignment.run.status(), Running);
 
     let session = stage.session_of(run).await;
     let shown = stage.store.messages(stage.scope(), session, 0, 10);

@@ -155,10 +155,10 @@ pub(crate) async fn a_turn_beyond_the_budget_waits_until_there_is_one_again(db: 
     let said = "the automation's budget of 2 turns a day is used up until 2026-05-05T00:00:00Z";
     stage.is_paused(id, said).await;
     let waiting = stage.run(run).await;
-    assert_eq!(waiting.status, RunStatus::Deferred);
-    assert_eq!(waiting.not_before, Some(at(MIDNIGHT)));
-    assert_eq!(waiting.reason.as_deref(), Some("budget"));
-    assert_eq!(waiting.message.as_deref(), Some(said));
+    assert_eq!(waiting.status(), RunStatus::Deferred);
+    assert_eq!(waiting.state.not_before(), Some(at(MIDNIGHT)));
+    assert_eq!(waiting.state.reason(), Some("budget"));
+    assert_eq!(waiting.state.message(), Some(said));
     // Nothing is due while it is paused, and nothing starts before the day is over.
     stage.clock.set(at("2026-05-04T23:59:59Z"));
     stage.fire_due().await;
@@ -168,7 +168,7 @@ pub(crate) async fn a_turn_beyond_the_budget_waits_until_there_is_one_again(db: 
     stage.nothing_is_left_behind().await;
     stage.start(run).await;
     let begun = stage.run(run).await;
-    assert_eq!((begun.reason, begun.message), (None, None));
+    assert_eq!((begun.state.reason(), begun.state.message()), (None, None));
     assert_eq!(sums(&stage.spending(id).await), [(0, 0, 1), (2, 0, 3)]);
 }
 
@@ -262,7 +262,7 @@ pub(crate) async fn a_run_that_was_cut_off_pauses_its_automation_and_is_not_trie
         .is_paused(id, "the automation's budget of 50 tokens a run is used up")
         .await;
     let ended = stage.run(run).await;
-    assert_eq!(ended.reason.as_deref(), Some("budget"));
+    assert_eq!(ended.state.reason(), Some("budget"));
     assert_eq!(stage.attempts(run).await.len(), 1);
     // One that is cut off at midnight has nothing left that it has reached.
     let late = stage.automation("late", SessionMode::Fresh).await;
@@ -340,7 +340,7 @@ pub(crate) async fn what_a_lost_worker_had_counted_stays_counted(db: &TestStore)
     assert_eq!(stage.spending(id).await.day.tokens, 55);
     // The next attempt goes on with the agent's session as it was last heard of: nothing counts again.
     let next = stage.attempts(run).await[1].clone();
-    stage.clock.set(next.not_before.unwrap());
+    stage.clock.set(next.state.not_before().unwrap());
     stage.nothing_is_left_behind().await;
     let begun = stage.start(next.id).await;
     let kept = begun.seat.usage.unwrap();
@@ -395,7 +395,7 @@ pub(crate) async fn days_and_months_begin_at_midnight_in_utc(db: &TestStore) {
     let run = stage.fire(id).await.run_id;
     assert!(matches!(stage.begin_in_vain(run).await, Begin::Held));
     let until = at("2026-06-01T00:00:00Z");
-    assert_eq!(stage.run(run).await.not_before, Some(until));
+    assert_eq!(stage.run(run).await.state.not_before(), Some(until));
     on("2026-06-01T00:00:00Z");
     assert_eq!(sums(&stage.spending(id).await), [(0, 0, 0); 2]);
     stage.nothing_is_left_behind().await;
@@ -426,7 +426,7 @@ pub(crate) async fn a_tenants_budget_holds_for_all_of_it_and_nobody_else(db: &Te
     let said = format!("the tenant's budget of 100 tokens a month is used up until {until}");
     let ended = stage.run(run).await;
     assert_eq!(
-        (ended.status, ended.reason.as_deref()),
+        (ended.status(), ended.state.reason()),
         (RunStatus::Failed, Some("budget"))
     );
     assert_eq!(stage.attempts(run).await.len(), 1);

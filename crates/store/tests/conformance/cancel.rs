@@ -76,14 +76,14 @@ pub(crate) async fn an_executed_run_is_only_asked_to_stop(db: &TestStore) {
     let run = stage.say(session, "hello").await.run_id;
     stage.claim().await;
     assert_eq!(stage.cancel(run).await.unwrap(), Delivered);
-    let asked = stage.run(run).await.cancel_requested_at;
+    let asked = stage.run(run).await.state.cancel_requested_at();
     assert_eq!(asked, Some(stage.now()));
 
     let other = stage.session().await;
     let run = stage.say(other, "hello").await.run_id;
     stage.start(run).await;
     assert_eq!(stage.cancel(run).await.unwrap(), Running);
-    assert_eq!(stage.run(run).await.ended_at, None);
+    assert_eq!(stage.run(run).await.state.ended_at(), None);
 }
 
 pub(crate) async fn all_of_a_session_are_called_off_and_none_starts_instead(db: &TestStore) {

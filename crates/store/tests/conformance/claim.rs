@@ -92,7 +92,7 @@ pub(crate) async fn many_claimers_take_each_run_once(db: &TestStore) {
                 for claimed in claimed {
                     assert_eq!(claimed.tenant, stage.tenant);
                     let run = stage.run(claimed.run).await;
-                    assert_eq!(run.worker_id.as_ref(), Some(&worker));
+                    assert_eq!(run.state.worker_id(), Some(&worker));
                     taken.push(claimed.run);
                 }
             }

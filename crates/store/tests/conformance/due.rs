@@ -9,7 +9,7 @@ use model::{
     limits,
     policy::{CatchUp, SessionMode},
     run::{
-        Origin,
+        Origin, RunState,
         RunStatus::{Deferred, Missed, Queued, Skipped},
     },
     schedule::{QuietHours, Spec},
@@ -51,8 +51,8 @@ impl Stage {
         runs.iter()
             .map(|run| {
                 let at = run.scheduled_for.unwrap();
-                let reason = run.reason.as_deref().unwrap_or("-");
-                format!("{at} {} {reason} {}", run.status, run.occurrences)
+                let reason = run.state.reason().unwrap_or("-");
+                format!("{at} {} {reason} {}", run.status(), run.state.occurrences())
             })
             .collect()
     }
@@ -202,11 +202,14 @@ pub(crate) async fn a_missed_stretch_is_one_row_with_a_count(db: &TestStore) {
     let runs = stage.runs_of(automation).await;
     assert_eq!(runs.len(), 1);
     let run = &runs[0];
-    assert_eq!((run.status, run.occurrences), (Missed, 5));
+    assert_eq!((run.status(), run.state.occurrences()), (Missed, 5));
     assert_eq!(run.scheduled_for, Some(at("2026-05-04T10:00:00Z")));
-    assert_eq!(run.missed_until, Some(at("2026-05-04T14:00:00Z")));
+    let RunState::Missed { until, .. } = &run.state else {
+        panic!("{run:?}");
+    };
+    assert_eq!(*until, Some(at("2026-05-04T14:00:00Z")));
     assert_eq!((run.session_id, run.seat_id), (None, None));
-    assert_eq!(run.reason.as_deref(), Some("the system was down"));
+    assert_eq!(run.state.reason(), Some("the system was down"));
     let trigger = stage.trigger(automation).await;
     assert_eq!(trigger.last_scheduled_for, Some(at("2026-05-04T14:00:00Z")));
     assert_eq!(trigger.next_fire_at, Some(at("2026-05-04T15:00:00Z")));
@@ -249,7 +252,7 @@ pub(crate) async fn all_missed_instants_are_made_up_for_in_pieces(db: &TestStore
     assert_eq!(runs.len(), 150);
     assert!(runs.is_sorted_by_key(|run| run.scheduled_for));
     let (first, last) = (runs.first().unwrap(), runs.last().unwrap());
-    assert_eq!((first.status, last.status), (Queued, Deferred));
+    assert_eq!((first.status(), last.status()), (Queued, Deferred));
     let sessions: std::collections::BTreeSet<_> = runs.iter().map(|run| run.session_id).collect();
     assert_eq!(sessions.len(), 1, "all go to the automation's own session");
 }
@@ -447,7 +450,7 @@ pub(crate) async fn an_occurrence_for_a_paused_session_waits(db: &TestStore) {
     paused.await.unwrap();
     stage.clock.set(at("2026-05-04T10:00:00Z"));
     stage.fire_due().await;
-    assert_eq!(stage.runs_of(automation).await[0].status, Deferred);
+    assert_eq!(stage.runs_of(automation).await[0].status(), Deferred);
     stage.nothing_is_left_behind().await;
 }
 
@@ -461,7 +464,7 @@ pub(crate) async fn two_triggers_due_at_once_make_a_continuous_session_once(db: 
     assert_eq!(stage.fire_due().await.occurrences, 2);
     let runs = stage.runs_of(automation).await;
     assert_eq!(runs[0].session_id, runs[1].session_id);
-    let mut statuses = [runs[0].status, runs[1].status];
+    let mut statuses = [runs[0].status(), runs[1].status()];
     statuses.sort();
     assert_eq!(statuses, [Queued, Deferred]);
     assert_eq!(db.count(Scope::System, "agent_sessions").await, 1);

@@ -220,7 +220,7 @@ pub(crate) async fn what_a_trigger_owes_that_goes_has_its_row(db: &TestStore) {
     let runs = stage.runs_of(id).await;
     assert_eq!(runs.len(), 1);
     assert_eq!(
-        (runs[0].status, runs[0].occurrences),
+        (runs[0].status(), runs[0].state.occurrences()),
         (RunStatus::Missed, 3)
     );
 }
@@ -379,5 +379,5 @@ pub(crate) async fn an_edit_can_clear_what_may_be_absent(db: &TestStore) {
     assert_eq!((seen.cwd, seen.settings.mode), (None, None));
     stage.clock.set(at("2026-05-04T10:00:00Z"));
     stage.fire_due().await;
-    assert_eq!(stage.runs_of(id).await[0].status, RunStatus::Queued);
+    assert_eq!(stage.runs_of(id).await[0].status(), RunStatus::Queued);
 }

@@ -3,10 +3,10 @@
 use model::{
     AcpSessionId,
     automation::AutomationState,
-    entity::RunFlags,
     event::Event,
     outcome::{Failure, FailureKind, Outcome, StopReason},
     policy::SessionMode,
+    run::RunFlags,
     run::RunStatus::{self, Cancelled, Failed, Queued, Stalled, Succeeded},
     turn::{EntryKind, Finished, Role, Settled},
 };
@@ -55,18 +55,22 @@ pub(crate) async fn every_outcome_leaves_its_status_and_a_visible_end(db: &TestS
         let settled = stage.finish(run, &Finished::bare(outcome.clone())).await;
         assert_eq!(settled, Settled::Written, "{outcome:?}");
         let run = stage.run(run).await;
-        assert_eq!((run.status, &run.reason), (status, &reason), "{outcome:?}");
-        assert_eq!(run.ended_at, Some(stage.now()));
+        assert_eq!(
+            (run.status(), run.state.reason()),
+            (status, reason.as_deref()),
+            "{outcome:?}"
+        );
+        assert_eq!(run.state.ended_at(), Some(stage.now()));
         let stop = match &outcome {
-            Outcome::Stopped(reason) => Some(reason.to_string()),
+            Outcome::Stopped(reason) => Some(reason.as_str()),
             _ => None,
         };
-        assert_eq!(run.stop_reason, stop);
+        assert_eq!(run.state.stop_reason(), stop);
         let shown = stage.transcript(session).await;
         assert_eq!(shown.len(), 2, "{outcome:?}: {shown:?}");
         assert!(shown[1].starts_with("system: "), "{shown:?}");
         // What is shown is what is kept, but for what follows.
-        let message = run.message.unwrap();
+        let message = run.state.message().unwrap();
         assert!(shown[1].contains(&message), "{shown:?} {message}");
     }
 }
@@ -112,7 +116,7 @@ pub(crate) async fn the_answer_is_a_message_with_its_source(db: &TestStore) {
             "outcome": "succeeded",
         })
     );
-    assert_eq!(stage.run(run).await.message, None);
+    assert_eq!(stage.run(run).await.state.message(), None);
 }
 
 pub(crate) async fn an_answer_without_text_is_said_to_be_none(db: &TestStore) {
@@ -130,7 +134,10 @@ pub(crate) async fn an_answer_without_text_is_said_to_be_none(db: &TestStore) {
     };
     stage.end(run, &finished).await;
     let ended = stage.run(run).await;
-    assert_eq!((ended.status, ended.flags), (Succeeded, finished.flags));
+    assert_eq!(
+        (ended.status(), ended.state.flags()),
+        (Succeeded, finished.flags)
+    );
     assert_eq!(
         stage.transcript(session).await,
         [
@@ -244,7 +251,7 @@ pub(crate) async fn an_agent_that_ends_as_cancelled_unasked_has_failed_and_that_
     stage.end(run, &cancelled).await;
     let ended = stage.run(run).await;
     assert_eq!(
-        (ended.status, ended.reason.as_deref()),
+        (ended.status(), ended.state.reason()),
         (Cancelled, Some("not wanted"))
     );
     assert_eq!(failures().await, (AutomationState::Enabled, 0));
@@ -255,12 +262,12 @@ pub(crate) async fn an_agent_that_ends_as_cancelled_unasked_has_failed_and_that_
         stage.end(run, &cancelled).await;
         let ended = stage.run(run).await;
         assert_eq!(
-            (ended.status, ended.reason.as_deref()),
+            (ended.status(), ended.state.reason()),
             (Failed, Some("cancelled"))
         );
         assert_eq!(stage.attempts(run).await.len(), 1, "it is not tried again");
         assert_eq!(failures().await.1, count);
-        let message = ended.message.unwrap();
+        let message = ended.state.message().unwrap();
         assert!(message.contains("nobody had called it off"), "{message}");
     }
     assert_eq!(failures().await.0, AutomationState::Paused);

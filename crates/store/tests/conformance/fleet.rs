@@ -383,10 +383,7 @@ pub(crate) async fn what_waits_for_an_instance_that_is_gone_fails(db: &TestStore
         [Failed, Failed, Queued]
     );
     let run = stage.run(waits).await;
-    assert_eq!(
-        run.reason.as_deref(),
-        Some(FailureKind::InstanceGone.as_str())
-    );
+    assert_eq!(run.state.reason(), Some(FailureKind::InstanceGone.as_str()));
     let told = stage.transcript(session).await;
     assert!(
         told.last().unwrap().contains("an instance that is gone"),

@@ -78,7 +78,8 @@ impl Stage {
 
     pub(crate) async fn rows_of(&self, automation: AutomationId) -> Vec<String> {
         let runs = self.runs_of(automation).await;
-        let line = |run: &model::entity::Run| format!("{} {}", run.status, run.occurrences);
+        let line =
+            |run: &model::entity::Run| format!("{} {}", run.status(), run.state.occurrences());
         let mut lines: Vec<_> = runs.iter().map(line).collect();
         lines.sort();
         lines

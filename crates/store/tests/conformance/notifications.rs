@@ -269,7 +269,7 @@ pub(crate) async fn each_kind_of_event_is_told_to_whoever_chose_it(db: &TestStor
         assert_eq!(notice.automation.as_ref().unwrap().name, "deploy");
         if delivery.kind == Kind::RunSkipped {
             let run = notice.run.as_ref().unwrap();
-            assert_eq!(run.reason.as_deref(), Some("paused"));
+            assert_eq!(run.state.reason(), Some("paused"));
         }
     }
     assert!(stage.deliveries(nothing).await.is_empty());

@@ -24,8 +24,8 @@ pub(crate) async fn a_skipped_overlap_says_so(db: &TestStore) {
         let first = stage.fire(automation).await.run_id;
         let second = stage.fire(automation).await;
         assert_eq!(second.status, Skipped);
-        let reason = stage.run(second.run_id).await.reason;
-        assert_eq!(reason.as_deref(), Some("overlap"));
+        let run = stage.run(second.run_id).await;
+        assert_eq!(run.state.reason(), Some("overlap"));
         stage.start(first).await;
         stage.succeed(first).await;
         assert_eq!(stage.fire(automation).await.status, Queued);
@@ -43,8 +43,8 @@ pub(crate) async fn beyond_the_queue_limit_occurrences_are_skipped(db: &TestStor
     assert_eq!(stage.fire(automation).await.status, Deferred);
     let full = stage.fire(automation).await;
     assert_eq!(full.status, Skipped);
-    let reason = stage.run(full.run_id).await.reason;
-    assert_eq!(reason.as_deref(), Some("queue full"));
+    let run = stage.run(full.run_id).await;
+    assert_eq!(run.state.reason(), Some("queue full"));
 }
 
 pub(crate) async fn queued_runs_follow_each_other_across_sessions(db: &TestStore) {

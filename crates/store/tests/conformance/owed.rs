@@ -24,8 +24,8 @@ pub(crate) async fn what_was_due_before_a_pause_or_an_end_has_its_row(db: &TestS
         }
         let runs = stage.runs_of(automation).await;
         assert_eq!(runs.len(), 1, "{name}");
-        assert_eq!(runs[0].status, RunStatus::Missed);
-        assert_eq!(runs[0].occurrences, 3);
+        assert_eq!(runs[0].status(), RunStatus::Missed);
+        assert_eq!(runs[0].state.occurrences(), 3);
         assert_eq!(stage.fire_due().await, Fired::default());
     }
 }

@@ -88,7 +88,7 @@ fn shows(filter: &RunFilter, run: &Run) -> bool {
         && filter
             .automation
             .is_none_or(|id| run.automation_id == Some(id))
-        && filter.status.is_none_or(|status| run.status == status)
+        && filter.status.is_none_or(|status| run.status() == status)
         && filter.origin.is_none_or(|origin| run.origin == origin)
         && (!filter.occurrences || (run.trigger_id.is_some() && run.attempt == 1))
 }
@@ -105,7 +105,7 @@ pub(crate) async fn runs_are_read_page_by_page_by_all_that_they_are_asked_for(db
         i64::try_from(every.len()).unwrap(),
         db.count(Scope::System, "agent_runs").await
     );
-    let statuses: BTreeSet<_> = every.iter().map(|run| run.status.as_str()).collect();
+    let statuses: BTreeSet<_> = every.iter().map(|run| run.status().as_str()).collect();
     assert!(statuses.len() >= 6, "{statuses:?}");
 
     let some = |ids: &[SessionId]| -> Vec<Option<SessionId>> {
@@ -436,7 +436,7 @@ pub(crate) async fn what_is_not_over_is_counted_by_status(db: &TestStore) {
     assert_eq!(found, depth(Scope::System).await);
     let every = stage.store.runs(Scope::System, RunFilter::default(), 1000);
     let every = every.await.unwrap();
-    let in_status = |status| every.iter().filter(move |run| run.status == status);
+    let in_status = |status| every.iter().filter(move |run| run.status() == status);
     let count = |status| in_status(status).count() as u64;
     assert_eq!(found.queued, count(RunStatus::Queued));
     assert_eq!(found.deferred, count(RunStatus::Deferred));

@@ -50,7 +50,7 @@ async fn the_core_works(one: Store, two: &Store) {
     assert_eq!(written.await.unwrap(), Settled::Written);
     stage.succeed(submitted.run_id).await;
     let run = two.run(stage.scope(), submitted.run_id).await.unwrap();
-    assert_eq!(run.status, RunStatus::Succeeded);
+    assert_eq!(run.status(), RunStatus::Succeeded);
     // Many at once, on more connections than the pooler has servers.
     let automation = stage.automation("report", SessionMode::Fresh).await;
     let fires = (0..20).map(|number| {

@@ -60,7 +60,7 @@ pub(crate) async fn an_occurrence_is_asked_about_before_its_turn(db: &TestStore)
     let run = stage.fire(automation).await.run_id;
     let question = stage.question(run).await;
     let row = stage.run(run).await;
-    assert_eq!((row.status, row.started_at), (Delivered, None));
+    assert_eq!((row.status(), row.state.started_at()), (Delivered, None));
     let session = row.session_id.unwrap();
     let cwd = stage.store.session(stage.scope(), session).await;
     assert_eq!(
@@ -133,7 +133,7 @@ pub(crate) async fn a_run_that_is_given_back_while_it_is_asked_about_is_asked_ab
         .await;
     assert_eq!(stage.status(first).await, Stalled);
     let second = stage.attempts(first).await.pop().unwrap();
-    assert_eq!((second.status, second.failures), (Queued, 0));
+    assert_eq!((second.status(), second.failures), (Queued, 0));
     stage.question(second.id).await;
 }
 
@@ -153,9 +153,15 @@ pub(crate) async fn a_declined_run_is_skipped_with_its_reason_and_starts_the_nex
     let shown = stage.transcript(session).await;
     assert_eq!(stage.decline(run).await, Declined::Skipped);
     let row = stage.run(run).await;
-    assert_eq!((row.status, row.reason), (Skipped, Some("precheck".into())));
-    assert_eq!(row.ended_at, Some(stage.now()));
-    assert_eq!((row.started_at, row.session_id), (None, Some(session)));
+    assert_eq!(
+        (row.status(), row.state.reason()),
+        (Skipped, Some("precheck".into()))
+    );
+    assert_eq!(row.state.ended_at(), Some(stage.now()));
+    assert_eq!(
+        (row.state.started_at(), row.session_id),
+        (None, Some(session))
+    );
     assert_eq!(stage.statuses([words, later]).await, [Queued, Deferred]);
     stage.nothing_is_left_behind().await;
     assert_eq!(db.count(Scope::System, "run_heartbeats").await, 0);
@@ -189,7 +195,10 @@ pub(crate) async fn a_declined_run_takes_the_session_along_that_it_had_for_itsel
     let session = stage.session_of(run).await;
     assert_eq!(stage.decline(run).await, Declined::WithSession);
     let row = stage.run(run).await;
-    assert_eq!((row.status, row.reason), (Skipped, Some("precheck".into())));
+    assert_eq!(
+        (row.status(), row.state.reason()),
+        (Skipped, Some("precheck".into()))
+    );
     assert_eq!((row.session_id, row.seat_id), (None, None));
     let gone = stage.store.session(stage.scope(), session).await;
     assert!(matches!(gone, Err(Error::NotFound { .. })), "{gone:?}");
@@ -357,7 +366,7 @@ pub(crate) async fn what_is_asked_about_when_its_automation_is_deleted_never_beg
     assert!(matches!(stage.begin_asked(run).await, Begin::Cancelled));
     let row = stage.run(run).await;
     assert_eq!(
-        (row.status, row.reason.as_deref()),
+        (row.status(), row.state.reason()),
         (Cancelled, Some("the automation was deleted"))
     );
     assert_eq!(stage.attempts(run).await.len(), 1);

@@ -94,7 +94,7 @@ pub(crate) async fn transcripts_and_runs_are_never_trimmed(db: &TestStore) {
     stage.store.trim_leftovers(stage.now()).await.unwrap();
     assert_eq!(stage.transcript(session).await, transcript);
     assert_eq!(
-        stage.run(run).await.status,
+        stage.run(run).await.status(),
         model::run::RunStatus::Succeeded
     );
     let found = stage.store.before_run(stage.scope(), run).await.unwrap();

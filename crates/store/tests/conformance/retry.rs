@@ -74,13 +74,13 @@ pub(crate) async fn a_lost_worker_leaves_its_text_and_the_next_attempt(db: &Test
     assert_eq!(stage.stall().await, [run]);
     let attempts = stage.attempts(run).await;
     assert_eq!(
-        (attempts[0].status, attempts[1].status),
+        (attempts[0].status(), attempts[1].status()),
         (Stalled, Deferred)
     );
-    assert_eq!(attempts[0].reason.as_deref(), Some("worker_lost"));
+    assert_eq!(attempts[0].state.reason(), Some("worker_lost"));
     assert_eq!((attempts[1].attempt, attempts[1].failures), (2, 1));
     assert_eq!(attempts[1].interrupted_run_id, Some(run));
-    assert!(attempts[1].not_before.unwrap() > stage.now());
+    assert!(attempts[1].state.not_before().unwrap() > stage.now());
     let shown = stage.transcript(session).await;
     assert_eq!(shown[1], "assistant: I was about to");
     assert!(shown[2].contains("the worker that executed it was lost. It will be tried again at"));
@@ -187,7 +187,7 @@ pub(crate) async fn a_backoff_does_not_hold_the_seat(db: &TestStore) {
     stage.start(first).await;
     stage.fail(first, FailureKind::Start).await;
     let retry = stage.attempts(first).await[1].clone();
-    let until = retry.not_before.unwrap();
+    let until = retry.state.not_before().unwrap();
     assert_eq!(
         stage.store.outlook(stage.now()).await.unwrap().next(),
         Some(until)
@@ -201,7 +201,7 @@ pub(crate) async fn a_backoff_does_not_hold_the_seat(db: &TestStore) {
     stage.nothing_is_left_behind().await;
     stage.succeed(other.run_id).await;
     let retry = stage.run(retry.id).await;
-    assert_eq!((retry.status, retry.not_before), (Queued, None));
+    assert_eq!((retry.status(), retry.state.not_before()), (Queued, None));
 }
 
 pub(crate) async fn a_backoff_that_is_over_goes_first_though_no_sweep_saw_it(db: &TestStore) {
@@ -230,7 +230,7 @@ pub(crate) async fn a_run_that_is_handed_back_uses_up_no_attempt(db: &TestStore)
         stage.fail(run, FailureKind::HandedBack).await;
         let next = stage.attempts(run).await.last().unwrap().clone();
         assert_eq!((next.attempt, next.failures), (number + 1, 0));
-        assert_eq!((next.status, next.not_before), (Queued, None));
+        assert_eq!((next.status(), next.state.not_before()), (Queued, None));
         run = next.id;
     }
     let shown = stage.transcript(session).await;
@@ -284,8 +284,8 @@ pub(crate) async fn a_lost_run_that_was_called_off_is_not_tried_again(db: &TestS
     assert_eq!(stage.stall().await, [run]);
     let attempts = stage.attempts(run).await;
     assert_eq!(attempts.len(), 1);
-    assert_eq!(attempts[0].status, Cancelled);
-    assert_eq!(attempts[0].reason.as_deref(), Some("enough"));
+    assert_eq!(attempts[0].status(), Cancelled);
+    assert_eq!(attempts[0].state.reason(), Some("enough"));
 }
 
 pub(crate) async fn a_retry_of_an_exclusive_automation_waits_for_its_other_run(db: &TestStore) {

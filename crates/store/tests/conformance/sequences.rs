@@ -76,7 +76,7 @@ impl Sequence<'_> {
         let runs = self.runs().await;
         let of: Vec<_> = runs
             .iter()
-            .filter(|run| statuses.contains(&run.status))
+            .filter(|run| statuses.contains(&run.status()))
             .map(|run| run.id)
             .collect();
         self.chance.pick(&of).copied()
@@ -220,7 +220,7 @@ impl Sequence<'_> {
     /// Claims, and sees that what is claimed was next.
     async fn claim(&mut self) -> String {
         let mut queued = self.runs().await;
-        queued.retain(|run| run.status == RunStatus::Queued);
+        queued.retain(|run| run.status() == RunStatus::Queued);
         queued.sort_by_key(|run| (run.origin.priority(), run.input_at, run.id));
         let claimed = self.stage.claim().await;
         assert_eq!(claimed, queued.first().map(|run| run.id));
@@ -282,7 +282,7 @@ impl Sequence<'_> {
         let mut all = all.await.unwrap();
         if self.chance.below(3) > 0 {
             let runs = self.runs().await;
-            let mut open = runs.iter().filter(|run| !run.status.is_over());
+            let mut open = runs.iter().filter(|run| !run.status().is_over());
             let open: BTreeSet<_> = open.by_ref().filter_map(|run| run.session_id).collect();
             all.retain(|session| open.contains(&session.id));
         }
@@ -365,10 +365,10 @@ impl Sequence<'_> {
         // Backoffs that are over are the sweep's to start; all else has started by itself.
         self.stage.nothing_is_left_behind().await;
         let runs = self.runs().await;
-        let active = runs.iter().filter(|run| run.status.is_active());
+        let active = runs.iter().filter(|run| run.status().is_active());
         let held: BTreeSet<_> = active.map(|run| run.seat_id).collect();
         for run in &runs {
-            if run.status == RunStatus::Deferred && run.not_before.is_none() {
+            if run.status() == RunStatus::Deferred && run.state.not_before().is_none() {
                 assert!(
                     held.contains(&run.seat_id) || self.is_held(run, &runs).await,
                     "{run:?} waits for nothing"
@@ -387,7 +387,7 @@ impl Sequence<'_> {
         let mut own = runs.iter().filter(|other| {
             run.automation_id.is_some() && other.automation_id == run.automation_id
         });
-        paused || own.any(|other| other.status.is_active())
+        paused || own.any(|other| other.status().is_active())
     }
 }
 

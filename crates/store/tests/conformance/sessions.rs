@@ -174,7 +174,7 @@ pub(crate) async fn closing_a_session_calls_off_what_waits_and_lets_a_turn_end(d
     stage.move_on(session, SessionEvent::Complete).await;
     assert_eq!(stage.statuses([runs, waits]).await, [Running, Cancelled]);
     assert_eq!(
-        stage.run(waits).await.reason.as_deref(),
+        stage.run(waits).await.state.reason(),
         Some("the session is done")
     );
     stage.succeed(runs).await;

@@ -272,7 +272,7 @@ impl Stage {
     }
 
     pub(crate) async fn status(&self, id: RunId) -> RunStatus {
-        self.run(id).await.status
+        self.run(id).await.status()
     }
 
     /// The session of a run.

@@ -48,7 +48,7 @@ pub(crate) async fn a_backoff_that_is_over_is_no_fault(db: &TestStore) {
     let retry = stage.attempts(run).await[1].clone();
     let swept = stage.store.promote_due(stage.now()).await.unwrap();
     assert_eq!(swept, Swept::default(), "it is not over yet");
-    stage.clock.set(retry.not_before.unwrap());
+    stage.clock.set(retry.state.not_before().unwrap());
     let swept = stage.store.promote_due(stage.now()).await.unwrap();
     assert_eq!(
         swept,

@@ -198,7 +198,10 @@ pub(crate) async fn claimed_run_whose_document_became_too_new_goes_back_to_the_q
         set_formats(db, table, id.clone(), LATER).await;
         assert!(matches!(stage.begin(run).await, Begin::Held), "{table}");
         let found = stage.run(run).await;
-        assert_eq!((found.status, found.worker_id), (RunStatus::Queued, None));
+        assert_eq!(
+            (found.status(), found.state.worker_id()),
+            (RunStatus::Queued, None)
+        );
         assert_eq!(stage.claim().await, None, "{table}");
         set_formats(db, table, id, 1).await;
         stage.start(run).await;
@@ -330,7 +333,7 @@ pub(crate) async fn run_that_began_before_its_automation_became_too_new_ends_as_
     assert_eq!(stage.finish(run, &stalled).await, Settled::Written);
     let attempts = stage.attempts(run).await;
     assert_eq!(attempts.len(), 2, "an attempt follows");
-    assert_eq!(attempts[0].status, RunStatus::Stalled);
+    assert_eq!(attempts[0].status(), RunStatus::Stalled);
 
     let sql = "update automations set policies = $1, needs_format = 1 where id = $2";
     let policies = json!({ "pause_after_failures": 1 });

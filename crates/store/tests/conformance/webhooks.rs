@@ -55,7 +55,7 @@ pub(crate) async fn a_webhook_becomes_a_run_with_what_came_with_it(db: &TestStor
     let (automation, trigger) = stage.hooked(SessionMode::Fresh).await;
     let run = stage.received(trigger, "msg_1").await;
     let row = stage.run(run).await;
-    assert_eq!((row.status, row.trigger_id), (Queued, Some(trigger)));
+    assert_eq!((row.status(), row.trigger_id), (Queued, Some(trigger)));
     assert_eq!(row.scheduled_for, Some(stage.now()));
     let prompt = stage.start(run).await.prompt;
     assert_eq!(prompt.prompt_ref.id, "webhook.received");
@@ -172,8 +172,8 @@ pub(crate) async fn a_webhook_obeys_overlap_pause_and_quiet_hours(db: &TestStore
     };
     let reason = async |id: &str| {
         let run = stage.run(stage.received(trigger, id).await).await;
-        assert_eq!((run.status, run.session_id), (Skipped, None));
-        run.reason.unwrap()
+        assert_eq!((run.status(), run.session_id), (Skipped, None));
+        run.state.reason().unwrap().to_owned()
     };
     edit(&mut new, |to| to.policies.overlap = Some(Overlap::Skip)).await;
     assert_eq!(reason("msg_3").await, "overlap");

@@ -296,7 +296,7 @@ async fn left(stage: &Stage) -> usize {
         .store
         .runs(stage.scope(), store::RunFilter::default(), 10_000);
     let runs = runs.await.unwrap();
-    runs.iter().filter(|run| !run.status.is_over()).count()
+    runs.iter().filter(|run| !run.status().is_over()).count()
 }
 
 pub(crate) async fn everything_at_once_breaks_nothing(db: &TestStore) {

@@ -67,7 +67,7 @@ pub(crate) async fn measure(programs: &Programs, folder: &Path, turns: usize) ->
         whole.push(started.elapsed());
         ensure!(ended == Ended::Finished, "{ended:?}");
         let run = world.store.run(Scope::System, run).await?;
-        ensure!(run.status == RunStatus::Succeeded, "{run:?}");
+        ensure!(run.status() == RunStatus::Succeeded, "{run:?}");
     }
     Ok(Measured {
         turns,
