@@ -34,7 +34,7 @@ pub(crate) async fn ask(
     tracing::info!(%run, approval = %id, "{run} waits for a person: {id}");
     loop {
         let approval = again(|| Box::pin(store.approval(Scope::System, id))).await?;
-        if let Some(verdict) = approval.state.verdict() {
+        if let Some(verdict) = approval.status().verdict() {
             return Ok(verdict);
         }
         tokio::select! {

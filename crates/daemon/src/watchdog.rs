@@ -194,7 +194,7 @@ pub(crate) mod tests {
     use agent::{Grace, GuardProgram};
     use model::{
         ApprovalId, Clock as _, Entropy, InstanceId, SessionId, WorkerId,
-        approval::{ApprovalState, Question},
+        approval::{ApprovalStatus, Question},
         entity::SeatSettings,
         harness::HarnessConfig,
         run::RunStatus,
@@ -316,9 +316,9 @@ pub(crate) mod tests {
         tx.commit().await.unwrap();
 
         assert!(store.expire_overdue(now).await.is_err());
-        let state = async |id| store.approval(Scope::System, id).await.unwrap().state;
-        assert_eq!(state(broken).await, ApprovalState::Pending);
-        assert_eq!(state(overdue).await, ApprovalState::Expired);
+        let state = async |id| store.approval(Scope::System, id).await.unwrap().status();
+        assert_eq!(state(broken).await, ApprovalStatus::Pending);
+        assert_eq!(state(overdue).await, ApprovalStatus::Expired);
         // And whoever is woken for what was given up is told of it.
         assert_eq!(tick(&host, now).await.unwrap(), [lost]);
     }

@@ -26,8 +26,8 @@ text_enum! {
 }
 
 text_enum! {
-    /// Where an approval is in its life.
-    ApprovalState, "a state of an approval" {
+    /// The state of an approval, without its data.
+    ApprovalStatus, "a state of an approval" {
         /// It waits for a person.
         Pending = "pending",
         /// A person has allowed it.
@@ -55,7 +55,7 @@ text_enum! {
     }
 }
 
-impl Lifecycle for ApprovalState {
+impl Lifecycle for ApprovalStatus {
     type Event = ApprovalEvent;
 
     const WHAT: &'static str = "approval";
@@ -76,7 +76,7 @@ impl Lifecycle for ApprovalState {
     }
 }
 
-impl ApprovalState {
+impl ApprovalStatus {
     /// What the agent is told; none while it waits. Only what a person has allowed is allowed.
     pub const fn verdict(self) -> Option<Verdict> {
         match self {
@@ -136,12 +136,12 @@ impl Question {
     }
 }
 
-/// Who decides: the token that came with the request, or whoever may open the private socket.
+/// The author of a decision: the token of the request, or the private socket of the data folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decider {
-    /// The token; none for the private socket.
+    /// The token. `None` for the private socket.
     pub token: Option<TokenId>,
-    /// What people call it.
+    /// The name of the token, or `socket` for the private socket.
     pub name: String,
 }
 
@@ -158,7 +158,7 @@ pub struct Approval {
     pub run_id: RunId,
     /// The automation of the run.
     pub automation_id: Option<AutomationId>,
-    /// Where it is in its life.
+    /// Its state, with the data of that state.
     pub state: ApprovalState,
     /// What the agent wants to be allowed.
     pub question: Question,
@@ -166,14 +166,75 @@ pub struct Approval {
     pub deadline_at: Timestamp,
     /// When it was asked.
     pub created_at: Timestamp,
-    /// When it was decided, or was over without a decision.
-    pub decided_at: Option<Timestamp>,
-    /// Who allowed or denied it: the name of a token, or `socket` for the private socket of the data folder.
-    pub decided_by: Option<String>,
-    /// The token of whoever decided it.
-    pub decided_by_token: Option<TokenId>,
-    /// What whoever decided it had to say.
+}
+
+impl Approval {
+    /// Returns the status: the state without its data.
+    pub const fn status(&self) -> ApprovalStatus {
+        self.state.status()
+    }
+}
+
+/// The state of an approval, with the data that this state alone has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ApprovalState {
+    /// The request waits for a person.
+    Pending,
+    /// A person has allowed it.
+    Allowed(Decision),
+    /// A person has denied it.
+    Denied(Decision),
+    /// Its time ended without an answer, so that it is denied.
+    Expired {
+        /// The instant at which it expired.
+        at: Timestamp,
+    },
+    /// The attempt that asked is over or cancelled, so that no answer would reach it.
+    Void {
+        /// The instant at which it became void.
+        at: Timestamp,
+    },
+}
+
+/// The decision of a person about an approval.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    /// The instant of the decision.
+    pub at: Timestamp,
+    /// The person who decided.
+    pub by: Decider,
+    /// The comment of that person.
     pub comment: Option<String>,
+}
+
+impl ApprovalState {
+    /// Returns the status: the state without its data.
+    pub const fn status(&self) -> ApprovalStatus {
+        match self {
+            Self::Pending => ApprovalStatus::Pending,
+            Self::Allowed(_) => ApprovalStatus::Allowed,
+            Self::Denied(_) => ApprovalStatus::Denied,
+            Self::Expired { .. } => ApprovalStatus::Expired,
+            Self::Void { .. } => ApprovalStatus::Void,
+        }
+    }
+
+    /// Returns the decision of a person, if there is one.
+    pub const fn decision(&self) -> Option<&Decision> {
+        match self {
+            Self::Allowed(decision) | Self::Denied(decision) => Some(decision),
+            Self::Pending | Self::Expired { .. } | Self::Void { .. } => None,
+        }
+    }
+
+    /// Returns the instant at which it was decided, expired or became void.
+    pub const fn decided_at(&self) -> Option<Timestamp> {
+        match self {
+            Self::Pending => None,
+            Self::Allowed(decision) | Self::Denied(decision) => Some(decision.at),
+            Self::Expired { at } | Self::Void { at } => Some(*at),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -192,10 +253,10 @@ mod tests {
 
     #[test]
     fn only_what_a_person_allowed_is_allowed() {
-        for state in ApprovalState::ALL {
+        for state in ApprovalStatus::ALL {
             let verdict = match state {
-                ApprovalState::Pending => None,
-                ApprovalState::Allowed => Some(Verdict::Allow),
+                ApprovalStatus::Pending => None,
+                ApprovalStatus::Allowed => Some(Verdict::Allow),
                 _ => Some(Verdict::Deny),
             };
             assert_eq!(state.verdict(), verdict, "{state}");

@@ -4,7 +4,7 @@ use crate::{
     lifecycle::Lifecycle,
     policy::{Overlap, Policies, SessionMode},
     run::SkipReason,
-    session::{Admission, SessionState},
+    session::{Admission, SessionStatus},
     text_enum::text_enum,
 };
 
@@ -67,7 +67,7 @@ pub struct Standing {
     /// The automation's own runs that wait, queued or deferred.
     pub waiting: u64,
     /// The session that is to take the turn: its state, or `None` where the run makes a new one.
-    pub session: Option<SessionState>,
+    pub session: Option<SessionStatus>,
     /// Whether anything, of whatever origin, holds the seat or waits for it.
     pub seat_taken: bool,
 }
@@ -91,7 +91,7 @@ pub enum Decision {
 pub fn decide(mode: SessionMode, policies: &Policies, standing: Standing) -> Decision {
     let admission = standing
         .session
-        .map_or(Admission::Start, SessionState::admission);
+        .map_or(Admission::Start, SessionStatus::admission);
     if admission == Admission::Refuse {
         return Decision::Skip(SkipReason::SessionClosed);
     }

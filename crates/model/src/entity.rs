@@ -16,7 +16,7 @@ use crate::{
     prompt::PromptRef,
     run::{Origin, RunState, RunStatus},
     schedule,
-    session::{SessionKind, SessionState, SessionType},
+    session::{SessionKind, SessionState, SessionStatus, SessionType},
     time::Timestamp,
     turn::{EntryKind, Role},
 };
@@ -45,10 +45,8 @@ pub struct Session {
     pub kind: SessionKind,
     /// Where it came from.
     pub session_type: SessionType,
-    /// Where it is in its life.
+    /// Its state, with the data of that state.
     pub state: SessionState,
-    /// Why it is there, where somebody said so.
-    pub state_reason: Option<String>,
     /// Its stable external name.
     pub session_key: Option<String>,
     /// What lists call it.
@@ -65,6 +63,13 @@ pub struct Session {
     pub created_at: Timestamp,
     /// When anything of it last changed.
     pub updated_at: Timestamp,
+}
+
+impl Session {
+    /// Returns the status: the state without its data.
+    pub const fn status(&self) -> SessionStatus {
+        self.state.status()
+    }
 }
 
 /// A place outside where people talk in a session.

@@ -9,7 +9,7 @@ use crate::{
     ids::{ApprovalId, AutomationId, MessageId, RunId, SeatId, SessionId, TriggerId, WorkerId},
     outcome::Outcome,
     run::{Origin, RunStatus},
-    session::SessionState,
+    session::SessionStatus,
     time::Timestamp,
     turn::{EntryKind, Role},
 };
@@ -89,19 +89,19 @@ pub enum SessionChange {
     /// The session was created in this state.
     Created {
         /// Its first state.
-        state: SessionState,
+        state: SessionStatus,
     },
     /// The session moved to this state.
     Moved {
         /// Its new state.
-        state: SessionState,
+        state: SessionStatus,
         /// The reason, if the person gave one.
         reason: Option<String>,
     },
     /// The session got another title, or lost its title.
     Renamed {
         /// Its state, which stays.
-        state: SessionState,
+        state: SessionStatus,
         /// The new title.
         title: Option<String>,
     },
@@ -109,7 +109,7 @@ pub enum SessionChange {
 
 impl SessionChange {
     /// The state of the session after the change.
-    pub const fn state(&self) -> SessionState {
+    pub const fn state(&self) -> SessionStatus {
         match self {
             Self::Created { state } | Self::Moved { state, .. } | Self::Renamed { state, .. } => {
                 *state

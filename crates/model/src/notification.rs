@@ -76,8 +76,8 @@ impl NotificationKind {
 }
 
 text_enum! {
-    /// Where a delivery is in its life.
-    DeliveryState, "a state of a delivery" {
+    /// The state of a delivery, without its data.
+    DeliveryStatus, "a state of a delivery" {
         /// It is tried, or will be.
         Pending = "pending",
         /// The receiver has taken it.
@@ -131,20 +131,63 @@ pub struct Delivery {
     pub kind: NotificationKind,
     /// What is sent, to the letter.
     pub body: String,
-    /// Where it is in its life.
+    /// Its state, with the data of that state.
     pub state: DeliveryState,
     /// How often it was tried.
     pub attempts: i64,
-    /// When it is tried next.
-    pub next_attempt_at: Option<Timestamp>,
     /// The status of the last answer.
     pub last_status: Option<i64>,
     /// Why there was no answer the last time.
     pub last_error: Option<String>,
     /// When it was made.
     pub created_at: Timestamp,
-    /// When it was over.
-    pub ended_at: Option<Timestamp>,
+}
+
+/// The state of a delivery, with the data that this state alone has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeliveryState {
+    /// The delivery is tried, or will be.
+    Pending {
+        /// The instant of the next attempt.
+        next_attempt_at: Timestamp,
+    },
+    /// The receiver has taken it.
+    Delivered {
+        /// The instant at which the receiver took it.
+        ended_at: Timestamp,
+    },
+    /// No further attempt is made.
+    Failed {
+        /// The instant at which the delivery was given up.
+        ended_at: Timestamp,
+    },
+}
+
+impl DeliveryState {
+    /// Returns the status: the state without its data.
+    pub const fn status(self) -> DeliveryStatus {
+        match self {
+            Self::Pending { .. } => DeliveryStatus::Pending,
+            Self::Delivered { .. } => DeliveryStatus::Delivered,
+            Self::Failed { .. } => DeliveryStatus::Failed,
+        }
+    }
+
+    /// Returns the instant of the next attempt. `None` if the delivery is over.
+    pub const fn next_attempt_at(self) -> Option<Timestamp> {
+        match self {
+            Self::Pending { next_attempt_at } => Some(next_attempt_at),
+            Self::Delivered { .. } | Self::Failed { .. } => None,
+        }
+    }
+
+    /// Returns the instant of the end. `None` if the delivery is pending.
+    pub const fn ended_at(self) -> Option<Timestamp> {
+        match self {
+            Self::Pending { .. } => None,
+            Self::Delivered { ended_at } | Self::Failed { ended_at } => Some(ended_at),
+        }
+    }
 }
 
 /// What became of one attempt at a delivery.
@@ -209,7 +252,7 @@ mod tests {
     use crate::{
         event::{Occurrences, RunChange, SessionChange, Skipped},
         ids::{ApprovalId, MessageId, RunId},
-        session::SessionState,
+        session::SessionStatus,
     };
 
     #[test]
@@ -233,7 +276,7 @@ mod tests {
             (automation(paused()), Some(Kind::AutomationPaused)),
             (automation(attention()), Some(Kind::AutomationAttention)),
             (automation(AutomationChange::Resumed), None),
-            (session(SessionState::Done), Some(Kind::SessionState)),
+            (session(SessionStatus::Done), Some(Kind::SessionState)),
             (approval(pending()), Some(Kind::ApprovalRequested)),
             (approval(ApprovalChange::Expired), None),
             (unknown("task"), None),
@@ -300,7 +343,7 @@ mod tests {
         AutomationChange::Attention { text }
     }
 
-    fn session(state: SessionState) -> Change {
+    fn session(state: SessionStatus) -> Change {
         let session_id = SessionId::from_uuid(Uuid::from_u128(1));
         let change = SessionChange::Created { state };
         Change::Session { session_id, change }

@@ -27,8 +27,8 @@ text_enum! {
 }
 
 text_enum! {
-    /// Where a session is in its life.
-    SessionState, "a state of a session" {
+    /// The state of a session, without its data.
+    SessionStatus, "a state of a session" {
         /// Prepared; its inputs wait.
         Draft = "draft",
         /// Takes turns.
@@ -62,7 +62,77 @@ text_enum! {
     }
 }
 
-impl Lifecycle for SessionState {
+/// The state of a session, with the data that this state alone has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SessionState {
+    /// The session is prepared; its inputs wait.
+    Draft,
+    /// The session takes turns.
+    Active {
+        /// The reason for which a person resumed it, if that person gave one.
+        reason: Option<String>,
+    },
+    /// A person paused the session; its inputs wait.
+    Paused {
+        /// The reason that the person gave.
+        reason: Option<String>,
+    },
+    /// The session is complete; it takes no more inputs.
+    Done {
+        /// The reason that the person gave.
+        reason: Option<String>,
+    },
+    /// Its work cannot be done; it takes no more inputs.
+    Failed {
+        /// The reason that the person gave.
+        reason: Option<String>,
+    },
+    /// The session is put away; it takes no more inputs.
+    Archived {
+        /// The reason that the person gave.
+        reason: Option<String>,
+    },
+}
+
+impl SessionState {
+    /// Makes a state of its status and of the reason that a person gave for it. A draft has none.
+    pub fn new(status: SessionStatus, reason: Option<String>) -> Self {
+        match status {
+            SessionStatus::Draft => Self::Draft,
+            SessionStatus::Active => Self::Active { reason },
+            SessionStatus::Paused => Self::Paused { reason },
+            SessionStatus::Done => Self::Done { reason },
+            SessionStatus::Failed => Self::Failed { reason },
+            SessionStatus::Archived => Self::Archived { reason },
+        }
+    }
+
+    /// Returns the status: the state without its data.
+    pub const fn status(&self) -> SessionStatus {
+        match self {
+            Self::Draft => SessionStatus::Draft,
+            Self::Active { .. } => SessionStatus::Active,
+            Self::Paused { .. } => SessionStatus::Paused,
+            Self::Done { .. } => SessionStatus::Done,
+            Self::Failed { .. } => SessionStatus::Failed,
+            Self::Archived { .. } => SessionStatus::Archived,
+        }
+    }
+
+    /// Returns the reason that a person gave.
+    pub fn into_reason(self) -> Option<String> {
+        match self {
+            Self::Draft => None,
+            Self::Active { reason }
+            | Self::Paused { reason }
+            | Self::Done { reason }
+            | Self::Failed { reason }
+            | Self::Archived { reason } => reason,
+        }
+    }
+}
+
+impl Lifecycle for SessionStatus {
     type Event = SessionEvent;
 
     const WHAT: &'static str = "session";
@@ -95,7 +165,7 @@ pub enum Admission {
     Refuse,
 }
 
-impl SessionState {
+impl SessionStatus {
     /// What becomes of an input that arrives in this state.
     pub const fn admission(self) -> Admission {
         match self {

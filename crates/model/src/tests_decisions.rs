@@ -11,7 +11,7 @@ use crate::{
     },
     policy::{OnCrash, Overlap, Policies, SessionMode},
     run::{RunStatus, SkipReason},
-    session::SessionState,
+    session::SessionStatus,
     time::Timestamp,
 };
 
@@ -49,7 +49,7 @@ fn an_idle_automation_runs_whatever_its_overlap() {
 fn overlap_looks_only_at_the_automations_own_runs() {
     let taken = Standing {
         seat_taken: true,
-        session: Some(SessionState::Active),
+        session: Some(SessionStatus::Active),
         ..IDLE
     };
     for overlap in [Overlap::Queue, Overlap::Skip] {
@@ -98,19 +98,19 @@ fn beyond_the_queue_limit_an_occurrence_is_skipped() {
 #[test]
 fn closed_sessions_skip_and_held_ones_defer() {
     for (state, expected) in [
-        (SessionState::Draft, DEFER),
-        (SessionState::Active, RUN),
-        (SessionState::Paused, DEFER),
+        (SessionStatus::Draft, DEFER),
+        (SessionStatus::Active, RUN),
+        (SessionStatus::Paused, DEFER),
         (
-            SessionState::Done,
+            SessionStatus::Done,
             Decision::Skip(SkipReason::SessionClosed),
         ),
         (
-            SessionState::Failed,
+            SessionStatus::Failed,
             Decision::Skip(SkipReason::SessionClosed),
         ),
         (
-            SessionState::Archived,
+            SessionStatus::Archived,
             Decision::Skip(SkipReason::SessionClosed),
         ),
     ] {

@@ -3,8 +3,8 @@
 use std::{fs, path::Path};
 
 use crate::{
-    approval::ApprovalState, automation::AutomationState, lifecycle::Lifecycle, run::RunStatus,
-    session::SessionState,
+    approval::ApprovalStatus, automation::AutomationState, lifecycle::Lifecycle, run::RunStatus,
+    session::SessionStatus,
 };
 
 /// One line a state: the state after each event in turn, `-` where it is refused.
@@ -34,7 +34,7 @@ fn every_pair_of_session_state_and_move_is_as_specified() {
         "failed: - - - - - archived",
         "archived: - - - - - -",
     ];
-    assert_eq!(table::<SessionState>(), expected);
+    assert_eq!(table::<SessionStatus>(), expected);
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn every_pair_of_approval_state_and_move_is_as_specified() {
         "expired: - - - -",
         "void: - - - -",
     ];
-    assert_eq!(table::<ApprovalState>(), expected);
+    assert_eq!(table::<ApprovalStatus>(), expected);
 }
 
 #[test]
@@ -88,10 +88,10 @@ fn the_diagrams_in_the_docs_are_those_of_the_code() {
         |title: &str, diagram: String| format!("## {title}\n\n```mermaid\n{diagram}\n```\n");
     let text = [
         "# States\n\nDrawn from the code: `MATINS_UPDATE=1 cargo test -p matins-model states` writes this page anew.\n".into(),
-        section("Session", SessionState::diagram()),
+        section("Session", SessionStatus::diagram()),
         section("Run", RunStatus::diagram()),
         section("Automation", AutomationState::diagram()),
-        section("Approval", ApprovalState::diagram()),
+        section("Approval", ApprovalStatus::diagram()),
     ]
     .join("\n");
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/states.md");

@@ -2,7 +2,7 @@
 
 use model::{
     ApprovalId, RunId,
-    approval::{Approval, ApprovalState, Decider},
+    approval::{Approval, ApprovalStatus, Decider},
     limits,
     permission::Verdict,
 };
@@ -15,7 +15,7 @@ use crate::{Error, Service};
 #[derive(Debug, Clone, Default)]
 pub struct ApprovalQuery {
     /// Those in a state; absent: in any.
-    pub state: Option<ApprovalState>,
+    pub state: Option<ApprovalStatus>,
     /// Those of a session: its key, its id or the beginning of that.
     pub session: Option<String>,
     /// Those of an automation: its name, its id or the beginning of that.
@@ -88,10 +88,11 @@ impl Service {
         match decided.await {
             Err(store::Error::Refused(refused)) if repeated => {
                 let found = self.store.approval(self.scope(), id).await?;
-                let same = found.state.verdict() == Some(verdict)
-                    && found.decided_by_token == by.token
-                    && found.decided_by.as_ref() == Some(&by.name)
-                    && found.comment.as_deref() == comment;
+                let decision = found.state.decision();
+                let same = found.status().verdict() == Some(verdict)
+                    && decision.is_some_and(|decision| {
+                        decision.by == *by && decision.comment.as_deref() == comment
+                    });
                 if same { Ok(found) } else { Err(refused.into()) }
             }
             decided => Ok(decided?),

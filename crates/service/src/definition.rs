@@ -165,10 +165,10 @@ impl Service {
 
 /// The key of a session to which an automation can be bound.
 fn bound_key(given: &str, session: &Session) -> Result<String, Error> {
-    if session.state.admission() == Admission::Refuse {
+    if session.status().admission() == Admission::Refuse {
         return Err(Error::SessionClosed {
             session: given.to_owned(),
-            state: session.state,
+            state: session.status(),
         });
     }
     session.session_key.clone().ok_or_else(|| {

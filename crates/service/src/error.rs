@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use model::{
-    harness::RestoreBy, lifecycle::Refused, policy::InvalidPolicy, schedule, session::SessionState,
+    harness::RestoreBy, lifecycle::Refused, policy::InvalidPolicy, schedule, session::SessionStatus,
 };
 
 use crate::{ProbeError, in_field::InField};
@@ -95,7 +95,7 @@ pub enum Error {
         /// The session's key or id.
         session: String,
         /// Its state.
-        state: SessionState,
+        state: SessionStatus,
     },
     /// The agent of a harness could not be started.
     #[error("start the agent of the harness {harness:?}")]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use model::{
     DeliveryId, EndpointId, Timestamp,
     nearest::nearest,
-    notification::{Delivery, DeliveryState, Endpoint, NotificationKind},
+    notification::{Delivery, DeliveryStatus, Endpoint, NotificationKind},
 };
 use serde_json::{Value, json};
 use store::{Answered, NewEndpoint};
@@ -198,7 +198,7 @@ impl Service {
     /// The same for a request that may come again: what is on its way already is given as it is.
     pub async fn redeliver_once(&self, given: &str) -> Result<DeliveryView, Error> {
         let view = self.delivery(given).await?;
-        if view.delivery.state == DeliveryState::Pending {
+        if view.delivery.state == DeliveryStatus::Pending {
             return Ok(view);
         }
         self.redeliver(given).await

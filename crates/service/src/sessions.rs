@@ -6,7 +6,7 @@ use model::{
     InputId, RunId, SessionId,
     entity::{Channel, Run, Session},
     run::RunStatus,
-    session::{Admission, SessionEvent, SessionKind, SessionState, SessionType},
+    session::{Admission, SessionEvent, SessionKind, SessionStatus, SessionType},
 };
 use store::{Automations, Deletion, NewSession, RunFilter, SessionFilter};
 use wire::{
@@ -33,7 +33,7 @@ pub struct SessionQuery {
     /// Those of a kind.
     pub kind: Option<SessionKind>,
     /// Those in a state.
-    pub state: Option<SessionState>,
+    pub state: Option<SessionStatus>,
     /// Those that an automation made: its name, its id or the beginning of that.
     pub automation: Option<String>,
     /// Those with a text in their titles, keys or ids.
@@ -253,10 +253,10 @@ impl Service {
         }
         naming::content("words", words)?;
         let session = self.find_session(given).await?;
-        if session.state.admission() == Admission::Refuse {
+        if session.status().admission() == Admission::Refuse {
             return Err(Error::SessionClosed {
                 session: given.to_owned(),
-                state: session.state,
+                state: session.status(),
             });
         }
         let now = self.now();

@@ -1,7 +1,7 @@
 //! What a run waits for.
 
 use model::{
-    approval::ApprovalState,
+    approval::ApprovalStatus,
     entity::Run,
     run::{Deferral, RunState},
     session::Admission,
@@ -37,7 +37,7 @@ impl Service {
             Deferral::Turn | Deferral::Backoff(_) | Deferral::Budget { .. } => {}
         }
         if let Some(session) = run.session_id {
-            let state = self.store.session(self.scope(), session).await?.state;
+            let state = self.store.session(self.scope(), session).await?.status();
             if state.admission() == Admission::Wait {
                 return Ok(Some(Waiting::Session { state }));
             }
@@ -71,7 +71,7 @@ impl Service {
     async fn approval_of(&self, run: &Run) -> Result<Option<Waiting>, Error> {
         let filter = ApprovalFilter {
             run: Some(run.id),
-            state: Some(ApprovalState::Pending),
+            state: Some(ApprovalStatus::Pending),
             ..ApprovalFilter::default()
         };
         let found = self

@@ -8,7 +8,7 @@ mod read;
 
 use model::{
     ApprovalId, RunId, SessionId, TenantId, Timestamp, WorkerId,
-    approval::{Approval, ApprovalEvent, ApprovalState, Decider, Question},
+    approval::{Approval, ApprovalEvent, ApprovalStatus, Decider, Question},
     entity::Run,
     event::{ApprovalChange, Change},
     lifecycle::{Lifecycle, Refused},
@@ -106,7 +106,7 @@ impl Store {
                     params![
                         tenant,
                         id,
-                        ApprovalState::Pending.apply(event)?.as_str(),
+                        ApprovalStatus::Pending.apply(event)?.as_str(),
                         now,
                         by.name.as_str(),
                         by.token,
@@ -117,7 +117,7 @@ impl Store {
             let by_now = read(tx, scope, id).await?;
             let Some(row) = decided else {
                 return Err(Error::Refused(Refused {
-                    what: ApprovalState::WHAT,
+                    what: ApprovalStatus::WHAT,
                     state: state_of(&by_now, run.as_ref(), now).to_string(),
                     event: event.to_string(),
                 }));
@@ -154,14 +154,14 @@ impl Store {
     }
 
     /// Denies an approval because its time is over, unless it is over already. Gives its state by then.
-    pub async fn expire(&self, id: ApprovalId, now: Timestamp) -> Result<ApprovalState, Error> {
+    pub async fn expire(&self, id: ApprovalId, now: Timestamp) -> Result<ApprovalStatus, Error> {
         transact!(self, Scope::System, |tx| {
             let found = read(tx, Scope::System, id).await?;
-            if found.state != ApprovalState::Pending {
-                return Ok(found.state);
+            if found.status() != ApprovalStatus::Pending {
+                return Ok(found.status());
             }
             expire_one(tx, id, found.run_id, now).await?;
-            Ok(read(tx, Scope::System, id).await?.state)
+            Ok(read(tx, Scope::System, id).await?.status())
         })
     }
 
@@ -208,10 +208,10 @@ async fn read(tx: &mut Tx, scope: Scope, id: ApprovalId) -> Result<Approval, Err
 }
 
 /// What an approval is to whoever comes too late. Nobody may have noticed yet that its time is over.
-fn state_of(found: &Approval, run: Option<&Run>, now: Timestamp) -> ApprovalState {
-    match found.state {
-        ApprovalState::Pending if found.deadline_at <= now => ApprovalState::Expired,
-        ApprovalState::Pending
+fn state_of(found: &Approval, run: Option<&Run>, now: Timestamp) -> ApprovalStatus {
+    match found.status() {
+        ApprovalStatus::Pending if found.deadline_at <= now => ApprovalStatus::Expired,
+        ApprovalStatus::Pending
             if run.is_none_or(|run| {
                 !matches!(
                     run.state,
@@ -222,7 +222,7 @@ fn state_of(found: &Approval, run: Option<&Run>, now: Timestamp) -> ApprovalStat
                 )
             }) =>
         {
-            ApprovalState::Void
+            ApprovalStatus::Void
         }
         state => state,
     }

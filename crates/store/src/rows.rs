@@ -3,7 +3,7 @@
 use model::{
     TriggerId,
     access::Token,
-    approval::{Approval, Question},
+    approval::{Approval, ApprovalState, ApprovalStatus, Decider, Decision, Question},
     automation::AutomationState,
     entity::{
         Automation, Channel, Message, Run, RunRecord, Seat, SeatSettings, Session, Tenant, Trigger,
@@ -13,6 +13,7 @@ use model::{
     permission::PermissionRules,
     policy::{Policies, SessionMode},
     run::{Deferral, RunEnd, RunState, RunStatus},
+    session::SessionState,
 };
 use serde_json::Value;
 
@@ -47,8 +48,7 @@ pub(crate) fn session(row: &Row) -> Result<Session, Error> {
         tenant_id: row.get("tenant_id")?,
         kind: row.parse("kind")?,
         session_type: row.parse("type")?,
-        state: row.parse("state")?,
-        state_reason: row.optional("state_reason")?,
+        state: session_state(row)?,
         session_key: row.optional("session_key")?,
         title: row.optional("title")?,
         cwd: row.get("cwd")?,
@@ -58,6 +58,14 @@ pub(crate) fn session(row: &Row) -> Result<Session, Error> {
         created_at: row.get("created_at")?,
         updated_at: row.get("updated_at")?,
     })
+}
+
+/// Reads the state of a session.
+pub(crate) fn session_state(row: &Row) -> Result<SessionState, Error> {
+    Ok(SessionState::new(
+        row.parse("state")?,
+        row.optional("state_reason")?,
+    ))
 }
 
 fn channel(row: &Row) -> Result<Option<Channel>, Error> {
@@ -340,7 +348,7 @@ pub(crate) fn approval(row: &Row) -> Result<Approval, Error> {
         session_id: row.get("session_id")?,
         run_id: row.get("run_id")?,
         automation_id: row.optional("automation_id")?,
-        state: row.parse("state")?,
+        state: approval_state(row)?,
         question: Question {
             tool_kind: row.get("tool_kind")?,
             title: row.get("title")?,
@@ -350,10 +358,28 @@ pub(crate) fn approval(row: &Row) -> Result<Approval, Error> {
         },
         deadline_at: row.get("deadline_at")?,
         created_at: row.get("created_at")?,
-        decided_at: row.optional("decided_at")?,
-        decided_by: row.optional("decided_by")?,
-        decided_by_token: row.optional("decided_by_token")?,
-        comment: row.optional("comment")?,
+    })
+}
+
+/// Reads the state of an approval.
+fn approval_state(row: &Row) -> Result<ApprovalState, Error> {
+    let decision = || {
+        Ok::<_, Error>(Decision {
+            at: row.get("decided_at")?,
+            by: Decider {
+                token: row.optional("decided_by_token")?,
+                name: row.get("decided_by")?,
+            },
+            comment: row.optional("comment")?,
+        })
+    };
+    let at = || row.get("decided_at");
+    Ok(match row.parse("state")? {
+        ApprovalStatus::Pending => ApprovalState::Pending,
+        ApprovalStatus::Allowed => ApprovalState::Allowed(decision()?),
+        ApprovalStatus::Denied => ApprovalState::Denied(decision()?),
+        ApprovalStatus::Expired => ApprovalState::Expired { at: at()? },
+        ApprovalStatus::Void => ApprovalState::Void { at: at()? },
     })
 }
 

@@ -12,7 +12,7 @@ use model::{
     event::{Change, SessionChange},
     lifecycle::{Lifecycle, Refused},
     run::RunStatus,
-    session::{Admission, SessionEvent, SessionKind, SessionState, SessionType},
+    session::{Admission, SessionEvent, SessionKind, SessionStatus, SessionType},
 };
 
 use crate::{
@@ -153,21 +153,21 @@ impl Store {
         event: SessionEvent,
         reason: Option<&str>,
         now: Timestamp,
-    ) -> Result<SessionState, Error> {
+    ) -> Result<SessionStatus, Error> {
         transact!(self, scope, |tx| {
             let seats = lock_seats(tx, scope, id).await?;
             let row = tx
                 .fetch_optional(sql!("sessions/by_id"), params![scope.tenant(), id])
                 .await?;
             let session = rows::session(&row.ok_or_else(|| Error::not_found("session", id))?)?;
-            let state = session.state.apply(event)?;
+            let state = session.status().apply(event)?;
             let ended = (state.admission() == Admission::Refuse).then_some(now);
             let moved = tx
                 .execute(
                     sql!("sessions/set_state"),
                     params![
                         id,
-                        session.state.as_str(),
+                        session.status().as_str(),
                         state.as_str(),
                         reason,
                         ended,
@@ -177,7 +177,7 @@ impl Store {
                 .await?;
             if moved == 0 {
                 return Err(Error::Refused(Refused {
-                    what: SessionState::WHAT,
+                    what: SessionStatus::WHAT,
                     state: "being moved by somebody else".into(),
                     event: event.to_string(),
                 }));
@@ -236,9 +236,9 @@ pub(crate) async fn insert_all(
     let mut seats = Vec::with_capacity(all.len());
     for (tenant, new) in all {
         let state = if new.draft {
-            SessionState::Draft
+            SessionStatus::Draft
         } else {
-            SessionState::Active
+            SessionStatus::Active
         };
         let channel = new.channel.as_ref();
         sessions.push(params![

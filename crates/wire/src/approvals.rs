@@ -2,7 +2,7 @@
 
 use model::{
     ApprovalId, AutomationId, RunId, SessionId, TenantId, Timestamp, TokenId,
-    approval::{self, ApprovalState},
+    approval::{self, ApprovalStatus},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -24,7 +24,7 @@ pub struct Approval {
     /// The automation of the run.
     pub automation_id: Option<AutomationId>,
     /// Its state.
-    pub state: ApprovalState,
+    pub state: ApprovalStatus,
     /// The request of the agent.
     #[serde(flatten)]
     pub question: Question,
@@ -54,25 +54,22 @@ impl From<approval::Approval> for Approval {
             question,
             deadline_at,
             created_at,
-            decided_at,
-            decided_by,
-            decided_by_token,
-            comment,
         } = approval;
+        let decision = state.decision();
         Self {
             id,
             tenant_id,
             session_id,
             run_id,
             automation_id,
-            state,
+            state: state.status(),
             question: question.into(),
             deadline_at,
             created_at,
-            decided_at,
-            decided_by,
-            decided_by_token,
-            comment,
+            decided_at: state.decided_at(),
+            decided_by: decision.map(|decision| decision.by.name.clone()),
+            decided_by_token: decision.and_then(|decision| decision.by.token),
+            comment: decision.and_then(|decision| decision.comment.clone()),
         }
     }
 }

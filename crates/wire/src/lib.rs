@@ -44,8 +44,8 @@ pub use harnesses::*;
 pub use messages::*;
 pub use model::{
     access::{Permission, Role, TokenKind},
-    approval::{ApprovalState, Unruled},
-    notification::{DeliveryState, NotificationKind},
+    approval::{ApprovalStatus, Unruled},
+    notification::{DeliveryStatus, NotificationKind},
 };
 pub use notification::*;
 pub use notifications::*;

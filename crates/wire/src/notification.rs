@@ -4,7 +4,7 @@ use model::{
     AutomationId, EndpointId, InputId, RunId, SessionId, Timestamp, TriggerId, entity,
     notification::NotificationKind,
     run::{Origin, RunStatus},
-    session::{SessionState, SessionType},
+    session::{SessionStatus, SessionType},
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -54,7 +54,7 @@ pub struct NotificationSession {
     /// Its title.
     pub title: Option<String>,
     /// Its state.
-    pub state: SessionState,
+    pub state: SessionStatus,
     /// The reason for its state.
     pub state_reason: Option<String>,
     /// The program outside in which people talk in it, such as `slack`.

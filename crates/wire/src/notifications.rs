@@ -4,7 +4,7 @@ use std::fmt;
 
 use model::{
     AutomationId, DeliveryId, EndpointId, RunId, SessionId, Timestamp,
-    notification::{self, DeliveryState, NotificationKind},
+    notification::{self, DeliveryStatus, NotificationKind},
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -87,7 +87,7 @@ pub struct Delivery {
     /// The body that is sent, byte for byte.
     pub body: String,
     /// Its state.
-    pub state: DeliveryState,
+    pub state: DeliveryStatus,
     /// The number of attempts.
     pub attempts: i64,
     /// The instant of the next attempt.
@@ -113,11 +113,9 @@ impl From<notification::Delivery> for Delivery {
             body,
             state,
             attempts,
-            next_attempt_at,
             last_status,
             last_error,
             created_at,
-            ended_at,
         } = delivery;
         Self {
             id,
@@ -126,13 +124,13 @@ impl From<notification::Delivery> for Delivery {
             event_id,
             kind,
             body,
-            state,
+            state: state.status(),
             attempts,
-            next_attempt_at,
+            next_attempt_at: state.next_attempt_at(),
             last_status,
             last_error,
             created_at,
-            ended_at,
+            ended_at: state.ended_at(),
         }
     }
 }

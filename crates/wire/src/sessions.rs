@@ -6,7 +6,7 @@ use model::{
     automation::AutomationState,
     entity,
     run::{Origin, RunStatus},
-    session::{SessionKind, SessionState, SessionType},
+    session::{SessionKind, SessionStatus, SessionType},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -91,7 +91,7 @@ pub struct Session {
     #[serde(rename = "type")]
     pub session_type: SessionType,
     /// Its state.
-    pub state: SessionState,
+    pub state: SessionStatus,
     /// The reason of its state, as a person gave it.
     pub state_reason: Option<String>,
     /// Its stable external name.
@@ -120,7 +120,6 @@ impl From<entity::Session> for Session {
             kind,
             session_type,
             state,
-            state_reason,
             session_key,
             title,
             cwd,
@@ -135,8 +134,8 @@ impl From<entity::Session> for Session {
             tenant_id,
             kind,
             session_type,
-            state,
-            state_reason,
+            state: state.status(),
+            state_reason: state.into_reason(),
             session_key,
             title,
             cwd,
@@ -336,7 +335,7 @@ pub enum Waiting {
     /// Its session is held.
     Session {
         /// The state of the session.
-        state: SessionState,
+        state: SessionStatus,
     },
     /// Another run on its seat, or of its automation.
     Run {

@@ -4,7 +4,7 @@ use axum::{Json as Answer, response::Response};
 use http::StatusCode;
 use model::{
     access::Permission,
-    approval::{ApprovalState, Decider},
+    approval::{ApprovalStatus, Decider},
     permission::Verdict,
 };
 use serde::Deserialize;
@@ -64,7 +64,7 @@ struct Filter {
 /// The states that are wanted.
 #[derive(Deserialize)]
 #[serde(try_from = "String")]
-struct Wanted(Option<ApprovalState>);
+struct Wanted(Option<ApprovalStatus>);
 
 impl TryFrom<String> for Wanted {
     type Error = model::text_enum::UnknownWord;
@@ -101,7 +101,9 @@ async fn list_approvals(
 ) -> Result<Answer<Page<Approval>>, Failure> {
     let service = caller.may(Permission::ApprovalsRead)?;
     let query = ApprovalQuery {
-        state: filter.state.map_or(Some(ApprovalState::Pending), |it| it.0),
+        state: filter
+            .state
+            .map_or(Some(ApprovalStatus::Pending), |it| it.0),
         session: filter.session,
         automation: filter.automation,
         run: filter.run,

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use model::{
-    AutomationId, RunId, SessionId, TenantId, approval::ApprovalState, entity::Run,
+    AutomationId, RunId, SessionId, TenantId, approval::ApprovalStatus, entity::Run,
     feed::FeedCursor, run::RunStatus,
 };
 use store::{ApprovalFilter, Error, RunFilter, Scope, Store};
@@ -203,7 +203,7 @@ impl OfFeed {
         let scope = Scope::Tenant(self.tenant);
         let open = open_runs(store, scope, None, self.automation).await?;
         let filter = ApprovalFilter {
-            state: Some(ApprovalState::Pending),
+            state: Some(ApprovalStatus::Pending),
             automation: self.automation,
             ..ApprovalFilter::default()
         };

@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 use client::{ApprovalFilter, ApprovalStates, Part};
-use model::{Timestamp, approval::ApprovalState, permission::Verdict};
+use model::{Timestamp, approval::ApprovalStatus, permission::Verdict};
 use wire::{Approval, DecisionRequest, MAX_PAGE};
 
 use crate::{
@@ -33,7 +33,7 @@ enum Command {
         run: Option<String>,
         /// Those in a state instead: allowed, denied, expired or void
         #[arg(long, conflicts_with = "all")]
-        state: Option<ApprovalState>,
+        state: Option<ApprovalStatus>,
         /// Those that are over, too
         #[arg(long)]
         all: bool,

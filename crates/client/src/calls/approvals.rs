@@ -1,6 +1,6 @@
 //! Approvals.
 
-use model::{approval::ApprovalState, permission::Verdict};
+use model::{approval::ApprovalStatus, permission::Verdict};
 use wire::{Approval, DecisionRequest, Page};
 
 use super::Part;
@@ -30,7 +30,7 @@ pub enum ApprovalStates {
     /// All.
     Any,
     /// Those in one state.
-    Of(ApprovalState),
+    Of(ApprovalStatus),
 }
 
 impl Client {

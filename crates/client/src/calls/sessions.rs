@@ -3,7 +3,7 @@
 use http::Method;
 use model::{
     RunId,
-    session::{SessionKind, SessionState, SessionType},
+    session::{SessionKind, SessionStatus, SessionType},
 };
 use wire::{
     ExportFormat, Messages, Move, Page, Replay, Run, Seat, Session, SessionCancelled,
@@ -21,7 +21,7 @@ pub struct SessionFilter {
     /// Those of a kind.
     pub kind: Option<SessionKind>,
     /// Those in a state.
-    pub state: Option<SessionState>,
+    pub state: Option<SessionStatus>,
     /// Those that an automation made: its name, its id or the beginning of that.
     pub automation: Option<String>,
     /// Those with a text in their titles, keys or ids.

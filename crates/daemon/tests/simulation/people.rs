@@ -5,7 +5,7 @@ use model::{
     permission::PermissionRules,
     policy::{CatchUp, OnCrash, Overlap, Policies, Retry, SessionMode},
     schedule::{QuietHours, Spec},
-    session::{SessionEvent, SessionKind, SessionState, SessionType},
+    session::{SessionEvent, SessionKind, SessionStatus, SessionType},
 };
 use store::{Deletion, Error, NewAutomation, NewSession, Scope};
 
@@ -252,15 +252,15 @@ impl World {
         let session = self.store.sessions(Scope::System, None, None, 12).await?;
         let session: Vec<_> = session
             .iter()
-            .map(|found| (found.id, found.state))
+            .map(|found| (found.id, found.status()))
             .collect();
         let Some((session, state)) = self.chance.pick(&session) else {
             return Ok(());
         };
         // Mostly back and forth: what is closed is closed for good.
         let event = match (state, self.chance.below(8)) {
-            (SessionState::Paused, _) => SessionEvent::Resume,
-            (SessionState::Done | SessionState::Failed, _) => SessionEvent::Archive,
+            (SessionStatus::Paused, _) => SessionEvent::Resume,
+            (SessionStatus::Done | SessionStatus::Failed, _) => SessionEvent::Archive,
             (_, 0) => self.chance.of([SessionEvent::Complete, SessionEvent::Fail]),
             (..) => SessionEvent::Pause,
         };
@@ -353,7 +353,7 @@ impl World {
         }
         let paused = self.store.sessions(scope, None, None, 100_000).await?;
         for session in paused {
-            if session.state == SessionState::Paused {
+            if session.status() == SessionStatus::Paused {
                 let resumed =
                     self.store
                         .move_session(scope, session.id, SessionEvent::Resume, None, now);

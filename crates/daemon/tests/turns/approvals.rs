@@ -5,7 +5,7 @@ use std::time::Duration;
 use daemon::{Daemon, watchdog};
 use model::{
     ApprovalId, Clock as _, RunId,
-    approval::{Approval, ApprovalState, Decider, Unruled},
+    approval::{Approval, ApprovalStatus, Decider, Unruled},
     harness::HarnessConfig,
     permission::Verdict,
     policy::Policies,
@@ -78,7 +78,7 @@ async fn asked(world: &World, run: RunId) -> Vec<Approval> {
 pub(crate) async fn waits(world: &World, run: RunId) -> Approval {
     eventually("a request that waits", async || {
         let all = asked(world, run).await.into_iter();
-        all.rev().find(|it| it.state == ApprovalState::Pending)
+        all.rev().find(|it| it.status() == ApprovalStatus::Pending)
     })
     .await
 }
@@ -97,9 +97,9 @@ pub(crate) async fn decide(
     decided.await
 }
 
-async fn state(world: &World, id: ApprovalId) -> ApprovalState {
+async fn state(world: &World, id: ApprovalId) -> ApprovalStatus {
     let found = world.store().approval(world.scope(), id);
-    found.await.unwrap().state
+    found.await.unwrap().status()
 }
 
 async fn shown(world: &World, run: RunId) -> Vec<String> {
@@ -193,8 +193,8 @@ pub(crate) async fn while_a_request_waits_its_agent_is_not_silent(world: &World)
     assert_eq!(ended.status(), RunStatus::Succeeded, "{ended:#?}");
     assert_eq!(answers(&script), ["option-reject_once"]);
     let approval = asked(world, run).await.remove(0);
-    assert_eq!(approval.state, ApprovalState::Expired);
-    assert_eq!(approval.decided_by, None);
+    assert_eq!(approval.status(), ApprovalStatus::Expired);
+    assert!(approval.state.decision().is_none());
 
     // Once it is answered, silence counts again.
     let script = asking(world, "b", [Step::Stall]);
@@ -216,8 +216,8 @@ pub(crate) async fn a_request_waits_no_longer_than_its_turn(world: &World) {
     let approval = asked(world, run).await.remove(0);
     let waited = approval.deadline_at.since(approval.created_at);
     assert!(waited <= Duration::from_secs(2), "{waited:?}");
-    let over = [ApprovalState::Void, ApprovalState::Expired];
-    assert!(over.contains(&approval.state), "{approval:#?}");
+    let over = [ApprovalStatus::Void, ApprovalStatus::Expired];
+    assert!(over.contains(&approval.status()), "{approval:#?}");
     daemon.stop().await;
 }
 
@@ -229,7 +229,7 @@ pub(crate) async fn a_turn_that_is_called_off_waits_for_nobody(world: &World) {
     let approval = waits(world, run).await;
     world.cancel(run, "changed my mind").await;
     // Before the agent has heard of it.
-    assert_eq!(state(world, approval.id).await, ApprovalState::Void);
+    assert_eq!(state(world, approval.id).await, ApprovalStatus::Void);
     let late = decide(world, approval.id, Verdict::Allow).await;
     assert!(matches!(late, Err(Error::Refused(_))), "{late:?}");
     daemon.waker().wake();
@@ -247,7 +247,7 @@ pub(crate) async fn a_server_that_stops_hands_back_what_waits(world: &World) {
     daemon.waker().wake();
     let before = waits(world, run).await;
     daemon.stop().await;
-    assert_eq!(state(world, before.id).await, ApprovalState::Void);
+    assert_eq!(state(world, before.id).await, ApprovalStatus::Void);
 
     script.prompts = asking(world, "a", [Step::say("Done.")]).prompts;
     script.command().unwrap();
@@ -262,7 +262,7 @@ pub(crate) async fn a_server_that_stops_hands_back_what_waits(world: &World) {
     let anew = waits(world, next.id).await;
     let late = decide(world, before.id, Verdict::Allow).await;
     assert!(matches!(late, Err(Error::Refused(_))), "{late:?}");
-    assert_eq!(state(world, anew.id).await, ApprovalState::Pending);
+    assert_eq!(state(world, anew.id).await, ApprovalStatus::Pending);
     decide(world, anew.id, Verdict::Allow).await.unwrap();
     let ended = world.ended(next.id).await;
     assert_eq!(ended.status(), RunStatus::Succeeded, "{ended:#?}");
@@ -286,7 +286,7 @@ pub(crate) async fn a_request_that_was_given_up_cannot_be_allowed_any_more(world
         made(&told).await;
         assert_eq!(answers(&script), ["cancelled"]);
         eventually("a request that is void", async || {
-            (state(world, approval.id).await == ApprovalState::Void).then_some(())
+            (state(world, approval.id).await == ApprovalStatus::Void).then_some(())
         })
         .await;
         // The turn is not over yet.
@@ -348,7 +348,7 @@ pub(crate) async fn while_a_request_waits_its_slot_is_anothers_but_not_every_one
     let second = fired(world, "b", &b, |_| ()).await;
     daemon.waker().wake();
     assert_eq!(world.ended(second).await.status(), RunStatus::Succeeded);
-    assert_eq!(state(world, asks.id).await, ApprovalState::Pending);
+    assert_eq!(state(world, asks.id).await, ApprovalStatus::Pending);
     // And one that asks as well, which keeps what it has: no more than one lends its slot.
     let third = fired(world, "c", &c, |_| ()).await;
     daemon.waker().wake();
@@ -358,13 +358,13 @@ pub(crate) async fn while_a_request_waits_its_slot_is_anothers_but_not_every_one
     // The first goes on at once, though all slots are taken.
     decide(world, asks.id, Verdict::Allow).await.unwrap();
     made(&world.path("a goes on")).await;
-    assert_eq!(state(world, asks_too.id).await, ApprovalState::Pending);
+    assert_eq!(state(world, asks_too.id).await, ApprovalStatus::Pending);
     assert_eq!(world.run(fourth).await.status(), RunStatus::Queued);
     make(&goes_on);
     assert_eq!(world.ended(first).await.status(), RunStatus::Succeeded);
     // Then the third one's slot is free for the fourth.
     assert_eq!(world.ended(fourth).await.status(), RunStatus::Succeeded);
-    assert_eq!(state(world, asks_too.id).await, ApprovalState::Pending);
+    assert_eq!(state(world, asks_too.id).await, ApprovalStatus::Pending);
     assert!(received(&d) >= finished(&a), "two beside one that waits");
     decide(world, asks_too.id, Verdict::Allow).await.unwrap();
     assert_eq!(world.ended(third).await.status(), RunStatus::Succeeded);

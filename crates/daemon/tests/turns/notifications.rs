@@ -7,7 +7,7 @@ use model::{
     Clock as _, EndpointId, HarnessId, SessionId,
     entity::{Channel, SeatSettings},
     limits,
-    notification::{Delivery, DeliveryState, NotificationKind},
+    notification::{Delivery, DeliveryStatus, NotificationKind},
     policy::SessionMode,
     secret::Secret,
     session::{SessionKind, SessionType},
@@ -104,8 +104,11 @@ impl Hook {
         found.await.unwrap()
     }
 
-    async fn state(&self, world: &World) -> Option<DeliveryState> {
-        self.deliveries(world).await.first().map(|one| one.state)
+    async fn state(&self, world: &World) -> Option<DeliveryStatus> {
+        self.deliveries(world)
+            .await
+            .first()
+            .map(|one| one.state.status())
     }
 
     /// Answers the next request.
@@ -154,7 +157,7 @@ pub(crate) async fn an_answer_arrives_signed(world: &World) {
     assert_eq!(body["data"]["event"]["message"]["run_id"], run.to_string());
     request.answer(200).await;
     eventually("a delivery that arrived", async || {
-        (hook.state(world).await == Some(DeliveryState::Delivered)).then_some(())
+        (hook.state(world).await == Some(DeliveryStatus::Delivered)).then_some(())
     })
     .await;
     server.stop().await;
@@ -247,12 +250,12 @@ pub(crate) async fn a_receiver_that_is_down_is_told_once_it_is_up(world: &World)
         assert_eq!(send(&world.host, &sender, hook.endpoint).await.unwrap(), 0);
         let delivery = hook.deliveries(world).await.remove(0);
         assert_eq!(delivery.last_status, Some(i64::from(status)));
-        if let Some(next) = delivery.next_attempt_at {
+        if let Some(next) = delivery.state.next_attempt_at() {
             world.clock.advance(next.since(world.clock.now()));
         }
     }
     assert!(ids.iter().all(|id| *id == ids[0]), "{ids:?}");
-    assert_eq!(hook.state(world).await, Some(DeliveryState::Delivered));
+    assert_eq!(hook.state(world).await, Some(DeliveryStatus::Delivered));
 }
 
 pub(crate) async fn what_was_sent_and_not_recorded_is_sent_again_under_its_id(world: &World) {
@@ -272,7 +275,7 @@ pub(crate) async fn what_was_sent_and_not_recorded_is_sent_again_under_its_id(wo
     let (sent, again) =
         futures::join!(send(&world.host, &sender, hook.endpoint), hook.answers(200));
     assert_eq!((sent.unwrap(), again), (1, first));
-    assert_eq!(hook.state(world).await, Some(DeliveryState::Delivered));
+    assert_eq!(hook.state(world).await, Some(DeliveryStatus::Delivered));
     assert_eq!(hook.deliveries(world).await.len(), 1);
 }
 
@@ -292,10 +295,10 @@ pub(crate) async fn a_slow_receiver_holds_up_no_other(world: &World) {
     let silent = Request::read(&slow.listener).await;
     quick.answers(200).await;
     eventually("a delivery that arrived", async || {
-        (quick.state(world).await == Some(DeliveryState::Delivered)).then_some(())
+        (quick.state(world).await == Some(DeliveryStatus::Delivered)).then_some(())
     })
     .await;
-    assert_eq!(slow.state(world).await, Some(DeliveryState::Pending));
+    assert_eq!(slow.state(world).await, Some(DeliveryStatus::Pending));
     silent.answer(410).await;
     eventually("an endpoint that is gone", async || {
         let found = world.store().endpoint(world.scope(), slow.endpoint).await;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use model::{EndpointId, limits, notification::NotificationKind};
 use service::{Error, Kind};
 use store::Attempted;
-use wire::{DeliveryState, DeliveryView, EndpointMade, EndpointRequest, Notification};
+use wire::{DeliveryStatus, DeliveryView, EndpointMade, EndpointRequest, Notification};
 
 use crate::world::{World, request, told};
 
@@ -216,7 +216,7 @@ async fn a_test_is_sent_whatever_an_endpoint_asks_for_and_again_only_when_it_is_
     assert_eq!(text.data.endpoint.unwrap().id, endpoint);
     assert_eq!(text.data.event, None);
     let state = |view: &DeliveryView| (view.delivery.state, view.log.len());
-    assert_eq!(state(&sent), (DeliveryState::Pending, 0));
+    assert_eq!(state(&sent), (DeliveryStatus::Pending, 0));
     let id = sent.delivery.id.to_string();
     let pending = world.service.redeliver(&id).await.unwrap_err();
     assert_eq!(pending.kind(), Kind::Refused);
@@ -228,15 +228,15 @@ async fn a_test_is_sent_whatever_an_endpoint_asks_for_and_again_only_when_it_is_
     world.clock.advance(limits::DELIVERY_BACKOFF_MAX);
     world.deliver(endpoint, 204).await;
     let arrived = world.service.delivery(&id).await.unwrap();
-    assert_eq!(state(&arrived), (DeliveryState::Delivered, 2));
+    assert_eq!(state(&arrived), (DeliveryStatus::Delivered, 2));
 
     let again = world.service.redeliver(&id).await.unwrap();
-    assert_eq!(state(&again), (DeliveryState::Pending, 2));
+    assert_eq!(state(&again), (DeliveryStatus::Pending, 2));
     assert_eq!(again.delivery.id, sent.delivery.id);
     assert_eq!(again.delivery.body, sent.delivery.body);
     world.deliver(endpoint, 204).await;
     let arrived = world.service.delivery(&id).await.unwrap();
-    assert_eq!(state(&arrived), (DeliveryState::Delivered, 3));
+    assert_eq!(state(&arrived), (DeliveryStatus::Delivered, 3));
 }
 
 #[tokio::test]
@@ -252,7 +252,7 @@ async fn nothing_is_sent_to_an_endpoint_that_is_disabled() {
     );
     let id = sent.delivery.id.to_string();
     let given_up = world.service.delivery(&id).await.unwrap();
-    assert_eq!(given_up.delivery.state, DeliveryState::Failed);
+    assert_eq!(given_up.delivery.state, DeliveryStatus::Failed);
     let refusals = [
         world.service.test_endpoint("pager", None).await,
         world.service.redeliver(&id).await,
@@ -265,7 +265,7 @@ async fn nothing_is_sent_to_an_endpoint_that_is_disabled() {
     let enabled = world.service.enable_endpoint("pager").await.unwrap();
     assert_eq!((enabled.disabled_at, enabled.disabled_reason), (None, None));
     let again = world.service.redeliver(&id).await.unwrap();
-    assert_eq!(again.delivery.state, DeliveryState::Pending);
+    assert_eq!(again.delivery.state, DeliveryStatus::Pending);
 }
 
 #[tokio::test]

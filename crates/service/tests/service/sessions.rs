@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use model::{
     run::{Origin, RunStatus},
-    session::{SessionEvent, SessionState, SessionType},
+    session::{SessionEvent, SessionStatus, SessionType},
 };
 use serde_json::json;
 use service::{Error, Kind, SessionQuery};
@@ -167,7 +167,7 @@ async fn words_to_a_held_session_wait_and_to_a_closed_one_are_refused() {
     step(SessionEvent::Pause).await.unwrap();
     let run = world.service.say(&id, "hello", None).await.unwrap();
     let held = Waiting::Session {
-        state: SessionState::Paused,
+        state: SessionStatus::Paused,
     };
     assert_eq!(world.service.waits_for(&run).await.unwrap(), Some(held));
     step(SessionEvent::Resume).await.unwrap();

@@ -9,7 +9,7 @@ use model::{
     feed::FeedCursor,
     notification::NotificationKind,
     run::Origin,
-    session::SessionState,
+    session::SessionStatus,
     turn::{EntryKind, Role},
 };
 use serde_json::{Value, json};
@@ -252,7 +252,7 @@ fn sessions_messages_and_approvals_are_sent_with_their_data() {
         let session_id = SessionId::from_uuid(UUID);
         traced(Change::Session { session_id, change })["change"].clone()
     };
-    let state = SessionState::Paused;
+    let state = SessionStatus::Paused;
     assert_eq!(
         session(SessionChange::Created { state }),
         json!({ "action": "created", "state": "paused" })

@@ -2,7 +2,7 @@
 
 use model::{
     ApprovalId, AutomationId, RunId, SessionId, TenantId,
-    approval::{Approval, ApprovalState},
+    approval::{Approval, ApprovalStatus},
 };
 
 use crate::{Error, Page, Scope, rows, store::Store};
@@ -11,7 +11,7 @@ use crate::{Error, Page, Scope, rows, store::Store};
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ApprovalFilter {
     /// Those in a state.
-    pub state: Option<ApprovalState>,
+    pub state: Option<ApprovalStatus>,
     /// Those of a session.
     pub session: Option<SessionId>,
     /// Those of an automation.
@@ -34,7 +34,7 @@ impl Store {
         filter: ApprovalFilter,
         page: Page<ApprovalId>,
     ) -> Result<Vec<Approval>, Error> {
-        let state = filter.state.map(ApprovalState::as_str);
+        let state = filter.state.map(ApprovalStatus::as_str);
         let mut params = params![tenant, page.before(), state, page.limit];
         let statement = match (filter.run, filter.session, filter.automation) {
             (Some(run), session, automation) => {
@@ -49,7 +49,7 @@ impl Store {
                 params.extend(params![automation]);
                 sql!("approvals/page_of_automation")
             }
-            (None, None, None) if filter.state == Some(ApprovalState::Pending) => {
+            (None, None, None) if filter.state == Some(ApprovalStatus::Pending) => {
                 params = params![tenant, page.before(), page.limit];
                 sql!("approvals/page_pending")
             }
@@ -70,7 +70,7 @@ impl Store {
         let mut params = params![
             scope.tenant(),
             Page::<ApprovalId>::first(limit).before(),
-            ApprovalState::Pending.as_str(),
+            ApprovalStatus::Pending.as_str(),
             limit
         ];
         params.extend(params![session, None::<AutomationId>]);

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use model::{
     MessageId, SeatId, SessionId, TenantId, Timestamp,
     lifecycle::{Lifecycle as _, Refused},
-    session::{Admission, SessionState},
+    session::{Admission, SessionStatus},
     turn::{EntryKind, Role},
 };
 use serde_json::{Value, json};
@@ -114,10 +114,10 @@ impl Store {
                 .fetch_optional(sql!("sessions/by_id"), params![tenant, session])
                 .await?;
             let there = rows::session(&row.ok_or_else(|| Error::not_found("session", session))?)?;
-            if there.state.admission() == Admission::Refuse {
+            if there.status().admission() == Admission::Refuse {
                 return Err(Error::Refused(Refused {
-                    what: SessionState::WHAT,
-                    state: there.state.to_string(),
+                    what: SessionStatus::WHAT,
+                    state: there.status().to_string(),
                     event: "take a message".into(),
                 }));
             }

@@ -7,7 +7,10 @@ use model::{
     DeliveryId, EndpointId, SessionId, TenantId, Timestamp,
     lifecycle::Refused,
     limits,
-    notification::{Delivery, DeliveryAttempt, DeliveryState, NotificationKind, Verdict, verdict},
+    notification::{
+        Delivery, DeliveryAttempt, DeliveryState, DeliveryStatus, NotificationKind, Verdict,
+        verdict,
+    },
 };
 
 use super::{by_id, disable, endpoint, lock};
@@ -130,7 +133,7 @@ impl Store {
         &self,
         claimed: &Claimed,
         attempted: &Attempted,
-    ) -> Result<DeliveryState, Error> {
+    ) -> Result<DeliveryStatus, Error> {
         let Claimed { tenant, delivery } = claimed;
         let (status, error, text) = match &attempted.answer {
             Ok((status, text)) => (Some(*status), None, Some(text.as_str())),
@@ -139,9 +142,9 @@ impl Store {
         let now = attempted.ended_at;
         let verdict = verdict(delivery.id, delivery.attempts, status);
         let (state, next) = match verdict {
-            Verdict::Delivered => (DeliveryState::Delivered, None),
-            Verdict::Again(pause) => (DeliveryState::Pending, Some(now + pause)),
-            Verdict::GivenUp | Verdict::Gone => (DeliveryState::Failed, None),
+            Verdict::Delivered => (DeliveryStatus::Delivered, None),
+            Verdict::Again(pause) => (DeliveryStatus::Pending, Some(now + pause)),
+            Verdict::GivenUp | Verdict::Gone => (DeliveryStatus::Failed, None),
         };
         let scope = Scope::Tenant(*tenant);
         transact!(self, scope, |tx| {
@@ -259,7 +262,11 @@ impl Store {
             enabled(tx, scope, found.endpoint_id, "be sent anything").await?;
             let params = params![scope.tenant(), id, now];
             match tx.execute(sql!("deliveries/redeliver"), params).await? {
-                0 => Err(refused("delivery", found.state.as_str(), "be sent again")),
+                0 => Err(refused(
+                    "delivery",
+                    found.state.status().as_str(),
+                    "be sent again",
+                )),
                 _ => Ok(()),
             }
         })
@@ -347,13 +354,21 @@ fn delivery(row: &Row) -> Result<Delivery, Error> {
         event_id: row.get("event_id")?,
         kind: row.parse("kind")?,
         body: row.get("body")?,
-        state: row.parse("state")?,
+        state: match row.parse("state")? {
+            DeliveryStatus::Pending => DeliveryState::Pending {
+                next_attempt_at: row.get("next_attempt_at")?,
+            },
+            DeliveryStatus::Delivered => DeliveryState::Delivered {
+                ended_at: row.get("ended_at")?,
+            },
+            DeliveryStatus::Failed => DeliveryState::Failed {
+                ended_at: row.get("ended_at")?,
+            },
+        },
         attempts: row.get("attempts")?,
-        next_attempt_at: row.optional("next_attempt_at")?,
         last_status: row.optional("last_status")?,
         last_error: row.optional("last_error")?,
         created_at: row.get("created_at")?,
-        ended_at: row.optional("ended_at")?,
     })
 }
 

@@ -66,8 +66,6 @@ pub struct NoticeSession {
     pub title: Option<String>,
     /// Its state.
     pub state: SessionState,
-    /// The reason for its state.
-    pub state_reason: Option<String>,
     /// The place outside where people talk in it.
     pub channel: Option<Channel>,
 }
@@ -196,8 +194,7 @@ fn session(row: &Row) -> Result<NoticeSession, Error> {
         session_type: row.parse("type")?,
         key: row.optional("session_key")?,
         title: row.optional("title")?,
-        state: row.parse("state")?,
-        state_reason: row.optional("state_reason")?,
+        state: rows::session_state(row)?,
         channel,
     })
 }

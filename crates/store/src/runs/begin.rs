@@ -208,11 +208,11 @@ impl Store {
         let Ready {
             run, session, seat, ..
         } = found;
-        let admission = session.state.admission();
+        let admission = session.status().admission();
         let deleted = automation.is_some_and(|own| own.state == AutomationState::Deleted);
         let called_off = match end::cancel_reason(tx, run).await? {
             None if admission == Admission::Refuse => {
-                Some(format!("the session is {}", session.state))
+                Some(format!("the session is {}", session.status()))
             }
             None if deleted => Some("the automation was deleted".to_owned()),
             reason => reason,

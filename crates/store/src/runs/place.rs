@@ -10,7 +10,7 @@ use model::{
     event::{DeferCause, RunChange, RunInput},
     lifecycle::{Lifecycle, Refused},
     run::{Origin, RunStatus},
-    session::{Admission, SessionState},
+    session::{Admission, SessionStatus},
 };
 
 use crate::{
@@ -49,7 +49,7 @@ pub(crate) struct SeatStanding {
     /// Whether a run waits for it, attempts in their backoff left out.
     pub(crate) waited_for: bool,
     /// The state of its session.
-    pub(crate) state: SessionState,
+    pub(crate) state: SessionStatus,
 }
 
 impl SeatStanding {
@@ -57,7 +57,7 @@ impl SeatStanding {
     pub(crate) const NEW: Self = Self {
         held: false,
         waited_for: false,
-        state: SessionState::Active,
+        state: SessionStatus::Active,
     };
 }
 
@@ -179,7 +179,7 @@ pub(crate) async fn insert_all(
         let admission = seat.state.admission();
         if admission == Admission::Refuse {
             made.push(Err(Error::Refused(Refused {
-                what: SessionState::WHAT,
+                what: SessionStatus::WHAT,
                 state: seat.state.to_string(),
                 event: "take an input".into(),
             })));

@@ -1,6 +1,6 @@
 //! Changing what people say of a session.
 
-use model::{SessionId, Timestamp, entity::Session, event::SessionChange, session::SessionState};
+use model::{SessionId, Timestamp, entity::Session, event::SessionChange, session::SessionStatus};
 
 use crate::{
     Error, Scope, journal,
@@ -60,7 +60,7 @@ impl Store {
                 });
             };
             if seen != to {
-                let state: SessionState = edited.parse("state")?;
+                let state: SessionStatus = edited.parse("state")?;
                 let title = to.title.clone();
                 let change = SessionChange::Renamed { state, title };
                 journal::session(tx, id, change, now).await?;

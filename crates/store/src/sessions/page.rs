@@ -3,7 +3,7 @@
 use model::{
     AutomationId, SessionId, TenantId,
     entity::Session,
-    session::{SessionKind, SessionState, SessionType},
+    session::{SessionKind, SessionStatus, SessionType},
 };
 
 use crate::{Error, Page, Scope, rows, store::Store, text::Wanted};
@@ -16,7 +16,7 @@ pub struct SessionFilter {
     /// Those of a kind.
     pub kind: Option<SessionKind>,
     /// Those in a state.
-    pub state: Option<SessionState>,
+    pub state: Option<SessionStatus>,
     /// Those that an automation made.
     pub automation: Option<AutomationId>,
     /// Those with a text in their title, their key or their id, whatever the case of its letters.
@@ -58,7 +58,7 @@ impl Store {
                         session_type.map(SessionType::as_str),
                         page.before(),
                         filter.kind.map(SessionKind::as_str),
-                        filter.state.map(SessionState::as_str),
+                        filter.state.map(SessionStatus::as_str),
                         filter.automation,
                         wanted.lower.as_deref(),
                         wanted.written.as_deref(),

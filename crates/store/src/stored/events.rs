@@ -15,7 +15,7 @@ mod runs;
 use model::{
     ApprovalId, AutomationId, MessageId, RunId, SeatId, SessionId, Timestamp, TriggerId,
     event::{ApprovalChange, AutomationChange, Change, SessionChange, TriggerEdit},
-    session::SessionState,
+    session::SessionStatus,
     turn::{EntryKind, Role},
 };
 use serde::{Deserialize, Serialize};
@@ -135,18 +135,18 @@ impl StoredEvent {
 #[serde(untagged)]
 enum SessionBody {
     Renamed {
-        state: SessionState,
+        state: SessionStatus,
         // The key must be there; its value may be null.
         #[serde(deserialize_with = "Option::deserialize")]
         title: Option<String>,
     },
     Moved {
-        state: SessionState,
+        state: SessionStatus,
         #[serde(deserialize_with = "Option::deserialize")]
         reason: Option<String>,
     },
     Created {
-        state: SessionState,
+        state: SessionStatus,
     },
 }
 

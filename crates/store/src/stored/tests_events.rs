@@ -84,22 +84,22 @@ fn changes_of_sessions_and_runs() -> Vec<Change> {
     let reason = || "timeout".to_owned();
     vec![
         session(SessionChange::Created {
-            state: SessionState::Draft,
+            state: SessionStatus::Draft,
         }),
         session(SessionChange::Moved {
-            state: SessionState::Paused,
+            state: SessionStatus::Paused,
             reason: Some("holiday".into()),
         }),
         session(SessionChange::Moved {
-            state: SessionState::Active,
+            state: SessionStatus::Active,
             reason: None,
         }),
         session(SessionChange::Renamed {
-            state: SessionState::Active,
+            state: SessionStatus::Active,
             title: Some("Notes".into()),
         }),
         session(SessionChange::Renamed {
-            state: SessionState::Active,
+            state: SessionStatus::Active,
             title: None,
         }),
         run(RunChange::Queued {

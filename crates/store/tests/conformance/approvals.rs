@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use model::{
     ApprovalId, RunId, SessionId, TokenId, WorkerId,
-    approval::{Approval, ApprovalState, Decider, Question},
+    approval::{Approval, ApprovalStatus, Decider, Question},
     event::{ApprovalChange, Change},
     notification::NotificationKind,
     outcome::FailureKind,
@@ -82,8 +82,8 @@ impl Stage {
         self.store.approval(self.scope(), id).await.unwrap()
     }
 
-    pub(crate) async fn state(&self, id: ApprovalId) -> ApprovalState {
-        self.approval(id).await.state
+    pub(crate) async fn state(&self, id: ApprovalId) -> ApprovalStatus {
+        self.approval(id).await.status()
     }
 
     /// The state that a refused decision names.
@@ -158,13 +158,14 @@ pub(crate) async fn a_decision_is_for_one_request_and_made_once(db: &TestStore) 
     );
     let decided = decided.await.unwrap();
     assert_eq!(decided, stage.approval(allowed).await);
-    assert_eq!(decided.state, ApprovalState::Allowed);
-    assert_eq!(decided.decided_at, Some(now));
-    assert_eq!(decided.decided_by.as_deref(), Some("laptop"));
-    assert_eq!(decided.decided_by_token, by.token);
-    assert_eq!(decided.comment.as_deref(), Some("looks right"));
+    assert_eq!(decided.status(), ApprovalStatus::Allowed);
+    let decision = decided.state.decision().unwrap();
+    assert_eq!(decision.at, now);
+    assert_eq!(decision.by.name, "laptop");
+    assert_eq!(decision.by.token, by.token);
+    assert_eq!(decision.comment.as_deref(), Some("looks right"));
     let second = stage.decide(denied, Verdict::Deny).await.unwrap();
-    assert_eq!(second.state, ApprovalState::Denied);
+    assert_eq!(second.status(), ApprovalStatus::Denied);
 
     for verdict in [Verdict::Allow, Verdict::Deny] {
         assert_eq!(stage.refused(allowed, verdict).await, "allowed");
@@ -172,7 +173,7 @@ pub(crate) async fn a_decision_is_for_one_request_and_made_once(db: &TestStore) 
     }
     assert_eq!(stage.approval(allowed).await, decided);
     // The same request, asked once more, is another one.
-    assert_eq!(stage.state(waits).await, ApprovalState::Pending);
+    assert_eq!(stage.state(waits).await, ApprovalStatus::Pending);
     let told = stage.told(session).await;
     let states: Vec<_> = told.iter().map(|(_, state)| state.as_str()).collect();
     assert_eq!(
@@ -193,7 +194,7 @@ pub(crate) async fn a_decision_comes_before_the_deadline_or_not_at_all(db: &Test
     stage.clock.set(deadline);
     // Nobody has noticed yet.
     assert_eq!(stage.refused(late, Verdict::Allow).await, "expired");
-    assert_eq!(stage.state(late).await, ApprovalState::Pending);
+    assert_eq!(stage.state(late).await, ApprovalStatus::Pending);
 }
 
 pub(crate) async fn what_nobody_decides_expires(db: &TestStore) {
@@ -206,18 +207,21 @@ pub(crate) async fn what_nobody_decides_expires(db: &TestStore) {
     stage.decide(decided, Verdict::Allow).await.unwrap();
     // Whoever waits knows by itself that its patience is over.
     let expire = |id| stage.store.expire(id, stage.now());
-    assert_eq!(expire(waiter).await.unwrap(), ApprovalState::Expired);
-    assert_eq!(expire(waiter).await.unwrap(), ApprovalState::Expired);
+    assert_eq!(expire(waiter).await.unwrap(), ApprovalStatus::Expired);
+    assert_eq!(expire(waiter).await.unwrap(), ApprovalStatus::Expired);
     // A decision that came before that stands.
-    assert_eq!(expire(decided).await.unwrap(), ApprovalState::Allowed);
+    assert_eq!(expire(decided).await.unwrap(), ApprovalStatus::Allowed);
 
     assert_eq!(stage.store.expire_overdue(stage.now()).await.unwrap(), 0);
     let now = stage.wait(600);
     let late = stage.ask(other).await;
     assert_eq!(stage.store.expire_overdue(now).await.unwrap(), 1);
-    assert_eq!(stage.state(unnoticed).await, ApprovalState::Expired);
-    assert_eq!(stage.approval(unnoticed).await.decided_at, Some(now));
-    assert_eq!(stage.state(late).await, ApprovalState::Pending);
+    assert_eq!(stage.state(unnoticed).await, ApprovalStatus::Expired);
+    assert_eq!(
+        stage.approval(unnoticed).await.state.decided_at(),
+        Some(now)
+    );
+    assert_eq!(stage.state(late).await, ApprovalStatus::Pending);
     assert_eq!(stage.refused(unnoticed, Verdict::Deny).await, "expired");
     let told = stage.told(session).await;
     assert_eq!(
@@ -245,9 +249,9 @@ pub(crate) async fn the_end_of_an_attempt_makes_void_what_it_asked(db: &TestStor
     let (_, beside) = stage.under_way().await;
     let of_other = stage.ask(beside).await;
     stage.succeed(run).await;
-    assert_eq!(stage.state(waits).await, ApprovalState::Void);
-    assert_eq!(stage.state(decided).await, ApprovalState::Denied);
-    assert_eq!(stage.state(of_other).await, ApprovalState::Pending);
+    assert_eq!(stage.state(waits).await, ApprovalStatus::Void);
+    assert_eq!(stage.state(decided).await, ApprovalStatus::Denied);
+    assert_eq!(stage.state(of_other).await, ApprovalStatus::Pending);
     assert_eq!(stage.refused(waits, Verdict::Allow).await, "void");
     let events = stage.store.events(stage.scope(), session, 0, 100);
     let events = events.await.unwrap();
@@ -266,7 +270,7 @@ pub(crate) async fn the_end_of_an_attempt_makes_void_what_it_asked(db: &TestStor
         .store
         .cancel_run(stage.scope(), run, "enough", stage.now());
     assert_eq!(cancelled.await.unwrap(), RunStatus::Running);
-    assert_eq!(stage.state(waits).await, ApprovalState::Void);
+    assert_eq!(stage.state(waits).await, ApprovalStatus::Void);
     assert_eq!(stage.refused(waits, Verdict::Allow).await, "void");
     let late = stage.approval_id();
     assert_eq!(stage.ask_as(&stage.worker, run, late).await, Settled::Lost);
@@ -276,7 +280,7 @@ pub(crate) async fn the_end_of_an_attempt_makes_void_what_it_asked(db: &TestStor
     let (_, run) = stage.under_way().await;
     let waits = stage.ask(run).await;
     stage.fail(run, FailureKind::HandedBack).await;
-    assert_eq!(stage.state(waits).await, ApprovalState::Void);
+    assert_eq!(stage.state(waits).await, ApprovalStatus::Void);
 }
 
 pub(crate) async fn the_attempt_after_a_stall_asks_anew(db: &TestStore) {
@@ -285,7 +289,7 @@ pub(crate) async fn the_attempt_after_a_stall_asks_anew(db: &TestStore) {
     let waits = stage.ask(run).await;
     stage.wait(200);
     assert_eq!(stage.stall().await, [run]);
-    assert_eq!(stage.state(waits).await, ApprovalState::Void);
+    assert_eq!(stage.state(waits).await, ApprovalStatus::Void);
     let next = &stage.attempts(run).await[1];
     stage.clock.set(next.state.not_before().unwrap());
     stage.store.promote_due(stage.now()).await.unwrap();
@@ -295,13 +299,13 @@ pub(crate) async fn the_attempt_after_a_stall_asks_anew(db: &TestStore) {
 
     // Whoever answers the old one changes nothing, and says nothing of the new one.
     assert_eq!(stage.refused(waits, Verdict::Allow).await, "void");
-    assert_eq!(stage.state(waits).await, ApprovalState::Void);
-    assert_eq!(stage.state(anew).await, ApprovalState::Pending);
+    assert_eq!(stage.state(waits).await, ApprovalStatus::Void);
+    assert_eq!(stage.state(anew).await, ApprovalStatus::Pending);
     // Nor does the worker that was lost.
     let late = stage.approval_id();
     assert_eq!(stage.ask_as(&stage.worker, run, late).await, Settled::Lost);
     let expired = stage.store.expire(waits, stage.now()).await.unwrap();
-    assert_eq!(expired, ApprovalState::Void);
+    assert_eq!(expired, ApprovalStatus::Void);
     let allowed = stage.decide(anew, Verdict::Allow).await.unwrap();
     assert_eq!((allowed.session_id, allowed.run_id), (session, next));
 }
@@ -341,7 +345,7 @@ pub(crate) async fn another_tenants_approval_is_as_if_it_were_not_there(db: &Tes
         .store
         .pending_approvals(Scope::Tenant(other), session, 9);
     assert_eq!(theirs.await.unwrap(), []);
-    assert_eq!(stage.state(id).await, ApprovalState::Pending);
+    assert_eq!(stage.state(id).await, ApprovalStatus::Pending);
 }
 
 pub(crate) async fn approvals_are_listed_by_whom_they_belong_to(db: &TestStore) {
@@ -368,7 +372,7 @@ pub(crate) async fn approvals_are_listed_by_whom_they_belong_to(db: &TestStore) 
     };
     let all = ApprovalFilter::default();
     let pending = ApprovalFilter {
-        state: Some(ApprovalState::Pending),
+        state: Some(ApprovalStatus::Pending),
         ..all
     };
     let of_session = ApprovalFilter {
@@ -389,7 +393,7 @@ pub(crate) async fn approvals_are_listed_by_whom_they_belong_to(db: &TestStore) 
         ..all
     };
     let allowed = ApprovalFilter {
-        state: Some(ApprovalState::Allowed),
+        state: Some(ApprovalStatus::Allowed),
         ..of_automation
     };
     let newest = Page::first(9);
@@ -493,5 +497,5 @@ pub(crate) async fn a_decision_of_another_process_wakes_whoever_waits(db: &TestS
     // The safety net comes every five seconds: this comes well before.
     let woken = tokio::time::timeout(Duration::from_secs(2), woken).await;
     assert!(woken.is_ok(), "nobody was woken");
-    assert_eq!(stage.state(id).await, ApprovalState::Allowed);
+    assert_eq!(stage.state(id).await, ApprovalStatus::Allowed);
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use model::{
-    notification::{DeliveryState, NotificationKind as Kind},
+    notification::{DeliveryStatus, NotificationKind as Kind},
     policy::SessionMode,
 };
 use store::{Error, NewEndpoint, Scope};
@@ -147,5 +147,5 @@ pub(crate) async fn an_endpoint_of_a_deleted_automation_is_disabled_and_says_why
     );
     // What is on its way goes all the same.
     let delivery = stage.store.delivery(stage.scope(), on_its_way).await;
-    assert_eq!(delivery.unwrap().0.state, DeliveryState::Pending);
+    assert_eq!(delivery.unwrap().0.state.status(), DeliveryStatus::Pending);
 }

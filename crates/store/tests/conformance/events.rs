@@ -3,7 +3,7 @@
 use futures::future::join_all;
 use model::{
     event::{Change, DeferCause, RunChange, SessionChange},
-    session::{SessionEvent, SessionState},
+    session::{SessionEvent, SessionStatus},
 };
 use serde_json::json;
 use store::{Scope, params};
@@ -56,7 +56,7 @@ pub(crate) async fn a_move_of_a_session_is_in_its_log(db: &TestStore) {
     let events = stage.store.events(stage.scope(), session, 2, 10);
     let events = events.await.unwrap();
     let moved = SessionChange::Moved {
-        state: SessionState::Paused,
+        state: SessionStatus::Paused,
         reason: Some("lunch".into()),
     };
     let moved = Change::Session {
@@ -71,7 +71,7 @@ pub(crate) async fn a_move_of_a_session_is_in_its_log(db: &TestStore) {
     };
     assert_eq!([&events[0].change, &events[1].change], [&moved, &held]);
     let found = stage.store.session(stage.scope(), session).await.unwrap();
-    assert_eq!(found.state_reason.as_deref(), Some("lunch"));
+    assert_eq!(found.state.into_reason().as_deref(), Some("lunch"));
     assert_eq!(found.last_seq, 4);
 }
 

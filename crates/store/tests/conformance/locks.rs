@@ -1,7 +1,7 @@
 //! Rows that are locked on PostgreSQL: what waits for them, and what passes them over.
 
 use model::{
-    SeatId, SessionId, approval::ApprovalState, run::RunStatus, session::SessionEvent,
+    SeatId, SessionId, approval::ApprovalStatus, run::RunStatus, session::SessionEvent,
     turn::Settled,
 };
 use store::{Scope, database::Tx, params};
@@ -62,7 +62,7 @@ pub(crate) async fn whoever_changes_what_a_seat_does_locks_it_first(db: &TestSto
     let withdrawn = store.withdraw(run, &stage.worker, stage.now());
     let withdrawn = Box::pin(waits_for_the_seat(db, seat, session, withdrawn)).await;
     assert_eq!(withdrawn.unwrap(), Settled::Written);
-    assert_eq!(stage.state(asked).await, ApprovalState::Void);
+    assert_eq!(stage.state(asked).await, ApprovalStatus::Void);
     let answer = answer("Done.");
     let end = stage.finish(run, &answer);
     let end = waits_for_the_seat(db, seat, session, end).await;

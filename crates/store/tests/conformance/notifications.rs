@@ -8,7 +8,7 @@ use model::{
     entity::Channel,
     feed::FeedCursor,
     limits,
-    notification::{Delivery, DeliveryState, NotificationKind as Kind},
+    notification::{Delivery, DeliveryStatus, NotificationKind as Kind},
     policy::SessionMode,
     schedule::Spec,
 };
@@ -111,7 +111,7 @@ impl Stage {
         claimed.await.unwrap()
     }
 
-    async fn answered(&self, claimed: &Claimed, status: Option<u16>) -> DeliveryState {
+    async fn answered(&self, claimed: &Claimed, status: Option<u16>) -> DeliveryStatus {
         let attempted = Attempted {
             answer: match status {
                 Some(status) => Ok((status, "text".into())),
@@ -329,20 +329,20 @@ pub(crate) async fn a_delivery_is_one_senders_until_its_lease_is_over(db: &TestS
     stage.answered(&claimed[0], Some(500)).await;
     let delivery = stage.delivery(endpoint).await;
     assert_eq!(
-        (delivery.state, delivery.last_status),
-        (DeliveryState::Pending, None)
+        (delivery.state.status(), delivery.last_status),
+        (DeliveryStatus::Pending, None)
     );
     assert_eq!(
         stage.answered(&again, Some(204)).await,
-        DeliveryState::Delivered
+        DeliveryStatus::Delivered
     );
     let (delivery, log) = stage
         .store
         .delivery(stage.scope(), delivery.id)
         .await
         .unwrap();
-    assert_eq!(delivery.state, DeliveryState::Delivered);
-    assert_eq!(delivery.ended_at, Some(stage.now()));
+    assert_eq!(delivery.state.status(), DeliveryStatus::Delivered);
+    assert_eq!(delivery.state.ended_at(), Some(stage.now()));
     let log: Vec<_> = log.iter().map(|one| (one.number, one.status)).collect();
     assert_eq!(log, [(1, Some(500)), (2, Some(204))]);
     assert_eq!(stage.store.next_delivery().await.unwrap(), None);
@@ -358,17 +358,17 @@ pub(crate) async fn a_delivery_that_fails_waits_longer_each_time_and_is_given_up
         let status = (attempt % 2 == 0).then_some(503);
         let state = stage.answered(&claimed, status).await;
         let delivery = stage.delivery(endpoint).await;
-        assert_eq!(delivery.state, state);
+        assert_eq!(delivery.state.status(), state);
         assert_eq!(delivery.last_error.is_some(), status.is_none());
-        if let Some(next) = delivery.next_attempt_at {
+        if let Some(next) = delivery.state.next_attempt_at() {
             assert!(stage.claim_deliveries(endpoint).await.is_empty());
             stage.clock.advance(next.since(stage.now()));
         }
     }
     let delivery = stage.delivery(endpoint).await;
     assert_eq!(
-        (delivery.state, delivery.next_attempt_at),
-        (DeliveryState::Failed, None)
+        (delivery.state.status(), delivery.state.next_attempt_at()),
+        (DeliveryStatus::Failed, None)
     );
     let found = stage.store.endpoint(stage.scope(), endpoint).await.unwrap();
     assert_eq!(found.failing_since, Some(began));
@@ -386,7 +386,7 @@ pub(crate) async fn a_delivery_that_fails_waits_longer_each_time_and_is_given_up
     assert!(matches!(waiting.await, Err(Error::Refused(_))));
     assert_eq!(
         stage.answered(&claimed, Some(200)).await,
-        DeliveryState::Delivered
+        DeliveryStatus::Delivered
     );
     let found = stage.store.endpoint(stage.scope(), endpoint).await.unwrap();
     assert_eq!(found.failing_since, None);
@@ -401,12 +401,16 @@ pub(crate) async fn an_endpoint_that_is_gone_or_fails_for_a_day_is_disabled(db: 
     let claimed = stage.claim_deliveries(gone).await;
     assert_eq!(
         stage.answered(&claimed[0], Some(410)).await,
-        DeliveryState::Failed
+        DeliveryStatus::Failed
     );
     let reason = found(gone).await.disabled_reason.unwrap();
     assert!(reason.contains("410"), "{reason}");
     let states = stage.deliveries(gone).await;
-    assert!(states.iter().all(|one| one.state == DeliveryState::Failed));
+    assert!(
+        states
+            .iter()
+            .all(|one| one.state.status() == DeliveryStatus::Failed)
+    );
     assert!(stage.store.subscriptions().await.unwrap().is_empty());
     assert!(matches!(test(gone).await, Err(Error::Refused(_))));
     let again = stage
@@ -453,8 +457,8 @@ pub(crate) async fn deliveries_that_are_over_are_trimmed_when_they_are_old(db: &
     assert_eq!(trim().await, 1);
     let left = stage.delivery(endpoint).await;
     assert_eq!(
-        left.state,
-        DeliveryState::Pending,
+        left.state.status(),
+        DeliveryStatus::Pending,
         "what is on its way stays"
     );
     assert_eq!(db.count(Scope::System, "webhook_attempts").await, 0);

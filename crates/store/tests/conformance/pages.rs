@@ -9,7 +9,7 @@ use model::{
     outcome::FailureKind,
     policy::SessionMode,
     run::{Origin, RunStatus},
-    session::{SessionEvent, SessionKind, SessionState, SessionType},
+    session::{SessionEvent, SessionKind, SessionStatus, SessionType},
 };
 use store::{AutomationFilter, InSession, Page, RunFilter, Scope, SessionFilter};
 
@@ -212,7 +212,7 @@ pub(crate) async fn sessions_are_read_page_by_page_by_all_that_they_are_asked_fo
     ];
     for types in types {
         for kind in std::iter::once(None).chain(SessionKind::ALL.iter().copied().map(Some)) {
-            for state in [None, Some(SessionState::Active), Some(SessionState::Done)] {
+            for state in [None, Some(SessionStatus::Active), Some(SessionStatus::Done)] {
                 for automation in [None, Some(automations[0]), Some(automations[1])] {
                     let filter = SessionFilter {
                         types: types.to_vec(),
@@ -224,7 +224,7 @@ pub(crate) async fn sessions_are_read_page_by_page_by_all_that_they_are_asked_fo
                     let shows = |one: &&Session| {
                         (types.is_empty() || types.contains(&one.session_type))
                             && kind.is_none_or(|kind| one.kind == kind)
-                            && state.is_none_or(|state| one.state == state)
+                            && state.is_none_or(|state| one.status() == state)
                             && automation.is_none_or(|id| one.schedule_id == Some(id))
                     };
                     let expected: Vec<&Session> = every.iter().filter(shows).collect();

@@ -299,7 +299,7 @@ impl Sequence<'_> {
             SessionEvent::Complete,
         ];
         let event = moves[self.chance.below(moves.len())];
-        let expected = session.state.after(event);
+        let expected = session.status().after(event);
         let (stage, id) = (&self.stage, session.id);
         let moved = stage
             .store
@@ -383,7 +383,7 @@ impl Sequence<'_> {
             .stage
             .store
             .session(Scope::System, run.session_id.unwrap());
-        let paused = session.await.unwrap().state == model::session::SessionState::Paused;
+        let paused = session.await.unwrap().status() == model::session::SessionStatus::Paused;
         let mut own = runs.iter().filter(|other| {
             run.automation_id.is_some() && other.automation_id == run.automation_id
         });

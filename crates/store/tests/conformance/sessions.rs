@@ -7,14 +7,14 @@ use model::{
     outcome::FailureKind,
     policy::{Overlap, SessionMode},
     run::RunStatus::{Cancelled, Deferred, Queued, Running, Succeeded},
-    session::{SessionEvent, SessionState},
+    session::{SessionEvent, SessionStatus},
     turn::Begin,
 };
 use store::{Error, Scope, SessionEdit, params};
 
 use crate::{fixtures::TestStore, stage::Stage};
 
-async fn force(db: &TestStore, state: SessionState, session: model::SessionId) {
+async fn force(db: &TestStore, state: SessionStatus, session: model::SessionId) {
     let ended = state.admission() == model::session::Admission::Refuse;
     let ended = ended.then(crate::fixtures::instant);
     let sql = "update agent_sessions set state = $1, ended_at = $2 where id = $3";
@@ -23,7 +23,7 @@ async fn force(db: &TestStore, state: SessionState, session: model::SessionId) {
 }
 
 impl Stage {
-    async fn move_on(&self, session: model::SessionId, event: SessionEvent) -> SessionState {
+    async fn move_on(&self, session: model::SessionId, event: SessionEvent) -> SessionStatus {
         let moved = self
             .store
             .move_session(self.scope(), session, event, None, self.now());
@@ -34,7 +34,7 @@ impl Stage {
 pub(crate) async fn a_move_that_its_state_does_not_allow_names_the_state(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
-    for state in SessionState::ALL {
+    for state in SessionStatus::ALL {
         for event in SessionEvent::ALL {
             force(db, *state, session).await;
             let moved = stage
@@ -45,7 +45,7 @@ pub(crate) async fn a_move_that_its_state_does_not_allow_names_the_state(db: &Te
                 (Err(Error::Refused(refused)), None) => {
                     assert_eq!(refused.state, state.as_str());
                     let session = stage.store.session(stage.scope(), session);
-                    assert_eq!(session.await.unwrap().state, *state);
+                    assert_eq!(session.await.unwrap().status(), *state);
                 }
                 (other, _) => panic!("{state} {event}: {other:?}"),
             }
@@ -157,7 +157,7 @@ pub(crate) async fn resuming_starts_what_waited_in_its_order(db: &TestStore) {
 pub(crate) async fn a_draft_holds_its_inputs_until_it_is_enabled(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
-    force(db, SessionState::Draft, session).await;
+    force(db, SessionStatus::Draft, session).await;
     let run = stage.say(session, "hello").await.run_id;
     assert_eq!(stage.status(run).await, Deferred);
     stage.nothing_is_left_behind().await;
@@ -259,8 +259,8 @@ pub(crate) async fn a_session_may_begin_as_a_draft_and_belong_to_a_channel(db: &
     let id = made.await.unwrap().0;
     let found = stage.store.session(stage.scope(), id).await.unwrap();
     assert_eq!(
-        (found.state, found.channel),
-        (SessionState::Draft, Some(place))
+        (found.status(), found.channel),
+        (SessionStatus::Draft, Some(place))
     );
     let run = stage.say(id, "hello").await;
     assert_eq!(run.status, Deferred);
@@ -268,11 +268,14 @@ pub(crate) async fn a_session_may_begin_as_a_draft_and_belong_to_a_channel(db: &
         stage
             .store
             .move_session(stage.scope(), id, SessionEvent::Enable, None, stage.now());
-    assert_eq!(moved.await.unwrap(), SessionState::Active);
+    assert_eq!(moved.await.unwrap(), SessionStatus::Active);
     assert_eq!(stage.status(run.run_id).await, Queued);
     let plain = stage.session().await;
     let plain = stage.store.session(stage.scope(), plain).await.unwrap();
-    assert_eq!((plain.state, plain.channel), (SessionState::Active, None));
+    assert_eq!(
+        (plain.status(), plain.channel),
+        (SessionStatus::Active, None)
+    );
 }
 
 fn titled(title: &str) -> SessionEdit {
@@ -301,7 +304,7 @@ pub(crate) async fn a_title_is_changed_on_what_was_read(db: &TestStore) {
     let renamed = Change::Session {
         session_id: id,
         change: SessionChange::Renamed {
-            state: found.state,
+            state: found.status(),
             title: Some("One".into()),
         },
     };

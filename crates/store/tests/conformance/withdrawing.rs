@@ -1,7 +1,7 @@
 //! Approvals that are withdrawn before their attempt is over.
 
 use model::{
-    WorkerId, approval::ApprovalState, permission::Verdict, run::RunStatus, turn::Settled,
+    WorkerId, approval::ApprovalStatus, permission::Verdict, run::RunStatus, turn::Settled,
 };
 
 use crate::{fixtures::TestStore, stage::Stage};
@@ -20,13 +20,13 @@ pub(crate) async fn what_is_withdrawn_cannot_be_decided_any_more(db: &TestStore)
     // By nobody but whoever has the turn.
     let stranger = WorkerId::from_stored("host-2-bbbbbbbb".into());
     assert_eq!(withdraw(&stranger).await, Settled::Lost);
-    assert_eq!(stage.state(waits).await, ApprovalState::Pending);
+    assert_eq!(stage.state(waits).await, ApprovalStatus::Pending);
 
     let now = stage.wait(5);
     assert_eq!(withdraw(&stage.worker).await, Settled::Written);
     let withdrawn = stage.approval(waits).await;
-    assert_eq!(withdrawn.state, ApprovalState::Void);
-    assert_eq!(withdrawn.decided_at, Some(now));
+    assert_eq!(withdrawn.status(), ApprovalStatus::Void);
+    assert_eq!(withdrawn.state.decided_at(), Some(now));
     assert_eq!(stage.refused(waits, Verdict::Allow).await, "void");
     let told = stage.told(session).await;
     assert_eq!(
@@ -35,8 +35,8 @@ pub(crate) async fn what_is_withdrawn_cannot_be_decided_any_more(db: &TestStore)
     );
     // The turn goes on, and nothing else is touched.
     assert_eq!(stage.status(run).await, RunStatus::Running);
-    assert_eq!(stage.state(decided).await, ApprovalState::Allowed);
-    assert_eq!(stage.state(of_other).await, ApprovalState::Pending);
+    assert_eq!(stage.state(decided).await, ApprovalStatus::Allowed);
+    assert_eq!(stage.state(of_other).await, ApprovalStatus::Pending);
 
     // Whoever does not know whether it was withdrawn does it again.
     assert_eq!(withdraw(&stage.worker).await, Settled::Written);

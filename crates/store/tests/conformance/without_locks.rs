@@ -8,7 +8,7 @@ use std::{
 use futures::future::join_all;
 use model::{
     AutomationId, RunId, WorkerId,
-    approval::ApprovalState,
+    approval::ApprovalStatus,
     outcome::FailureKind,
     permission::Verdict,
     policy::{Overlap, SessionMode},
@@ -222,7 +222,7 @@ pub(crate) async fn a_decision_that_races_with_whatever_ends_it_has_one_winner(d
                 .decide(stage.tenant, id, verdict, &by, None, now)
                 .await
             {
-                Ok(decided) => break Some(decided.state),
+                Ok(decided) => break Some(decided.status()),
                 Err(store::Error::Refused(_)) => break None,
                 Err(store::Error::Database(_)) => tokio::task::yield_now().await,
                 Err(other) => panic!("{other:?}"),
@@ -234,7 +234,7 @@ pub(crate) async fn a_decision_that_races_with_whatever_ends_it_has_one_winner(d
             let over = async {
                 if round % 2 == 0 {
                     let _ = patiently!(stores[1].finish(run, &stage.worker, &end, now));
-                    ApprovalState::Void
+                    ApprovalStatus::Void
                 } else {
                     patiently!(stores[1].expire(id, now))
                 }
@@ -248,7 +248,7 @@ pub(crate) async fn a_decision_that_races_with_whatever_ends_it_has_one_winner(d
             ends
         };
         let ((allowed, denied, over), ()) = futures::join!(race, watch(db, &done));
-        let state = stage.approval(id).await.state;
+        let state = stage.approval(id).await.status();
         let winners = [allowed, denied].into_iter().flatten();
         let winners: Vec<_> = winners.collect();
         match winners[..] {

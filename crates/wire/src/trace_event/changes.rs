@@ -1,7 +1,7 @@
 //! The changes inside trace events, one struct for each state or action.
 
 use model::{
-    AutomationId, SessionId, Timestamp, TriggerId, WorkerId, run::Origin, session::SessionState,
+    AutomationId, SessionId, Timestamp, TriggerId, WorkerId, run::Origin, session::SessionStatus,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -24,14 +24,14 @@ tagged_union! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SessionCreatedChange {
     /// Its first state.
-    pub state: SessionState,
+    pub state: SessionStatus,
 }
 
 /// The session moved to another state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SessionMovedChange {
     /// Its new state.
-    pub state: SessionState,
+    pub state: SessionStatus,
     /// The reason, if the person gave one.
     pub reason: Option<String>,
 }
@@ -40,7 +40,7 @@ pub struct SessionMovedChange {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SessionRenamedChange {
     /// Its state, which stays.
-    pub state: SessionState,
+    pub state: SessionStatus,
     /// The new title.
     pub title: Option<String>,
 }

@@ -3,7 +3,7 @@
 use axum::Json;
 use model::{
     access::Permission,
-    session::{SessionKind, SessionState, SessionType},
+    session::{SessionKind, SessionStatus, SessionType},
 };
 use serde::Deserialize;
 use service::SessionQuery;
@@ -25,7 +25,7 @@ pub(super) struct Filter {
     /// What they are for.
     kind: Option<SessionKind>,
     /// Where they are in their lives.
-    state: Option<SessionState>,
+    state: Option<SessionStatus>,
     /// The automation that made them.
     automation: Option<String>,
     /// A text in their titles, keys or ids.
