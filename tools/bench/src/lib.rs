@@ -3,6 +3,12 @@
 //! Machines are noisy: whatever is compared is measured in one run, by turns where that is possible,
 //! and each figure says what it was measured with. Nothing here is a test.
 
+#![expect(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "part of a program of its own: it reads the clock and the environment, and prints"
+)]
+
 mod bare_client;
 mod drain;
 mod due;
@@ -16,6 +22,7 @@ mod machine;
 mod notify;
 mod on_postgres;
 mod peers;
+mod postgres;
 mod programs;
 mod riverqueue;
 mod server;
@@ -32,11 +39,11 @@ use tempfile::TempDir;
 
 use self::{programs::Programs, riverqueue::Insert, world::World};
 
-pub(crate) use instant_agent::run as instant_agent;
+pub use instant_agent::run as instant_agent;
 
 /// What is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Subject {
+enum Subject {
     /// A turn beside a bare client of the protocol.
     Turn,
     /// Start, memory and questions of a server that has nothing to do.
@@ -61,7 +68,7 @@ pub(crate) enum Subject {
 
 /// The two databases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Kind {
+enum Kind {
     /// A file of SQLite.
     Sqlite,
     /// A server of PostgreSQL.
@@ -70,7 +77,7 @@ pub(crate) enum Kind {
 
 /// Measure, and print what was measured and against what
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub struct Args {
     /// What to measure; everything unless some are named
     #[arg(value_enum)]
     subjects: Vec<Subject>,
@@ -127,8 +134,8 @@ pub(crate) struct Args {
     folder: PathBuf,
 }
 
-/// Measures.
-pub(crate) async fn run(args: &Args) -> Result<()> {
+/// Measures the named subjects, or all of them, and prints each figure.
+pub async fn run(args: &Args) -> Result<()> {
     std::fs::create_dir_all(&args.folder)?;
     let folder = std::fs::canonicalize(&args.folder)?;
     machine::print(&folder)?;

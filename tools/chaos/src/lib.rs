@@ -5,6 +5,12 @@
 //! ledgers, what readers saw. It is kept if anything was found. Chance is seeded, the machine is not: a seed
 //! deals the same faults and the same words again, and how they fall together may differ.
 
+#![expect(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "part of a program of its own: it reads the clock and the environment, and prints"
+)]
+
 mod check;
 mod clock;
 mod connections;
@@ -52,7 +58,7 @@ use self::{
 
 /// Let everything go wrong, and check that nothing is lost and nothing happens twice
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub struct Args {
     /// For how long things go wrong; 0.5 is half a minute
     #[arg(long, default_value_t = 2.0)]
     minutes: f64,
@@ -89,8 +95,8 @@ fn policies(argument: &str) -> Result<Value, String> {
     }
 }
 
-/// Runs it; an error if anything was found.
-pub(crate) async fn run(args: &Args) -> Result<()> {
+/// Plays one seed and checks what is left. Returns an error if a check finds anything.
+pub async fn run(args: &Args) -> Result<()> {
     ensure!(args.replicas > 0, "at least one replica is needed");
     let minutes = Duration::try_from_secs_f64(args.minutes * 60.0)
         .context("--minutes: a number of minutes is expected")?;

@@ -6,7 +6,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 /// Speaks the protocol on standard input and output until its input ends.
-pub(crate) fn run() -> Result<()> {
+pub fn run() -> Result<()> {
     let mut output = std::io::stdout().lock();
     for line in std::io::stdin().lock().lines() {
         let message: Value = serde_json::from_str(&line?)?;
