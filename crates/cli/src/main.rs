@@ -9,7 +9,6 @@ mod args;
 mod commands;
 mod configuration;
 mod data_folder;
-mod demo_agent;
 mod doctor;
 mod engine;
 mod environment;
@@ -102,10 +101,7 @@ fn run(cli: Cli, output: Output) -> Result<Exit, Failure> {
         Command::Doctor(args) => within_runtime(commands::doctor::run(args, &global, output)),
         Command::Completions(args) => commands::completions::run(&args, output),
         Command::Man(args) => commands::man::run(args, output),
-        Command::DemoAgent(args) => {
-            demo_agent::run(args).map_err(|error| Failure::new(Exit::Failed, error))?;
-            Ok(Exit::Done)
-        }
+        Command::DemoAgent(args) => commands::demo_agent::run(args),
     }
 }
 

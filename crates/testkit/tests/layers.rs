@@ -15,6 +15,7 @@ const LAYERS: [&[&str]; 6] = [
         "agent",
         "config",
         "delivery",
+        "demo-agent",
         "telemetry",
         "webhook",
         "wire",
@@ -43,8 +44,8 @@ const KEPT_APART: [(&str, &[&str]); 7] = [
     ("anstream", &["cli"]),
     ("comfy-table", &["cli"]),
     ("jiff-sqlx", &["store"]),
-    // `cli` for the demonstration agent, which is an agent's side of the protocol.
-    ("agent-client-protocol", &["agent", "cli", TESTKIT]),
+    // `agent` is the client's side of the protocol, `demo-agent` the agent's side.
+    ("agent-client-protocol", &["agent", "demo-agent", TESTKIT]),
 ];
 
 /// For each crate of the workspace, what it depends on.

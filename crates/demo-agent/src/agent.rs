@@ -59,8 +59,20 @@ impl From<Refusal> for Error {
             | Refusal::NotOpen(_)
             | Refusal::Content => -32_602,
         };
-        Error::new(code, format!("{:#}", anyhow::Error::new(refusal)))
+        Error::new(code, with_sources(&refusal))
     }
+}
+
+/// Formats an error with its sources, each after a colon.
+fn with_sources(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        source = error.source();
+    }
+    text
 }
 
 /// The agent: the sessions on disk and those that this process has open.

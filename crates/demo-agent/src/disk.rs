@@ -60,13 +60,9 @@ pub(super) struct SessionFile {
 
 impl Home {
     /// Takes the folder, which is made for its owner alone if it is not there.
-    pub(super) fn open(path: PathBuf) -> Result<Self, DiskError> {
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&path)
-            .map_err(failed("failed to make", &path))?;
-        Ok(Self(path))
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+        Ok(Self(path.to_owned()))
     }
 
     /// Makes a session and keeps it open.
