@@ -231,6 +231,26 @@ impl From<store::OpenError> for Failure {
     }
 }
 
+impl From<server::Error> for Failure {
+    fn from(error: server::Error) -> Self {
+        let error = match error {
+            // The problem of an API response decides about the exit code.
+            server::Error::Client(error) => return error.into(),
+            error => error,
+        };
+        let exit = match &error {
+            server::Error::Config(_) => Exit::Usage,
+            server::Error::Locked { .. } => Exit::Refused,
+            _ => Exit::Environment,
+        };
+        let hint = error.hint();
+        Self {
+            hint,
+            ..Self::new(exit, error)
+        }
+    }
+}
+
 impl From<OutputError> for Failure {
     fn from(error: OutputError) -> Self {
         Self::new(Exit::Failed, error)

@@ -7,13 +7,12 @@ use std::{
 
 use model::harness::Harness;
 use rustix::fs::{Access, access};
+use server::{AgentProbe, OsEntropy, guard_program};
 use service::{Probe, install_hint};
 use wire::Depth;
 
 use super::{Finding, There, standing::Standing};
-use crate::{
-    environment, local::guard_program, output::excerpt, probe::AgentProbe, system::OsEntropy,
-};
+use crate::{environment, output::excerpt};
 
 /// How many characters of an error are told.
 const TOLD_CHARS: usize = 300;

@@ -3,11 +3,12 @@
 use std::{path::Path, time::Duration};
 
 use config::Config;
+use server::DATABASE;
 use store::{Database, Examined, Location, OpenError};
 use tokio::time::timeout;
 
 use super::{Finding, There, folder::is_open_to_others, wording::bytes};
-use crate::{configuration, data_folder::DATABASE, failure::Failure};
+use crate::failure::Failure;
 
 const CHECK: &str = "database";
 /// How long a server may take to answer.
@@ -26,7 +27,7 @@ pub(super) async fn look(
     findings: &mut Vec<Finding>,
 ) -> Option<Opened> {
     // What is wrong with an address is told of the configuration, and without a folder of the folder.
-    let location = match configuration::location(config).ok()? {
+    let location = match server::location(config).ok()? {
         Some(location) => location,
         None => Location::SqliteFile(match folder {
             Some(folder) => folder.database(),

@@ -4,6 +4,7 @@ use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Duration};
 
 use daemon::FleetClock;
 use model::{Clock, Timestamp, limits};
+use server::{OsEntropy, SystemClock, SystemUptime};
 use store::{Backend, DeadRows, Scope, Server, Sessions, Store, database::Dialect};
 
 use super::{
@@ -11,10 +12,7 @@ use super::{
     database::Opened,
     wording::{count, length},
 };
-use crate::{
-    output::excerpt,
-    system::{OsEntropy, SystemClock, SystemUptime},
-};
+use crate::output::excerpt;
 
 /// How far this machine's clock may lie beside the database's before somebody should look.
 const BESIDE: Duration = Duration::from_secs(1);

@@ -10,17 +10,14 @@ use rustix::{
     fs::{Access, access, statfs, statvfs},
     process::geteuid,
 };
+use server::{Asked, DataFolder, SERVE_LOCK};
 
 use super::{
     Finding, There,
     standing::Standing,
     wording::{bytes, count},
 };
-use crate::{
-    app::entropy,
-    data_folder::{DataFolder, SERVE_LOCK},
-    socket::{self, Asked},
-};
+use crate::{app::entropy, failure::Failure};
 
 const CHECK: &str = "data folder";
 /// Less room than this, in bytes, will soon be none.
@@ -102,9 +99,9 @@ fn state(folder: &There) -> Finding {
             "make it yours, or name another one with --data",
         );
     }
-    if let Err(failure) = folder.instance_that_is_there() {
+    if let Err(error) = folder.instance_that_is_there() {
         let remedy = "restore the file from a backup: sessions are pinned to the instance it names";
-        return Finding::problem(CHECK, failure.told(), remedy);
+        return Finding::problem(CHECK, Failure::from(error).told(), remedy);
     }
     if is_open_to_others(path) {
         let found = format!("others can look into {shown}");
@@ -191,7 +188,7 @@ pub(super) async fn served(folder: &There) -> Served {
     let lock = folder.path().join(SERVE_LOCK);
     let process = fs::read_to_string(&lock).ok();
     let process = process.and_then(|text| text.trim().parse().ok());
-    match socket::ask(folder.path(), entropy()).await {
+    match server::ask(folder.path(), entropy()).await {
         Asked::Serves(_) => Served::By(process),
         Asked::Silent => Served::Silent(process),
         Asked::Nobody if is_held(&lock) => Served::Silent(process),

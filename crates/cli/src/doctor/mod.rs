@@ -15,12 +15,11 @@ use std::path::{Path, PathBuf};
 
 use config::{Config, UnknownVariable};
 use serde::Serialize;
+use server::{DataFolder, SystemClock};
 
 use crate::{
     args::Global,
     configuration::{self, ConfigPath, Loaded},
-    data_folder::DataFolder,
-    system::SystemClock,
 };
 
 /// How grave something is that was found.
@@ -185,7 +184,7 @@ fn secret_in_the_open(config: &Config, path: Option<PathBuf>) -> Option<Finding>
 /// The folders that must have room.
 fn places(config: &Config, folder: Option<&Path>) -> Vec<PathBuf> {
     let mut places: Vec<_> = folder.map(Path::to_owned).into_iter().collect();
-    if let Ok(Some(store::Location::SqliteFile(file))) = configuration::location(config) {
+    if let Ok(Some(store::Location::SqliteFile(file))) = server::location(config) {
         let file = std::path::absolute(&file).unwrap_or(file);
         places.extend(file.parent().map(Path::to_owned));
     }

@@ -11,6 +11,7 @@ use config::Config;
 use model::{
     Clock, HarnessId, InstanceId, automation::AutomationState, entity::Automation, harness::Harness,
 };
+use server::OsEntropy;
 use store::{InstanceStanding, RunFilter, Scope, Serving, Store, Unreadable};
 
 use super::{
@@ -19,10 +20,7 @@ use super::{
     folder::Served,
     wording::{count, length},
 };
-use crate::{
-    output::{clean, excerpt},
-    system::OsEntropy,
-};
+use crate::output::{clean, excerpt};
 
 /// How far the newest run may lie after the present: clocks of several machines differ a little.
 const AHEAD: Duration = Duration::from_mins(1);

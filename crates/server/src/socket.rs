@@ -31,7 +31,7 @@ const PROCESS: (&str, &str) = ("matins-", ".sock");
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What was answered at the socket of whoever serves a folder.
-pub(crate) enum Asked {
+pub enum Asked {
     /// It serves.
     Serves(Client),
     /// Somebody listens and gives no answer, or a wrong one.
@@ -41,7 +41,7 @@ pub(crate) enum Asked {
 }
 
 /// Asks who serves a folder.
-pub(crate) async fn ask(folder: &Path, entropy: Arc<dyn Entropy>) -> Asked {
+pub async fn ask(folder: &Path, entropy: Arc<dyn Entropy>) -> Asked {
     let Ok(address) = SocketAddress::of(&folder.join(SERVER)) else {
         return Asked::Nobody;
     };

@@ -2,7 +2,6 @@
 
 use std::{
     collections::BTreeMap,
-    error::Error,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -22,6 +21,8 @@ use service::{Probe, ProbeError, Probing};
 use tokio::{sync::mpsc, time::Instant};
 use wire::{Depth, LimitsHeldBy, Probed, RestoreProbe, SessionProbe, SignIn};
 
+use crate::error::with_sources;
+
 /// How long an agent may live beyond the time it has to start.
 const LEASE_BEYOND_START: Duration = Duration::from_mins(1);
 /// How long the turn of a look may take.
@@ -30,11 +31,15 @@ const TURN: Duration = Duration::from_mins(3);
 const WORDS: &str = "Answer with the one word ready. Use no tools.";
 
 /// Starts agents as turns do.
-pub(crate) struct AgentProbe {
-    pub(crate) guard: GuardProgram,
-    pub(crate) environment: BTreeMap<String, String>,
-    pub(crate) cwd: PathBuf,
-    pub(crate) entropy: Arc<dyn Entropy>,
+pub struct AgentProbe {
+    /// The program that guards them.
+    pub guard: GuardProgram,
+    /// The environment from which they inherit.
+    pub environment: BTreeMap<String, String>,
+    /// The folder in which they start.
+    pub cwd: PathBuf,
+    /// The randomness of their names.
+    pub entropy: Arc<dyn Entropy>,
 }
 
 impl Probe for AgentProbe {
@@ -156,7 +161,7 @@ impl AgentProbe {
         match turn {
             Ok(Ok(StopReason::EndTurn)) => {}
             Ok(Ok(other)) => return (failed(format!("its turn ended with {other}")), None),
-            Ok(Err(error)) => return (failed(said(&error)), None),
+            Ok(Err(error)) => return (failed(with_sources(&error)), None),
             Err(_) => return (failed(format!("its turn took longer than {TURN:?}")), None),
         }
         if config.restore_after_seconds > 0 {
@@ -165,7 +170,7 @@ impl AgentProbe {
         }
         let agent = match self.start(config, name, folder).await {
             Ok(agent) => agent,
-            Err(error) => return (failed(said(&error)), None),
+            Err(error) => return (failed(with_sources(&error)), None),
         };
         let begun = Instant::now();
         let restored = agent.restore(id, folder, &[], config.restore).await;
@@ -174,7 +179,7 @@ impl AgentProbe {
                 turn: turn_took,
                 took: begun.elapsed(),
             },
-            Err(error) => failed(said(&error)),
+            Err(error) => failed(with_sources(&error)),
         };
         (restore, Some(agent))
     }
@@ -251,22 +256,11 @@ fn session(
         Err(OpenError::SignInNeeded { .. }) => (SessionProbe::SignInNeeded, None),
         Err(error) => (
             SessionProbe::Failed {
-                reason: said(&error),
+                reason: with_sources(&error),
             },
             None,
         ),
     }
-}
-
-/// An error with what led to it.
-fn said(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
 }
 
 /// A look does nothing to anybody's files.

@@ -13,33 +13,32 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::anyhow;
 use model::{Clock, Entropy, InstanceId};
 use tempfile::NamedTempFile;
 
-use crate::failure::{Exit, Failure};
+use crate::error::Error;
 
 /// The database's name in the folder.
-pub(crate) const DATABASE: &str = "matins.db";
+pub const DATABASE: &str = "matins.db";
 
 /// The name of the file that whoever serves the folder holds; its content is the process id.
-pub(crate) const SERVE_LOCK: &str = "serve.lock";
+pub const SERVE_LOCK: &str = "serve.lock";
 
 /// The name of the file that says where whoever serves the folder serves the API.
 const ADDRESS: &str = "server.url";
 
 /// A data folder that is there.
 #[derive(Debug, Clone)]
-pub(crate) struct DataFolder {
+pub struct DataFolder {
     path: PathBuf,
 }
 
 impl DataFolder {
     /// Makes the folder, for this user alone, unless it is there.
-    pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
-        let failed = |source| {
-            Failure::environment(format!("use the data folder {}", path.display()), source)
-                .with_hint("name another one with --data")
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let failed = |source| Error::DataFolder {
+            path: path.to_owned(),
+            source,
         };
         let mut builder = DirBuilder::new();
         builder.recursive(true).mode(0o700);
@@ -49,46 +48,45 @@ impl DataFolder {
     }
 
     /// Looks for a folder; none is made.
-    pub(crate) fn look(path: &Path) -> io::Result<Self> {
+    pub fn look(path: &Path) -> io::Result<Self> {
         let path = fs::canonicalize(path)?;
         Ok(Self { path })
     }
 
     /// Where it is, absolute.
-    pub(crate) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// The database, unless another one is named.
-    pub(crate) fn database(&self) -> PathBuf {
+    pub fn database(&self) -> PathBuf {
         self.path.join(DATABASE)
     }
 
     /// Where sessions that were given no working directory have one.
-    pub(crate) fn sessions(&self) -> PathBuf {
+    pub fn sessions(&self) -> PathBuf {
         self.path.join("sessions")
     }
 
     /// Where workers show that they live.
-    pub(crate) fn workers(&self) -> PathBuf {
+    pub fn workers(&self) -> PathBuf {
         self.path.join("workers")
     }
 
     /// Where the demonstration agent keeps its sessions.
-    pub(crate) fn demo_agent(&self) -> PathBuf {
+    pub fn demo_agent(&self) -> PathBuf {
         self.path.join("demo-agent")
     }
 
     /// Where the first token of an admin is written.
-    pub(crate) fn token(&self) -> PathBuf {
+    pub fn token(&self) -> PathBuf {
         self.path.join("token")
     }
 
     /// Notes the address at which the folder is served, or that there is none.
-    pub(crate) fn note_address(&self, address: Option<&str>) -> Result<(), Failure> {
+    pub fn note_address(&self, address: Option<&str>) -> Result<(), Error> {
         let path = self.path.join(ADDRESS);
-        let failed =
-            |source| Failure::environment(format!("write the file {}", path.display()), source);
+        let failed = |source| file_error("write the file", &path, source);
         let Some(address) = address else {
             return match fs::remove_file(&path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(error)),
@@ -102,20 +100,15 @@ impl DataFolder {
     }
 
     /// The address at which the folder is served, where whoever serves it has noted one.
-    pub(crate) fn address(&self) -> Option<String> {
+    pub fn address(&self) -> Option<String> {
         let noted = fs::read_to_string(self.path.join(ADDRESS)).ok()?;
         Some(noted.trim().to_owned()).filter(|address| !address.is_empty())
     }
 
     /// Who this instance is: made once, whoever comes first, and the same ever after.
-    pub(crate) fn instance(
-        &self,
-        clock: &dyn Clock,
-        entropy: &dyn Entropy,
-    ) -> Result<InstanceId, Failure> {
+    pub fn instance(&self, clock: &dyn Clock, entropy: &dyn Entropy) -> Result<InstanceId, Error> {
         let path = self.path.join("instance.id");
-        let failed =
-            |source| Failure::environment(format!("use the file {}", path.display()), source);
+        let failed = |source| file_error("use the file", &path, source);
         let text = match fs::read_to_string(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -125,32 +118,29 @@ impl DataFolder {
             }
             Err(error) => return Err(failed(error)),
         };
-        text.trim().parse().map_err(|error| {
-            Failure::environment(format!("read the file {}", path.display()), error)
-                .with_hint("restore it from a backup: sessions are pinned to the instance it names")
-        })
+        text.trim()
+            .parse()
+            .map_err(|source| Error::Instance { path, source })
     }
 
     /// Who this instance is, where that was ever said.
-    pub(crate) fn instance_that_is_there(&self) -> Result<Option<InstanceId>, Failure> {
+    pub fn instance_that_is_there(&self) -> Result<Option<InstanceId>, Error> {
         let path = self.path.join("instance.id");
-        let what = || format!("read the file {}", path.display());
         match fs::read_to_string(&path) {
             Ok(text) => {
                 let id = text.trim().parse();
                 id.map(Some)
-                    .map_err(|error| Failure::environment(what(), error))
+                    .map_err(|source| Error::Instance { path, source })
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(Failure::environment(what(), error)),
+            Err(source) => Err(file_error("read the file", &path, source)),
         }
     }
 
     /// Takes the folder for whoever serves it, until the lock is dropped.
-    pub(crate) fn lock(&self) -> Result<ServeLock, Failure> {
+    pub fn lock(&self) -> Result<ServeLock, Error> {
         let path = self.path.join(SERVE_LOCK);
-        let failed =
-            |source| Failure::environment(format!("use the file {}", path.display()), source);
+        let failed = |source| file_error("use the file", &path, source);
         let mut file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -165,13 +155,11 @@ impl DataFolder {
             Err(TryLockError::WouldBlock) => {
                 let mut pid = String::new();
                 file.read_to_string(&mut pid).map_err(failed)?;
-                let message = anyhow!(
-                    "serve {}: the process {} serves it already",
-                    self.path.display(),
-                    if pid.is_empty() { "?" } else { pid.trim() }
-                );
-                return Err(Failure::new(Exit::Refused, message)
-                    .with_hint("stop that one first, or name another folder with --data"));
+                let pid = pid.trim();
+                return Err(Error::Locked {
+                    path: self.path.clone(),
+                    process: if pid.is_empty() { "?" } else { pid }.to_owned(),
+                });
             }
         }
         file.set_len(0)
@@ -184,12 +172,21 @@ impl DataFolder {
 
 /// The right to serve a data folder. The system takes it back from a process that dies.
 #[derive(Debug)]
-pub(crate) struct ServeLock {
+pub struct ServeLock {
     _file: File,
 }
 
+fn file_error(action: &'static str, path: &Path, source: io::Error) -> Error {
+    let path = path.to_owned();
+    Error::File {
+        action,
+        path,
+        source,
+    }
+}
+
 /// Makes a file for its owner alone with this content unless it is there, whole or not at all.
-pub(crate) fn write_once(path: &Path, content: &str) -> io::Result<()> {
+fn write_once(path: &Path, content: &str) -> io::Result<()> {
     let draft = path.with_extension(format!("id.{}", std::process::id()));
     let mut file = OpenOptions::new()
         .write(true)

@@ -11,11 +11,7 @@ use rustix::process::{Pid, test_kill_process};
 use store::{Presence, Serving};
 use tokio::time::sleep;
 
-use crate::{
-    failure::{Exit, Failure},
-    local::Local,
-    system::hostname,
-};
+use crate::{error::Error, local::Local, system::hostname};
 
 /// How often it is looked whether the other server shows itself.
 const LOOK: Duration = Duration::from_millis(500);
@@ -24,7 +20,7 @@ const PATIENCE: Duration = limits::PRESENCE.saturating_add(Duration::from_secs(1
 
 /// Notes that this process serves the data folder from now on. Refused where another server does that serves a
 /// copy of it, and where the schema is one with which this program cannot go on.
-pub(crate) async fn take_over(local: &Local, worker: &WorkerId) -> Result<(), Failure> {
+pub(crate) async fn take_over(local: &Local, worker: &WorkerId) -> Result<(), Error> {
     let (store, instance) = (&local.store, local.instance);
     let before = store.serving(instance).await?;
     if let Some(before) = &before
@@ -42,18 +38,12 @@ pub(crate) async fn take_over(local: &Local, worker: &WorkerId) -> Result<(), Fa
     match store.show_presence(instance, worker, now).await? {
         Presence::Noted => Ok(()),
         Presence::Taken => Err(taken("another server")),
-        Presence::Outdated { needed, known } => {
-            let message = format!(
-                "serve: the database's schema needs a program that knows version {needed}, this one knows {known}"
-            );
-            let failure = Failure::message(Exit::Environment, message);
-            Err(failure.with_hint("run the newer version of Matins"))
-        }
+        Presence::Outdated { needed, known } => Err(Error::Outdated { needed, known }),
     }
 }
 
 /// Waits for longer than a server that lives takes to show itself. It may have been killed just now.
-async fn wait_for_its_end(local: &Local, before: &Serving) -> Result<(), Failure> {
+async fn wait_for_its_end(local: &Local, before: &Serving) -> Result<(), Error> {
     tracing::warn!(
         worker = %before.worker,
         "{} served this data folder a moment ago: looking for {} s whether it still does",
@@ -90,12 +80,8 @@ fn is_gone(worker: &WorkerId) -> bool {
     host == hostname() && !pid.is_some_and(lives)
 }
 
-fn taken(by: &str) -> Failure {
-    let message = format!("serve: {by} serves a data folder with the same identity");
-    Failure::message(Exit::Environment, message).with_hint(
-        "two with one identity would start agents without their memory: serve one of them; a copy becomes an \
-         instance of its own without its file instance.id",
-    )
+fn taken(by: &str) -> Error {
+    Error::SameIdentity { by: by.to_owned() }
 }
 
 #[cfg(test)]

@@ -6,10 +6,10 @@ use model::{Clock, Entropy, Timestamp, Uptime};
 
 /// The system's clock.
 #[derive(Debug)]
-pub(crate) struct SystemClock;
+pub struct SystemClock;
 
 impl Clock for SystemClock {
-    #[expect(clippy::disallowed_methods, reason = "the one clock of the binary")]
+    #[expect(clippy::disallowed_methods, reason = "the one clock of the product")]
     fn now(&self) -> Timestamp {
         Timestamp::from_jiff(jiff::Timestamp::now())
     }
@@ -17,7 +17,7 @@ impl Clock for SystemClock {
 
 /// The time since the system was started, its sleep included. Nobody can set it.
 #[derive(Debug)]
-pub(crate) struct SystemUptime;
+pub struct SystemUptime;
 
 impl Uptime for SystemUptime {
     fn uptime(&self) -> Duration {
@@ -27,7 +27,7 @@ impl Uptime for SystemUptime {
 
 /// The system's randomness.
 #[derive(Debug)]
-pub(crate) struct OsEntropy;
+pub struct OsEntropy;
 
 impl Entropy for OsEntropy {
     #[expect(
@@ -42,7 +42,7 @@ impl Entropy for OsEntropy {
 }
 
 /// This machine's name, as workers and instances are named after it.
-pub(crate) fn hostname() -> String {
+pub fn hostname() -> String {
     let name = rustix::system::uname()
         .nodename()
         .to_string_lossy()

@@ -4,7 +4,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Takes as many as the system gives for the asking: most sessions begin with 1024, which a thousand
 /// viewers use up. What agents inherit, their guards lower again.
-pub(crate) fn raise_limit() {
+pub fn raise_limit() {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     let raised = Rlimit {
         current: maximum,
