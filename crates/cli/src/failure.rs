@@ -129,11 +129,6 @@ impl Failure {
         format!("failed to {:#}", self.error)
     }
 
-    /// What a person can do about it.
-    pub(crate) fn hint(&self) -> Option<&str> {
-        self.hint.as_deref()
-    }
-
     /// How the command ends for it.
     pub(crate) const fn exit(&self) -> Exit {
         self.exit

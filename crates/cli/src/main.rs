@@ -8,7 +8,6 @@ mod app;
 mod args;
 mod commands;
 mod configuration;
-mod doctor;
 mod environment;
 mod failure;
 mod follow;

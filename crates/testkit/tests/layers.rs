@@ -8,7 +8,7 @@ use anyhow::{Context, ensure};
 use serde_json::Value;
 
 /// Who stands above whom. Crates of one layer never import each other.
-const LAYERS: [&[&str]; 7] = [
+const LAYERS: [&[&str]; 8] = [
     &["model", "failpoint"],
     &[
         "store",
@@ -23,6 +23,7 @@ const LAYERS: [&[&str]; 7] = [
     &["turn", "service", "client"],
     &["daemon", "api", "runtime"],
     &["server"],
+    &["doctor"],
     &["cli", "bench", "chaos"],
     &["xtask"],
 ];

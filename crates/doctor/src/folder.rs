@@ -1,4 +1,4 @@
-//! The data folder, the room on its disk, and who serves it.
+//! The data folder, and the room on its disk.
 
 use std::{
     fs, io,
@@ -10,14 +10,12 @@ use rustix::{
     fs::{Access, access, statfs, statvfs},
     process::geteuid,
 };
-use server::{Asked, DataFolder, SERVE_LOCK};
+use server::DataFolder;
 
-use super::{
-    Finding, There,
-    standing::Standing,
-    wording::{bytes, count},
+use crate::{
+    finding::Finding,
+    wording::{bytes, failed_to},
 };
-use crate::{app::entropy, failure::Failure};
 
 const CHECK: &str = "data folder";
 /// Less room than this, in bytes, will soon be none.
@@ -31,7 +29,7 @@ const FEW_FILES: u64 = 1000;
 const NETWORK: [u32; 5] = [0x6969, 0xfe53_4d42, 0xff53_4d42, 0x0102_1997, 0x00c3_6400];
 
 /// Looks at the data folder; gives it where it is there.
-pub(super) fn look(path: Option<&Path>, findings: &mut Vec<Finding>) -> Option<There> {
+pub(crate) fn look(path: Option<&Path>, findings: &mut Vec<Finding>) -> Option<DataFolder> {
     let Some(path) = path else {
         findings.push(Finding::problem(
             CHECK,
@@ -76,7 +74,7 @@ fn missing(path: &Path) -> Finding {
     Finding::problem(CHECK, found, "make it, or name another one with --data")
 }
 
-fn state(folder: &There) -> Finding {
+fn state(folder: &DataFolder) -> Finding {
     let path = folder.path();
     let shown = path.display();
     let Ok(found) = fs::metadata(path) else {
@@ -101,7 +99,7 @@ fn state(folder: &There) -> Finding {
     }
     if let Err(error) = folder.instance_that_is_there() {
         let remedy = "restore the file from a backup: sessions are pinned to the instance it names";
-        return Finding::problem(CHECK, Failure::from(error).told(), remedy);
+        return Finding::problem(CHECK, failed_to(&error), remedy);
     }
     if is_open_to_others(path) {
         let found = format!("others can look into {shown}");
@@ -115,7 +113,7 @@ fn state(folder: &There) -> Finding {
 }
 
 /// Whether anybody but the owner has rights on a file.
-pub(super) fn is_open_to_others(path: &Path) -> bool {
+pub(crate) fn is_open_to_others(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|found| found.mode() & 0o077 != 0)
 }
 
@@ -127,7 +125,7 @@ fn nearest_there(path: &Path) -> PathBuf {
 }
 
 /// Looks at the room on the disks of some folders, one finding for each disk.
-pub(super) fn disk(places: &[PathBuf]) -> Vec<Finding> {
+pub(crate) fn disk(places: &[PathBuf]) -> Vec<Finding> {
     let mut seen = Vec::new();
     let mut findings = Vec::new();
     for place in places {
@@ -170,72 +168,4 @@ fn room(place: &Path) -> Finding {
         return Finding::warning(CHECK, told, remedy);
     }
     Finding::ok(CHECK, told)
-}
-
-/// Who serves a folder.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Served {
-    /// A process that answers; its id, where it is known.
-    By(Option<u32>),
-    /// A process holds the folder and does not answer.
-    Silent(Option<u32>),
-    /// Nobody.
-    Nobody,
-}
-
-/// Asks who serves a folder.
-pub(super) async fn served(folder: &There) -> Served {
-    let lock = folder.path().join(SERVE_LOCK);
-    let process = fs::read_to_string(&lock).ok();
-    let process = process.and_then(|text| text.trim().parse().ok());
-    match server::ask(folder.path(), entropy()).await {
-        Asked::Serves(_) => Served::By(process),
-        Asked::Silent => Served::Silent(process),
-        Asked::Nobody if is_held(&lock) => Served::Silent(process),
-        Asked::Nobody => Served::Nobody,
-    }
-}
-
-/// Whether a process holds a lock on a file. To try the lock would be in the way of a server that starts.
-fn is_held(lock: &Path) -> bool {
-    let Ok(found) = fs::metadata(lock) else {
-        return false;
-    };
-    let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
-    let inode = format!(":{}", found.ino());
-    locks.lines().any(|line| {
-        // "1: FLOCK  ADVISORY  WRITE 4711 fd:01:1234 0 EOF", see proc_locks(5).
-        let fields: Vec<_> = line.split_whitespace().collect();
-        fields.get(1) == Some(&"FLOCK") && fields.get(5).is_some_and(|it| it.ends_with(&inode))
-    })
-}
-
-/// What it means that somebody, or nobody, serves the folder.
-pub(super) fn serving(served: &Served, standing: Option<&Standing>) -> Finding {
-    const CHECK: &str = "server";
-    let enabled = standing.map_or(0, |it| it.enabled.len());
-    let who = |process: &Option<u32>| {
-        process.map_or_else(|| "a process".to_owned(), |id| format!("the process {id}"))
-    };
-    match served {
-        Served::By(process) => Finding::ok(CHECK, format!("{} serves the folder", who(process))),
-        Served::Silent(process) => Finding::problem(
-            CHECK,
-            format!("{} holds the folder and does not answer", who(process)),
-            "look at its log; stop it and start it again",
-        ),
-        Served::Nobody if standing.is_some_and(|it| it.shared) => Finding::ok(
-            CHECK,
-            "nobody serves this folder; others that share the database may serve theirs",
-        ),
-        Served::Nobody if enabled > 0 => Finding::warning(
-            CHECK,
-            format!(
-                "nobody serves the folder, and {} could fire",
-                count(enabled, "automation", "automations")
-            ),
-            "start matins serve, best as a service (docs/operations.md)",
-        ),
-        Served::Nobody => Finding::ok(CHECK, "nobody serves the folder; no automation needs it"),
-    }
 }

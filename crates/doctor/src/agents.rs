@@ -1,30 +1,38 @@
 //! The agents of automations that fire: whether their programs are there, and whether they start.
 
 use std::{
+    collections::BTreeMap,
+    ffi::OsStr,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use model::harness::Harness;
 use rustix::fs::{Access, access};
-use server::{AgentProbe, OsEntropy, guard_program};
-use service::{Probe, install_hint};
+use server::{AgentProbe, DataFolder, OsEntropy, guard_program};
+use service::{Probe, excerpt, install_hint};
 use wire::Depth;
 
-use super::{Finding, There, standing::Standing};
-use crate::{environment, output::excerpt};
+use crate::{finding::Finding, wording::with_sources};
 
 /// How many characters of an error are told.
 const TOLD_CHARS: usize = 300;
 
-/// Looks at each harness in use; with `start`, starts its agent as well.
-pub(super) async fn look(standing: &Standing, start: bool, folder: Option<&There>) -> Vec<Finding> {
+/// Checks each harness in use; with a data folder, starts its agent there as well.
+pub(crate) async fn look(
+    in_use: &[&Harness],
+    start_in: Option<&DataFolder>,
+    environment: &BTreeMap<String, String>,
+    search_path: &OsStr,
+) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for harness in standing.in_use() {
-        let found = program(harness);
+    for harness in in_use {
+        let found = program(harness, search_path);
         let there = found.is_ok();
-        match folder {
-            Some(folder) if start && there => findings.push(started(harness, folder).await),
+        match start_in {
+            Some(folder) if there => {
+                findings.push(started(harness, folder, environment.clone()).await);
+            }
             _ => findings.push(found.unwrap_or_else(|finding| finding)),
         }
     }
@@ -42,11 +50,10 @@ fn check(harness: &Harness) -> String {
 }
 
 /// Where the program of a harness is; the error is the finding that it is nowhere.
-fn program(harness: &Harness) -> Result<Finding, Finding> {
+fn program(harness: &Harness, search_path: &OsStr) -> Result<Finding, Finding> {
     let name = harness.config.command.first().map_or("", String::as_str);
-    let path = harness.config.env.get("PATH").map(Into::into);
-    let path = path.unwrap_or_else(environment::search_path);
-    if let Some(found) = find(name, &path) {
+    let path = harness.config.env.get("PATH").map(OsStr::new);
+    if let Some(found) = find(name, path.unwrap_or(search_path)) {
         return Ok(Finding::ok(check(harness), found.display().to_string()));
     }
     let remedy = install_hint(&harness.config).map_or_else(
@@ -58,7 +65,7 @@ fn program(harness: &Harness) -> Result<Finding, Finding> {
 }
 
 /// The file that starting a program by its name would start.
-fn find(name: &str, path: &std::ffi::OsStr) -> Option<PathBuf> {
+fn find(name: &str, path: &OsStr) -> Option<PathBuf> {
     let is_program = |file: &Path| file.is_file() && access(file, Access::EXEC_OK).is_ok();
     if name.contains('/') {
         return Some(PathBuf::from(name)).filter(|file| is_program(file));
@@ -68,10 +75,14 @@ fn find(name: &str, path: &std::ffi::OsStr) -> Option<PathBuf> {
         .find(|file| !name.is_empty() && is_program(file))
 }
 
-async fn started(harness: &Harness, folder: &There) -> Finding {
+async fn started(
+    harness: &Harness,
+    folder: &DataFolder,
+    environment: BTreeMap<String, String>,
+) -> Finding {
     let probe = AgentProbe {
         guard: guard_program(),
-        environment: environment::for_agents(),
+        environment,
         cwd: folder.path().to_owned(),
         entropy: Arc::new(OsEntropy),
     };
@@ -87,7 +98,7 @@ async fn started(harness: &Harness, folder: &There) -> Finding {
             Finding::ok(check(harness), format!("{found} starts"))
         }
         Err(error) => {
-            let found = format!("{:#}", anyhow::Error::new(error));
+            let found = with_sources(&error);
             let remedy = format!("matins harness check {}", harness.name);
             Finding::problem(check(harness), excerpt(&found, TOLD_CHARS), remedy)
         }
@@ -100,7 +111,7 @@ mod tests {
 
     #[test]
     fn a_program_is_found_where_it_would_be_started() {
-        let path = std::ffi::OsStr::new("/nowhere:/usr/bin:/bin");
+        let path = OsStr::new("/nowhere:/usr/bin:/bin");
         assert!(find("sh", path).is_some_and(|file| file.ends_with("bin/sh")));
         assert!(find("/bin/sh", path).is_some());
         for missing in [

@@ -11,16 +11,16 @@ use config::Config;
 use model::{
     Clock, HarnessId, InstanceId, automation::AutomationState, entity::Automation, harness::Harness,
 };
-use server::OsEntropy;
+use server::{DataFolder, OsEntropy};
+use service::{clean, excerpt};
 use store::{InstanceStanding, RunFilter, Scope, Serving, Store, Unreadable};
 
-use super::{
-    Finding, There,
+use crate::{
     database::Opened,
-    folder::Served,
-    wording::{count, length},
+    finding::Finding,
+    served::Served,
+    wording::{count, failed_to, length},
 };
-use crate::output::{clean, excerpt};
 
 /// How far the newest run may lie after the present: clocks of several machines differ a little.
 const AHEAD: Duration = Duration::from_mins(1);
@@ -28,18 +28,18 @@ const AHEAD: Duration = Duration::from_mins(1);
 const TOLD_CHARS: usize = 120;
 
 /// What is needed of the database by further looks.
-pub(super) struct Standing {
+pub(crate) struct Standing {
     /// Automations that fire.
-    pub(super) enabled: Vec<Automation>,
-    pub(super) harnesses: Vec<Harness>,
+    pub(crate) enabled: Vec<Automation>,
+    pub(crate) harnesses: Vec<Harness>,
     /// Whether other instances share the database.
-    pub(super) shared: bool,
+    pub(crate) shared: bool,
     findings: Vec<Finding>,
 }
 
 impl Standing {
     /// The harnesses of the automations that fire.
-    pub(super) fn in_use(&self) -> Vec<&Harness> {
+    pub(crate) fn in_use(&self) -> Vec<&Harness> {
         let used: BTreeSet<HarnessId> = self.enabled.iter().map(|it| it.harness_id).collect();
         let harnesses = self.harnesses.iter();
         harnesses.filter(|it| used.contains(&it.id)).collect()
@@ -47,7 +47,7 @@ impl Standing {
 }
 
 /// Hands over what was found; what cannot be read is a finding as well.
-pub(super) fn told(
+pub(crate) fn told(
     looked: Result<Standing, store::Error>,
     findings: &mut Vec<Finding>,
 ) -> Option<Standing> {
@@ -60,7 +60,7 @@ pub(super) fn told(
             let remedy = error
                 .hint()
                 .unwrap_or("keep a copy of it, then restore a backup");
-            let found = format!("failed to {:#}", anyhow::Error::new(error));
+            let found = failed_to(&error);
             findings.push(Finding::problem("database", found, remedy));
             None
         }
@@ -68,14 +68,14 @@ pub(super) fn told(
 }
 
 /// Reads the standing of everything.
-pub(super) async fn look(
+pub(crate) async fn look(
     opened: &Opened,
     config: &Config,
-    folder: Option<&There>,
+    folder: Option<&DataFolder>,
     served: &Served,
     clock: &dyn Clock,
 ) -> Result<Standing, store::Error> {
-    let sessions = folder.map(There::sessions).unwrap_or_default();
+    let sessions = folder.map(DataFolder::sessions).unwrap_or_default();
     let store = Store::new(opened.database.clone(), Arc::new(OsEntropy), sessions);
     let mut findings = Vec::new();
     findings.extend(newest_run(&store, clock).await?);
@@ -152,7 +152,7 @@ async fn newest_run(store: &Store, clock: &dyn Clock) -> Result<Option<Finding>,
 /// Looks at what waits for each instance; gives whether there are several.
 async fn instances(
     store: &Store,
-    folder: Option<&There>,
+    folder: Option<&DataFolder>,
     clock: &dyn Clock,
     findings: &mut Vec<Finding>,
 ) -> Result<bool, store::Error> {
@@ -247,7 +247,7 @@ fn server_too_old(instance: &InstanceStanding, server: &Serving) -> Option<Findi
 async fn workers(
     store: &Store,
     config: &Config,
-    folder: Option<&There>,
+    folder: Option<&DataFolder>,
     served: &Served,
     clock: &dyn Clock,
 ) -> Result<Finding, store::Error> {
@@ -258,7 +258,7 @@ async fn workers(
         "look at the server's log: it should have taken up what they have left"
     };
     let mut taken = 0;
-    let instance = |it: &There| it.instance_that_is_there().ok().flatten();
+    let instance = |it: &DataFolder| it.instance_that_is_there().ok().flatten();
     if let Some((own, there)) = folder.and_then(|it| Some((instance(it)?, it))) {
         let runs = store.executing_on(own).await?;
         taken = runs.len();

@@ -1,9 +1,9 @@
-//! How amounts are told.
+//! How amounts and errors are worded.
 
-use std::time::Duration;
+use std::{error::Error, time::Duration};
 
 /// An amount of bytes with three digits.
-pub(super) fn bytes(bytes: u64) -> String {
+pub(crate) fn bytes(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
     let mut whole = bytes;
     let mut tenths = 0;
@@ -21,7 +21,7 @@ pub(super) fn bytes(bytes: u64) -> String {
 }
 
 /// A length of time in its largest unit.
-pub(super) fn length(length: Duration) -> String {
+pub(crate) fn length(length: Duration) -> String {
     let seconds = length.as_secs();
     match seconds {
         0..120 => format!("{seconds} s"),
@@ -32,12 +32,28 @@ pub(super) fn length(length: Duration) -> String {
 }
 
 /// So many of something, in its plural where it is not one.
-pub(super) fn count(number: usize, one: &str, many: &str) -> String {
+pub(crate) fn count(number: usize, one: &str, many: &str) -> String {
     if number == 1 {
         format!("1 {one}")
     } else {
         format!("{number} {many}")
     }
+}
+
+/// Formats an error that follows "failed to", with its sources.
+pub(crate) fn failed_to(error: &dyn Error) -> String {
+    format!("failed to {}", with_sources(error))
+}
+
+/// Formats an error with its sources, each after a colon.
+pub(crate) fn with_sources(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        text = format!("{text}: {error}");
+        source = error.source();
+    }
+    text
 }
 
 #[cfg(test)]

@@ -9,14 +9,14 @@ use rustix::{
     process::{PidfdFlags, child_subreaper, getpid, pidfd_open},
 };
 
-use super::Finding;
+use crate::finding::Finding;
 
 /// Before this program was written, in seconds since 1970: 2026-01-01.
 const EARLIEST: i64 = 1_767_225_600;
 /// A zone that every time zone database has.
 const SOME_ZONE: &str = "Europe/Prague";
 
-pub(super) fn look(clock: &dyn Clock) -> Vec<Finding> {
+pub(crate) fn look(clock: &dyn Clock) -> Vec<Finding> {
     vec![instant(clock.now()), zones(), guards(), cgroup()]
 }
 
@@ -92,7 +92,7 @@ fn cgroup() -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doctor::Level;
+    use crate::finding::Level;
 
     #[test]
     fn a_clock_that_was_never_set_is_a_problem() {

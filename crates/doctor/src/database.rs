@@ -3,27 +3,30 @@
 use std::{path::Path, time::Duration};
 
 use config::Config;
-use server::DATABASE;
+use server::{DATABASE, DataFolder};
 use store::{Database, Examined, Location, OpenError};
 use tokio::time::timeout;
 
-use super::{Finding, There, folder::is_open_to_others, wording::bytes};
-use crate::failure::Failure;
+use crate::{
+    finding::Finding,
+    folder::is_open_to_others,
+    wording::{bytes, failed_to},
+};
 
 const CHECK: &str = "database";
 /// How long a server may take to answer.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A database that can be read.
-pub(super) struct Opened {
-    pub(super) database: Database,
+pub(crate) struct Opened {
+    pub(crate) database: Database,
 }
 
 /// Looks at the database, and opens it to read where that can be done.
-pub(super) async fn look(
+pub(crate) async fn look(
     config: &Config,
     path: Option<&Path>,
-    folder: Option<&There>,
+    folder: Option<&DataFolder>,
     findings: &mut Vec<Finding>,
 ) -> Option<Opened> {
     // What is wrong with an address is told of the configuration, and without a folder of the folder.
@@ -63,7 +66,7 @@ pub(super) async fn look(
             open(&location, &shown, findings).await
         }
         Err(error) => {
-            findings.push(refused(&shown, error));
+            findings.push(refused(&shown, &error));
             None
         }
     }
@@ -98,14 +101,13 @@ async fn open(location: &Location, shown: &str, findings: &mut Vec<Finding>) -> 
     match store::open_to_read(location).await {
         Ok(database) => Some(Opened { database }),
         Err(error) => {
-            findings.push(refused(shown, error));
+            findings.push(refused(shown, &error));
             None
         }
     }
 }
 
-fn refused(shown: &str, error: OpenError) -> Finding {
-    let failure = Failure::from(error);
-    let remedy = failure.hint().unwrap_or("see what its log says").to_owned();
-    Finding::problem(CHECK, format!("{shown}: {}", failure.told()), remedy)
+fn refused(shown: &str, error: &OpenError) -> Finding {
+    let remedy = error.hint().unwrap_or("see what its log says");
+    Finding::problem(CHECK, format!("{shown}: {}", failed_to(error)), remedy)
 }

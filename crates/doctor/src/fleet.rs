@@ -5,14 +5,14 @@ use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Duration};
 use daemon::FleetClock;
 use model::{Clock, Timestamp, limits};
 use server::{OsEntropy, SystemClock, SystemUptime};
+use service::excerpt;
 use store::{Backend, DeadRows, Scope, Server, Sessions, Store, database::Dialect};
 
-use super::{
-    Finding,
+use crate::{
     database::Opened,
-    wording::{count, length},
+    finding::Finding,
+    wording::{count, failed_to, length, with_sources},
 };
-use crate::output::excerpt;
 
 /// How far this machine's clock may lie beside the database's before somebody should look.
 const BESIDE: Duration = Duration::from_secs(1);
@@ -26,7 +26,7 @@ const FEW_DEAD_ROWS: u64 = 50_000;
 const TOLD_CHARS: usize = 120;
 
 /// The clock by which everything goes: on PostgreSQL the database's, which is read.
-pub(super) async fn clock(opened: Option<&Opened>, findings: &mut Vec<Finding>) -> Arc<dyn Clock> {
+pub(crate) async fn clock(opened: Option<&Opened>, findings: &mut Vec<Finding>) -> Arc<dyn Clock> {
     let own: Arc<dyn Clock> = Arc::new(SystemClock);
     let Some(store) = opened.and_then(shared) else {
         return own;
@@ -35,7 +35,7 @@ pub(super) async fn clock(opened: Option<&Opened>, findings: &mut Vec<Finding>) 
     findings.push(match clock.read(&store).await {
         Ok(()) => beside(clock.own_ahead_micros(), clock.uncertainty()),
         Err(error) => {
-            let found = format!("failed to read it: {:#}", anyhow::Error::new(error));
+            let found = format!("failed to read it: {}", with_sources(&error));
             unknown(&found)
         }
     });
@@ -43,7 +43,7 @@ pub(super) async fn clock(opened: Option<&Opened>, findings: &mut Vec<Finding>) 
 }
 
 /// Looks at the server of a database that may be shared; at nothing on SQLite.
-pub(super) async fn look(opened: &Opened, now: Timestamp) -> Vec<Finding> {
+pub(crate) async fn look(opened: &Opened, now: Timestamp) -> Vec<Finding> {
     let Some(store) = shared(opened) else {
         return Vec::new();
     };
@@ -60,7 +60,7 @@ pub(super) async fn look(opened: &Opened, now: Timestamp) -> Vec<Finding> {
         Ok(findings) => findings,
         Err(error) => {
             let remedy = error.hint().unwrap_or("see what the server's log says");
-            let found = format!("failed to {:#}", anyhow::Error::new(error));
+            let found = failed_to(&error);
             vec![Finding::warning("database", found, remedy)]
         }
     }
@@ -284,7 +284,7 @@ mod tests {
     use store::{Privileges, Upkeep};
 
     use super::*;
-    use crate::doctor::Level;
+    use crate::finding::Level;
 
     fn noon() -> Timestamp {
         "2026-11-23T12:00:00Z".parse().unwrap()
