@@ -5,15 +5,14 @@ use std::{path::Path, sync::Arc};
 use client::Client;
 use config::{Config, Origin};
 use model::Entropy;
+use server::{Asked, Local, OsEntropy};
 
 use crate::{
     environment,
     failure::{Exit, Failure},
-    local::{self, Local},
+    local,
     login::{self, Login},
     output::{LocalTime, Output},
-    socket::{self, Asked},
-    system::OsEntropy,
 };
 
 /// What every command works with.
@@ -123,7 +122,7 @@ fn elsewhere(config: &Config) -> Result<Option<Login>, Failure> {
 async fn here(config: &Config) -> Result<(Client, Whom), Failure> {
     let folder = local::data_folder(config)?;
     // A folder that is not there has no socket.
-    match socket::ask(&absolute(&folder), entropy()).await {
+    match server::ask(&absolute(&folder), entropy()).await {
         Asked::Serves(client) => return Ok((client, Whom::Server)),
         // It may be frozen; the database holds its promises all the same.
         Asked::Silent => {
@@ -133,7 +132,7 @@ async fn here(config: &Config) -> Result<(Client, Whom), Failure> {
         }
         Asked::Nobody => {}
     }
-    let local = Local::open(config).await?;
+    let local = local::open(config).await?;
     let client = local.client_of(local.routes());
     Ok((client, Whom::Nobody(Box::new(local))))
 }

@@ -6,11 +6,10 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::{
     commands::{
-        approval, automation, completions, config, demo, doctor, endpoint, harness, instance,
-        login, man, run, serve, session, sign_in, tenant, token, trace,
+        approval, automation, completions, config, demo, demo_agent, doctor, endpoint, harness,
+        instance, login, man, run, serve, session, sign_in, tenant, token, trace,
     },
     configuration::Flags,
-    demo_agent,
     failure::EXIT_CODES,
 };
 

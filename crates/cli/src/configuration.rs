@@ -17,8 +17,6 @@ use config::{
     CONFIG_FILE, Config, File, Hint, MAX_FILE_BYTES, Origin, Problem, SETTINGS, Setting, Sources,
     UnknownVariable,
 };
-use daemon::Settings;
-use store::{Location, opening::InvalidLocation};
 
 use crate::{
     args::Global,
@@ -240,48 +238,13 @@ pub(crate) fn read_named(path: &Path) -> Result<File, Failure> {
 /// Merges, and looks at what other crates understand: addresses and directives.
 fn resolve(sources: &Sources) -> (Config, Vec<Problem>) {
     let (config, mut problems) = config::resolve(sources);
-    if let Err(problem) = location(&config) {
+    if let Err(problem) = server::location(&config) {
         problems.push(problem);
     }
     if let Err(problem) = logging::filter(&config, "warn") {
         problems.push(problem);
     }
     (config, problems)
-}
-
-/// Where the named database is; `None` for the one in the data folder.
-pub(crate) fn location(config: &Config) -> Result<Option<Location>, Problem> {
-    let (database, direct) = (&config.database, &config.database_direct);
-    // An address may hold a password, so it is not repeated; nor does the error.
-    let refused = |name, origin, error| {
-        let reason = format!("{:#}", anyhow::Error::new::<InvalidLocation>(error));
-        Problem::value(name, None, origin, reason)
-    };
-    let Some(address) = &database.value else {
-        // What is in the data folder is a file.
-        let refused = |_| {
-            refused(
-                "database_direct",
-                &direct.origin,
-                InvalidLocation::DirectOfFile,
-            )
-        };
-        return direct
-            .value
-            .as_ref()
-            .map_or(Ok(None), |direct| Err(refused(direct)));
-    };
-    let location: Location = address
-        .reveal()
-        .parse()
-        .map_err(|error| refused("database", &database.origin, error))?;
-    match &direct.value {
-        None => Ok(Some(location)),
-        Some(address) => location
-            .with_direct(address.reveal())
-            .map(Some)
-            .map_err(|error| refused("database_direct", &direct.origin, error)),
-    }
 }
 
 /// The data folder: the named one, else the usual place, where there is one.
@@ -293,22 +256,6 @@ pub(crate) fn data_folder(config: &Config) -> Option<PathBuf> {
         .or_else(environment::default_data_folder)
 }
 
-/// The settings of the loops.
-pub(crate) fn settings(config: &Config) -> Settings {
-    Settings {
-        workers: config.workers.value,
-        waiting_turns: config.waiting_turns.value,
-        tick: config.tick.value,
-        heartbeat: config.heartbeat.value,
-        heartbeat_stale: config.heartbeat_stale.value,
-        watchdog: config.watchdog.value,
-        stop_deadline: config.stop_deadline.value,
-        retain_records: config.retain_records.value,
-        retain_events: config.retain_events.value,
-        webhook_allow: config.webhook_allow.value.clone(),
-    }
-}
-
 /// An origin for programs.
 pub(crate) fn origin_json(origin: &Origin) -> serde_json::Value {
     use serde_json::json;
@@ -317,17 +264,5 @@ pub(crate) fn origin_json(origin: &Origin) -> serde_json::Value {
         Origin::File { path, line } => json!({ "kind": "file", "path": path, "line": line }),
         Origin::Environment(name) => json!({ "kind": "environment", "name": name }),
         Origin::Flag(name) => json!({ "kind": "flag", "name": format!("--{name}") }),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_defaults_are_those_of_the_loops() {
-        let (config, problems) = resolve(&Sources::default());
-        assert_eq!(problems, []);
-        assert_eq!(settings(&config), Settings::default());
     }
 }

@@ -129,11 +129,6 @@ impl Failure {
         format!("failed to {:#}", self.error)
     }
 
-    /// What a person can do about it.
-    pub(crate) fn hint(&self) -> Option<&str> {
-        self.hint.as_deref()
-    }
-
     /// How the command ends for it.
     pub(crate) const fn exit(&self) -> Exit {
         self.exit
@@ -227,6 +222,26 @@ impl From<store::OpenError> for Failure {
         Self {
             hint,
             ..Self::new(Exit::Environment, error)
+        }
+    }
+}
+
+impl From<server::Error> for Failure {
+    fn from(error: server::Error) -> Self {
+        let error = match error {
+            // The problem of an API response decides about the exit code.
+            server::Error::Client(error) => return error.into(),
+            error => error,
+        };
+        let exit = match &error {
+            server::Error::Config(_) => Exit::Usage,
+            server::Error::Locked { .. } => Exit::Refused,
+            _ => Exit::Environment,
+        };
+        let hint = error.hint();
+        Self {
+            hint,
+            ..Self::new(exit, error)
         }
     }
 }

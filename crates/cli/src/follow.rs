@@ -9,15 +9,15 @@ use model::{
     transcript::Speaker,
 };
 use serde::Serialize;
+use server::Local;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use wire::{Message, ProblemKind, Run, RunFlags, RunView, Waiting};
 
 use crate::{
     app::{App, Whom},
-    engine,
     failure::{Exit, Failure},
-    local::Local,
+    local,
     output::{OutputError, Transcript, clean},
     signals::Signals,
 };
@@ -104,7 +104,7 @@ async fn take_and_follow(
     follower: &mut Follower<'_>,
     stop: CancellationToken,
 ) -> Result<Exit, Failure> {
-    let mut taking = std::pin::pin!(engine::take_turn(local, &app.client, run.id, stop));
+    let mut taking = std::pin::pin!(server::take_turn(local, &app.client, run.id, stop));
     let mut following = std::pin::pin!(follower.follow(run));
     tokio::select! {
         taken = &mut taking => {
@@ -130,7 +130,7 @@ async fn take_and_follow(
 
 /// Asks for the newest attempt to be called off, so that it ends as that.
 async fn call_off(app: &App, id: RunId) -> Result<(), Failure> {
-    let newest = engine::newest_attempt(&app.client, id).await?.run.id;
+    let newest = server::newest_attempt(&app.client, id).await?.run.id;
     app.client.cancel_run(&newest.to_string()).await?;
     Ok(())
 }
@@ -221,7 +221,7 @@ impl<'a> Follower<'a> {
 
     /// Goes on without whoever served: turns that run there may still come to their end.
     async fn open(&mut self) -> Result<(), Failure> {
-        let local = Local::open(&self.app.config).await?;
+        let local = local::open(&self.app.config).await?;
         self.client = local.client_of(local.routes());
         self.opened = Some(local);
         Ok(())
@@ -236,7 +236,7 @@ impl<'a> Follower<'a> {
 
     /// Looks at the newest attempt and tells what is new.
     async fn look(&mut self, run: RunId) -> Result<RunView, client::Error> {
-        let newest = engine::newest_attempt(&self.client, run).await?;
+        let newest = server::newest_attempt(&self.client, run).await?;
         if newest.waiting != self.waiting {
             if let Some(waiting) = &newest.waiting
                 && *waiting != Waiting::Worker

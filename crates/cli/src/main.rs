@@ -1,30 +1,21 @@
 //! The `matins` command: configuration, commands, start and stop.
 //!
-//! **Invariants:** the only `main`, the only reader of the environment, the only clock and source of
-//! randomness. Commands are thin: each asks the API, be it served elsewhere, beside the data folder or by
-//! the routes of this process, and everything that takes turns is reached through `engine`.
+//! **Invariants:** the only `main`, the only reader of the environment, the only crate with a terminal.
+//! Commands are thin: each asks the API, be it served elsewhere, beside the data folder or by the routes of
+//! this process, and everything that takes turns is reached through `server`.
 
 mod app;
 mod args;
 mod commands;
 mod configuration;
-mod data_folder;
-mod demo_agent;
-mod doctor;
-mod engine;
 mod environment;
 mod failure;
 mod follow;
 mod local;
 mod logging;
 mod login;
-mod open_files;
 mod output;
-mod probe;
 mod signals;
-mod socket;
-mod system;
-mod taking_over;
 
 use std::process::ExitCode;
 
@@ -48,7 +39,7 @@ fn main() -> ExitCode {
     // A guard must come to its watch whatever its environment, which is the agent's, makes of the
     // command line's options.
     let mut arguments = std::env::args_os().skip(1);
-    if arguments.next().is_some_and(|first| first == engine::GUARD) {
+    if arguments.next().is_some_and(|first| first == server::GUARD) {
         return agent::guard::main(arguments);
     }
     let cli = match Cli::try_parse() {
@@ -102,10 +93,7 @@ fn run(cli: Cli, output: Output) -> Result<Exit, Failure> {
         Command::Doctor(args) => within_runtime(commands::doctor::run(args, &global, output)),
         Command::Completions(args) => commands::completions::run(&args, output),
         Command::Man(args) => commands::man::run(args, output),
-        Command::DemoAgent(args) => {
-            demo_agent::run(args).map_err(|error| Failure::new(Exit::Failed, error))?;
-            Ok(Exit::Done)
-        }
+        Command::DemoAgent(args) => commands::demo_agent::run(args),
     }
 }
 

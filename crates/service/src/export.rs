@@ -6,7 +6,10 @@ use model::{Timestamp, entity::Message, schedule::Zone, transcript::Speaker, tur
 use serde_json::json;
 use wire::{ExportFormat, Session};
 
-use crate::{Error, Service};
+use crate::{
+    Error, Service,
+    text::{clean, one_line},
+};
 
 /// What the first line of JSON Lines calls the format.
 const FORMAT: &str = "matins.session";
@@ -196,21 +199,6 @@ fn quoted(text: &str) -> String {
         line => format!("> {line}\n"),
     });
     format!("\n{}", lines.collect::<String>())
-}
-
-fn one_line(text: &str) -> String {
-    clean(text).split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// Takes out what could command a terminal: agents and tools write what they like.
-fn clean(text: &str) -> String {
-    let letters = text.replace("\r\n", "\n");
-    let clean = letters.chars().map(|letter| match letter {
-        '\n' | '\t' => letter,
-        letter if letter.is_control() => char::REPLACEMENT_CHARACTER,
-        letter => letter,
-    });
-    clean.collect()
 }
 
 const fn aside(kind: EntryKind) -> &'static str {

@@ -26,6 +26,7 @@ mod reference;
 mod replay;
 mod runs;
 mod sessions;
+mod text;
 pub mod trace_events;
 mod triggers;
 mod unified;
@@ -49,6 +50,7 @@ pub use outlook::Outlook;
 pub use probe::{Probe, ProbeError, Probing};
 pub use runs::RunQuery;
 pub use sessions::SessionQuery;
+pub use text::{clean, excerpt};
 pub use unified::Unified;
 pub use webhooks::{WebhookError, receive_webhook};
 

@@ -8,38 +8,47 @@ use anyhow::{Context, ensure};
 use serde_json::Value;
 
 /// Who stands above whom. Crates of one layer never import each other.
-const LAYERS: [&[&str]; 5] = [
+const LAYERS: [&[&str]; 8] = [
     &["model", "failpoint"],
     &[
         "store",
         "agent",
         "config",
         "delivery",
+        "demo-agent",
         "telemetry",
         "webhook",
         "wire",
     ],
     &["turn", "service", "client"],
     &["daemon", "api", "runtime"],
-    &["cli", "xtask"],
+    &["server"],
+    &["doctor"],
+    &["cli", "bench", "chaos"],
+    &["xtask"],
 ];
 
 /// Helps tests, so it may import any layer below the binary; nobody ships it.
 const TESTKIT: &str = "testkit";
 
-/// Nobody ships these: they may have tests' helpers. Chaos reads the scripted agents' ledgers.
-const NEVER_SHIPPED: [&str; 1] = ["xtask"];
+/// Tools are never shipped, so they may use tests' helpers. Chaos reads the scripted agents' ledgers.
+const NEVER_SHIPPED: [&str; 3] = ["bench", "chaos", "xtask"];
 
 /// Points at which tests abort the process. Nobody ships it.
 const FAILPOINT: &str = "failpoint";
 
 /// Dependencies from outside that only these crates may have.
-const KEPT_APART: [(&str, &[&str]); 3] = [
-    // `xtask` for what the product is measured against, and to look at what a measurement has left.
-    ("sqlx", &["store", "xtask"]),
+const KEPT_APART: [(&str, &[&str]); 8] = [
+    // `bench` compares the store with bare statements, and inspects the databases that it has filled.
+    ("sqlx", &["store", "bench"]),
+    ("riverqueue", &["bench"]),
+    ("clap", &["cli", "bench", "chaos", "xtask"]),
+    ("anstream", &["cli"]),
+    ("anstyle", &["cli"]),
+    ("comfy-table", &["cli"]),
     ("jiff-sqlx", &["store"]),
-    // `cli` for the demonstration agent, which is an agent's side of the protocol.
-    ("agent-client-protocol", &["agent", "cli", TESTKIT]),
+    // `agent` is the client's side of the protocol, `demo-agent` the agent's side.
+    ("agent-client-protocol", &["agent", "demo-agent", TESTKIT]),
 ];
 
 /// For each crate of the workspace, what it depends on.
@@ -124,6 +133,8 @@ fn offences(graph: &Graph) -> Vec<String> {
                 if shipped && !dependency.tests_only {
                     found.push(format!("{name} ships {TESTKIT}"));
                 }
+            } else if NEVER_SHIPPED.contains(&other) && !NEVER_SHIPPED.contains(&name.as_str()) {
+                found.push(format!("{name} imports {other}, which is a tool"));
             } else if other == FAILPOINT && !dependency.tests_only && !dependency.optional {
                 found.push(format!("{name} ships {FAILPOINT}"));
             } else if layer(other).is_none_or(|below| below >= own) {
@@ -185,11 +196,21 @@ fn each_kind_of_offence_is_found() {
         ),
         ("turn", on("testkit", true, false), "turn ships testkit"),
         (
-            "xtask",
+            "bench",
             on("cli", true, false),
-            "xtask imports cli, which is not below it",
+            "bench imports cli, which is not below it",
         ),
         ("turn", on("failpoint", true, false), "turn ships failpoint"),
+        (
+            "testkit",
+            on("bench", true, true),
+            "testkit imports bench, which is a tool",
+        ),
+        (
+            "service",
+            on("clap", false, false),
+            "service may not depend on clap",
+        ),
         (
             "daemon",
             on("sqlx", false, false),

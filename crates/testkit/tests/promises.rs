@@ -163,11 +163,13 @@ fn texts(page: &str) -> Vec<String> {
     texts.into_iter().map(|(_, text)| text).collect()
 }
 
-/// Every test of the crates, as `crate::file::name`.
+/// Every test of the crates and tools, as `crate::file::name`.
 fn tests() -> BTreeSet<String> {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let tools = crates.with_file_name("tools");
     let mut tests = BTreeSet::new();
-    for one in fs::read_dir(crates).unwrap() {
+    let folders = [crates, &tools].map(|folder| fs::read_dir(folder).unwrap());
+    for one in folders.into_iter().flatten() {
         let folder = one.unwrap().path();
         let name = folder.file_name().unwrap().to_str().unwrap();
         for file in rust_files(&folder) {

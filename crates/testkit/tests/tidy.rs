@@ -161,7 +161,7 @@ fn named_paths(page: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (index, line) in page.lines().enumerate() {
         for code in line.split('`').skip(1).step_by(2) {
-            let ours = ["crates/", "docs/", "scripts/"];
+            let ours = ["crates/", "docs/", "scripts/", "tools/"];
             let path = ours.iter().any(|folder| code.starts_with(folder));
             if path && !code.contains([' ', '*', '<']) {
                 found.push((index + 1, code.to_owned()));
@@ -250,8 +250,9 @@ fn links_are_found_outside_of_code() {
     let page = "[a](b.md#c) and ![d](e/f.svg)\n[g](https://h) [i](#j)\n```\n[k](l)\n```\n";
     let expected = [(1, "b.md".to_owned()), (1, "e/f.svg".to_owned())];
     assert_eq!(links(page), expected);
-    let page = "`crates/a` or `crates/*/b`, not `other/c`";
-    assert_eq!(named_paths(page), [(1, "crates/a".to_owned())]);
+    let page = "`crates/a`, `tools/b` or `crates/*/b`, not `other/c`";
+    let expected = [(1, "crates/a".to_owned()), (1, "tools/b".to_owned())];
+    assert_eq!(named_paths(page), expected);
     let page = "`Store::fire_due(now)` and `a_b`, not `word` or `a_b/c`";
     assert_eq!(named_identifiers(page), ["Store", "fire_due", "a_b"]);
 }

@@ -87,7 +87,7 @@ fn effective(config: &Config, shown: &Shown) -> Option<Plain> {
     let folder = configuration::data_folder(config)?;
     let path = match shown.setting.name {
         "data" => folder,
-        "database" => folder.join(crate::data_folder::DATABASE),
+        "database" => folder.join(server::DATABASE),
         _ => return None,
     };
     Some(Plain::Text(path.display().to_string()))

@@ -8,6 +8,7 @@ use model::{
     Clock as _, RunId, SessionId, Timestamp, automation::AutomationState, run::RunStatus,
     schedule::Period,
 };
+use server::{DataFolder, Local, Reach, Server, SystemClock};
 use service::DEMO_HARNESS;
 use store::Location;
 use tokio::time::sleep;
@@ -17,13 +18,10 @@ use wire::{
 
 use crate::{
     app::App,
-    data_folder::DataFolder,
-    engine::{Reach, Server},
+    environment,
     failure::{Exit, Failure},
-    local::Local,
     output::{ATTENTION, BOLD, Output, Transcript, clean, paint},
     signals::Signals,
-    system::SystemClock,
 };
 
 /// The name of the automation.
@@ -66,7 +64,8 @@ pub(crate) async fn run(args: Args, config: &Config, output: Output) -> Result<E
     let folder = DataFolder::open(&args.dir)?;
     // Nothing but this folder is touched, whatever database is named for other commands.
     let location = Location::SqliteFile(folder.database());
-    let mut local = Local::open_at(folder.clone(), &location, config).await?;
+    let mut local =
+        Local::open_at(folder.clone(), &location, config, environment::for_agents()).await?;
     local.settings.stop_deadline = STOP_DEADLINE;
     let mut signals = Signals::listen()?;
     let server = Server::start(&local, Reach::default(), folder.lock()?).await?;

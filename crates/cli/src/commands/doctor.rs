@@ -1,11 +1,13 @@
 //! `matins doctor`: looks at everything and tells what is wrong.
 
 use anstyle::Style;
+use doctor::{ConfigurationFile, Finding, Level, LoadedConfiguration, Subject};
 use serde_json::json;
 
 use crate::{
     args::Global,
-    doctor::{self, Finding, Level},
+    configuration::{self, ConfigPath, Loaded},
+    environment,
     failure::{Exit, Failure},
     output::{ATTENTION, BAD, DIM, GOOD, Output, clean, paint},
 };
@@ -22,7 +24,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: Args, global: &Global, output: Output) -> Result<Exit, Failure> {
-    let findings = doctor::examine(global, args.agents).await;
+    let findings = doctor::examine(&subject(global), args.agents).await;
     let number = |level| findings.iter().filter(|it| it.level == level).count();
     let (warnings, problems) = (number(Level::Warning), number(Level::Problem));
     if output.json {
@@ -40,6 +42,36 @@ pub(crate) async fn run(args: Args, global: &Global, output: Output) -> Result<E
     } else {
         Exit::Failed
     })
+}
+
+/// Loads what the doctor is to look at. A configuration that cannot be taken is for the doctor to tell.
+fn subject(global: &Global) -> Subject {
+    let found = ConfigPath::find(global);
+    let (parsed, file) = match found.as_ref().map(|it| (it, it.read())) {
+        Some((_, Ok(Some(parsed)))) => {
+            let file = ConfigurationFile::Read(parsed.path().to_owned());
+            (Some(parsed), file)
+        }
+        Some((it, Ok(None))) => (None, ConfigurationFile::Missing(it.path.clone())),
+        Some((_, Err(failure))) => (None, ConfigurationFile::Unreadable(failure.told())),
+        None => (None, ConfigurationFile::Nowhere),
+    };
+    let Loaded {
+        config,
+        problems,
+        unknown,
+    } = Loaded::merge(global, parsed);
+    Subject {
+        data_folder: configuration::data_folder(&config),
+        configuration: LoadedConfiguration {
+            config,
+            problems,
+            unknown,
+            file,
+        },
+        environment: environment::for_agents(),
+        search_path: environment::search_path(),
+    }
 }
 
 fn line(finding: &Finding) -> String {

@@ -8,10 +8,11 @@ use std::{
 
 use client::{Client, Part};
 use model::access::Role;
+use server::DataFolder;
 use tempfile::NamedTempFile;
 use wire::TokenRequest;
 
-use crate::{data_folder::DataFolder, failure::Failure};
+use crate::failure::Failure;
 
 /// What lists call it.
 const NAME: &str = "first";

@@ -6,6 +6,7 @@ mod budget;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod demo;
+pub(crate) mod demo_agent;
 pub(crate) mod doctor;
 pub(crate) mod endpoint;
 mod first_token;

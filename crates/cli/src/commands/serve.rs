@@ -11,6 +11,7 @@ use client::{Client, Part, RunFilter};
 use config::Config;
 use model::run::RunStatus;
 use serde_json::json;
+use server::{DataFolder, Local, Reach, Server};
 use store::Scope;
 use tokio::{net::TcpListener, time::timeout};
 use wire::AutomationView;
@@ -18,11 +19,8 @@ use wire::AutomationView;
 use super::first_token;
 use crate::{
     app::App,
-    data_folder::DataFolder,
-    engine::{Reach, Server},
     failure::{Exit, Failure},
-    local::{Local, data_folder},
-    open_files,
+    local::{self, data_folder},
     output::{BOLD, Output, paint},
     signals::Signals,
 };
@@ -44,10 +42,10 @@ pub(crate) struct Args {}
 pub(crate) async fn run(_: Args, config: &Config, output: Output) -> Result<Exit, Failure> {
     let mut signals = Signals::listen()?;
     check_address(config)?;
-    open_files::raise_limit();
+    server::raise_open_files_limit();
     // Before anything is opened that another server of the folder may use, and before it is migrated.
     let lock = DataFolder::open(&data_folder(config)?)?.lock()?;
-    let local = Local::open(config).await?;
+    let local = local::open(config).await?;
     let reach = Reach {
         listener: listen(config).await?,
         hosts: hosts(config),

@@ -1,10 +1,10 @@
 //! `matins sign-in`: a way into the browser.
 
 use serde_json::json;
+use server::DataFolder;
 
 use crate::{
     app::{App, Whom},
-    data_folder::DataFolder,
     failure::{Exit, Failure},
     local,
 };

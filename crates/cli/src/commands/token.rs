@@ -7,13 +7,13 @@ use model::{
     access::{Permission, Role},
     schedule::Period,
 };
+use server::SystemClock;
 use wire::{MAX_PAGE, Token, TokenRequest};
 
 use crate::{
     app::App,
     failure::{Exit, Failure},
     output::{excerpt, table},
-    system::SystemClock,
 };
 
 /// Tokens: who may ask the API, and what

@@ -12,8 +12,9 @@ use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 
 pub(crate) use conversation::{Transcript, line as conversation_line};
+pub(crate) use service::{clean, excerpt};
 pub(crate) use table::{short_ids, table};
-pub(crate) use text::{LocalTime, clean, excerpt, paint};
+pub(crate) use text::{LocalTime, paint};
 
 /// For what can be passed over.
 pub(crate) const DIM: Style = Style::new().dimmed();

@@ -1,0 +1,22 @@
+//! `matins demo-agent`: the demonstration agent, as a process that Matins starts.
+
+use std::{path::PathBuf, time::Duration};
+
+use crate::failure::{Exit, Failure};
+
+/// A small ACP agent without any model: it counts its turns and tells what it was asked before.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The folder of its sessions; made if it is not there.
+    #[arg(long, value_name = "FOLDER")]
+    home: PathBuf,
+    /// The pause between two updates of a turn, in milliseconds.
+    #[arg(long, value_name = "MILLISECONDS", default_value_t = 20)]
+    pace: u64,
+}
+
+pub(crate) fn run(args: Args) -> Result<Exit, Failure> {
+    demo_agent::run(args.home, Duration::from_millis(args.pace))
+        .map_err(|error| Failure::new(Exit::Failed, error))?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,127 @@
+//! The agents of automations that fire: whether their programs are there, and whether they start.
+
+use std::{
+    collections::BTreeMap,
+    ffi::OsStr,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use model::harness::Harness;
+use rustix::fs::{Access, access};
+use server::{AgentProbe, DataFolder, OsEntropy, guard_program};
+use service::{Probe, excerpt, install_hint};
+use wire::Depth;
+
+use crate::{finding::Finding, wording::with_sources};
+
+/// How many characters of an error are told.
+const TOLD_CHARS: usize = 300;
+
+/// Checks each harness in use; with a data folder, starts its agent there as well.
+pub(crate) async fn look(
+    in_use: &[&Harness],
+    start_in: Option<&DataFolder>,
+    environment: &BTreeMap<String, String>,
+    search_path: &OsStr,
+) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for harness in in_use {
+        let found = program(harness, search_path);
+        let there = found.is_ok();
+        match start_in {
+            Some(folder) if there => {
+                findings.push(started(harness, folder, environment.clone()).await);
+            }
+            _ => findings.push(found.unwrap_or_else(|finding| finding)),
+        }
+    }
+    if findings.is_empty() {
+        findings.push(Finding::ok(
+            "agents",
+            "no automation that can fire needs one",
+        ));
+    }
+    findings
+}
+
+fn check(harness: &Harness) -> String {
+    format!("agent {}", excerpt(&harness.name, TOLD_CHARS))
+}
+
+/// Where the program of a harness is; the error is the finding that it is nowhere.
+fn program(harness: &Harness, search_path: &OsStr) -> Result<Finding, Finding> {
+    let name = harness.config.command.first().map_or("", String::as_str);
+    let path = harness.config.env.get("PATH").map(OsStr::new);
+    if let Some(found) = find(name, path.unwrap_or(search_path)) {
+        return Ok(Finding::ok(check(harness), found.display().to_string()));
+    }
+    let remedy = install_hint(&harness.config).map_or_else(
+        || "install it, or set PATH to where it is".to_owned(),
+        |install| format!("install it: {install}"),
+    );
+    let found = format!("there is no program {name:?} on PATH");
+    Err(Finding::problem(check(harness), found, remedy))
+}
+
+/// The file that starting a program by its name would start.
+fn find(name: &str, path: &OsStr) -> Option<PathBuf> {
+    let is_program = |file: &Path| file.is_file() && access(file, Access::EXEC_OK).is_ok();
+    if name.contains('/') {
+        return Some(PathBuf::from(name)).filter(|file| is_program(file));
+    }
+    std::env::split_paths(path)
+        .map(|folder| folder.join(name))
+        .find(|file| !name.is_empty() && is_program(file))
+}
+
+async fn started(
+    harness: &Harness,
+    folder: &DataFolder,
+    environment: BTreeMap<String, String>,
+) -> Finding {
+    let probe = AgentProbe {
+        guard: guard_program(),
+        environment,
+        cwd: folder.path().to_owned(),
+        entropy: Arc::new(OsEntropy),
+    };
+    match probe.probe(&harness.config, Depth::Offers).await {
+        Ok(probed) => {
+            let name = probed
+                .offers
+                .name
+                .as_deref()
+                .unwrap_or("an agent without a name");
+            let version = probed.offers.version.as_deref().unwrap_or("");
+            let found = excerpt(&format!("{name} {version}"), TOLD_CHARS);
+            Finding::ok(check(harness), format!("{found} starts"))
+        }
+        Err(error) => {
+            let found = with_sources(&error);
+            let remedy = format!("matins harness check {}", harness.name);
+            Finding::problem(check(harness), excerpt(&found, TOLD_CHARS), remedy)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_found_where_it_would_be_started() {
+        let path = OsStr::new("/nowhere:/usr/bin:/bin");
+        assert!(find("sh", path).is_some_and(|file| file.ends_with("bin/sh")));
+        assert!(find("/bin/sh", path).is_some());
+        for missing in [
+            "no-such-program",
+            "/no/such/program",
+            "/etc/passwd",
+            "/bin",
+            "",
+        ] {
+            assert_eq!(find(missing, path), None, "{missing}");
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! The database: whether it can be reached, whose it is, whether it is intact.
+
+use std::{path::Path, time::Duration};
+
+use config::Config;
+use server::{DATABASE, DataFolder};
+use store::{Database, Examined, Location, OpenError};
+use tokio::time::timeout;
+
+use crate::{
+    finding::Finding,
+    folder::is_open_to_others,
+    wording::{bytes, failed_to},
+};
+
+const CHECK: &str = "database";
+/// How long a server may take to answer.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A database that can be read.
+pub(crate) struct Opened {
+    pub(crate) database: Database,
+}
+
+/// Looks at the database, and opens it to read where that can be done.
+pub(crate) async fn look(
+    config: &Config,
+    path: Option<&Path>,
+    folder: Option<&DataFolder>,
+    findings: &mut Vec<Finding>,
+) -> Option<Opened> {
+    // What is wrong with an address is told of the configuration, and without a folder of the folder.
+    let location = match server::location(config).ok()? {
+        Some(location) => location,
+        None => Location::SqliteFile(match folder {
+            Some(folder) => folder.database(),
+            None => path?.join(DATABASE),
+        }),
+    };
+    let shown = match (&location, &config.database.value) {
+        (Location::SqliteFile(file), _) => file.display().to_string(),
+        (_, Some(address)) => address.to_string(),
+        (_, None) => "the database".to_owned(),
+    };
+    // A large file may take long, and that is no fault.
+    let patience = match location {
+        Location::SqliteFile(_) => Duration::MAX,
+        _ => PATIENCE,
+    };
+    let Ok(examined) = timeout(patience, store::examine(&location)).await else {
+        let found = format!("{shown} gave no answer in {} s", patience.as_secs());
+        findings.push(Finding::problem(CHECK, found, "see that the server runs"));
+        return None;
+    };
+    match examined {
+        Ok(None) => {
+            let found = format!("{shown} is not there yet; the first command makes it");
+            findings.push(Finding::ok(CHECK, found));
+            None
+        }
+        Ok(Some(examined)) => {
+            findings.push(told(&location, &shown, &examined));
+            if examined.version != examined.latest {
+                return None;
+            }
+            open(&location, &shown, findings).await
+        }
+        Err(error) => {
+            findings.push(refused(&shown, &error));
+            None
+        }
+    }
+}
+
+fn told(location: &Location, shown: &str, examined: &Examined) -> Finding {
+    let Examined {
+        program,
+        version,
+        latest,
+        bytes: size,
+    } = examined;
+    let state = match (version, location) {
+        (0, _) => "empty; the first command fills it".to_owned(),
+        (version, _) if version < latest => {
+            format!("schema {version} of {latest}; the next command brings it up to date")
+        }
+        (version, Location::Postgres(_)) => format!("schema {version}"),
+        (version, _) => format!("schema {version}, every page intact"),
+    };
+    let found = format!("{shown}: {program}, {}, {state}", bytes(*size));
+    match location {
+        Location::SqliteFile(file) if is_open_to_others(file) => {
+            let found = format!("{found}; others can read it");
+            Finding::warning(CHECK, found, format!("chmod 600 {}", file.display()))
+        }
+        _ => Finding::ok(CHECK, found),
+    }
+}
+
+async fn open(location: &Location, shown: &str, findings: &mut Vec<Finding>) -> Option<Opened> {
+    match store::open_to_read(location).await {
+        Ok(database) => Some(Opened { database }),
+        Err(error) => {
+            findings.push(refused(shown, &error));
+            None
+        }
+    }
+}
+
+fn refused(shown: &str, error: &OpenError) -> Finding {
+    let remedy = error.hint().unwrap_or("see what its log says");
+    Finding::problem(CHECK, format!("{shown}: {}", failed_to(error)), remedy)
+}

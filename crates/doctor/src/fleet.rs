@@ -1,0 +1,461 @@
+//! What several servers share on PostgreSQL: its clock, and whether the server is fit to be shared.
+
+use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Duration};
+
+use daemon::FleetClock;
+use model::{Clock, Timestamp, limits};
+use server::{OsEntropy, SystemClock, SystemUptime};
+use service::excerpt;
+use store::{Backend, DeadRows, Scope, Server, Sessions, Store, database::Dialect};
+
+use crate::{
+    database::Opened,
+    finding::Finding,
+    wording::{count, failed_to, length, with_sources},
+};
+
+/// How far this machine's clock may lie beside the database's before somebody should look.
+const BESIDE: Duration = Duration::from_secs(1);
+/// How long a transaction may be open in which nothing is done. Matins' own are ended by then.
+const IDLE: Duration = Duration::from_mins(2);
+/// How long any transaction may be open.
+const OPEN: Duration = Duration::from_mins(15);
+/// So many dead rows of a table are not worth a word.
+const FEW_DEAD_ROWS: u64 = 50_000;
+/// How many characters of a name are told.
+const TOLD_CHARS: usize = 120;
+
+/// The clock by which everything goes: on PostgreSQL the database's, which is read.
+pub(crate) async fn clock(opened: Option<&Opened>, findings: &mut Vec<Finding>) -> Arc<dyn Clock> {
+    let own: Arc<dyn Clock> = Arc::new(SystemClock);
+    let Some(store) = opened.and_then(shared) else {
+        return own;
+    };
+    let clock = FleetClock::new(own, Arc::new(SystemUptime));
+    findings.push(match clock.read(&store).await {
+        Ok(()) => beside(clock.own_ahead_micros(), clock.uncertainty()),
+        Err(error) => {
+            let found = format!("failed to read it: {}", with_sources(&error));
+            unknown(&found)
+        }
+    });
+    Arc::new(clock)
+}
+
+/// Looks at the server of a database that may be shared; at nothing on SQLite.
+pub(crate) async fn look(opened: &Opened, now: Timestamp) -> Vec<Finding> {
+    let Some(store) = shared(opened) else {
+        return Vec::new();
+    };
+    let looked = async {
+        let server = store.server().await?;
+        let instances = store.instances(Scope::System).await?.into_iter();
+        // Each tenant that uses an instance has a row of its own.
+        let instances = instances.map(|one| one.id).collect::<BTreeSet<_>>().len();
+        let mut findings = server.map_or_else(Vec::new, |server| told(&server, instances, now));
+        findings.extend(store.database().sessions().map(pooler));
+        Ok::<_, store::Error>(findings)
+    };
+    match looked.await {
+        Ok(findings) => findings,
+        Err(error) => {
+            let remedy = error.hint().unwrap_or("see what the server's log says");
+            let found = failed_to(&error);
+            vec![Finding::warning("database", found, remedy)]
+        }
+    }
+}
+
+/// The store of a database that others may share.
+fn shared(opened: &Opened) -> Option<Store> {
+    let database = opened.database.clone();
+    (database.dialect() == Dialect::Postgres)
+        .then(|| Store::new(database, Arc::new(OsEntropy), PathBuf::new()))
+}
+
+fn unknown(found: &str) -> Finding {
+    let remedy = "see why the database answers slowly: a server here fires, claims and gives up nothing \
+                  until its clock is known within 5 s";
+    Finding::problem("database clock", found, remedy)
+}
+
+/// How this machine's clock lies beside the database's.
+fn beside(own_ahead_micros: Option<i64>, uncertainty: Duration) -> Finding {
+    const CHECK: &str = "database clock";
+    let Some(ahead) = own_ahead_micros else {
+        return unknown("it could not be read");
+    };
+    if uncertainty > limits::CLOCK_UNCERTAINTY {
+        let found = format!("it is known within {} alone", fine(uncertainty));
+        return unknown(&found);
+    }
+    let apart = Duration::from_micros(ahead.unsigned_abs());
+    let side = if ahead < 0 { "behind" } else { "ahead of" };
+    let found = format!(
+        "this machine is {} {side} it, known within {}",
+        fine(apart),
+        fine(uncertainty)
+    );
+    if apart < BESIDE {
+        return Finding::ok(CHECK, found);
+    }
+    let found = format!("{found}; Matins goes by the database's");
+    let remedy = "set both by NTP: logs and agents on this machine show another time";
+    Finding::warning(CHECK, found, remedy)
+}
+
+/// A length of time, in milliseconds where it is short.
+fn fine(time: Duration) -> String {
+    if time < Duration::from_secs(10) {
+        format!("{} ms", time.as_micros().div_ceil(1000))
+    } else {
+        length(time)
+    }
+}
+
+/// What lies between this machine and the server.
+fn pooler(sessions: Sessions) -> Finding {
+    const CHECK: &str = "database pooler";
+    match sessions {
+        Sessions::Kept => Finding::ok(CHECK, "connections keep their sessions"),
+        Sessions::NotKept { direct: true } => Finding::ok(
+            CHECK,
+            "a pooler lends connections out for one transaction each; changes are heard at the direct address",
+        ),
+        Sessions::NotKept { direct: false } => Finding::warning(
+            CHECK,
+            "a pooler lends connections out for one transaction each: nothing is prepared, and changes are \
+             looked for once a second",
+            "name the server's own address with database_direct (MATINS_DATABASE_DIRECT), for listening and \
+             migrations",
+        ),
+    }
+}
+
+fn told(server: &Server, instances: usize, now: Timestamp) -> Vec<Finding> {
+    let mut findings = privileges(server);
+    findings.push(transactions(&server.transactions, now));
+    findings.extend(cleaning(server));
+    findings.push(connections(server, instances));
+    findings
+}
+
+/// What the role may not do and must; nothing where it may.
+fn privileges(server: &Server) -> Vec<Finding> {
+    const CHECK: &str = "database role";
+    let it = &server.privileges;
+    let role = excerpt(&it.role, TOLD_CHARS);
+    let mut findings = Vec::new();
+    if !it.may_use {
+        let found = format!("{role} may not use the schema automation");
+        let remedy = format!("grant usage on schema automation to {role}");
+        findings.push(Finding::problem(CHECK, found, remedy));
+    }
+    if let Some(tables) = &it.refused {
+        let found = format!("{role} may not read and write {tables}");
+        let remedy = format!("grant select, insert, update and delete on them to {role}");
+        findings.push(Finding::problem(CHECK, found, remedy));
+    }
+    let kept_from = match &it.of_others {
+        Some(tables) => Some(format!("others own {tables}")),
+        None if !it.may_create => Some("it may create nothing in the schema automation".to_owned()),
+        None => None,
+    };
+    if let Some(why) = kept_from {
+        let found = format!("{role} cannot bring the schema to a later version: {why}");
+        let remedy = "make it the owner of the schema and all that is in it";
+        findings.push(Finding::warning(CHECK, found, remedy));
+    }
+    if findings.is_empty() {
+        let found = format!("{role} may do all that is needed, and no more than its own");
+        findings.push(Finding::ok(CHECK, found));
+    }
+    findings
+}
+
+/// Whether somebody holds a transaction for long.
+fn transactions(open: &[Backend], now: Timestamp) -> Finding {
+    const CHECK: &str = "transactions";
+    let age = |it: &Backend| now.since(it.since);
+    let long: Vec<_> = open
+        .iter()
+        .filter(|it| age(it) > if it.idle { IDLE } else { OPEN })
+        .collect();
+    let Some(oldest) = long.iter().max_by_key(|it| age(it)) else {
+        return Finding::ok(CHECK, "none has been open for long");
+    };
+    let who = [&oldest.program, &oldest.role];
+    let who: Vec<_> = who
+        .into_iter()
+        .flatten()
+        .map(|name| excerpt(name, TOLD_CHARS))
+        .filter(|name| !name.is_empty())
+        .collect();
+    let who = if who.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", who.join(", "))
+    };
+    let state = if oldest.idle { "open and idle" } else { "open" };
+    let more = match long.len() {
+        1 => String::new(),
+        all => format!("; and {} more", all - 1),
+    };
+    let found = format!(
+        "the one of process {}{who} has been {state} for {}{more}",
+        oldest.process,
+        length(age(oldest))
+    );
+    let remedy = format!(
+        "end it, with `select pg_terminate_backend({})` if need be: until then nothing is cleaned up that \
+         was changed since it began, and the feed does not go on if it has written",
+        oldest.process
+    );
+    Finding::warning(CHECK, found, remedy)
+}
+
+/// Whether the server cleans up behind what is changed.
+fn cleaning(server: &Server) -> Vec<Finding> {
+    const CHECK: &str = "autovacuum";
+    let mut findings = Vec::new();
+    if !server.cleans {
+        let remedy =
+            "set autovacuum and track_counts to on: tables that change only grow, and slow down";
+        findings.push(Finding::warning(CHECK, "it is off", remedy));
+    }
+    if let Some(tables) = &server.left_out {
+        let found = format!("it leaves out {tables}");
+        let remedy = "reset their parameter autovacuum_enabled, with alter table";
+        findings.push(Finding::warning(CHECK, found, remedy));
+    }
+    let tables = &server.upkeep.tables;
+    let excessive = |it: &&DeadRows| it.dead > FEW_DEAD_ROWS && it.dead > it.live;
+    for DeadRows { table, dead, live } in tables.iter().filter(excessive) {
+        let found = format!("{table} has {dead} dead rows beside {live} that live");
+        let remedy = format!(
+            "see what keeps it from the table (an old transaction, a replication slot), then `vacuum \
+             automation.{table}`"
+        );
+        findings.push(Finding::warning(CHECK, found, remedy));
+    }
+    if findings.is_empty() {
+        let dead: u64 = tables.iter().map(|it| it.dead).sum();
+        let dead = usize::try_from(dead).unwrap_or(usize::MAX);
+        let found = format!(
+            "on; {} in the tables that change most",
+            count(dead, "dead row", "dead rows")
+        );
+        findings.push(Finding::ok(CHECK, found));
+    }
+    findings
+}
+
+/// Whether there are connections for all who need some.
+fn connections(server: &Server, instances: usize) -> Finding {
+    const CHECK: &str = "connections";
+    let Server {
+        connections_allowed: allowed,
+        connections_of_all: used,
+        connections_of_matins: own,
+        connections_of_a_process: each,
+        ..
+    } = server;
+    let found = format!(
+        "{used} of {allowed} are in use, {own} of them by Matins; a server opens up to {each}"
+    );
+    let all = u32::try_from(instances)
+        .unwrap_or(u32::MAX)
+        .saturating_mul(*each);
+    if all > *allowed {
+        let known = count(instances, "instance", "instances");
+        let found = format!("{found}, and {known} are known");
+        let remedy = "raise max_connections, or the limit of the role or the database";
+        return Finding::warning(CHECK, found, remedy);
+    }
+    if allowed.saturating_sub(*used) < *each {
+        let remedy = "raise max_connections, or have other programs use fewer";
+        return Finding::warning(CHECK, found, remedy);
+    }
+    Finding::ok(CHECK, found)
+}
+
+#[cfg(test)]
+mod tests {
+    use store::{Privileges, Upkeep};
+
+    use super::*;
+    use crate::finding::Level;
+
+    fn noon() -> Timestamp {
+        "2026-11-23T12:00:00Z".parse().unwrap()
+    }
+
+    /// A server with which nothing is wrong.
+    fn sound() -> Server {
+        Server {
+            privileges: Privileges {
+                role: "matins".into(),
+                may_use: true,
+                may_create: true,
+                refused: None,
+                of_others: None,
+            },
+            transactions: Vec::new(),
+            upkeep: Upkeep {
+                oldest_transaction: None,
+                tables: vec![DeadRows {
+                    table: "run_heartbeats".into(),
+                    dead: FEW_DEAD_ROWS,
+                    live: 3,
+                }],
+            },
+            cleans: true,
+            left_out: None,
+            connections_allowed: 97,
+            connections_of_all: 20,
+            connections_of_matins: 11,
+            connections_of_a_process: 11,
+        }
+    }
+
+    fn open_for(seconds: u64, idle: bool) -> Backend {
+        Backend {
+            process: 4711,
+            role: Some("report".into()),
+            program: Some("psql".into()),
+            idle,
+            since: noon().saturating_sub(Duration::from_secs(seconds)),
+        }
+    }
+
+    /// What is graver than it should be.
+    fn complaints(server: &Server, instances: usize) -> Vec<(Level, String, String)> {
+        let found = told(server, instances, noon()).into_iter();
+        let found = found.filter(|it| it.level != Level::Ok);
+        found.map(|it| (it.level, it.check, it.found)).collect()
+    }
+
+    #[track_caller]
+    fn assert_one(server: &Server, level: Level, check: &str, says: &str) {
+        let found = complaints(server, 2);
+        let [(grave, name, text)] = found.as_slice() else {
+            panic!("{found:#?}");
+        };
+        assert_eq!((*grave, name.as_str()), (level, check));
+        assert!(text.contains(says), "{text}");
+    }
+
+    #[test]
+    fn a_sound_server_is_told_of_in_every_respect() {
+        assert_eq!(complaints(&sound(), 2), []);
+        let told = told(&sound(), 2, noon());
+        let checks: Vec<_> = told.iter().map(|it| it.check.as_str()).collect();
+        let all = ["database role", "transactions", "autovacuum", "connections"];
+        assert_eq!(checks, all);
+    }
+
+    #[test]
+    fn each_thing_that_is_wrong_is_told_by_itself() {
+        let mut server = sound();
+        server.privileges.refused = Some("agent_runs, run_live".into());
+        let says = "may not read and write agent_runs, run_live";
+        assert_one(&server, Level::Problem, "database role", says);
+
+        let mut server = sound();
+        server.privileges.may_use = false;
+        let says = "may not use the schema";
+        assert_one(&server, Level::Problem, "database role", says);
+
+        let mut server = sound();
+        server.privileges.may_create = false;
+        assert_one(
+            &server,
+            Level::Warning,
+            "database role",
+            "may create nothing",
+        );
+        server.privileges.of_others = Some("agent_runs".into());
+        assert_one(
+            &server,
+            Level::Warning,
+            "database role",
+            "others own agent_runs",
+        );
+
+        let mut server = sound();
+        server.cleans = false;
+        assert_one(&server, Level::Warning, "autovacuum", "it is off");
+
+        let mut server = sound();
+        server.left_out = Some("run_live".into());
+        assert_one(&server, Level::Warning, "autovacuum", "leaves out run_live");
+
+        let mut server = sound();
+        server.upkeep.tables[0].dead += 1;
+        let says = "run_heartbeats has 50001 dead rows beside 3";
+        assert_one(&server, Level::Warning, "autovacuum", says);
+        // Of a large table a part is always dead.
+        server.upkeep.tables[0].live = 1_000_000;
+        assert_eq!(complaints(&server, 2), []);
+    }
+
+    #[test]
+    fn a_transaction_that_waits_is_told_of_sooner_than_one_that_works() {
+        for (open, told) in [
+            (open_for(120, true), false),
+            (open_for(121, true), true),
+            (open_for(900, false), false),
+            (open_for(901, false), true),
+        ] {
+            let mut server = sound();
+            server.transactions = vec![open_for(1, true), open];
+            assert_eq!(!complaints(&server, 2).is_empty(), told, "{server:#?}");
+        }
+        let mut server = sound();
+        server.transactions = vec![open_for(3600, true), open_for(8000, false)];
+        let says = "process 4711 (psql, report) has been open for 2 h; and 1 more";
+        assert_one(&server, Level::Warning, "transactions", says);
+    }
+
+    #[test]
+    fn connections_must_do_for_all_instances_and_for_one_more() {
+        let mut server = sound();
+        assert_eq!(complaints(&server, 8), []);
+        assert_eq!(complaints(&server, 9).len(), 1);
+        server.connections_of_all = 86;
+        assert_eq!(complaints(&server, 2), []);
+        server.connections_of_all = 87;
+        assert_one(
+            &server,
+            Level::Warning,
+            "connections",
+            "87 of 97 are in use",
+        );
+    }
+
+    #[test]
+    fn a_clock_beside_the_databases_is_told_of_from_a_second_on() {
+        let near = Duration::from_micros(400);
+        for (ahead, level, says) in [
+            (
+                Some(-12_000),
+                Level::Ok,
+                "12 ms behind it, known within 1 ms",
+            ),
+            (Some(999_999), Level::Ok, "1000 ms ahead of it"),
+            (
+                Some(1_000_000),
+                Level::Warning,
+                "Matins goes by the database's",
+            ),
+            (Some(-600_000_000), Level::Warning, "10 min behind it"),
+            (None, Level::Problem, "could not be read"),
+        ] {
+            let found = beside(ahead, near);
+            assert_eq!(found.level, level, "{found:?}");
+            assert!(found.found.contains(says), "{found:?}");
+        }
+        let far = beside(Some(0), limits::CLOCK_UNCERTAINTY + near);
+        assert_eq!(far.level, Level::Problem);
+    }
+}

@@ -1,0 +1,171 @@
+//! The data folder, and the room on its disk.
+
+use std::{
+    fs, io,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+};
+
+use rustix::{
+    fs::{Access, access, statfs, statvfs},
+    process::geteuid,
+};
+use server::DataFolder;
+
+use crate::{
+    finding::Finding,
+    wording::{bytes, failed_to},
+};
+
+const CHECK: &str = "data folder";
+/// Less room than this, in bytes, will soon be none.
+const LITTLE_ROOM: u64 = 1 << 30;
+/// Less room than this, in bytes, is none for a turn.
+const NO_ROOM: u64 = 64 << 20;
+/// Fewer files than these that can still be made will soon be none.
+const FEW_FILES: u64 = 1000;
+/// File systems over a network, on which locks of SQLite cannot be trusted (linux/magic.h): NFS, SMB,
+/// CIFS, 9P, Ceph.
+const NETWORK: [u32; 5] = [0x6969, 0xfe53_4d42, 0xff53_4d42, 0x0102_1997, 0x00c3_6400];
+
+/// Looks at the data folder; gives it where it is there.
+pub(crate) fn look(path: Option<&Path>, findings: &mut Vec<Finding>) -> Option<DataFolder> {
+    let Some(path) = path else {
+        findings.push(Finding::problem(
+            CHECK,
+            "there is none: HOME is not set",
+            "name one with --data or MATINS_DATA",
+        ));
+        return None;
+    };
+    match DataFolder::look(path) {
+        Ok(folder) => {
+            findings.push(state(&folder));
+            Some(folder)
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            findings.push(missing(path));
+            None
+        }
+        Err(error) => {
+            let found = format!("{}: {error}", path.display());
+            findings.push(Finding::problem(
+                CHECK,
+                found,
+                "name another one with --data",
+            ));
+            None
+        }
+    }
+}
+
+/// A folder that is not there is made by the first command, where it can be made.
+fn missing(path: &Path) -> Finding {
+    let above = nearest_there(path);
+    let shown = path.display();
+    if above.is_dir() && access(&above, Access::WRITE_OK | Access::EXEC_OK).is_ok() {
+        let found = format!("{shown} is not there yet; the first command makes it");
+        return Finding::ok(CHECK, found);
+    }
+    let found = format!(
+        "{shown} cannot be made: {} is not writable",
+        above.display()
+    );
+    Finding::problem(CHECK, found, "make it, or name another one with --data")
+}
+
+fn state(folder: &DataFolder) -> Finding {
+    let path = folder.path();
+    let shown = path.display();
+    let Ok(found) = fs::metadata(path) else {
+        return Finding::problem(
+            CHECK,
+            format!("{shown} cannot be looked at"),
+            "see its rights",
+        );
+    };
+    if !found.is_dir() {
+        let found = format!("{shown} is no folder");
+        return Finding::problem(CHECK, found, "name another one with --data");
+    }
+    let rights = Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK;
+    if let Err(error) = access(path, rights) {
+        let found = format!("{shown} cannot be used: {error}");
+        return Finding::problem(
+            CHECK,
+            found,
+            "make it yours, or name another one with --data",
+        );
+    }
+    if let Err(error) = folder.instance_that_is_there() {
+        let remedy = "restore the file from a backup: sessions are pinned to the instance it names";
+        return Finding::problem(CHECK, failed_to(&error), remedy);
+    }
+    if is_open_to_others(path) {
+        let found = format!("others can look into {shown}");
+        return Finding::warning(CHECK, found, format!("chmod 700 {shown}"));
+    }
+    if found.uid() != geteuid().as_raw() {
+        let found = format!("{shown} belongs to another user");
+        return Finding::warning(CHECK, found, "let one user alone start Matins on it");
+    }
+    Finding::ok(CHECK, shown.to_string())
+}
+
+/// Whether anybody but the owner has rights on a file.
+pub(crate) fn is_open_to_others(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|found| found.mode() & 0o077 != 0)
+}
+
+/// The path, or what is there of the way to it.
+fn nearest_there(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let there = path.ancestors().find(|above| above.exists());
+    there.unwrap_or(Path::new("/")).to_owned()
+}
+
+/// Looks at the room on the disks of some folders, one finding for each disk.
+pub(crate) fn disk(places: &[PathBuf]) -> Vec<Finding> {
+    let mut seen = Vec::new();
+    let mut findings = Vec::new();
+    for place in places {
+        let there = nearest_there(place);
+        let device = fs::metadata(&there).map_or(0, |found| found.dev());
+        if seen.contains(&device) {
+            continue;
+        }
+        seen.push(device);
+        findings.push(room(&there));
+    }
+    findings
+}
+
+fn room(place: &Path) -> Finding {
+    const CHECK: &str = "disk";
+    let shown = place.display();
+    let Ok(found) = statvfs(place) else {
+        return Finding::warning(CHECK, format!("{shown} cannot be asked"), "see its mount");
+    };
+    let free = found.f_bavail.saturating_mul(found.f_frsize);
+    let told = format!("{} free at {shown}", bytes(free));
+    let remedy = "make room: without any, nothing is recorded and no turn is taken";
+    if free < NO_ROOM {
+        return Finding::problem(CHECK, told, remedy);
+    }
+    if free < LITTLE_ROOM {
+        return Finding::warning(CHECK, told, remedy);
+    }
+    // File systems without a fixed number of files say 0 of 0.
+    if found.f_files > 0 && found.f_favail < FEW_FILES {
+        let told = format!("{} more files can be made at {shown}", found.f_favail);
+        return Finding::warning(CHECK, told, "remove files that are not needed");
+    }
+    let kind = statfs(place).map_or(0, |found| found.f_type);
+    let network = NETWORK.iter().any(|magic| i64::from(*magic) == kind);
+    if network {
+        let told = format!("{shown} is on a network");
+        let remedy = "keep a SQLite file on a local disk, or use PostgreSQL";
+        return Finding::warning(CHECK, told, remedy);
+    }
+    Finding::ok(CHECK, told)
+}

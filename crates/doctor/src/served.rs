@@ -1,0 +1,75 @@
+//! Who serves the data folder.
+
+use std::{fs, os::unix::fs::MetadataExt, path::Path, sync::Arc};
+
+use server::{Asked, DataFolder, OsEntropy, SERVE_LOCK};
+
+use crate::{finding::Finding, wording::count};
+
+/// Who serves a folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Served {
+    /// A process that answers; its id, where it is known.
+    By(Option<u32>),
+    /// A process holds the folder and does not answer.
+    Silent(Option<u32>),
+    /// Nobody.
+    Nobody,
+}
+
+/// Asks who serves a folder.
+pub(crate) async fn look(folder: &DataFolder) -> Served {
+    let lock = folder.path().join(SERVE_LOCK);
+    let process = fs::read_to_string(&lock).ok();
+    let process = process.and_then(|text| text.trim().parse().ok());
+    match server::ask(folder.path(), Arc::new(OsEntropy)).await {
+        Asked::Serves(_) => Served::By(process),
+        Asked::Silent => Served::Silent(process),
+        Asked::Nobody if is_held(&lock) => Served::Silent(process),
+        Asked::Nobody => Served::Nobody,
+    }
+}
+
+/// Whether a process holds a lock on a file. To try the lock would be in the way of a server that starts.
+fn is_held(lock: &Path) -> bool {
+    let Ok(found) = fs::metadata(lock) else {
+        return false;
+    };
+    let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
+    let inode = format!(":{}", found.ino());
+    locks.lines().any(|line| {
+        // "1: FLOCK  ADVISORY  WRITE 4711 fd:01:1234 0 EOF", see proc_locks(5).
+        let fields: Vec<_> = line.split_whitespace().collect();
+        fields.get(1) == Some(&"FLOCK") && fields.get(5).is_some_and(|it| it.ends_with(&inode))
+    })
+}
+
+/// Returns what it means that somebody, or nobody, serves the folder. `shared` is whether other instances use
+/// the database, `enabled` the number of automations that can fire.
+pub(crate) fn finding(served: &Served, shared: bool, enabled: usize) -> Finding {
+    const CHECK: &str = "server";
+    let who = |process: &Option<u32>| {
+        process.map_or_else(|| "a process".to_owned(), |id| format!("the process {id}"))
+    };
+    match served {
+        Served::By(process) => Finding::ok(CHECK, format!("{} serves the folder", who(process))),
+        Served::Silent(process) => Finding::problem(
+            CHECK,
+            format!("{} holds the folder and does not answer", who(process)),
+            "look at its log; stop it and start it again",
+        ),
+        Served::Nobody if shared => Finding::ok(
+            CHECK,
+            "nobody serves this folder; others that share the database may serve theirs",
+        ),
+        Served::Nobody if enabled > 0 => Finding::warning(
+            CHECK,
+            format!(
+                "nobody serves the folder, and {} could fire",
+                count(enabled, "automation", "automations")
+            ),
+            "start matins serve, best as a service (docs/operations.md)",
+        ),
+        Served::Nobody => Finding::ok(CHECK, "nobody serves the folder; no automation needs it"),
+    }
+}

@@ -1,0 +1,304 @@
+//! What the database says of instances, workers and automations.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+    sync::Arc,
+    time::Duration,
+};
+
+use config::Config;
+use model::{
+    Clock, HarnessId, InstanceId, automation::AutomationState, entity::Automation, harness::Harness,
+};
+use server::{DataFolder, OsEntropy};
+use service::{clean, excerpt};
+use store::{InstanceStanding, RunFilter, Scope, Serving, Store, Unreadable};
+
+use crate::{
+    database::Opened,
+    finding::Finding,
+    served::Served,
+    wording::{count, failed_to, length},
+};
+
+/// How far the newest run may lie after the present: clocks of several machines differ a little.
+const AHEAD: Duration = Duration::from_mins(1);
+/// How many characters of a text are told.
+const TOLD_CHARS: usize = 120;
+
+/// What is needed of the database by further looks.
+pub(crate) struct Standing {
+    /// Automations that fire.
+    pub(crate) enabled: Vec<Automation>,
+    pub(crate) harnesses: Vec<Harness>,
+    /// Whether other instances share the database.
+    pub(crate) shared: bool,
+    findings: Vec<Finding>,
+}
+
+impl Standing {
+    /// The harnesses of the automations that fire.
+    pub(crate) fn in_use(&self) -> Vec<&Harness> {
+        let used: BTreeSet<HarnessId> = self.enabled.iter().map(|it| it.harness_id).collect();
+        let harnesses = self.harnesses.iter();
+        harnesses.filter(|it| used.contains(&it.id)).collect()
+    }
+}
+
+/// Hands over what was found; what cannot be read is a finding as well.
+pub(crate) fn told(
+    looked: Result<Standing, store::Error>,
+    findings: &mut Vec<Finding>,
+) -> Option<Standing> {
+    match looked {
+        Ok(mut standing) => {
+            findings.append(&mut standing.findings);
+            Some(standing)
+        }
+        Err(error) => {
+            let remedy = error
+                .hint()
+                .unwrap_or("keep a copy of it, then restore a backup");
+            let found = failed_to(&error);
+            findings.push(Finding::problem("database", found, remedy));
+            None
+        }
+    }
+}
+
+/// Reads the standing of everything.
+pub(crate) async fn look(
+    opened: &Opened,
+    config: &Config,
+    folder: Option<&DataFolder>,
+    served: &Served,
+    clock: &dyn Clock,
+) -> Result<Standing, store::Error> {
+    let sessions = folder.map(DataFolder::sessions).unwrap_or_default();
+    let store = Store::new(opened.database.clone(), Arc::new(OsEntropy), sessions);
+    let mut findings = Vec::new();
+    findings.extend(newest_run(&store, clock).await?);
+    let shared = instances(&store, folder, clock, &mut findings).await?;
+    findings.push(workers(&store, config, folder, served, clock).await?);
+    let found = store.automations(Scope::System).await?;
+    findings.extend(found.unreadable.iter().map(unreadable));
+    let automations = found.readable;
+    findings.extend(automations.iter().filter_map(too_new));
+    findings.extend(automations.iter().filter_map(attention));
+    let all = automations.len();
+    let enabled: Vec<_> = automations
+        .into_iter()
+        .filter(|it| it.state == AutomationState::Enabled)
+        .collect();
+    let told = count(all, "automation", "automations");
+    findings.push(Finding::ok(
+        "automations",
+        format!("{told}, {} of them can fire", enabled.len()),
+    ));
+    findings.extend(enabled.iter().filter_map(working_directory));
+    Ok(Standing {
+        harnesses: store.harnesses(Scope::System).await?,
+        enabled,
+        shared,
+        findings,
+    })
+}
+
+/// An automation that needs a later version of Matins neither fires nor runs with this one.
+fn too_new(automation: &Automation) -> Option<Finding> {
+    let needed = automation.needs_format;
+    (needed > store::FORMAT).then(|| {
+        let found = format!(
+            "{} ({}) needs document format {needed}, and this program honours formats up to {}",
+            clean(&automation.name),
+            automation.id,
+            store::FORMAT
+        );
+        let remedy = "use a server of a later version; its policy for catching up decides about the instants between";
+        Finding::warning("automations", found, remedy)
+    })
+}
+
+/// An automation that cannot be read fires nothing.
+fn unreadable(automation: &Unreadable) -> Finding {
+    let Unreadable { id, name, error } = automation;
+    let name = clean(name);
+    Finding::problem(
+        "automations",
+        format!("{name} ({id}) cannot be read: {}", error.chain()),
+        "put its row right in the database, or restore a copy",
+    )
+}
+
+/// A clock that was set back shows itself by what was written before.
+async fn newest_run(store: &Store, clock: &dyn Clock) -> Result<Option<Finding>, store::Error> {
+    let newest = store.runs(Scope::System, RunFilter::default(), 1).await?;
+    let Some(run) = newest.first() else {
+        return Ok(None);
+    };
+    let now = clock.now();
+    let ahead = run.created_at.since(now);
+    Ok((ahead > AHEAD).then(|| {
+        let found = format!(
+            "it shows {now}, {} before the newest run was made",
+            length(ahead)
+        );
+        let remedy = "set it, by NTP for example: what is due waits until it has caught up";
+        Finding::problem("clock", found, remedy)
+    }))
+}
+
+/// Looks at what waits for each instance; gives whether there are several.
+async fn instances(
+    store: &Store,
+    folder: Option<&DataFolder>,
+    clock: &dyn Clock,
+    findings: &mut Vec<Finding>,
+) -> Result<bool, store::Error> {
+    const CHECK: &str = "instances";
+    let own = folder.and_then(|folder| folder.instance_that_is_there().ok().flatten());
+    let now = clock.now();
+    let mut all: BTreeMap<InstanceId, InstanceStanding> = BTreeMap::new();
+    // Each tenant that uses an instance has a row of its own.
+    for instance in store.instances(Scope::System).await? {
+        let InstanceStanding {
+            waiting, too_new, ..
+        } = instance;
+        let known = all.entry(instance.id).or_insert(InstanceStanding {
+            waiting: 0,
+            too_new: 0,
+            ..instance
+        });
+        known.waiting += waiting;
+        known.too_new += too_new;
+    }
+    let (mut online, mut versions, mut waited_for) = (0, BTreeSet::new(), 0);
+    for (id, instance) in &all {
+        let server = instance.server.as_ref();
+        if let Some(server) = server.filter(|server| server.is_online(now)) {
+            online += 1;
+            versions.insert(server.version.clone());
+            findings.extend(server_too_old(instance, server));
+            continue;
+        }
+        if instance.waiting == 0 || Some(*id) == own {
+            continue;
+        }
+        waited_for += 1;
+        let seen = instance.last_seen_at.map_or_else(
+            || "never seen".to_owned(),
+            |at| format!("used {} ago", length(now.since(at))),
+        );
+        let runs = usize::try_from(instance.waiting).unwrap_or_default();
+        let found = format!(
+            "{} for {}, where their memory lies ({seen}), and nobody serves it",
+            if runs == 1 {
+                "1 run waits".to_owned()
+            } else {
+                format!("{runs} runs wait")
+            },
+            excerpt(&instance.name, TOLD_CHARS)
+        );
+        let remedy =
+            "start matins serve there; matins instance remove gives it up where its folder is lost";
+        findings.push(Finding::warning(CHECK, found, remedy));
+    }
+    let several = all.len() > 1;
+    if versions.len() > 1 {
+        let versions: Vec<_> = versions.into_iter().collect();
+        let found = format!("servers of several versions run: {}", versions.join(", "));
+        findings.push(Finding::warning(
+            CHECK,
+            found,
+            "bring them all to one version",
+        ));
+    } else if waited_for == 0 {
+        let found = format!(
+            "{}, {online} served; nothing waits for one that nobody serves",
+            count(all.len(), "instance", "instances")
+        );
+        findings.push(Finding::ok(CHECK, found));
+    }
+    Ok(several)
+}
+
+/// A server that neither fires some automations nor begins their runs, because they need a later version.
+fn server_too_old(instance: &InstanceStanding, server: &Serving) -> Option<Finding> {
+    let automations = usize::try_from(instance.too_new).unwrap_or_default();
+    (automations > 0).then(|| {
+        let found = format!(
+            "the server of {} (version {}) honours document formats up to {}, and {} a later one",
+            excerpt(&instance.name, TOLD_CHARS),
+            excerpt(&server.version, TOLD_CHARS),
+            server.format,
+            if automations == 1 {
+                "1 automation needs".to_owned()
+            } else {
+                format!("{automations} automations need")
+            }
+        );
+        let remedy = "bring the server to the version that wrote them; another server may run them until then";
+        Finding::warning("instances", found, remedy)
+    })
+}
+
+/// Runs whose worker is lost: its process is gone, or its heartbeat is stale.
+async fn workers(
+    store: &Store,
+    config: &Config,
+    folder: Option<&DataFolder>,
+    served: &Served,
+    clock: &dyn Clock,
+) -> Result<Finding, store::Error> {
+    const CHECK: &str = "workers";
+    let remedy = if *served == Served::Nobody {
+        "start matins serve: it takes up what lost workers have left"
+    } else {
+        "look at the server's log: it should have taken up what they have left"
+    };
+    let mut taken = 0;
+    let instance = |it: &DataFolder| it.instance_that_is_there().ok().flatten();
+    if let Some((own, there)) = folder.and_then(|it| Some((instance(it)?, it))) {
+        let runs = store.executing_on(own).await?;
+        taken = runs.len();
+        let lost: Vec<_> = runs
+            .iter()
+            .filter(|(_, worker)| daemon::has_let_go(&there.workers(), worker))
+            .map(|(run, _)| run.to_string())
+            .collect();
+        if !lost.is_empty() {
+            let found = format!("the process is gone that took {}", lost.join(", "));
+            return Ok(Finding::warning(CHECK, found, remedy));
+        }
+    }
+    if let Some(oldest) = store.oldest_heartbeat().await? {
+        let age = clock.now().since(oldest);
+        if age > config.heartbeat_stale.value {
+            let found = format!("a turn has shown no life for {}", length(age));
+            return Ok(Finding::warning(CHECK, found, remedy));
+        }
+    }
+    let told = count(taken, "turn is", "turns are");
+    Ok(Finding::ok(
+        CHECK,
+        format!("{told} taken here, no worker is lost"),
+    ))
+}
+
+fn attention(automation: &Automation) -> Option<Finding> {
+    let text = automation.attention.as_deref()?;
+    let name = excerpt(&automation.name, TOLD_CHARS);
+    let found = format!("{name} needs attention: {}", excerpt(text, TOLD_CHARS));
+    let remedy = format!("matins automation show {name:?}");
+    Some(Finding::warning("automations", found, remedy))
+}
+
+fn working_directory(automation: &Automation) -> Option<Finding> {
+    let folder = automation.cwd.as_deref()?;
+    (!Path::new(folder).is_dir()).then(|| {
+        let name = excerpt(&automation.name, TOLD_CHARS);
+        let found = format!("the working directory of {name} is not there: {folder}");
+        Finding::problem("automations", found, "make it; each turn there fails")
+    })
+}

@@ -1,0 +1,101 @@
+//! The machine: its clock, its time zones, what its kernel can do.
+
+use std::{fs, path::Path};
+
+use jiff::tz::TimeZone;
+use model::{Clock, Timestamp};
+use rustix::{
+    fs::{Access, access},
+    process::{PidfdFlags, child_subreaper, getpid, pidfd_open},
+};
+
+use crate::finding::Finding;
+
+/// Before this program was written, in seconds since 1970: 2026-01-01.
+const EARLIEST: i64 = 1_767_225_600;
+/// A zone that every time zone database has.
+const SOME_ZONE: &str = "Europe/Prague";
+
+pub(crate) fn look(clock: &dyn Clock) -> Vec<Finding> {
+    vec![instant(clock.now()), zones(), guards(), cgroup()]
+}
+
+fn instant(now: Timestamp) -> Finding {
+    if now.jiff().as_second() < EARLIEST {
+        let found = format!("it shows {now}, which is over");
+        let remedy = "set it, by NTP for example: nothing is due on time before";
+        return Finding::problem("clock", found, remedy);
+    }
+    Finding::ok("clock", now.to_string())
+}
+
+fn zones() -> Finding {
+    const CHECK: &str = "time zones";
+    if let Err(error) = TimeZone::get(SOME_ZONE) {
+        let remedy = "install the package tzdata, or a build that has the rules inside";
+        return Finding::problem(CHECK, format!("{SOME_ZONE} is unknown: {error}"), remedy);
+    }
+    match TimeZone::try_system() {
+        Ok(zone) => {
+            let name = zone.iana_name().unwrap_or("a zone without a name");
+            Finding::ok(CHECK, format!("rules are there; this machine is in {name}"))
+        }
+        Err(_) => Finding::warning(
+            CHECK,
+            "the zone of this machine is unknown, so times are shown in UTC",
+            "set TZ or /etc/localtime; automations have zones of their own",
+        ),
+    }
+}
+
+/// What guards need to keep agents from outliving their turn.
+fn guards() -> Finding {
+    let missing: Vec<_> = [
+        ("child subreapers", child_subreaper().is_ok()),
+        ("pidfds", pidfd_open(getpid(), PidfdFlags::empty()).is_ok()),
+        ("/proc", fs::read("/proc/self/environ").is_ok()),
+    ]
+    .into_iter()
+    .filter_map(|(name, there)| (!there).then_some(name))
+    .collect();
+    if missing.is_empty() {
+        return Finding::ok("kernel", "child subreapers, pidfds and /proc are there");
+    }
+    Finding::problem(
+        "kernel",
+        format!("missing: {}", missing.join(", ")),
+        "use Linux 5.3 or later with /proc mounted, and let a container have them: without them agents \
+         can outlive their turn",
+    )
+}
+
+/// Whether this process may make control groups of its own; nothing depends on it.
+fn cgroup() -> Finding {
+    let group = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let group = group.lines().find_map(|line| line.strip_prefix("0::/"));
+    let found = match group {
+        None => "no cgroup v2; guards do without".to_owned(),
+        Some(group) => {
+            let folder = Path::new("/sys/fs/cgroup").join(group);
+            let writable = access(folder.join("cgroup.procs"), Access::WRITE_OK).is_ok();
+            let delegated = if writable {
+                "delegated to this user"
+            } else {
+                "not delegated"
+            };
+            format!("/{group} of cgroup v2, {delegated}; guards do without")
+        }
+    };
+    Finding::ok("control group", found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::finding::Level;
+
+    #[test]
+    fn a_clock_that_was_never_set_is_a_problem() {
+        assert_eq!(instant(Timestamp::UNIX_EPOCH).level, Level::Problem);
+    }
+}

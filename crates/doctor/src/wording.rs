@@ -1,0 +1,75 @@
+//! How amounts and errors are worded.
+
+use std::{error::Error, time::Duration};
+
+/// An amount of bytes with three digits.
+pub(crate) fn bytes(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let mut whole = bytes;
+    let mut tenths = 0;
+    let mut unit = 0;
+    while whole >= 1024 && unit + 1 < UNITS.len() {
+        tenths = (whole % 1024) * 10 / 1024;
+        whole /= 1024;
+        unit += 1;
+    }
+    if unit == 0 || whole >= 100 {
+        format!("{whole} {}", UNITS[unit])
+    } else {
+        format!("{whole}.{tenths} {}", UNITS[unit])
+    }
+}
+
+/// A length of time in its largest unit.
+pub(crate) fn length(length: Duration) -> String {
+    let seconds = length.as_secs();
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7200 => format!("{} min", seconds / 60),
+        7200..172_800 => format!("{} h", seconds / 3600),
+        _ => format!("{} days", seconds / 86_400),
+    }
+}
+
+/// So many of something, in its plural where it is not one.
+pub(crate) fn count(number: usize, one: &str, many: &str) -> String {
+    if number == 1 {
+        format!("1 {one}")
+    } else {
+        format!("{number} {many}")
+    }
+}
+
+/// Formats an error that follows "failed to", with its sources.
+pub(crate) fn failed_to(error: &dyn Error) -> String {
+    format!("failed to {}", with_sources(error))
+}
+
+/// Formats an error with its sources, each after a colon.
+pub(crate) fn with_sources(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        text = format!("{text}: {error}");
+        source = error.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_are_told_in_a_unit_that_fits() {
+        assert_eq!(bytes(0), "0 B");
+        assert_eq!(bytes(1023), "1023 B");
+        assert_eq!(bytes(1536), "1.5 KiB");
+        assert_eq!(bytes(377 << 20), "377 MiB");
+        assert_eq!(length(Duration::from_secs(119)), "119 s");
+        assert_eq!(length(Duration::from_hours(3)), "3 h");
+        assert_eq!(length(Duration::from_hours(240)), "10 days");
+        assert_eq!(count(1, "run", "runs"), "1 run");
+        assert_eq!(count(0, "run", "runs"), "0 runs");
+    }
+}

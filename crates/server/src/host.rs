@@ -1,0 +1,41 @@
+//! What the loops and single turns are given to work with.
+
+use std::sync::Arc;
+
+use agent::Grace;
+use daemon::{Host, SignOfLife};
+use model::WorkerId;
+
+use crate::{error::Error, local::Local, system::hostname};
+
+/// What turns need.
+pub(crate) fn host(local: &Local) -> Result<Host, Error> {
+    let settings = local.settings.clone();
+    let worker = WorkerId::generate(&hostname(), std::process::id(), &*local.entropy);
+    let workers = local.folder.workers();
+    let sign_of_life = SignOfLife::give(&workers, &worker);
+    let sign_of_life = sign_of_life.map_err(|source| Error::File {
+        action: "use the folder",
+        path: workers,
+        source,
+    })?;
+    Ok(Host {
+        store: local.store.clone(),
+        clock: local.clock.clone(),
+        entropy: local.entropy.clone(),
+        instance: local.instance,
+        worker,
+        sign_of_life: Arc::new(sign_of_life),
+        agents: turn::Agents {
+            guard: local.guard.clone(),
+            environment: local.environment.clone(),
+            clock: local.clock.clone(),
+            entropy: local.entropy.clone(),
+            heartbeat: settings.heartbeat,
+            lease: settings.lease(),
+            grace: Grace::default(),
+        },
+        settings,
+        metrics: telemetry::Metrics::new(env!("CARGO_PKG_VERSION")),
+    })
+}

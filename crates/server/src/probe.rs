@@ -1,0 +1,273 @@
+//! Starting agents to see what they offer.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use agent::{
+    Agent, Decision, Grace, GuardProgram, Launch, Limits, OpenError, Opened, PermissionRequest,
+    Permissions, guard,
+};
+use futures::future::BoxFuture;
+use model::{
+    AcpSessionId, Entropy,
+    harness::{HarnessConfig, Offers},
+    outcome::StopReason,
+};
+use service::{Probe, ProbeError, Probing};
+use tokio::{sync::mpsc, time::Instant};
+use wire::{Depth, LimitsHeldBy, Probed, RestoreProbe, SessionProbe, SignIn};
+
+use crate::error::with_sources;
+
+/// How long an agent may live beyond the time it has to start.
+const LEASE_BEYOND_START: Duration = Duration::from_mins(1);
+/// How long the turn of a look may take.
+const TURN: Duration = Duration::from_mins(3);
+/// What is asked in that turn.
+const WORDS: &str = "Answer with the one word ready. Use no tools.";
+
+/// Starts agents as turns do.
+pub struct AgentProbe {
+    /// The program that guards them.
+    pub guard: GuardProgram,
+    /// The environment from which they inherit.
+    pub environment: BTreeMap<String, String>,
+    /// The folder in which they start.
+    pub cwd: PathBuf,
+    /// The randomness of their names.
+    pub entropy: Arc<dyn Entropy>,
+}
+
+impl Probe for AgentProbe {
+    fn probe<'a>(&'a self, config: &'a HarnessConfig, depth: Depth) -> Probing<'a> {
+        Box::pin(async move {
+            let mut random = [0; 8];
+            self.entropy.fill(&mut random);
+            let name = format!("probe-{:016x}", u64::from_be_bytes(random));
+            if depth == Depth::Offers {
+                return self.look(config, depth, &name, &self.cwd).await;
+            }
+            let folder = self.cwd.join(&name);
+            std::fs::create_dir(&folder).map_err(|error| ProbeError(error.into()))?;
+            let looked = self.look(config, depth, &name, &folder).await;
+            if let Err(error) = std::fs::remove_dir_all(&folder) {
+                tracing::warn!(%error, "failed to remove {}", folder.display());
+            }
+            looked
+        })
+    }
+}
+
+impl AgentProbe {
+    /// Looks at an agent whose processes carry `name`, in a folder that is there.
+    async fn look(
+        &self,
+        config: &HarnessConfig,
+        depth: Depth,
+        name: &str,
+        folder: &Path,
+    ) -> Result<Probed, ProbeError> {
+        let begun = Instant::now();
+        let agent = self.start(config, name, folder).await;
+        let agent = agent.map_err(|error| ProbeError(error.into()))?;
+        let mut probed = Probed {
+            protocol_version: agent::PROTOCOL_VERSION,
+            start: begun.elapsed(),
+            limits_held_by: match guard::limits_held_by_kernel() {
+                Ok(_) => LimitsHeldBy::Kernel,
+                Err(reason) => LimitsHeldBy::Guard {
+                    because: reason.to_owned(),
+                },
+            },
+            ..describe(&agent)
+        };
+        let mut opened = None;
+        if depth >= Depth::Session {
+            let begun = Instant::now();
+            let made = agent.new_session(folder, &[]).await;
+            let (session, id) = session(made, begun.elapsed());
+            probed.session = Some(session);
+            opened = id;
+        }
+        probed.memory_bytes = agent.used().await.map(|used| used.memory);
+        let Some(id) = opened else {
+            agent.shutdown(Grace::default()).await;
+            return Ok(probed);
+        };
+        let last = if depth == Depth::Restore {
+            let (restore, last) = self.try_restore(config, name, folder, agent, &id).await;
+            probed.restore = Some(restore);
+            last
+        } else {
+            Some(agent)
+        };
+        if let Some(agent) = last {
+            let gone = agent.discard_session(&id).await;
+            if let Some(SessionProbe::Opened { deleted, .. }) = &mut probed.session {
+                *deleted = gone;
+            }
+            agent.shutdown(Grace::default()).await;
+        }
+        Ok(probed)
+    }
+
+    async fn start(
+        &self,
+        config: &HarnessConfig,
+        name: &str,
+        folder: &Path,
+    ) -> Result<Agent, agent::StartError> {
+        let start = Duration::from_secs(config.start_seconds.into());
+        let restore = Duration::from_secs(config.restore_seconds.into());
+        let launch = Launch {
+            command: config.command.clone(),
+            cwd: folder.to_owned(),
+            env: config.environment(&self.environment),
+            guard: self.guard.clone(),
+            marker: name.to_owned(),
+            limits: Limits {
+                start,
+                restore,
+                ..Limits::default()
+            },
+            lease: 2 * (start + restore) + TURN + LEASE_BEYOND_START,
+            resources: config.limits,
+            authenticate: config.authenticate.clone(),
+        };
+        Agent::start(launch, Arc::new(NothingIsAllowed)).await
+    }
+
+    /// Takes a turn with one process and takes its session up with another, which is given back.
+    async fn try_restore(
+        &self,
+        config: &HarnessConfig,
+        name: &str,
+        folder: &Path,
+        agent: Agent,
+        id: &AcpSessionId,
+    ) -> (RestoreProbe, Option<Agent>) {
+        let failed = |reason: String| RestoreProbe::Failed { reason };
+        let begun = Instant::now();
+        let (updates, received) = mpsc::channel(1);
+        // What it says does not matter.
+        drop(received);
+        let turn = tokio::time::timeout(TURN, agent.prompt(WORDS, updates)).await;
+        let turn_took = begun.elapsed();
+        agent.shutdown(Grace::default()).await;
+        match turn {
+            Ok(Ok(StopReason::EndTurn)) => {}
+            Ok(Ok(other)) => return (failed(format!("its turn ended with {other}")), None),
+            Ok(Err(error)) => return (failed(with_sources(&error)), None),
+            Err(_) => return (failed(format!("its turn took longer than {TURN:?}")), None),
+        }
+        if config.restore_after_seconds > 0 {
+            let settle = Duration::from_secs(config.restore_after_seconds.into());
+            tokio::time::sleep(settle).await;
+        }
+        let agent = match self.start(config, name, folder).await {
+            Ok(agent) => agent,
+            Err(error) => return (failed(with_sources(&error)), None),
+        };
+        let begun = Instant::now();
+        let restored = agent.restore(id, folder, &[], config.restore).await;
+        let restore = match restored {
+            Ok(_) => RestoreProbe::Restored {
+                turn: turn_took,
+                took: begun.elapsed(),
+            },
+            Err(error) => failed(with_sources(&error)),
+        };
+        (restore, Some(agent))
+    }
+}
+
+/// What the agent has said of itself.
+fn describe(agent: &Agent) -> Probed {
+    let said = agent.offers().clone();
+    let named = |text: String| Some(text).filter(|text| !text.is_empty());
+    let which = |offers: &[(&str, bool)]| {
+        let offered = offers.iter().filter(|(_, offered)| *offered);
+        offered.map(|(name, _)| (*name).to_owned()).collect()
+    };
+    Probed {
+        offers: Offers {
+            name: named(said.name),
+            version: named(said.version),
+            resume: said.resume,
+            load: said.load,
+            list: said.list,
+            close: said.close,
+            delete: said.delete,
+            prompts: which(&[
+                ("image", said.images),
+                ("audio", said.audio),
+                ("resource", said.embedded_context),
+            ]),
+            mcp: which(&[
+                ("stdio", true),
+                ("http", said.mcp_http),
+                ("sse", said.mcp_sse),
+            ]),
+            auth_methods: said.auth_methods.iter().map(|way| way.id.clone()).collect(),
+        },
+        sign_in: said
+            .auth_methods
+            .into_iter()
+            .map(|method| SignIn {
+                id: method.id,
+                name: method.name,
+                description: method.description,
+                terminal: method.terminal,
+            })
+            .collect(),
+        ..Probed::default()
+    }
+}
+
+/// What became of a session, and its id.
+fn session(
+    made: Result<Opened, OpenError>,
+    took: Duration,
+) -> (SessionProbe, Option<AcpSessionId>) {
+    match made {
+        Ok(opened) => {
+            let modes = opened.modes.map_or_else(Vec::new, |modes| {
+                let others = modes.offered.into_iter().map(|mode| mode.id);
+                let others = others.filter(|id| *id != modes.current);
+                std::iter::once(modes.current.clone())
+                    .chain(others)
+                    .collect()
+            });
+            let settings = opened.settings.into_iter();
+            let session = SessionProbe::Opened {
+                took,
+                modes,
+                settings: settings
+                    .map(|setting| (setting.id, setting.current))
+                    .collect(),
+                deleted: false,
+            };
+            (session, Some(opened.id))
+        }
+        Err(OpenError::SignInNeeded { .. }) => (SessionProbe::SignInNeeded, None),
+        Err(error) => (
+            SessionProbe::Failed {
+                reason: with_sources(&error),
+            },
+            None,
+        ),
+    }
+}
+
+/// A look does nothing to anybody's files.
+struct NothingIsAllowed;
+
+impl Permissions for NothingIsAllowed {
+    fn decide(&self, _request: PermissionRequest) -> BoxFuture<'_, Decision> {
+        Box::pin(async { Decision::Deny })
+    }
+}

@@ -1,0 +1,253 @@
+//! The private sockets in a data folder, at which whoever runs agents serves the API to its owner.
+//!
+//! Whoever serves the folder listens at `matins.sock`; a process that takes a turn without a server at
+//! `matins-<pid>.sock`, for as long as it does. A folder that nobody serves has no socket, or one at which
+//! nobody listens.
+
+use std::{
+    fs::{self, Permissions},
+    io,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use api::{Listener, Served};
+use axum::Router;
+use client::{Client, SocketAddress};
+use model::Entropy;
+use tokio::{
+    net::{UnixListener, UnixStream},
+    time::timeout,
+};
+use tokio_util::sync::CancellationToken;
+
+/// The name of the socket of whoever serves a folder.
+const SERVER: &str = "matins.sock";
+/// What stands before and behind the process id in the names of the others.
+const PROCESS: (&str, &str) = ("matins-", ".sock");
+/// How long whoever listens may take to say who it is.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What was answered at the socket of whoever serves a folder.
+pub enum Asked {
+    /// It serves.
+    Serves(Client),
+    /// Somebody listens and gives no answer, or a wrong one.
+    Silent,
+    /// Nobody listens.
+    Nobody,
+}
+
+/// Asks who serves a folder.
+pub async fn ask(folder: &Path, entropy: Arc<dyn Entropy>) -> Asked {
+    let Ok(address) = SocketAddress::of(&folder.join(SERVER)) else {
+        return Asked::Nobody;
+    };
+    if UnixStream::connect(address.path()).await.is_err() {
+        return Asked::Nobody;
+    }
+    let Ok(client) = Client::at_socket(address, entropy) else {
+        return Asked::Silent;
+    };
+    let answer = timeout(PATIENCE, client.server()).await;
+    match answer {
+        Ok(Ok(_)) => Asked::Serves(client),
+        Ok(Err(error)) => {
+            tracing::debug!(%error, "whoever serves the folder gave no answer");
+            Asked::Silent
+        }
+        Err(_) => Asked::Silent,
+    }
+}
+
+/// A socket at which the API is served, until it is stopped or dropped.
+#[derive(Debug)]
+pub(crate) struct PrivateSocket {
+    path: PathBuf,
+    served: Option<Served>,
+}
+
+impl PrivateSocket {
+    /// Serves a folder, whose lock the caller holds: a socket that is there belongs to nobody.
+    pub(crate) fn of_server(
+        folder: &Path,
+        routes: Router,
+        stop: CancellationToken,
+    ) -> io::Result<Self> {
+        remove_left(folder);
+        Self::listen(folder.join(SERVER), routes, stop)
+    }
+
+    /// Serves a folder that nobody serves, while this process takes a turn.
+    pub(crate) fn of_process(
+        folder: &Path,
+        routes: Router,
+        stop: CancellationToken,
+    ) -> io::Result<Self> {
+        remove_left(folder);
+        let (before, behind) = PROCESS;
+        let name = format!("{before}{}{behind}", std::process::id());
+        Self::listen(folder.join(name), routes, stop)
+    }
+
+    fn listen(path: PathBuf, routes: Router, stop: CancellationToken) -> io::Result<Self> {
+        // It takes its name when it is its owner's alone, in the place of one that a killed process left.
+        let draft = path.with_extension(format!("{}.draft", std::process::id()));
+        remove(&draft)?;
+        let listener = UnixListener::bind(SocketAddress::of(&draft)?.path())?;
+        fs::set_permissions(&draft, Permissions::from_mode(0o600))?;
+        fs::rename(&draft, &path)?;
+        let served = api::serve(Listener::Private(listener), routes, stop);
+        Ok(Self {
+            path,
+            served: Some(served),
+        })
+    }
+
+    /// Stops: nobody finds it any more, and what is open ends or is cut.
+    pub(crate) async fn stop(mut self) {
+        fs::remove_file(&self.path).ok();
+        if let Some(served) = self.served.take() {
+            served.stop().await;
+        }
+    }
+}
+
+impl Drop for PrivateSocket {
+    fn drop(&mut self) {
+        // One that was stopped is gone already, and the name may be another's by now.
+        if self.served.is_some() {
+            fs::remove_file(&self.path).ok();
+        }
+    }
+}
+
+/// Removes the sockets of processes that are dead.
+fn remove_left(folder: &Path) {
+    let (before, behind) = PROCESS;
+    let Ok(entries) = fs::read_dir(folder) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let Some(name) = name.to_str() else { continue };
+        let pid = name
+            .strip_prefix(before)
+            .and_then(|it| it.strip_suffix(behind));
+        if pid.is_none_or(|pid| pid.parse::<u32>().is_err()) {
+            continue;
+        }
+        let listened_at = SocketAddress::of(&entry.path())
+            .and_then(|address| std::os::unix::net::UnixStream::connect(address.path()));
+        if listened_at.is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused) {
+            fs::remove_file(entry.path()).ok();
+        }
+    }
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::{Json, routing::get};
+    use serde_json::json;
+
+    use super::*;
+    use crate::system::OsEntropy;
+
+    fn routes() -> Router {
+        let server = json!({ "version": "1", "serves": true, "now": "2026-05-04T09:00:00Z" });
+        Router::new().route("/api/v1/server", get(|| async { Json(server) }))
+    }
+
+    async fn serves(folder: &Path) -> bool {
+        matches!(ask(folder, Arc::new(OsEntropy)).await, Asked::Serves(_))
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).unwrap();
+        entries
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect()
+    }
+
+    #[tokio::test]
+    async fn whoever_serves_is_found_until_it_stops() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(!serves(folder.path()).await);
+        let stop = CancellationToken::new();
+        let socket = PrivateSocket::of_server(folder.path(), routes(), stop).unwrap();
+        assert!(serves(folder.path()).await);
+        let mode = fs::metadata(folder.path().join(SERVER))
+            .unwrap()
+            .permissions();
+        assert_eq!(mode.mode() & 0o777, 0o600);
+        socket.stop().await;
+        assert!(!serves(folder.path()).await);
+        assert!(names(folder.path()).is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_socket_that_a_killed_server_left_is_taken_over() {
+        let folder = tempfile::tempdir().unwrap();
+        drop(std::os::unix::net::UnixListener::bind(folder.path().join(SERVER)).unwrap());
+        assert!(!serves(folder.path()).await);
+        let stop = CancellationToken::new();
+        let _socket = PrivateSocket::of_server(folder.path(), routes(), stop).unwrap();
+        assert!(serves(folder.path()).await);
+    }
+
+    #[tokio::test]
+    async fn a_folder_deeper_than_an_address_is_long_is_served_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let deep = folder.path().join("d".repeat(150));
+        fs::create_dir(&deep).unwrap();
+        let stop = CancellationToken::new();
+        let _socket = PrivateSocket::of_server(&deep, routes(), stop).unwrap();
+        assert!(serves(&deep).await);
+    }
+
+    #[tokio::test]
+    async fn somebody_who_does_not_answer_as_a_server_is_silent() {
+        let folder = tempfile::tempdir().unwrap();
+        let listener = UnixListener::bind(folder.path().join(SERVER)).unwrap();
+        let closing = tokio::spawn(async move {
+            loop {
+                drop(listener.accept().await.unwrap());
+            }
+        });
+        let asked = ask(folder.path(), Arc::new(OsEntropy)).await;
+        assert!(matches!(asked, Asked::Silent));
+        closing.abort();
+    }
+
+    #[tokio::test]
+    async fn sockets_of_dead_processes_are_removed_and_those_of_others_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        drop(std::os::unix::net::UnixListener::bind(at("matins-1.sock")).unwrap());
+        let _lives = UnixListener::bind(at("matins-2.sock")).unwrap();
+        fs::write(at("matins-notes.sock"), "mine").unwrap();
+        let stop = CancellationToken::new();
+        let own = PrivateSocket::of_process(folder.path(), routes(), stop).unwrap();
+        let own_name = format!("matins-{}.sock", std::process::id());
+        let mut there = names(folder.path());
+        there.sort();
+        let mut expected = vec![
+            "matins-2.sock".to_owned(),
+            own_name,
+            "matins-notes.sock".to_owned(),
+        ];
+        expected.sort();
+        assert_eq!(there, expected);
+        drop(own);
+        assert_eq!(names(folder.path()).len(), 2);
+    }
+}

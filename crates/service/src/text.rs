@@ -1,0 +1,49 @@
+//! Text of agents and tools, made safe for a terminal.
+
+/// Replaces what could command a terminal: agents and tools write what they like.
+pub fn clean(text: &str) -> String {
+    text.replace("\r\n", "\n")
+        .chars()
+        .map(|letter| match letter {
+            '\n' | '\t' => letter,
+            letter if letter.is_control() => char::REPLACEMENT_CHARACTER,
+            letter => letter,
+        })
+        .collect()
+}
+
+/// Returns a text on one line, safe for a terminal.
+pub(crate) fn one_line(text: &str) -> String {
+    clean(text).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the beginning of a text on one line, safe for a terminal and no longer than `chars` characters.
+pub fn excerpt(text: &str, chars: usize) -> String {
+    let line = one_line(text);
+    let mut cut: String = line.chars().take(chars).collect();
+    if cut.len() < line.len() {
+        cut.pop();
+        cut.push('…');
+    }
+    cut
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_an_agent_writes_commands_the_terminal() {
+        assert_eq!(
+            clean("a\u{1b}[2Jb\rc\r\nd\te\u{9b}"),
+            "a\u{fffd}[2Jb\u{fffd}c\nd\te\u{fffd}"
+        );
+    }
+
+    #[test]
+    fn an_excerpt_is_one_line_of_a_given_length() {
+        assert_eq!(excerpt("a\n  b", 10), "a b");
+        assert_eq!(excerpt("abcdef", 4), "abc…");
+        assert_eq!(excerpt("žluť", 4), "žluť");
+    }
+}

@@ -1,0 +1,58 @@
+//! An agent that answers at once: what is left of a turn is everybody else's work.
+
+use std::io::{BufRead as _, Write as _};
+
+use anyhow::Result;
+use serde_json::{Value, json};
+
+/// Speaks the protocol on standard input and output until its input ends.
+pub fn run() -> Result<()> {
+    let mut output = std::io::stdout().lock();
+    for line in std::io::stdin().lock().lines() {
+        let message: Value = serde_json::from_str(&line?)?;
+        let (Some(id), Some(method)) = (message.get("id"), message["method"].as_str()) else {
+            continue;
+        };
+        let result = match method {
+            "initialize" => json!({
+                "protocolVersion": 1,
+                "agentCapabilities": { "sessionCapabilities": { "resume": {} } },
+                "authMethods": [],
+            }),
+            "session/new" => json!({ "sessionId": "bench" }),
+            "session/resume" => json!({}),
+            "session/prompt" => {
+                let update = json!({
+                    "jsonrpc": "2.0",
+                    "method": "session/update",
+                    "params": {
+                        "sessionId": message["params"]["sessionId"],
+                        "update": {
+                            "sessionUpdate": "agent_message_chunk",
+                            "content": { "type": "text", "text": "Nothing is due today." },
+                        },
+                    },
+                });
+                writeln!(output, "{update}")?;
+                json!({ "stopReason": "end_turn" })
+            }
+            _ => {
+                let error = json!({ "code": -32601, "message": "there is no such method" });
+                writeln!(
+                    output,
+                    "{}",
+                    json!({ "jsonrpc": "2.0", "id": id, "error": error })
+                )?;
+                output.flush()?;
+                continue;
+            }
+        };
+        writeln!(
+            output,
+            "{}",
+            json!({ "jsonrpc": "2.0", "id": id, "result": result })
+        )?;
+        output.flush()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,294 @@
+//! `cargo xtask bench`: what Matins costs, beside what it is measured against.
+//!
+//! Machines are noisy: whatever is compared is measured in one run, by turns where that is possible,
+//! and each figure says what it was measured with. Nothing here is a test.
+
+#![expect(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "part of a program of its own: it reads the clock and the environment, and prints"
+)]
+
+mod bare_client;
+mod drain;
+mod due;
+mod floor;
+mod herd;
+mod history;
+mod instant_agent;
+mod lag;
+mod loops;
+mod machine;
+mod notify;
+mod on_postgres;
+mod peers;
+mod postgres;
+mod programs;
+mod riverqueue;
+mod server;
+mod statistics;
+mod throughput;
+mod traces;
+mod turn;
+mod world;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use tempfile::TempDir;
+
+use self::{programs::Programs, riverqueue::Insert, world::World};
+
+pub use instant_agent::run as instant_agent;
+
+/// What is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Subject {
+    /// A turn beside a bare client of the protocol.
+    Turn,
+    /// Start, memory and questions of a server that has nothing to do.
+    Server,
+    /// Runs a second, without agents, beside riverqueue.
+    Throughput,
+    /// Queued runs that go to their end, without agents, on PostgreSQL.
+    Drain,
+    /// Everything that is due at one instant.
+    Due,
+    /// How late runs are claimed that are due at each of 60 seconds, on PostgreSQL.
+    Lag,
+    /// From a commit to a reader elsewhere, beside a bare notification, on PostgreSQL.
+    Notify,
+    /// Claims and the scheduler's looks with a long history, beside none, on PostgreSQL.
+    History,
+    /// The drain beside a transaction that reads all the time, on PostgreSQL.
+    LongRead,
+    /// Live traces that many read, while connections are cut and the server is killed.
+    Traces,
+}
+
+/// The two databases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Kind {
+    /// A file of SQLite.
+    Sqlite,
+    /// A server of PostgreSQL.
+    Postgres,
+}
+
+/// Measure, and print what was measured and against what
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// What to measure; everything unless some are named
+    #[arg(value_enum)]
+    subjects: Vec<Subject>,
+    /// Turns of each kind
+    #[arg(long, default_value_t = 200)]
+    turns: usize,
+    /// Idle schedules of the server
+    #[arg(long, default_value_t = 10_000)]
+    schedules: u32,
+    /// Runs, and jobs of the other queue
+    #[arg(long, default_value_t = 20_000)]
+    runs: usize,
+    /// Triggers that are due at one instant
+    #[arg(long, default_value_t = 100_000)]
+    triggers: u32,
+    /// Readers of live traces
+    #[arg(long, default_value_t = 10_000)]
+    readers: usize,
+    /// Sessions that they read, in each of which something happens every second
+    #[arg(long, default_value_t = 100)]
+    sessions: usize,
+    /// For how long it is measured how late events come
+    #[arg(long, default_value_t = 30)]
+    seconds: u64,
+    /// Queued runs that are drained
+    #[arg(long, default_value_t = 100_000)]
+    queued: usize,
+    /// Runs that are under way at once while they are drained
+    #[arg(long, default_value_t = 4096)]
+    in_flight: usize,
+    /// Drain without the other queues beside it
+    #[arg(long)]
+    without_peers: bool,
+    /// How often what is drained is drained, by turns
+    #[arg(long, default_value_t = 1)]
+    rounds: usize,
+    /// Schedules that are due at each of 60 seconds
+    #[arg(long, default_value_t = 1000)]
+    due_each_second: u32,
+    /// Notifications, claims and looks of the scheduler whose latency is measured
+    #[arg(long, default_value_t = 1000)]
+    operations: u32,
+    /// Runs of the long history; each takes about a kilobyte of the disk
+    #[arg(long, default_value_t = 10_000_000)]
+    ended: u64,
+    /// Triggers beside them that are not due
+    #[arg(long, default_value_t = 1_000_000)]
+    idle_triggers: u64,
+    /// Where runs are measured that go through a database alone; both unless one is named
+    #[arg(long, value_enum)]
+    database: Option<Kind>,
+    /// Where databases are made: the disk that is measured
+    #[arg(long, default_value = "target/bench")]
+    folder: PathBuf,
+}
+
+/// Measures the named subjects, or all of them, and prints each figure.
+pub async fn run(args: &Args) -> Result<()> {
+    std::fs::create_dir_all(&args.folder)?;
+    let folder = std::fs::canonicalize(&args.folder)?;
+    machine::print(&folder)?;
+    let all = args.subjects.is_empty();
+    let wanted = |subject| all || args.subjects.contains(&subject);
+    let of_server = [Subject::Turn, Subject::Server, Subject::Traces];
+    if of_server.into_iter().any(wanted) {
+        let programs = Programs::build()?;
+        if wanted(Subject::Turn) {
+            turn(&programs, &folder, args).await?;
+        }
+        if wanted(Subject::Server) {
+            server(&programs, &folder, args).await?;
+        }
+        if wanted(Subject::Traces) {
+            traces(&programs, &folder, args).await?;
+        }
+    }
+    let on = |kind| args.database.is_none_or(|only| only == kind);
+    if wanted(Subject::Throughput) && on(Kind::Sqlite) {
+        throughput(&folder, args).await?;
+    }
+    if wanted(Subject::Due) && on(Kind::Sqlite) {
+        due(&folder, args).await?;
+    }
+    if on(Kind::Postgres) && on_postgres::SUBJECTS.into_iter().any(wanted) {
+        on_postgres::run(&folder, args, &wanted).await?;
+    }
+    Ok(())
+}
+
+fn new_folder(below: &Path) -> Result<TempDir> {
+    Ok(tempfile::Builder::new()
+        .prefix("bench-")
+        .tempdir_in(below)?)
+}
+
+async fn turn(programs: &Programs, folder: &Path, args: &Args) -> Result<()> {
+    let folder = new_folder(folder)?;
+    let measured = turn::measure(programs, folder.path(), args.turns).await?;
+    let ms = |time: std::time::Duration| time.as_secs_f64() * 1000.0;
+    let (bare, turn, whole) = (ms(measured.bare), ms(measured.turn), ms(measured.whole));
+    println!(
+        "\nA turn with an agent that answers at once (SQLite, medians of {} by turns)\n\
+         \x20 bare client: start, restore, prompt, end    {bare:8.2} ms\n\
+         \x20 turn: from the claim to the end             {turn:8.2} ms  {:+.2} ms, {:.2} times  (at most +5 ms)\n\
+         \x20 whole: from the words to the end            {whole:8.2} ms  {:+.2} ms, {:.2} times",
+        measured.turns,
+        turn - bare,
+        turn / bare,
+        whole - bare,
+        whole / bare,
+    );
+    Ok(())
+}
+
+async fn server(programs: &Programs, folder: &Path, args: &Args) -> Result<()> {
+    let folder = new_folder(folder)?;
+    let measured = server::measure(programs, folder.path(), args.schedules).await?;
+    println!(
+        "\nA server with {} idle schedules (SQLite)\n\
+         \x20 start to ready                              {:8.0} ms  (at most 150 ms)\n\
+         \x20 resident                                    {:8.1} MB  (at most 40 MB)\n\
+         \x20 statements a minute                         {:8}     (at most 6)",
+        measured.schedules,
+        measured.ready.as_secs_f64() * 1000.0,
+        measured.resident_mb(),
+        measured.statements,
+    );
+    Ok(())
+}
+
+async fn throughput(folder: &Path, args: &Args) -> Result<()> {
+    let own = new_folder(folder)?;
+    let world = World::open(own.path()).await?;
+    let runs = throughput::no_op_runs(&world, args.runs).await?;
+    let mut others = Vec::new();
+    for insert in [Insert::Single, Insert::Batches] {
+        let other = new_folder(folder)?;
+        others.push(riverqueue::no_op_jobs(other.path(), args.runs, insert).await?);
+    }
+    let own = runs.per_second();
+    println!(
+        "\nRuns without an agent (SQLite, synchronous=FULL, {} of each, {} under way at once)\n\
+         \x20 queue, claim, begin, finish; transcript, events, record   {own:8.0}/s  (at least 3000/s)",
+        args.runs,
+        throughput::IN_FLIGHT,
+    );
+    for (name, other) in ["inserted one by one", "inserted by the thousand"]
+        .iter()
+        .zip(others)
+    {
+        let rate = other.per_second();
+        println!(
+            "  riverqueue 0.5.0, a job alone, {name:<26} {rate:8.0}/s  {:.2} times",
+            own / rate
+        );
+    }
+    Ok(())
+}
+
+async fn due(folder: &Path, args: &Args) -> Result<()> {
+    let own = new_folder(folder)?;
+    let world = World::open(own.path()).await?;
+    let instant = due::make(&world, args.triggers).await?;
+    let before = machine::peak_mb()?;
+    let measured = due::fire(&world, instant, args.triggers).await?;
+    println!(
+        "\n{} triggers due at one instant (SQLite, a fresh session for each)\n\
+         \x20 until all runs are committed                {:8.2} s   (at most 5 s)\n\
+         \x20 the longest transaction                     {:8.0} ms\n\
+         \x20 peak of memory before and after             {before:8.1} MB, {:.1} MB",
+        measured.triggers,
+        measured.took.as_secs_f64(),
+        measured.longest.as_secs_f64() * 1000.0,
+        machine::peak_mb()?,
+    );
+    Ok(())
+}
+
+async fn traces(programs: &Programs, folder: &Path, args: &Args) -> Result<()> {
+    let folder = new_folder(folder)?;
+    let load = traces::Load {
+        readers: args.readers,
+        sessions: args.sessions.clamp(1, args.readers),
+        seconds: args.seconds,
+    };
+    let measured = traces::measure(programs, folder.path(), load).await?;
+    let late = |part| statistics::quantile(&measured.late, part).as_secs_f64() * 1000.0;
+    let grown = measured.with_readers.saturating_sub(measured.before);
+    println!(
+        "\n{} readers of live traces of {} sessions, an event a second each (SQLite, {} s)\n\
+         \x20 from before the commit to the reader          {:8.1} ms, p99 {:.1} ms, p99.9 {:.1} ms  (p99 at most 50 ms)\n\
+         \x20 resident for each reader                    {:8.1} KiB, {} MiB before  (at most 20 KiB)\n\
+         \x20 {} connections let go, {} broken by kills: {} events read, {} missed, {} repeated, {} readers behind",
+        load.readers,
+        load.sessions,
+        load.seconds,
+        late(0.5),
+        late(0.99),
+        late(0.999),
+        f64::from(u32::try_from(grown)?) / f64::from(u32::try_from(load.readers)?),
+        measured.before / 1024,
+        measured.cut,
+        measured.broken,
+        measured.events,
+        measured.missed,
+        measured.repeated,
+        measured.behind,
+    );
+    anyhow::ensure!(
+        measured.missed + measured.repeated == 0 && measured.behind == 0,
+        "a reader missed an event, or saw one twice"
+    );
+    Ok(())
+}
