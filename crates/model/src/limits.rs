@@ -136,9 +136,6 @@ pub const WEBHOOK_ID_BYTES: usize = 256;
 /// How long the id of a received webhook is kept: a replay of it is known for so long.
 pub const WEBHOOK_RECEIPTS: Duration = Duration::from_hours(24);
 
-/// How long the secret before still holds after a change, unless somebody says otherwise.
-pub const SECRET_OVERLAP: Duration = Duration::from_hours(24);
-
 /// How often a notification is tried before it is given up.
 pub const DELIVERY_ATTEMPTS: i64 = 10;
 

@@ -118,12 +118,6 @@ impl Service {
         self.create_token(&request, Permission::ALL, id).await
     }
 
-    /// Whether the tenant has any token.
-    pub async fn has_tokens(&self) -> Result<bool, Error> {
-        let found = self.store.tokens(self.tenant, StorePage::first(1)).await?;
-        Ok(!found.is_empty())
-    }
-
     /// Lists tokens, the newest first.
     pub async fn tokens(&self, after: Option<TokenId>, limit: u32) -> Result<Page<Token>, Error> {
         let page = StorePage {

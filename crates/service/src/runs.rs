@@ -86,12 +86,6 @@ impl Service {
         Ok(self.store.run(self.scope(), id).await?)
     }
 
-    /// The newest attempt at the input of a run: the run itself, unless it was tried again.
-    pub async fn latest_attempt(&self, run: &Run) -> Result<Run, Error> {
-        let attempts = self.store.attempts(self.scope(), run.input_id).await?;
-        Ok(attempts.into_iter().last().unwrap_or_else(|| run.clone()))
-    }
-
     /// The answer that a running turn has written from a position on, in bytes. Nothing once the turn has
     /// ended: the transcript has it then.
     pub async fn live_text(&self, given: &str, from: i64) -> Result<LiveText, Error> {

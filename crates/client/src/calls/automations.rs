@@ -125,16 +125,6 @@ impl Client {
             .await
     }
 
-    /// Lists the sessions that an automation made, the newest first.
-    pub async fn sessions_of_automation(
-        &self,
-        automation: &str,
-        part: &Part,
-    ) -> Result<Page<Session>, Error> {
-        let call = self.get(&["automations", automation, "sessions"]);
-        call.part(part).fetch().await
-    }
-
     /// Lists the occurrences of an automation, the newest first.
     pub async fn occurrences(
         &self,
