@@ -1,6 +1,6 @@
 //! Runs: one attempt each to execute one input on one seat.
 
-use crate::{ids::WorkerId, lifecycle::Lifecycle, text_enum::text_enum, time::Timestamp};
+use crate::{budget, ids::WorkerId, lifecycle::Lifecycle, text_enum::text_enum, time::Timestamp};
 
 text_enum! {
     /// Where a run is in its life.
@@ -339,7 +339,8 @@ impl RunState {
         }
     }
 
-    /// Returns the reason of an end in one word. `None` if the run is not over, or succeeded.
+    /// Returns the reason of an end, or of a wait for a budget, in one word. `None` if the run succeeded, or waits
+    /// for something else.
     pub fn reason(&self) -> Option<&str> {
         match self {
             Self::Failed { reason, .. }
@@ -347,7 +348,8 @@ impl RunState {
             | Self::Stalled { reason, .. }
             | Self::Skipped { reason, .. }
             | Self::Missed { reason, .. } => Some(reason),
-            Self::Deferred(_)
+            Self::Deferred(Deferral::Budget { .. }) => Some(budget::REASON),
+            Self::Deferred(Deferral::Turn | Deferral::Backoff(_))
             | Self::Queued
             | Self::Delivered { .. }
             | Self::Running { .. }

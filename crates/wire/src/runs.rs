@@ -2,8 +2,8 @@
 
 use model::{
     AutomationId, InputId, RunId, SeatId, SessionId, TenantId, Timestamp, TriggerId, WorkerId,
-    budget, entity, prompt,
-    run::{self, Deferral, Origin, RunState, RunStatus},
+    entity, prompt,
+    run::{self, Origin, RunState, RunStatus},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -154,9 +154,6 @@ impl FlatState {
             RunState::Missed { until, .. } => *until,
             _ => None,
         };
-        // Only here a waiting run has a reason: in the table and in responses the budget is a word.
-        let blocked = matches!(state, RunState::Deferred(Deferral::Budget { .. }));
-        let reason = state.reason().or(blocked.then_some(budget::REASON));
         Self {
             status: state.status(),
             missed_until,
@@ -166,7 +163,7 @@ impl FlatState {
             started_at: state.started_at(),
             ended_at: state.ended_at(),
             cancel_requested_at: state.cancel_requested_at(),
-            reason: reason.map(str::to_owned),
+            reason: state.reason().map(str::to_owned),
             message: state.message().map(str::to_owned),
             stop_reason: state.stop_reason().map(str::to_owned),
             flags: state.flags(),

@@ -160,9 +160,7 @@ pub(crate) async fn a_decision_is_for_one_request_and_made_once(db: &TestStore) 
     assert_eq!(decided, stage.approval(allowed).await);
     assert_eq!(decided.status(), ApprovalStatus::Allowed);
     let decision = decided.state.decision().unwrap();
-    assert_eq!(decision.at, now);
-    assert_eq!(decision.by.name, "laptop");
-    assert_eq!(decision.by.token, by.token);
+    assert_eq!((decision.at, &decision.by), (now, &by));
     assert_eq!(decision.comment.as_deref(), Some("looks right"));
     let second = stage.decide(denied, Verdict::Deny).await.unwrap();
     assert_eq!(second.status(), ApprovalStatus::Denied);
@@ -217,10 +215,8 @@ pub(crate) async fn what_nobody_decides_expires(db: &TestStore) {
     let late = stage.ask(other).await;
     assert_eq!(stage.store.expire_overdue(now).await.unwrap(), 1);
     assert_eq!(stage.state(unnoticed).await, ApprovalStatus::Expired);
-    assert_eq!(
-        stage.approval(unnoticed).await.state.decided_at(),
-        Some(now)
-    );
+    let ended = stage.approval(unnoticed).await.state.decided_at();
+    assert_eq!(ended, Some(now));
     assert_eq!(stage.state(late).await, ApprovalStatus::Pending);
     assert_eq!(stage.refused(unnoticed, Verdict::Deny).await, "expired");
     let told = stage.told(session).await;
