@@ -77,8 +77,8 @@ pub struct FleetTime {
 impl FleetTime {
     /// Takes a reading into account.
     ///
-    /// If the reading agrees with the known time, the more exact of the two stays. If the reading contradicts the known
-    /// time, either the database's clock was set or the machine stopped without counting it as uptime (a paused
+    /// If the reading agrees with the known time, the more exact of the two stays. If the reading contradicts the
+    /// known time, either the database's clock was set or the machine stopped without counting it as uptime (a paused
     /// virtual machine), and the reading replaces the known time.
     pub fn learn(&mut self, reading: Reading) {
         let new = Anchor::of(reading);

@@ -51,7 +51,7 @@ pub const SAY: Template = Template {
 };
 
 /// The prompt of an attempt whose predecessor may have reached the agent. Variables: `earlier_run` (the ID of the
-/// earlier run) and `request` (the rendered prompt of the first attempt).
+/// earlier run) and `request` (the prompt as it is rendered without an interruption).
 pub const INTERRUPTED: Template = Template {
     id: "turn.interrupted",
     version: 1,
@@ -134,8 +134,8 @@ impl Template {
         })?;
         let mut environment = Environment::empty();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
-        environment.set_auto_escape_callback(|_| AutoEscape::None);
         // Prompts are plain text: escaping for HTML would change the messages.
+        environment.set_auto_escape_callback(|_| AutoEscape::None);
         environment.add_filter("fenced", |payload: &str| fenced(payload));
         let text = environment
             .render_named_str(self.id, self.text, Serde(&variables))

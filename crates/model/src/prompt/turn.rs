@@ -31,7 +31,7 @@ pub struct About<'a> {
 
 /// Renders the prompt of a turn.
 ///
-/// If an earlier attempt was interrupted, the prompt names that run and repeats the request of the first attempt.
+/// If an earlier attempt was interrupted, the prompt names that run and repeats the request.
 ///
 /// # Errors
 ///
