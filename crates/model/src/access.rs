@@ -1,6 +1,7 @@
 //! Access control: roles, the permissions that they grant, and tokens.
 //!
-//! **Invariant:** a token never has a permission that its role does not grant. Scopes only restrict it further.
+//! **Invariant:** a token never has a permission that its role does not grant. Scopes only restrict the token
+//! further.
 
 pub mod secret;
 
@@ -127,13 +128,13 @@ pub struct Token {
     pub name: String,
     /// The kind of the token.
     pub kind: TokenKind,
-    /// The role of its bearer in the tenant.
+    /// The role of the token's bearer in the tenant.
     pub role: Role,
     /// The subset of the role's permissions that the token has. `None`: all of them.
     pub scopes: Option<BTreeSet<Permission>>,
-    /// The first characters of its secret, by which a person recognizes the token.
+    /// The first characters of the token's secret, by which a person recognizes the token.
     pub shown: String,
-    /// The token with which the browser signed in. If that token becomes invalid, this one does, too.
+    /// The token with which the browser signed in. If that token becomes invalid, this token does, too.
     pub parent_id: Option<TokenId>,
     /// The instant at which the token was created.
     pub created_at: Timestamp,

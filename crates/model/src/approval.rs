@@ -165,8 +165,7 @@ pub struct Approval {
     pub state: ApprovalState,
     /// The request of the agent.
     pub question: Question,
-    /// The instant at which the request is denied without a decision. It is never later than the end of the turn's
-    /// time.
+    /// The instant at which the request is denied without a decision, never later than the end of the turn's time.
     pub deadline_at: Timestamp,
     /// The instant of the request.
     pub created_at: Timestamp,

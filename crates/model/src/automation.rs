@@ -11,11 +11,11 @@ use crate::{
 text_enum! {
     /// The state of an automation.
     AutomationState, "a state of an automation" {
-        /// Its triggers fire.
+        /// The triggers fire.
         Enabled = "enabled",
-        /// Its triggers do not fire. Instants that pass during the pause are never due.
+        /// The triggers do not fire. Instants that pass during the pause are never due.
         Paused = "paused",
-        /// It is deleted. Its runs stay, and its sessions stay unless the request deletes them too.
+        /// A person deleted the automation. The runs stay, and the sessions stay unless the request named them, too.
         Deleted = "deleted",
     }
 }
@@ -25,7 +25,7 @@ text_enum! {
     AutomationEvent, "a move of an automation" {
         /// A person, a budget or too many consecutive failures pause the automation.
         Pause = "pause",
-        /// A person resumes the automation. Its triggers continue from now.
+        /// A person resumes the automation. The triggers continue from now.
         Resume = "resume",
         /// The automation leaves its current session, so that its next run starts another one.
         Reset = "reset",

@@ -52,7 +52,7 @@ pub struct Session {
     pub session_key: Option<String>,
     /// The title that lists show.
     pub title: Option<String>,
-    /// The absolute working directory of the agents. It never changes, because agents find their memory by it.
+    /// The absolute working directory of the agents, which never changes, because agents find their memory by it.
     pub cwd: String,
     /// The place outside Matins where people talk in the session.
     pub channel: Option<Channel>,

@@ -74,7 +74,7 @@ pub enum Change {
         change: AutomationChange,
     },
     /// A later version of Matins wrote this event, in a kind or a form that this version cannot read. Readers skip
-    /// the event. It keeps its number, so that the log has no gap.
+    /// the event. The event keeps its number, so that the log has no gap.
     Unknown {
         /// The kind, as the later version wrote it.
         kind: String,

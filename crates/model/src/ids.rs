@@ -142,7 +142,7 @@ typed_id! {
     InstanceId = "ins", "an instance";
     /// The ID of a session: a conversation with an agent.
     SessionId = "ses", "a session";
-    /// The ID of a seat: the place of one agent in a session. Its table is `agent_definitions`.
+    /// The ID of a seat: the place of one agent in a session, and a row of `agent_definitions`.
     SeatId = "seat", "a seat";
     /// The ID of an automation, which triggers fire.
     AutomationId = "aut", "an automation";

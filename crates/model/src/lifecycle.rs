@@ -9,7 +9,7 @@ use std::fmt;
 pub struct Refused {
     /// The entity: `session`, `run`, `automation` or `approval`.
     pub what: &'static str,
-    /// Its current state.
+    /// The current state of the entity.
     pub state: String,
     /// The requested move.
     pub event: String,

@@ -33,12 +33,12 @@ pub const HEARTBEAT: Duration = Duration::from_secs(20);
 /// The default age at which a heartbeat is stale and the watchdog gives up its run.
 pub const HEARTBEAT_STALE: Duration = Duration::from_mins(3);
 
-/// The time by which a lease ends before the heartbeat is stale. The guard kills the agent's processes when the lease
-/// ends, so that they are dead before another worker starts the next attempt.
+/// The maximum time by which a lease ends before the heartbeat is stale. The guard kills the agent's processes when
+/// the lease ends, so that they are dead before another worker starts the next attempt.
 pub const LEASE_MARGIN: Duration = Duration::from_secs(10);
 
-/// The maximum uncertainty of a process about the fleet's time. Above it, the process neither fires triggers nor
-/// claims runs nor gives up runs of other workers.
+/// The maximum uncertainty of a process about the fleet's time. Above it, the process does not fire triggers, claim
+/// runs or give up runs of other workers.
 pub const CLOCK_UNCERTAINTY: Duration = Duration::from_secs(5);
 
 /// The assumed drift between two clocks that run freely, in microseconds per second: twice the maximum rate at which
@@ -54,8 +54,8 @@ pub const CLOCK_READ: Duration = Duration::from_secs(10);
 /// The period in which a server reads the database's clock while the time is uncertain.
 pub const CLOCK_READ_AGAIN: Duration = Duration::from_secs(1);
 
-/// The default maximum sleep of the scheduler. Notifications wake it earlier; this poll is the safety net for lost
-/// ones.
+/// The default maximum sleep of the scheduler. Change notifications wake the scheduler earlier; this poll is the
+/// safety net for lost ones.
 pub const TICK: Duration = Duration::from_secs(30);
 
 /// The longest sleep of any loop before it checks the clock again, because timers stand still while a machine sleeps,
@@ -87,7 +87,7 @@ pub const LEFTOVERS: Duration = Duration::from_hours(1);
 /// The time for which the response to a request with an idempotency key is kept.
 pub const RETAIN_ANSWERS: Duration = Duration::from_hours(24);
 
-/// The time for which the usage of a day is kept. It is longer than a month, because monthly budgets add up days.
+/// The time for which the usage of a day is kept: longer than a month, because monthly budgets add up days.
 pub const RETAIN_SPENDING: Duration = Duration::from_hours(62 * 24);
 
 /// The time for which sign-in links and browsers' tokens are kept after they ended.
@@ -124,8 +124,8 @@ pub const ERROR_BYTES: usize = 2 << 10;
 /// The longest error in a run record, in bytes.
 pub const ERROR_RECORD_BYTES: usize = 64 << 10;
 
-/// The maximum number of transcript rows that the tool calls, thoughts, plans and notices of one turn write. Further
-/// ones are dropped.
+/// The maximum number of transcript rows that the tool calls, thoughts, plans and permission requests of one turn
+/// write. Further rows are dropped.
 pub const UPDATES_PER_TURN: usize = 10_000;
 
 /// The maximum difference between the timestamp of a received webhook and the present, in both directions.
@@ -146,7 +146,7 @@ pub const SECRET_OVERLAP: Duration = Duration::from_hours(24);
 /// The maximum number of attempts at one delivery of a notification.
 pub const DELIVERY_ATTEMPTS: i64 = 10;
 
-/// The pause after the first failed attempt at a delivery. It doubles with each attempt.
+/// The pause after the first failed attempt at a delivery. Each further attempt doubles the pause.
 pub const DELIVERY_BACKOFF: Duration = Duration::from_secs(5);
 
 /// The longest pause between two attempts at a delivery.
@@ -158,7 +158,7 @@ pub const DELIVERY_LIMIT: Duration = Duration::from_secs(10);
 /// The maximum number of deliveries that one claim takes for one endpoint, so that other endpoints get their turn.
 pub const DELIVERIES_AT_ONCE: u32 = 8;
 
-/// The lease of a claim on deliveries. When it expires, another server may claim and send them again.
+/// The lease of a claim on deliveries. After the lease expires, another server may claim and send them again.
 pub const DELIVERY_LEASE: Duration = Duration::from_mins(2);
 
 /// The maximum number of endpoints that one server sends to at the same time.
@@ -170,7 +170,7 @@ pub const NOTIFY: Duration = Duration::from_secs(1);
 /// The time without any success after which a delivery that is given up disables its endpoint.
 pub const ENDPOINT_FAILING: Duration = Duration::from_hours(24);
 
-/// The age from which a delivery that is over is removed. It counts from the creation of the delivery.
+/// The age from which a delivery that is over is removed, counted from the creation of the delivery.
 pub const DELIVERY_LOG: Duration = Duration::from_hours(30 * 24);
 
 /// The longest address of an endpoint, in bytes.

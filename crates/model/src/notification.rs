@@ -134,7 +134,7 @@ pub struct Delivery {
     pub kind: NotificationKind,
     /// The exact body of the request.
     pub body: String,
-    /// Its state, with the data of that state.
+    /// The state, with the data of that state.
     pub state: DeliveryState,
     /// The number of attempts so far.
     pub attempts: i64,
@@ -238,9 +238,11 @@ pub fn verdict(delivery: DeliveryId, attempts: i64, status: Option<u16>) -> Verd
 /// [`limits::DELIVERY_BACKOFF_MAX`], and spread over its upper half, so that deliveries that failed together are not
 /// retried together.
 fn backoff(delivery: DeliveryId, attempts: i64) -> Duration {
+    // At most 16 doublings: a larger shift would overflow, and the maximum is reached earlier.
     let doublings = u32::try_from(attempts - 1).unwrap_or(0).min(16);
     let doubled = limits::DELIVERY_BACKOFF.saturating_mul(1 << doublings);
     let full = doubled.min(limits::DELIVERY_BACKOFF_MAX);
+    // A hash instead of a random number keeps the decision reproducible.
     let hash = Sha256::new()
         .chain_update(delivery.uuid().as_bytes())
         .chain_update(attempts.to_be_bytes())

@@ -20,7 +20,7 @@ const TICK: Duration = Duration::from_micros(1);
 /// An instant of a schedule, with the instant at which it fires after jitter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Due {
-    /// The nominal instant, as the schedule computes it. It identifies the occurrence.
+    /// The nominal instant of the schedule, which identifies the occurrence.
     pub scheduled_for: Timestamp,
     /// The instant at which the trigger fires: the nominal instant, delayed by jitter.
     pub fire_at: Timestamp,

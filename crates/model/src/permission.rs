@@ -35,7 +35,7 @@ text_enum! {
     }
 }
 
-/// A rule. It applies to requests whose kind and title both match.
+/// A rule for requests whose kind and title both match its patterns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PermissionRule {
     /// The pattern for the tool's kind. `*` matches any run of characters.
@@ -46,7 +46,7 @@ pub struct PermissionRule {
     pub verdict: Verdict,
 }
 
-/// A set of rules. Their order does not matter.
+/// A set of rules. The order of the rules does not matter.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PermissionRules(pub Vec<PermissionRule>);
 
@@ -75,7 +75,7 @@ impl PermissionRule {
 /// Returns `true` if `text` matches a pattern in which `*` matches any run of characters.
 ///
 /// Takes at most time proportional to the product of both lengths, because the title comes from an untrusted agent:
-/// naive backtracking would take exponential time.
+/// naive backtracking can take exponential time.
 fn matches(pattern: &str, text: &str) -> bool {
     let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
     let (mut at, mut read) = (0, 0);

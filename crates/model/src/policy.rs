@@ -63,7 +63,7 @@ const ASK_SECONDS: u32 = 10 * 60;
 pub struct Retry {
     /// The maximum number of attempts, including the first.
     pub attempts: u32,
-    /// The wait after the first failed attempt, in seconds. It doubles with each further failure.
+    /// The wait after the first failed attempt, in seconds. Each further failure doubles the wait.
     pub backoff_seconds: u32,
     /// The longest wait, in seconds.
     pub backoff_max_seconds: u32,

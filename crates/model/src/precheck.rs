@@ -13,7 +13,7 @@ use crate::{
 /// The exit code that declines the turn.
 const DECLINES: i32 = 1;
 
-/// A command that runs before the turn of an occurrence. It is a policy of an automation.
+/// The precheck policy of an automation: a command that runs before the turn of each occurrence.
 ///
 /// Exit code 0 accepts the turn, and 1 declines it. After any other end the turn runs and is flagged as unclear,
 /// because a broken precheck must not silence an automation.
@@ -52,7 +52,7 @@ impl Precheck {
 /// A precheck to run, with everything that its execution needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
-    /// The run. A worker has claimed it, and its turn has not begun.
+    /// The run, which a worker has claimed and whose turn has not begun.
     pub run: RunId,
     /// The session of the run.
     pub session: SessionId,

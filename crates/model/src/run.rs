@@ -12,11 +12,11 @@ text_enum! {
         Queued = "queued",
         /// The run waits for its seat, its session, another run of its automation, the end of a backoff, or a budget.
         Deferred = "deferred",
-        /// A worker has claimed the run. Its turn has not begun.
+        /// A worker has claimed the run, and the turn has not begun.
         Delivered = "delivered",
         /// The turn is under way.
         Running = "running",
-        /// The agent ended its turn.
+        /// The agent ended its turn with `end_turn`.
         Succeeded = "succeeded",
         /// The turn could not be executed, or the agent ended it with another stop reason than `end_turn`.
         Failed = "failed",
@@ -98,31 +98,31 @@ impl RunStatus {
 
 /// The state of a run, with the data that this state alone has.
 ///
-/// Tables and the API store it flat, as a status and columns that may be null. This type defines which of these
-/// columns belong together.
+/// Tables and the API store the state flat, as a status and columns that may be null. This type defines which of
+/// these columns belong together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunState {
     /// The run waits until it may have its seat.
     Deferred(Deferral),
     /// The run holds its seat and waits for a worker.
     Queued,
-    /// A worker has claimed the run; its turn has not begun.
+    /// A worker has claimed the run, and the turn has not begun.
     Delivered {
-        /// The worker that claimed it.
+        /// The worker that claimed the run.
         worker_id: WorkerId,
-        /// The instant at which its cancellation was requested.
+        /// The instant at which the cancellation of the run was requested.
         cancel_requested_at: Option<Timestamp>,
     },
     /// The turn is under way.
     Running {
-        /// The worker that executes it.
+        /// The worker that executes the run.
         worker_id: WorkerId,
         /// The instant at which the turn began.
         started_at: Timestamp,
-        /// The instant at which its cancellation was requested.
+        /// The instant at which the cancellation of the run was requested.
         cancel_requested_at: Option<Timestamp>,
     },
-    /// The agent ended its turn.
+    /// The agent ended its turn with `end_turn`.
     Succeeded {
         /// The facts that all ends share.
         end: RunEnd,
@@ -176,9 +176,9 @@ pub enum RunState {
 /// The reason for which a run waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Deferral {
-    /// It waits for its seat, for its session, or for another run of its automation.
+    /// The run waits for its seat, for its session, or for another run of its automation.
     Turn,
-    /// It is a retry, and its backoff ends at this instant.
+    /// The run is a retry, and its backoff ends at this instant.
     Backoff(Timestamp),
     /// A budget is used up.
     Budget {
@@ -329,7 +329,7 @@ impl RunState {
         }
     }
 
-    /// Returns the observations about the turn. They are empty until the run is over.
+    /// Returns the observations about the turn, which are empty until the run is over.
     pub fn flags(&self) -> RunFlags {
         self.end().map(|end| end.flags).unwrap_or_default()
     }

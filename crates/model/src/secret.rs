@@ -1,7 +1,7 @@
 //! Secrets that sign webhooks, in the form of [Standard Webhooks](https://www.standardwebhooks.com).
 //!
 //! **Invariant:** only [`Secret::reveal`] and [`Secret::bytes`] disclose a secret. `Debug` and errors never contain
-//! it.
+//! a secret.
 
 use std::{fmt, str::FromStr};
 

@@ -15,7 +15,7 @@ text_enum! {
 }
 
 text_enum! {
-    /// The source of a session. Lists filter by it.
+    /// The source of a session, by which lists filter.
     SessionType, "a type of session" {
         /// A person created the session. Lists show only this type by default.
         Regular = "regular",
@@ -29,17 +29,17 @@ text_enum! {
 text_enum! {
     /// The state of a session, without its data.
     SessionStatus, "a state of a session" {
-        /// The session is being prepared. Its inputs wait.
+        /// The session is being prepared, and its inputs wait.
         Draft = "draft",
         /// The session takes turns.
         Active = "active",
-        /// A person paused the session. Its inputs wait.
+        /// A person paused the session, and its inputs wait.
         Paused = "paused",
         /// The work is complete. The session takes no more inputs.
         Done = "done",
         /// The work cannot be done. The session takes no more inputs.
         Failed = "failed",
-        /// The session is archived. It takes no more inputs.
+        /// The session is archived, and takes no more inputs.
         Archived = "archived",
     }
 }
@@ -65,14 +65,14 @@ text_enum! {
 /// The state of a session, with the data that this state alone has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SessionState {
-    /// The session is being prepared. Its inputs wait.
+    /// The session is being prepared, and its inputs wait.
     Draft,
     /// The session takes turns.
     Active {
         /// The reason that a person gave for resuming the session. `None` if the person gave none.
         reason: Option<String>,
     },
-    /// A person paused the session. Its inputs wait.
+    /// A person paused the session, and its inputs wait.
     Paused {
         /// The reason that the person gave.
         reason: Option<String>,
@@ -87,7 +87,7 @@ pub enum SessionState {
         /// The reason that the person gave.
         reason: Option<String>,
     },
-    /// The session is archived. It takes no more inputs.
+    /// The session is archived, and takes no more inputs.
     Archived {
         /// The reason that the person gave.
         reason: Option<String>,

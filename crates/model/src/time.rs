@@ -126,7 +126,7 @@ impl<'de> Deserialize<'de> for Timestamp {
     }
 }
 
-/// A source of the present time. Only the binary implements it with the system's clock.
+/// A source of the present time. Only the binary has an implementation that reads the system's clock.
 pub trait Clock: Send + Sync {
     /// Returns the present instant.
     fn now(&self) -> Timestamp;
@@ -144,13 +144,13 @@ pub trait Clock: Send + Sync {
     }
 }
 
-/// A source of the machine's uptime, which includes sleep. Unlike the clock, it cannot be set.
+/// A source of the machine's uptime, which includes sleep and, unlike the clock, cannot be set.
 pub trait Uptime: Send + Sync {
     /// Returns the time since the start of the machine.
     fn uptime(&self) -> Duration;
 }
 
-/// A source of randomness. Only the binary implements it with the system's source.
+/// A source of randomness. Only the binary has an implementation that reads the system's source.
 pub trait Entropy: Send + Sync {
     /// Fills `bytes` with random bytes.
     fn fill(&self, bytes: &mut [u8]);

@@ -48,14 +48,14 @@ pub enum Begin {
     Started(Box<Assignment>),
     /// The automation has a precheck. The worker must run it and report its result when it asks again.
     Ask(Box<Question>),
-    /// The run waits again: its session is paused, a budget is used up, or only a later version of Matins honours its
-    /// documents.
+    /// The run waits again: its session is paused, a budget is used up, or only a later version of Matins supports
+    /// the settings of its automation.
     Held,
     /// The run was cancelled before its turn began.
     Cancelled,
     /// The run could not begin, and has failed for this reason.
     Refused(Failure),
-    /// The worker no longer owns the run. It must write nothing.
+    /// The worker no longer owns the run, and must write nothing.
     Lost,
 }
 
@@ -66,7 +66,7 @@ pub enum Beat {
     GoOn,
     /// The turn must be cancelled, for this reason.
     Cancel(String),
-    /// The worker no longer owns the run. It must stop at once and write nothing.
+    /// The worker no longer owns the run, and must stop at once and write nothing.
     Lost,
 }
 

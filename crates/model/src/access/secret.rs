@@ -112,6 +112,7 @@ fn generate(prefix: &str, entropy: &dyn Entropy) -> String {
     entropy.fill(&mut random);
     let mut text = prefix.to_owned();
     text.push_str(&in_digits(&random, RANDOM_DIGITS));
+    // The checksum covers the prefix, so that a secret of one kind with the prefix of another is refused.
     let checksum = checksum(&text);
     text.push_str(&checksum);
     text

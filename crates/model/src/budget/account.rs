@@ -66,7 +66,7 @@ fn midnight(day: Date, outside: Timestamp) -> Timestamp {
 pub struct Used {
     /// The tokens.
     pub tokens: u64,
-    /// The cost, from currency to millionths of its unit.
+    /// The cost, from currency to millionths of the currency's unit.
     pub cost: BTreeMap<String, u64>,
     /// The turns that began.
     pub turns: u64,

@@ -52,7 +52,7 @@ fn reported(cost: &Value) -> Option<Money> {
 pub struct Spent {
     /// The tokens by which the agent's context grew.
     pub tokens: u64,
-    /// The cost, from currency to millionths of its unit.
+    /// The cost, from currency to millionths of the currency's unit.
     pub cost: BTreeMap<String, u64>,
 }
 
@@ -110,7 +110,7 @@ pub struct Meter {
 #[derive(Debug, Clone)]
 struct Cost {
     last: Money,
-    /// `true` if the agent reported it in this turn.
+    /// `true` if the agent reported this cost in this turn.
     said: bool,
 }
 

@@ -1,7 +1,7 @@
 //! Cron expressions, read on the wall clocks of a time zone.
 //!
 //! The `croner` crate parses the expression and decides which days match. This module computes the instants, because
-//! clock changes make some wall times occur never or twice. It follows Vixie cron:
+//! clock changes make some wall times occur never or twice. The rules are those of Vixie cron:
 //!
 //! - A *wall-clock* schedule, whose minute or hour field begins with `*`, fires whenever clocks show a matching time:
 //!   never in a gap, and in both passes of a repeat.
@@ -55,7 +55,7 @@ const NICKNAMES: [(&str, &str); 7] = [
     ("@hourly", "0 * * * *"),
 ];
 
-/// A cron expression in a time zone. It fires at least once in 400 years.
+/// A cron expression in a time zone, which fires at least once in 400 years.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Cron {
     days: Box<croner::CronPattern>,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::Schedule;
 use crate::time::Timestamp;
 
-/// A range of instants. It has their number instead of a list, so that a long outage needs little memory.
+/// A range of instants, with a count instead of a list, so that a long outage needs little memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stretch {
     /// The first instant.

@@ -27,7 +27,7 @@ pub enum Error {
         /// The accepted values.
         accepted: &'static str,
     },
-    /// The cron expression is well formed, but no instant matches it.
+    /// The cron expression is well formed, but no instant matches.
     #[error("find any instant for the cron expression {expression:?} in {zone}: {problem}")]
     NeverFires {
         /// The expression, shortened.

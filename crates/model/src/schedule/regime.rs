@@ -88,8 +88,8 @@ impl Regime {
         self.wall(self.start)
     }
 
-    /// Returns the wall time that the start would have without the clock change. It is earlier than
-    /// [`Self::wall_start`] if the clocks went forward, and later if they went back.
+    /// Returns the wall time that the start would have without the clock change: earlier than
+    /// [`Self::wall_start`] if the clocks went forward, and later if the clocks went back.
     pub(super) fn wall_start_unchanged(&self) -> DateTime {
         self.offset_before.to_datetime(self.start)
     }

@@ -33,6 +33,7 @@ impl Zone {
         let database = TimeZoneDatabase::bundled();
         let found = (name.len() <= MAX_NAME_BYTES).then(|| database.get(name).ok());
         match found.flatten() {
+            // `jiff` finds `Etc/Unknown`, which is a placeholder and no time zone.
             Some(zone) if !zone.is_unknown() && zone.iana_name().is_some() => Ok(Self(zone)),
             _ => Err(Error::Zone {
                 zone: shortened(name),
