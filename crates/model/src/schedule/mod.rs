@@ -2,7 +2,7 @@
 //!
 //! **Invariants:**
 //!
-//! - Instants here are nominal: jitter is applied elsewhere ([`jitter`]) and never moves a schedule.
+//! - Instants here are nominal: jitter is applied elsewhere ([`jitter()`]) and never moves a schedule.
 //! - [`Schedule::next_after`] returns an instant strictly after its argument.
 //! - Every search and every count takes bounded work, because people and agents write schedules.
 //! - Time zones come from the database inside the binary, so that all servers of one version agree.
