@@ -1,4 +1,7 @@
-//! Who may do what: roles, the permissions that they give, and the tokens that carry them.
+//! Access control: roles, the permissions that they grant, and tokens.
+//!
+//! **Invariant:** a token never has a permission that its role does not grant. Scopes only restrict the token
+//! further.
 
 pub mod secret;
 
@@ -11,67 +14,68 @@ use crate::{
 };
 
 text_enum! {
-    /// What whoever shows a token is to its tenant.
+    /// The role of a token's bearer in its tenant.
     Role, "a role" {
         /// May do everything.
         Admin = "admin",
-        /// Works with sessions, automations and runs.
+        /// Works with sessions, automations, runs and approvals, and reads harnesses and instances.
         Member = "member",
-        /// Looks at them.
+        /// Reads sessions, automations, runs, approvals, harnesses and instances.
         Viewer = "viewer",
         /// An instance that runs agents.
         Runtime = "runtime",
-        /// An agent's tools, for as long as its run goes on.
+        /// The tools of an agent, until its run ends.
         Run = "run",
     }
 }
 
 text_enum! {
-    /// One thing that a token may allow.
+    /// A permission that a role grants and that a token's scopes may name.
     Permission, "a permission" {
-        /// See sessions and their transcripts.
+        /// Read sessions and their transcripts.
         SessionsRead = "sessions:read",
-        /// Make, change, address and delete sessions.
+        /// Create, change and delete sessions, and send messages to them.
         SessionsWrite = "sessions:write",
-        /// See automations and their triggers.
+        /// Read automations and their triggers.
         AutomationsRead = "automations:read",
-        /// Make, change, fire and delete automations.
+        /// Create, change, fire and delete automations.
         AutomationsWrite = "automations:write",
-        /// See runs.
+        /// Read runs.
         RunsRead = "runs:read",
-        /// Call runs off, and have them tried again.
+        /// Cancel and retry runs.
         RunsWrite = "runs:write",
-        /// See internal records: what was really sent, and what really went wrong.
+        /// Read the internal records of runs: the prompts as they were sent, and full errors.
         RecordsRead = "records:read",
-        /// See approvals.
+        /// Read approvals.
         ApprovalsRead = "approvals:read",
         /// Decide approvals.
         ApprovalsWrite = "approvals:write",
-        /// See harnesses.
+        /// Read harnesses.
         HarnessesRead = "harnesses:read",
-        /// Make and change harnesses, which are commands that run here.
+        /// Create and change harnesses. A harness is a command that runs on the server.
         HarnessesWrite = "harnesses:write",
-        /// See instances.
+        /// Read instances.
         InstancesRead = "instances:read",
-        /// Give instances up.
+        /// Remove instances.
         InstancesWrite = "instances:write",
-        /// See tokens, never their secrets.
+        /// Read tokens, without their secrets.
         TokensRead = "tokens:read",
-        /// Make and revoke tokens.
+        /// Create and revoke tokens.
         TokensWrite = "tokens:write",
-        /// See notifications on their way out.
+        /// Read endpoints and deliveries of notifications.
         NotificationsRead = "notifications:read",
-        /// Change where notifications go.
+        /// Create, change and delete endpoints of notifications.
         NotificationsWrite = "notifications:write",
-        /// See tenants.
+        /// Read tenants.
         TenantsRead = "tenants:read",
-        /// Make tenants.
+        /// Create tenants.
         TenantsWrite = "tenants:write",
     }
 }
 
 impl Role {
-    /// Whether the role gives a permission. Those of processes give none of people's.
+    /// Returns `true` if the role grants a permission. The roles of processes, `Runtime` and `Run`, grant none of
+    /// them, because all of these permissions are for people.
     pub const fn permits(self, permission: Permission) -> bool {
         use Permission as P;
         match self {
@@ -104,46 +108,46 @@ impl Role {
 }
 
 text_enum! {
-    /// What a token was made for.
+    /// The kind of a token.
     TokenKind, "a kind of token" {
-        /// Shown with each request, by a program.
+        /// A program sends the token with each request.
         Token = "token",
-        /// Kept by a browser that another token signed in.
+        /// A browser keeps the token as a cookie, after a person signed in with another token.
         Browser = "browser",
     }
 }
 
-/// A token, without its secret.
+/// A token without its secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Token {
-    /// Its id.
+    /// The ID of the token.
     pub id: TokenId,
-    /// Its owner.
+    /// The tenant of the token.
     pub tenant_id: TenantId,
-    /// What people call it.
+    /// The name that a person gave the token.
     pub name: String,
-    /// What it was made for.
+    /// The kind of the token.
     pub kind: TokenKind,
-    /// What whoever shows it is to the tenant.
+    /// The role of the token's bearer in the tenant.
     pub role: Role,
-    /// What it may do of all that its role permits; absent: all of it.
+    /// The subset of the role's permissions that the token has. `None`: all of them.
     pub scopes: Option<BTreeSet<Permission>>,
-    /// The beginning of its secret, by which people know it again.
+    /// The first characters of the token's secret, by which a person recognizes the token.
     pub shown: String,
-    /// The token that signed the browser in. This one ends with it.
+    /// The token with which the browser signed in. If that token becomes invalid, this token does, too.
     pub parent_id: Option<TokenId>,
-    /// When it was made.
+    /// The instant at which the token was created.
     pub created_at: Timestamp,
-    /// From when on it is worth nothing.
+    /// The instant from which the token is invalid.
     pub expires_at: Option<Timestamp>,
-    /// When somebody took it back.
+    /// The instant at which the token was revoked.
     pub revoked_at: Option<Timestamp>,
-    /// When it was last shown, to about a minute.
+    /// The instant of the last use, with a precision of about a minute.
     pub last_used_at: Option<Timestamp>,
 }
 
 impl Token {
-    /// Whether it gives a permission: its role does, and its scopes do not leave it out.
+    /// Returns `true` if the role grants the permission and the scopes, if any, contain it.
     pub fn permits(&self, permission: Permission) -> bool {
         let scopes = self.scopes.as_ref();
         self.role.permits(permission) && scopes.is_none_or(|scopes| scopes.contains(&permission))

@@ -1,27 +1,29 @@
-//! Networks and hosts that requests to addresses of people's choice may reach, beside the public
-//! internet.
+//! The allowlist of networks and hosts that notifications may reach beside the public internet.
+//!
+//! Requests to endpoints go to addresses that users choose. Without this list, a user could make the server send
+//! requests to internal services.
 
 use std::{fmt, net::IpAddr, str::FromStr};
 
 /// The longest name of a host, in bytes (RFC 1035).
 const HOST_BYTES: usize = 253;
 
-/// What may be reached though it is not public, and without TLS. Written as networks and hosts with
-/// commas between them: `10.1.0.0/16, ::1, hooks.internal`.
+/// The networks and hosts that are allowed although they are not public, also without TLS. The text form separates
+/// them by commas: `10.1.0.0/16, ::1, hooks.internal`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Allowance {
     networks: Vec<Network>,
     hosts: Vec<String>,
 }
 
-/// Addresses that begin alike.
+/// A range of addresses that share their first `bits` bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Network {
     address: IpAddr,
     bits: u8,
 }
 
-/// Why a text is not an allowance.
+/// The error for a text that is not an allowlist.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{given:?} is neither a network nor a host: expected such as 10.1.0.0/16, ::1 or hooks.internal"
@@ -31,8 +33,8 @@ pub struct InvalidAllowance {
 }
 
 impl Allowance {
-    /// Whether an address may be reached, by whatever name. An IPv4 address that is written as one of
-    /// IPv6 counts as what it is.
+    /// Returns `true` if the address is in an allowed network. An IPv4-mapped IPv6 address counts as its IPv4
+    /// address, so that `::ffff:10.0.0.1` is treated as `10.0.0.1`.
     pub fn has_address(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         self.networks
@@ -40,13 +42,14 @@ impl Allowance {
             .any(|network| network.contains(address))
     }
 
-    /// Whether a host may be reached, wherever it is. A dot at the end makes no difference.
+    /// Returns `true` if the host is allowed by its name, regardless of its addresses. Ignores case and one dot at
+    /// the end.
     pub fn has_host(&self, host: &str) -> bool {
         let host = host.strip_suffix('.').unwrap_or(host);
         self.hosts.iter().any(|one| one.eq_ignore_ascii_case(host))
     }
 
-    /// Whether any address is allowed by its network.
+    /// Returns `true` if any network is allowed.
     pub fn has_networks(&self) -> bool {
         !self.networks.is_empty()
     }
@@ -62,6 +65,7 @@ impl Network {
             _ => return false,
         };
         let differing: u128 = mine ^ other;
+        // `checked_shr` returns `None` for a shift by 128 bits: `::/0` contains every IPv6 address.
         differing
             .checked_shr(width - u32::from(self.bits))
             .unwrap_or(0)
@@ -81,6 +85,7 @@ impl FromStr for Network {
         let whole = if address.is_ipv4() { 32 } else { 128 };
         let bits = match bits {
             None => whole,
+            // `parse` alone would accept a plus sign.
             Some(bits) if bits.bytes().all(|digit| digit.is_ascii_digit()) => {
                 bits.parse().map_err(|_| ())?
             }
@@ -111,7 +116,8 @@ impl FromStr for Allowance {
     }
 }
 
-/// Whether a text is the name of a host. What ends in a number would be read as an address.
+/// Returns `true` if the text is a host name. A name whose last label begins with a digit is refused, because URL
+/// parsers read such names as IPv4 addresses.
 fn is_host(text: &str) -> bool {
     let label = |label: &str| {
         (1..=63).contains(&label.len())

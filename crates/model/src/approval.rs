@@ -1,6 +1,8 @@
-//! Approvals: permission requests that no rule covers and that wait for a person, if the automation asks.
+//! Approvals: permission requests that no rule matches and that wait for a person, if the automation's policy says
+//! so.
 //!
-//! **Invariant:** one is for one request of one attempt. Whatever ends the attempt makes it void.
+//! **Invariant:** an approval belongs to one request of one attempt. When the attempt ends, the approval becomes
+//! void.
 
 use std::time::Duration;
 
@@ -16,11 +18,11 @@ use crate::{
 };
 
 text_enum! {
-    /// What happens to a permission request that no rule covers.
+    /// The treatment of a permission request that no rule matches.
     Unruled, "a policy for what no rule covers" {
-        /// It is denied at once.
+        /// The request is denied at once.
         Deny = "deny",
-        /// It waits for a person, for a while, and is then denied.
+        /// The request waits for a person until its deadline, and is then denied.
         Ask = "ask",
     }
 }
@@ -28,29 +30,29 @@ text_enum! {
 text_enum! {
     /// The state of an approval, without its data.
     ApprovalStatus, "a state of an approval" {
-        /// It waits for a person.
+        /// The request waits for a person.
         Pending = "pending",
-        /// A person has allowed it.
+        /// A person allowed the request.
         Allowed = "allowed",
-        /// A person has denied it.
+        /// A person denied the request.
         Denied = "denied",
-        /// Nobody answered in time, so it is denied.
+        /// The deadline passed without a decision, so the request is denied.
         Expired = "expired",
-        /// The attempt that asked is over, or was called off: no answer would reach it.
+        /// The attempt ended or was cancelled first, so no decision can reach the agent.
         Void = "void",
     }
 }
 
 text_enum! {
-    /// What moves an approval from one state to another.
+    /// An event that moves an approval from one state to another.
     ApprovalEvent, "a move of an approval" {
-        /// A person allows it.
+        /// A person allows the request.
         Allow = "be allowed",
-        /// A person denies it.
+        /// A person denies the request.
         Deny = "be denied",
-        /// Its time is over.
+        /// The deadline passes.
         Expire = "expire",
-        /// Its attempt ends or is called off.
+        /// The attempt ends or is cancelled.
         Void = "become void",
     }
 }
@@ -77,7 +79,8 @@ impl Lifecycle for ApprovalStatus {
 }
 
 impl ApprovalStatus {
-    /// What the agent is told; none while it waits. Only what a person has allowed is allowed.
+    /// Returns the answer to the agent. Returns `None` while the request is pending. Only the decision of a person
+    /// allows a request: each other end denies it.
     pub const fn verdict(self) -> Option<Verdict> {
         match self {
             Self::Pending => None,
@@ -96,29 +99,29 @@ impl From<Verdict> for ApprovalEvent {
     }
 }
 
-/// How long a request may wait: as long as the automation says, and never longer than its turn, of which
-/// `left` is left.
+/// Returns the time for which a request may wait: the policy's time `ask`, but at most `left`, the rest of the turn's
+/// time.
 pub fn patience(ask: Duration, left: Duration) -> Duration {
     ask.min(left)
 }
 
-/// What an agent wants to be allowed, as far as it is kept.
+/// The permission request of an agent, as far as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
-    /// The tool's kind in the protocol's words.
+    /// The kind of the tool, in the words of the protocol.
     pub tool_kind: String,
-    /// The line that the agent shows for the call.
+    /// The line that the agent shows for the tool call.
     pub title: String,
-    /// The agent's id of the tool call.
+    /// The agent's ID of the tool call.
     pub tool_call: String,
-    /// What goes into the tool, in its own form; of one that is too long, the beginning as text.
+    /// The input of the tool. If it is too long, the beginning of its JSON as a string.
     pub input: Option<Value>,
-    /// Whether that is only its beginning.
+    /// `true` if `input` is only the beginning.
     pub input_cut: bool,
 }
 
 impl Question {
-    /// Makes a question of what an agent says, which is as long as the agent likes.
+    /// Returns a question with the agent's texts, cut to the limits, because an agent can send texts of any length.
     pub fn new(tool_kind: &str, title: &str, tool_call: &str, input: Option<Value>) -> Self {
         let head = |text: &str, most: usize| text[..text.floor_char_boundary(most)].to_owned();
         let written = input.as_ref().map(Value::to_string);
@@ -136,7 +139,7 @@ impl Question {
     }
 }
 
-/// The author of a decision: the token of the request, or the private socket of the data folder.
+/// The author of a decision: the token of the API request, or the private socket of the data folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decider {
     /// The token. `None` for the private socket.
@@ -145,26 +148,26 @@ pub struct Decider {
     pub name: String,
 }
 
-/// A permission request that waits for a person, or did.
+/// An approval: a permission request that waits for a person, or did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Approval {
-    /// Its id.
+    /// The ID of the approval.
     pub id: ApprovalId,
-    /// Its owner.
+    /// The tenant that owns the approval.
     pub tenant_id: TenantId,
     /// The session of the run.
     pub session_id: SessionId,
-    /// The run whose agent asks: this attempt, and no other.
+    /// The run whose agent sent the request. A later attempt must request anew.
     pub run_id: RunId,
     /// The automation of the run.
     pub automation_id: Option<AutomationId>,
-    /// Its state, with the data of that state.
+    /// The state, with the data of that state.
     pub state: ApprovalState,
-    /// What the agent wants to be allowed.
+    /// The request of the agent.
     pub question: Question,
-    /// When it is denied by itself: never later than the turn ends.
+    /// The instant at which the request is denied without a decision, never later than the end of the turn's time.
     pub deadline_at: Timestamp,
-    /// When it was asked.
+    /// The instant of the request.
     pub created_at: Timestamp,
 }
 
@@ -180,16 +183,16 @@ impl Approval {
 pub enum ApprovalState {
     /// The request waits for a person.
     Pending,
-    /// A person has allowed it.
+    /// A person allowed the request.
     Allowed(Decision),
-    /// A person has denied it.
+    /// A person denied the request.
     Denied(Decision),
-    /// Its time ended without an answer, so that it is denied.
+    /// The deadline passed without a decision, so the request is denied.
     Expired {
         /// The instant at which it expired.
         at: Timestamp,
     },
-    /// The attempt that asked is over or cancelled, so that no answer would reach it.
+    /// The attempt ended or was cancelled first, so no decision can reach the agent.
     Void {
         /// The instant at which it became void.
         at: Timestamp,
@@ -201,9 +204,9 @@ pub enum ApprovalState {
 pub struct Decision {
     /// The instant of the decision.
     pub at: Timestamp,
-    /// The person who decided.
+    /// The author of the decision.
     pub by: Decider,
-    /// The comment of that person.
+    /// The comment of the author.
     pub comment: Option<String>,
 }
 
@@ -219,7 +222,7 @@ impl ApprovalState {
         }
     }
 
-    /// Returns the decision of a person, if there is one.
+    /// Returns the decision of a person. Returns `None` if there is none.
     pub const fn decision(&self) -> Option<&Decision> {
         match self {
             Self::Allowed(decision) | Self::Denied(decision) => Some(decision),
@@ -227,7 +230,8 @@ impl ApprovalState {
         }
     }
 
-    /// Returns the instant at which it was decided, expired or became void.
+    /// Returns the instant at which the approval was decided, expired or became void. Returns `None` while it is
+    /// pending.
     pub const fn decided_at(&self) -> Option<Timestamp> {
         match self {
             Self::Pending => None,

@@ -1,4 +1,4 @@
-//! Automations: enabled or paused, and what one occurrence of them becomes.
+//! Automations: their state machine, and the decision that turns an occurrence into a run or a skip.
 
 use crate::{
     lifecycle::Lifecycle,
@@ -9,29 +9,29 @@ use crate::{
 };
 
 text_enum! {
-    /// Where an automation is in its life.
+    /// The state of an automation.
     AutomationState, "a state of an automation" {
-        /// Its triggers fire.
+        /// The triggers fire.
         Enabled = "enabled",
-        /// Its triggers do not fire; instants meanwhile are not due.
+        /// The triggers do not fire. Instants that pass during the pause are never due.
         Paused = "paused",
-        /// Removed; its runs and sessions stay.
+        /// A person deleted the automation. The runs stay, and the sessions stay unless the request named them, too.
         Deleted = "deleted",
     }
 }
 
 text_enum! {
-    /// What moves an automation from one state to another.
+    /// An event that moves an automation from one state to another.
     AutomationEvent, "a move of an automation" {
-        /// A person, a limit or too many failures hold it.
+        /// A person, a budget or too many consecutive failures pause the automation.
         Pause = "pause",
-        /// It is let go on, from now.
+        /// A person resumes the automation. The triggers continue from now.
         Resume = "resume",
-        /// Its current session is let go; the next run starts another.
+        /// The automation leaves its current session, so that its next run starts another one.
         Reset = "reset",
-        /// An occurrence is made now.
+        /// A person requests an occurrence for now.
         Fire = "fire",
-        /// It is removed.
+        /// A person deletes the automation.
         Delete = "delete",
     }
 }
@@ -50,7 +50,7 @@ impl Lifecycle for AutomationState {
             (Self::Enabled, AutomationEvent::Pause) => Some(Self::Paused),
             (Self::Paused, AutomationEvent::Resume) => Some(Self::Enabled),
             (_, AutomationEvent::Delete) => Some(Self::Deleted),
-            // Firing by hand works on a paused automation: a person tries it before resuming.
+            // A person may fire a paused automation, to try it before resuming it.
             (state, AutomationEvent::Reset | AutomationEvent::Fire) => Some(state),
             (Self::Paused, AutomationEvent::Pause) | (Self::Enabled, AutomationEvent::Resume) => {
                 None
@@ -59,35 +59,35 @@ impl Lifecycle for AutomationState {
     }
 }
 
-/// What an occurrence meets when it is due.
+/// The facts on which [`decide`] depends, read under the locks of the automation and the seat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Standing {
-    /// The automation's own runs that a worker has.
+    /// The number of the automation's runs that a worker has claimed.
     pub active: u64,
-    /// The automation's own runs that wait, queued or deferred.
+    /// The number of the automation's runs that are queued or deferred.
     pub waiting: u64,
-    /// The session that is to take the turn: its state, or `None` where the run makes a new one.
+    /// The status of the session that receives the turn. `None` if the run creates a new session.
     pub session: Option<SessionStatus>,
-    /// Whether anything, of whatever origin, holds the seat or waits for it.
+    /// `true` if a run of any origin holds the seat or waits for it.
     pub seat_taken: bool,
 }
 
-/// What becomes of an occurrence.
+/// The result of [`decide`] for an occurrence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
-    /// It becomes a run.
+    /// The occurrence becomes a run.
     Run {
-        /// It has to wait for its seat, its session or the automation's other run.
+        /// `true` if the run has to wait for its seat, its session or another run of its automation.
         deferred: bool,
-        /// The automation's other runs are called off for it.
+        /// `true` if the automation's other runs must be cancelled first.
         cancel_others: bool,
     },
-    /// It does not.
+    /// The occurrence is skipped.
     Skip(SkipReason),
 }
 
-/// Decides what an occurrence becomes. The overlap policy looks only at the automation's own runs;
-/// a seat that is busy with anything else merely defers.
+/// Decides whether an occurrence becomes a run. The overlap policy counts only runs of the same automation. If a run
+/// of another origin holds the seat, the occurrence waits and is not skipped.
 pub fn decide(mode: SessionMode, policies: &Policies, standing: Standing) -> Decision {
     let admission = standing
         .session
@@ -101,6 +101,7 @@ pub fn decide(mode: SessionMode, policies: &Policies, standing: Standing) -> Dec
         return Decision::Skip(SkipReason::Overlap);
     }
     let cancel_others = overlap == Overlap::CancelRunning && own > 0;
+    // `CancelRunning` frees the queue, so a full queue must not make it skip.
     if !cancel_others && standing.waiting >= u64::from(policies.queue_limit) {
         return Decision::Skip(SkipReason::QueueFull);
     }

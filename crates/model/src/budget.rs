@@ -1,7 +1,6 @@
-//! Budgets: how many tokens, how much money and how many turns an automation or a tenant may use, for a
-//! run, a day and a month.
+//! Budgets: the tokens, the money and the turns that an automation or a tenant may use in a run, a day and a month.
 //!
-//! **Invariant:** days and months are those of UTC. What was used never shrinks within one of them.
+//! **Invariants:** days and months are those of UTC. The recorded usage of a day or a month never decreases.
 
 mod account;
 mod meter;
@@ -18,13 +17,13 @@ pub use money::{InvalidMoney, Money};
 /// The reason word of automations that pause, and of runs that wait or fail, because a budget is used up.
 pub const REASON: &str = FailureKind::Budget.as_str();
 
-/// The most tokens that a limit may name.
+/// The maximum number of tokens in a limit.
 pub const MOST_TOKENS: u64 = 1_000_000_000_000_000;
-/// The most turns that a limit may name.
+/// The maximum number of turns in a limit.
 pub const MOST_TURNS: u32 = 1_000_000_000;
 
 text_enum! {
-    /// What a limit is for.
+    /// The period of a limit.
     Period, "a period of a budget" {
         /// One run.
         Run = "run",
@@ -35,34 +34,34 @@ text_enum! {
     }
 }
 
-/// What may be used. Where nothing is said, there is no limit.
+/// A budget: limits for each run, each day and each month. An absent limit does not restrict anything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Budget {
-    /// By one run.
+    /// The limits of each run.
     pub run: RunLimits,
-    /// By all runs of a day, in UTC.
+    /// The limits of all runs of a day together, in UTC.
     pub day: PeriodLimits,
-    /// By all runs of a month, in UTC.
+    /// The limits of all runs of a month together, in UTC.
     pub month: PeriodLimits,
 }
 
-/// What one run may use. It is one turn, so there are no turns to be limited.
+/// The limits of one run. A run is one turn, so there is no limit of turns.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RunLimits {
-    /// Tokens by which the agent's context grows.
+    /// The tokens by which the agent's context may grow.
     pub tokens: Option<u64>,
-    /// What the agent says that it costs.
+    /// The cost that the agent may report.
     pub cost: Option<Money>,
 }
 
-/// What all runs of a day or a month may use together.
+/// The limits of all runs of a day or a month together.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PeriodLimits {
-    /// Tokens by which the agents' contexts grow.
+    /// The tokens by which the contexts of the agents may grow.
     pub tokens: Option<u64>,
-    /// What the agents say that they cost.
+    /// The cost that the agents may report.
     pub cost: Option<Money>,
-    /// Turns that begin; each attempt is one.
+    /// The turns that may begin. Each attempt is one turn.
     pub turns: Option<u32>,
 }
 
@@ -73,17 +72,17 @@ impl PeriodLimits {
 }
 
 impl Budget {
-    /// Whether nothing is limited.
+    /// Returns `true` if the budget has no limit.
     pub fn is_none(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether what other runs have used matters.
+    /// Returns `true` if the budget limits a day or a month, so that the usage of other runs matters.
     pub fn has_periods(&self) -> bool {
         !(self.day.is_none() && self.month.is_none())
     }
 
-    /// Its limits, one by one.
+    /// Returns the limits one by one, in the order run, day, month.
     pub fn limits(&self) -> impl Iterator<Item = Limit> {
         let run = (Period::Run, self.run.tokens, &self.run.cost, None);
         let of = |period, limits: &PeriodLimits| {
@@ -110,7 +109,11 @@ impl Budget {
         })
     }
 
-    /// Sets one limit, in place of the one that it had of this kind.
+    /// Sets one limit. Replaces an existing limit of the same amount and period.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidLimit`] for turns of a run, because a run is one turn.
     pub fn set(&mut self, limit: Limit) -> Result<(), InvalidLimit> {
         let Limit { amount, period } = limit;
         let limits = match period {
@@ -137,7 +140,11 @@ impl Budget {
         Ok(())
     }
 
-    /// Refuses limits that nothing could keep.
+    /// Validates all limits.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidPolicy`] if a limit is zero or above its maximum.
     pub fn validate(&self) -> Result<(), InvalidPolicy> {
         for (field, tokens) in [
             ("budget.run.tokens", self.run.tokens),
@@ -173,7 +180,8 @@ impl Budget {
 }
 
 impl fmt::Display for Budget {
-    /// Its limits as they are given: `100000 tokens/day, 20 USD/month`; empty where there is none.
+    /// Writes the limits in the form that [`Limit`] parses, separated by commas: `100000 tokens/day, 20 USD/month`.
+    /// Writes nothing if there are none.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, limit) in self.limits().enumerate() {
             let before = if at == 0 { "" } else { ", " };
@@ -183,14 +191,14 @@ impl fmt::Display for Budget {
     }
 }
 
-/// How much.
+/// The amount of a limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Amount {
-    /// So many tokens.
+    /// A number of tokens.
     Tokens(u64),
-    /// So much money.
+    /// An amount of money.
     Cost(Money),
-    /// So many turns.
+    /// A number of turns.
     Turns(u32),
 }
 
@@ -205,13 +213,12 @@ impl fmt::Display for Amount {
     }
 }
 
-/// One limit of a budget: so much for a period. Written as `100000 tokens/day`, `20 USD/month` or
-/// `24 turns/day`.
+/// A limit: an amount for a period. The text form is `100000 tokens/day`, `20 USD/month` or `24 turns/day`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limit {
-    /// How much.
+    /// The amount.
     pub amount: Amount,
-    /// For what.
+    /// The period.
     pub period: Period,
 }
 
@@ -221,7 +228,7 @@ impl fmt::Display for Limit {
     }
 }
 
-/// A text that is no limit.
+/// The error for a text that is not a limit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "read the limit {given:?}: accepted are tokens or an amount of money for a run, a day or a month, and \

@@ -1,4 +1,5 @@
-//! What is kept, as it is read: sessions, seats, automations, triggers, runs, messages.
+//! The entities of the domain, as the store reads them: tenants, sessions, seats, automations, triggers, runs and
+//! messages.
 
 use std::collections::BTreeMap;
 
@@ -21,47 +22,47 @@ use crate::{
     turn::{EntryKind, Role},
 };
 
-/// A tenant.
+/// A tenant: the owner of all other entities.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tenant {
-    /// Its id.
+    /// The ID of the tenant.
     pub id: TenantId,
-    /// Its name, unique for the whole install.
+    /// The name of the tenant, unique within the installation.
     pub name: String,
-    /// What all its runs may use together, and each of them.
+    /// The budget of all runs of the tenant together, and of each run.
     pub budget: Budget,
-    /// When it was made.
+    /// The instant at which the tenant was created.
     pub created_at: Timestamp,
 }
 
-/// A session.
+/// A session: a conversation with an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Session {
-    /// Its id.
+    /// The ID of the session.
     pub id: SessionId,
-    /// Its owner.
+    /// The tenant that owns the session.
     pub tenant_id: TenantId,
-    /// What it is for.
+    /// The purpose of the session.
     pub kind: SessionKind,
-    /// Where it came from.
+    /// The source of the session.
     pub session_type: SessionType,
-    /// Its state, with the data of that state.
+    /// The state, with the data of that state.
     pub state: SessionState,
-    /// Its stable external name.
+    /// The stable external name, such as `cli:0199...`. Automations are bound to a session by it.
     pub session_key: Option<String>,
-    /// What lists call it.
+    /// The title that lists show.
     pub title: Option<String>,
-    /// The working directory of its agents, absolute; it never changes.
+    /// The absolute working directory of the agents, which never changes, because agents find their memory by it.
     pub cwd: String,
-    /// Where people talk in it, beside Matins.
+    /// The place outside Matins where people talk in the session.
     pub channel: Option<Channel>,
-    /// The automation that made it.
+    /// The automation that created the session.
     pub schedule_id: Option<AutomationId>,
-    /// The number of its newest event.
+    /// The number of the newest event in the session's log.
     pub last_seq: i64,
-    /// When it was made.
+    /// The instant at which the session was created.
     pub created_at: Timestamp,
-    /// When anything of it last changed.
+    /// The instant of the last change of the session.
     pub updated_at: Timestamp,
 }
 
@@ -72,151 +73,152 @@ impl Session {
     }
 }
 
-/// A place outside where people talk in a session.
+/// A place outside Matins where people talk in a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Channel {
-    /// The program that carries the words: `slack`, for example.
+    /// The program that carries the messages, for example `slack`.
     pub channel: String,
-    /// The room there.
+    /// The room in that program.
     pub chat_id: String,
     /// The thread in that room.
     pub thread: Option<String>,
 }
 
-/// An agent's seat in a session.
+/// A seat: the place of one agent in a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seat {
-    /// Its id.
+    /// The ID of the seat.
     pub id: SeatId,
     /// The session.
     pub session_id: SessionId,
-    /// What the agent does there.
+    /// The task of the agent in the session.
     pub role: String,
     /// The harness that starts the agent.
     pub harness_id: HarnessId,
-    /// Whether inputs that name no seat come here.
+    /// `true` if the seat receives inputs that name no seat.
     pub is_entry: bool,
-    /// The instance that holds the agent's memory, once its first turn has begun.
+    /// The instance that holds the agent's memory. `None` until the first turn begins.
     pub instance_id: Option<InstanceId>,
-    /// The agent's own session: its memory, once its first turn has ended.
+    /// The agent's own session, which is the memory of the seat. `None` until the first turn has ended.
     pub acp_session_id: Option<AcpSessionId>,
-    /// How many turns have ended.
+    /// The number of turns that have ended.
     pub turns: i64,
-    /// The tokens in its context and what its session has cost, as the agent last reported them.
+    /// The number of tokens in the agent's context and the cost of its session, as the agent last reported them.
     pub usage: Option<Value>,
-    /// The mode and the settings that are applied after each restore.
+    /// The mode and the settings that Matins applies after each restore.
     pub settings: SeatSettings,
-    /// When its memory last changed: at the end of each turn.
+    /// The instant of the last change of the memory: the end of the last turn.
     pub updated_at: Timestamp,
 }
 
-/// The mode and the settings of a seat, in the agent's own ids.
+/// The mode and the settings of a seat, in the agent's own identifiers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SeatSettings {
     /// The mode.
     pub mode: Option<String>,
-    /// Other settings: id and value.
+    /// The other settings, from ID to value.
     pub values: BTreeMap<String, String>,
 }
 
-/// An automation.
+/// An automation: a prompt, the triggers that run it, and the policies of its runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Automation {
-    /// Its id.
+    /// The ID of the automation.
     pub id: AutomationId,
-    /// Its owner.
+    /// The tenant that owns the automation.
     pub tenant_id: TenantId,
-    /// Its name, unique for the tenant.
+    /// The name of the automation, unique within the tenant.
     pub name: String,
-    /// Whether its triggers fire.
+    /// The state.
     pub state: AutomationState,
-    /// Why it is paused.
+    /// The reason for which the automation is paused.
     pub pause_reason: Option<String>,
-    /// What a person should look at.
+    /// The text that asks for a person's attention.
     pub attention: Option<String>,
-    /// What the agent is asked.
+    /// The prompt.
     pub prompt: String,
     /// The harness that starts the agent.
     pub harness_id: HarnessId,
-    /// The working directory of its sessions; absent: a folder of each session's own.
+    /// The working directory of the automation's sessions. `None`: each session gets a folder of its own.
     pub cwd: Option<String>,
-    /// Where its turns go.
+    /// The session that receives each run's turn.
     pub session_mode: SessionMode,
-    /// The key of the session that it is bound to.
+    /// The key of the session that the automation is bound to, for `bound`.
     pub bound_session_key: Option<String>,
-    /// The session that its next turn goes to, for `continuous`.
+    /// The session that receives the next turn, for `continuous`.
     pub current_session_id: Option<SessionId>,
-    /// Its policies.
+    /// The policies.
     pub policies: Policies,
-    /// The mode and the settings of its seats.
+    /// The mode and the settings of the seats in its sessions.
     pub settings: SeatSettings,
-    /// Rules for its turns, beyond those of the harness.
+    /// The rules that answer permission requests, in addition to the harness's rules.
     pub permissions: PermissionRules,
-    /// The least document format whose servers honour it, all its documents included.
+    /// The lowest document format that a server must support to run this automation. Servers below it leave the
+    /// automation alone, because they would ignore settings that limit it.
     pub needs_format: i64,
-    /// Inputs that failed for good since the last success.
+    /// The number of inputs that have failed for good since the last success.
     pub consecutive_failures: i64,
-    /// When it was made.
+    /// The instant at which the automation was created.
     pub created_at: Timestamp,
-    /// When it was last changed.
+    /// The instant of the last change.
     pub updated_at: Timestamp,
 }
 
-/// A trigger.
+/// A trigger: one condition that creates occurrences of an automation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trigger {
-    /// Its id.
+    /// The ID of the trigger.
     pub id: TriggerId,
     /// The automation that it fires.
     pub automation_id: AutomationId,
-    /// When it fires.
+    /// The schedule.
     pub spec: schedule::Spec,
-    /// The next instant that the schedule names.
+    /// The next nominal instant of the schedule. `None` if the trigger is not due again.
     pub next_scheduled_for: Option<Timestamp>,
-    /// When that instant fires, spread by jitter.
+    /// The instant at which the next nominal instant fires, after jitter.
     pub next_fire_at: Option<Timestamp>,
-    /// The last instant that was dealt with.
+    /// The last nominal instant that was turned into a run, a skip or a missed range.
     pub last_scheduled_for: Option<Timestamp>,
-    /// When it fired for the last time ever.
+    /// The instant at which the trigger fired for the last time. `None` while its schedule continues.
     pub done_at: Option<Timestamp>,
 }
 
 /// A run: one attempt at one input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Run {
-    /// Its ID.
+    /// The ID of the run.
     pub id: RunId,
-    /// Its owner.
+    /// The tenant that owns the run.
     pub tenant_id: TenantId,
-    /// The input that it is an attempt at.
+    /// The input that the run attempts to execute.
     pub input_id: InputId,
     /// The number of the attempt, from 1.
     pub attempt: i64,
-    /// The number of attempts at the input that failed before it.
+    /// The number of earlier attempts at the input that failed.
     pub failures: i64,
-    /// Its state, with the data of that state.
+    /// The state, with the data of that state.
     pub state: RunState,
     /// The source of its input.
     pub origin: Origin,
-    /// The session. `None`: the occurrence was missed, or skipped outside of a session.
+    /// The session. `None` if the occurrence was missed, or skipped before it got a session.
     pub session_id: Option<SessionId>,
     /// The seat. `None` if there is no session.
     pub seat_id: Option<SeatId>,
-    /// The automation.
+    /// The automation. `None` if the input is a message of a person.
     pub automation_id: Option<AutomationId>,
-    /// The trigger.
+    /// The trigger that created the occurrence.
     pub trigger_id: Option<TriggerId>,
-    /// The due instant.
+    /// The due instant of the occurrence.
     pub scheduled_for: Option<Timestamp>,
     /// The text of the input.
     pub content: String,
     /// The tokens and the cost that the agent has reported so far.
     pub usage: Option<Value>,
-    /// The attempt that this one follows after an interruption.
+    /// The interrupted attempt that this attempt follows.
     pub interrupted_run_id: Option<RunId>,
-    /// The template of the prompt that was sent.
+    /// The reference to the template of the prompt that was sent.
     pub prompt_ref: Option<PromptRef>,
-    /// The instant at which the input came.
+    /// The instant at which the input was created.
     pub input_at: Timestamp,
     /// The instant at which the row was created.
     pub created_at: Timestamp,
@@ -232,35 +234,35 @@ impl Run {
 /// A row of a transcript.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// Its id.
+    /// The ID of the row.
     pub id: MessageId,
-    /// Its place in the session.
+    /// The number of the row in the session's log.
     pub seq: i64,
-    /// The run that it belongs to.
+    /// The run that wrote the row.
     pub run_id: Option<RunId>,
     /// The author of its text.
     pub role: Role,
-    /// Its kind.
+    /// The kind of the row.
     pub kind: EntryKind,
-    /// Its words.
+    /// The text of the row.
     pub content: String,
-    /// Everything else.
+    /// Structured details, such as the input of a tool call.
     pub metadata: Value,
-    /// When it was written.
+    /// The instant at which the row was written.
     pub created_at: Timestamp,
 }
 
-/// The internal record of a run: what was really sent, and what went wrong in full.
+/// The internal record of a run: the prompt as it was sent, and the full error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunRecord {
-    /// The template.
+    /// The reference to the template of the prompt.
     pub prompt_ref: Option<PromptRef>,
     /// The prompt as it was sent.
     pub rendered_prompt: Option<String>,
-    /// The template's variables.
+    /// The values of the template's variables.
     pub variables: Value,
-    /// What the agent's process and the protocol left behind.
+    /// Diagnostics of the agent's process and the protocol.
     pub diagnostics: Value,
-    /// The error in full.
+    /// The full error.
     pub error: Option<String>,
 }

@@ -1,7 +1,7 @@
-//! The changes that ordered logs hold: one log for each session, and one for each automation.
+//! The changes in ordered logs. Each session and each automation has one log.
 //!
-//! [`Event`] is one numbered row of a log and [`Change`] is its content. `store` reads and writes the rows in a
-//! format of its own, and `service` maps them to the events of the API.
+//! [`Event`] is one numbered row of a log, and [`Change`] is its content. The `store` crate reads and writes the rows
+//! in a format of its own, and the `service` crate maps them to the events of the API.
 
 use uuid::Uuid;
 
@@ -17,11 +17,11 @@ use crate::{
 /// One row of the ordered log of a session or of an automation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// Its number in the log, from 1 and without a gap.
+    /// The number of the event in its log, from 1 and without gaps.
     pub seq: i64,
-    /// The change that it logs.
+    /// The change.
     pub change: Change,
-    /// When it was written.
+    /// The instant at which the row was written.
     pub created_at: Timestamp,
 }
 
@@ -32,49 +32,49 @@ pub enum Change {
     Session {
         /// The session.
         session_id: SessionId,
-        /// How it changed.
+        /// The change of the session.
         change: SessionChange,
     },
     /// A run moved to another status.
     Run {
         /// The run.
         run_id: RunId,
-        /// The status, with its data.
+        /// The new status, with its data.
         change: RunChange,
     },
-    /// A row of the transcript was written, or written again.
+    /// A row of the transcript was written, or replaced by a newer version.
     Message {
         /// The row.
         message_id: MessageId,
         /// The role of its author.
         role: Role,
-        /// Its kind.
+        /// The kind of the row.
         kind: EntryKind,
-        /// The seat that it is addressed to, if it is a message from one seat to another.
+        /// The addressed seat, if the row is a message from one seat to another.
         to: Option<SeatId>,
     },
     /// An approval was requested, decided, or ended without a decision.
     Approval {
         /// The approval.
         approval_id: ApprovalId,
-        /// The attempt whose agent requested it.
+        /// The run whose agent sent the permission request.
         run_id: RunId,
         /// The kind of the tool, as the agent named it.
         tool_kind: String,
         /// The line that the agent shows for the tool call.
         title: String,
-        /// The state, with its data.
+        /// The new state, with its data.
         change: ApprovalChange,
     },
     /// An automation changed.
     Automation {
         /// The automation.
         automation_id: AutomationId,
-        /// How it changed.
+        /// The change of the automation.
         change: AutomationChange,
     },
-    /// A later version wrote this event, in a kind or a form that this version cannot read. Readers skip it. It
-    /// keeps its number, so that the log stays without a gap.
+    /// A later version of Matins wrote this event, in a kind or a form that this version cannot read. Readers skip
+    /// the event. The event keeps its number, so that the log has no gap.
     Unknown {
         /// The kind, as the later version wrote it.
         kind: String,
@@ -88,27 +88,27 @@ pub enum Change {
 pub enum SessionChange {
     /// The session was created in this state.
     Created {
-        /// Its first state.
+        /// The initial state of the session.
         state: SessionStatus,
     },
     /// The session moved to this state.
     Moved {
-        /// Its new state.
+        /// The new state of the session.
         state: SessionStatus,
         /// The reason, if the person gave one.
         reason: Option<String>,
     },
     /// The session got another title, or lost its title.
     Renamed {
-        /// Its state, which stays.
+        /// The state of the session, which stays the same.
         state: SessionStatus,
-        /// The new title.
+        /// The new title. `None` if the title was removed.
         title: Option<String>,
     },
 }
 
 impl SessionChange {
-    /// The state of the session after the change.
+    /// Returns the state of the session after the change.
     pub const fn state(&self) -> SessionStatus {
         match self {
             Self::Created { state } | Self::Moved { state, .. } | Self::Renamed { state, .. } => {
@@ -128,7 +128,7 @@ pub enum RunChange {
     },
     /// The run waits for its seat, its session or an instant.
     Deferred {
-        /// The event that made it wait.
+        /// The cause of the wait.
         cause: DeferCause,
     },
     /// A worker began the turn.
@@ -143,7 +143,7 @@ pub enum RunChange {
         /// The number of the attempt, from 1.
         attempt: i64,
     },
-    /// The turn failed.
+    /// The turn failed, or could not be executed.
     Failed {
         /// The number of the attempt, from 1.
         attempt: i64,
@@ -157,7 +157,7 @@ pub enum RunChange {
         /// The reason, as text for people.
         reason: String,
     },
-    /// The worker was lost, or gave the run back.
+    /// The worker was lost, or stopped and requeued the input.
     Stalled {
         /// The number of the attempt, from 1.
         attempt: i64,
@@ -171,7 +171,7 @@ pub enum RunChange {
         /// The attempt or the occurrences that were skipped.
         skipped: Skipped,
     },
-    /// Occurrences were due while no server ran, and the `catch_up` policy leaves them out.
+    /// Occurrences were due, did not run in time, and are not caught up.
     Missed {
         /// The reason, as text for people.
         reason: String,
@@ -192,7 +192,7 @@ impl RunChange {
         }
     }
 
-    /// The status of the run after the change.
+    /// Returns the status of the run after the change.
     pub const fn status(&self) -> RunStatus {
         match self {
             Self::Queued { .. } => RunStatus::Queued,
@@ -211,22 +211,22 @@ impl RunChange {
 /// The input of a run that was just created.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunInput {
-    /// Where the input came from.
+    /// The source of the input.
     pub origin: Origin,
     /// The number of the attempt, from 1.
     pub attempt: i64,
-    /// The automation.
+    /// The automation. `None` if the input is a message of a person.
     pub automation_id: Option<AutomationId>,
-    /// The due instant.
+    /// The due instant of the occurrence.
     pub scheduled_for: Option<Timestamp>,
-    /// The earliest start.
+    /// The earliest instant at which the run may start.
     pub not_before: Option<Timestamp>,
 }
 
-/// The event that made a run wait.
+/// The cause that makes a run wait.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DeferCause {
-    /// The run was created behind another one, or before its earliest start.
+    /// The run was created while another run had the seat, or before its earliest start.
     Created(RunInput),
     /// The session was paused before the turn began.
     SessionHeld,
@@ -234,28 +234,28 @@ pub enum DeferCause {
     Budget {
         /// The reason, in one word.
         reason: String,
-        /// The earliest start.
+        /// The earliest instant at which the run may start.
         not_before: Timestamp,
     },
 }
 
-/// The part of an automation's work that was skipped.
+/// The skipped work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Skipped {
-    /// An attempt in a session that stays.
+    /// An attempt in a session that still exists.
     Attempt(i64),
-    /// Occurrences that have no session.
+    /// Occurrences without a session.
     Occurrences(Occurrences),
 }
 
-/// Due instants of a trigger that share one row.
+/// Due instants of one trigger that share one row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Occurrences {
     /// The trigger.
     pub trigger_id: Option<TriggerId>,
     /// The first due instant.
     pub scheduled_for: Option<Timestamp>,
-    /// The last due instant, if there is more than one.
+    /// The last due instant. `None` if there is only one.
     pub missed_until: Option<Timestamp>,
     /// The number of due instants.
     pub count: u64,
@@ -266,7 +266,7 @@ pub struct Occurrences {
 pub enum ApprovalChange {
     /// The agent waits for a decision.
     Pending {
-        /// The end of the wait.
+        /// The instant at which the wait ends.
         deadline_at: Timestamp,
     },
     /// A person allowed the tool call.
@@ -290,17 +290,17 @@ pub enum ApprovalChange {
 pub enum AutomationChange {
     /// The automation was created.
     Created {
-        /// Its name.
+        /// The name of the automation.
         name: String,
     },
     /// The automation was edited.
     Edited {
-        /// Its name after the edit.
+        /// The name of the automation after the edit.
         name: String,
-        /// The trigger that the edit added or removed, if it did no more than that.
+        /// The trigger that the edit added or removed. `None` if the edit changed anything else.
         trigger: Option<TriggerEdit>,
     },
-    /// The automation was paused, by a person or by itself.
+    /// The automation was paused: by a person, by a budget, or by consecutive failures.
     Paused {
         /// The reason.
         reason: String,

@@ -1,29 +1,31 @@
-//! Places in the feed of all that a tenant may see.
+//! Cursors in the feed, which merges the logs of all sessions and automations of a tenant.
 
 use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// A place in a tenant's feed: right after one event.
+/// A position in a tenant's feed, right after one event.
 ///
-/// Events are in the order of the transactions that wrote them, and within one in that of their logs and
-/// numbers. The order follows commits: what is written later never comes before a place that was read.
+/// The feed orders events by the transaction that wrote them, then by log, then by the number in the log. A reader
+/// gets only events of transactions before the oldest open one, so that no event appears later before a cursor that a
+/// client has read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FeedCursor {
     /// The number of the transaction that wrote the event.
     pub transaction: i64,
-    /// The event's log: that of a session or of an automation.
+    /// The log of the event: the ID of a session or of an automation.
     pub log: Uuid,
-    /// The event's number in its log.
+    /// The number of the event in its log.
     pub seq: i64,
 }
 
 impl FeedCursor {
-    /// Before everything.
+    /// The position before all events.
     pub const START: Self = Self::before(0);
 
-    /// Before whatever a transaction wrote, and after all transactions of lower numbers.
+    /// Returns the position before the events of a transaction, and after the events of all transactions with lower
+    /// numbers.
     pub const fn before(transaction: i64) -> Self {
         Self {
             transaction,
@@ -39,7 +41,7 @@ impl fmt::Display for FeedCursor {
     }
 }
 
-/// Why a text is no place in a feed.
+/// The error for a text that is not a cursor of a feed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{given:?} is not a place in a feed: expected the id of an event of that feed, like \
@@ -62,7 +64,8 @@ impl FromStr for FeedCursor {
         else {
             return Err(invalid());
         };
-        // Only what is shown is read: one place has one text.
+        // Accept only the form that `Display` writes, so that one position has one text. `Uuid::try_parse` alone
+        // would also accept hyphens.
         let log = Some(log).filter(|log| log.len() == 32);
         let log = log.and_then(|log| Uuid::try_parse(log).ok());
         Ok(Self {
@@ -73,7 +76,7 @@ impl FromStr for FeedCursor {
     }
 }
 
-/// Reads a number of a log or of a transaction: digits alone.
+/// Reads a number that consists of digits only, because `parse` alone would accept a plus sign.
 fn number(text: &str) -> Option<i64> {
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
     digits.then(|| text.parse().ok()).flatten()

@@ -1,32 +1,36 @@
-//! The time of a fleet: that of the database's clock, whatever the clocks of its servers show.
+//! The time of a fleet: the servers that share a database take the time of the database's clock, regardless of their
+//! own clocks.
 //!
-//! **Invariants:** between two readings of the database's clock time passes as the machine's uptime does, so
-//! that a machine's clock may be set and nothing changes. What is shown goes back only where readings prove it
-//! wrong by more than [`limits::CLOCK_HOLD`]. The uncertainty is never less than what the readings leave open.
+//! **Invariants:**
+//!
+//! - Between two readings of the database's clock, time passes as the machine's uptime does, so that setting a
+//!   machine's clock changes nothing.
+//! - The shown time goes back only if readings prove it wrong by more than [`limits::CLOCK_HOLD`].
+//! - The uncertainty is never smaller than the error that the readings allow.
 
 use std::time::Duration;
 
 use crate::{Timestamp, limits};
 
-/// One reading of the database's clock.
+/// A reading of the database's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reading {
-    /// The uptime when it was asked.
+    /// The uptime of the machine when the query was sent.
     pub asked: Duration,
-    /// The uptime when the answer was there.
+    /// The uptime of the machine when the answer arrived.
     pub answered: Duration,
-    /// What it showed, at some time between the two.
+    /// The instant that the database's clock showed between the two.
     pub shown: Timestamp,
 }
 
 impl Reading {
-    /// How long the answer took.
+    /// Returns the duration of the query.
     pub fn took(&self) -> Duration {
         self.answered.saturating_sub(self.asked)
     }
 }
 
-/// The time at one uptime, from which others are counted.
+/// A known instant at one uptime, from which the time at other uptimes is computed.
 #[derive(Debug, Clone, Copy)]
 struct Anchor {
     uptime: Duration,
@@ -35,7 +39,8 @@ struct Anchor {
 }
 
 impl Anchor {
-    /// In the middle of question and answer it is wrong by half of what lies between at the most.
+    /// Dates the reading to the middle of the query. The error is at most half of the query's duration, because the
+    /// database read its clock at some instant between question and answer.
     fn of(reading: Reading) -> Self {
         let error = reading.took() / 2;
         Self {
@@ -52,7 +57,8 @@ impl Anchor {
         }
     }
 
-    /// How far what it gives may be wrong by then.
+    /// Returns the largest possible error of [`Self::at`] at an uptime: the error of the reading, plus the drift
+    /// since then.
     fn error_at(&self, uptime: Duration) -> Duration {
         let since = uptime.abs_diff(self.uptime);
         let drift = since.as_micros() * u128::from(limits::CLOCK_DRIFT_MICROS) / 1_000_000;
@@ -60,17 +66,20 @@ impl Anchor {
     }
 }
 
-/// What a process knows of the time of its fleet.
+/// A server's knowledge of the fleet's time.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct FleetTime {
     anchor: Option<Anchor>,
-    /// The latest instant that was shown.
+    /// The latest instant that [`Self::show`] returned.
     last: Option<Timestamp>,
 }
 
 impl FleetTime {
-    /// Takes a reading into account. Where it agrees with what is known, the more exact of both is kept; where it
-    /// does not, the database's clock was set, or the machine stood still unnoticed, and the reading counts.
+    /// Takes a reading into account.
+    ///
+    /// If the reading agrees with the known time, the more exact of the two stays. If the reading contradicts the
+    /// known time, either the database's clock was set or the machine stopped without counting it as uptime (a paused
+    /// virtual machine), and the reading replaces the known time.
     pub fn learn(&mut self, reading: Reading) {
         let new = Anchor::of(reading);
         if let Some(old) = self.anchor {
@@ -83,10 +92,11 @@ impl FleetTime {
         self.anchor = Some(new);
     }
 
-    /// The time at an uptime, that of the present; none before the first reading.
+    /// Returns the time at the present uptime. Returns `None` before the first reading.
     ///
-    /// After a small correction backward it stands still until it is right again: what follows something is
-    /// never dated before it. After a large one nothing would be due for as long, so that it goes back.
+    /// After a small backward correction the shown time stands still until the corrected time reaches it, so that an
+    /// effect is never dated before its cause. After a large correction the time goes back, because otherwise nothing
+    /// would be due until the corrected time reaches the shown one.
     pub fn show(&mut self, uptime: Duration) -> Option<Timestamp> {
         let now = self.at(uptime)?;
         let shown = match self.last {
@@ -97,8 +107,8 @@ impl FleetTime {
         Some(shown)
     }
 
-    /// How far what it shows at an uptime may be from the database's clock; [`Duration::MAX`] before the first
-    /// reading.
+    /// Returns the largest possible difference between the shown time at an uptime and the database's clock. Returns
+    /// [`Duration::MAX`] before the first reading.
     pub fn uncertainty(&self, uptime: Duration) -> Duration {
         let Some(anchor) = self.anchor else {
             return Duration::MAX;
@@ -106,7 +116,7 @@ impl FleetTime {
         let ahead = self
             .last
             .map_or(Duration::ZERO, |last| last.since(anchor.at(uptime)));
-        // It is wrong by more, and known to be, while it stands still.
+        // While the shown time stands still, its known lead adds to the uncertainty.
         let held = Some(ahead).filter(|ahead| *ahead <= limits::CLOCK_HOLD);
         anchor.error_at(uptime) + held.unwrap_or_default()
     }

@@ -1,52 +1,52 @@
-//! Harnesses: how to start one ACP agent.
+//! Harnesses: the configuration with which Matins starts one ACP agent.
 
 use std::collections::BTreeMap;
 
 use crate::{ids::HarnessId, permission::PermissionRules, text_enum::text_enum};
 
 text_enum! {
-    /// By which request a session is restored.
+    /// The request of the protocol that restores a session.
     RestoreBy, "a way to restore" {
-        /// By `session/resume` where the agent offers it, else by `session/load`.
+        /// `session/resume` if the agent offers it, otherwise `session/load`.
         Auto = "auto",
-        /// By `session/resume` only.
+        /// Only `session/resume`.
         Resume = "resume",
-        /// By `session/load` only.
+        /// Only `session/load`.
         Load = "load",
     }
 }
 
-/// What an agent offered when it was last started.
+/// The capabilities that an agent announced at its last start.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "the protocol has a flag for each"
 )]
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Offers {
-    /// The agent's own name.
+    /// The agent's name.
     pub name: Option<String>,
-    /// The agent's own version.
+    /// The agent's version.
     pub version: Option<String>,
-    /// Whether it offers `session/resume`.
+    /// `true` if the agent offers `session/resume`.
     pub resume: bool,
-    /// Whether it offers `session/load`.
+    /// `true` if the agent offers `session/load`.
     pub load: bool,
-    /// Whether it offers `session/list`.
+    /// `true` if the agent offers `session/list`.
     pub list: bool,
-    /// Whether it offers `session/close`.
+    /// `true` if the agent offers `session/close`.
     pub close: bool,
-    /// Whether it offers `session/delete`.
+    /// `true` if the agent offers `session/delete`.
     pub delete: bool,
-    /// What prompts may hold beside text: `image`, `audio`, `resource`.
+    /// The content that prompts may have besides text: `image`, `audio`, `resource`.
     pub prompts: Vec<String>,
-    /// By what MCP servers may be reached: `stdio`, which every agent has, `http`, `sse`.
+    /// The transports of MCP servers: `stdio`, which every agent supports, `http` and `sse`.
     pub mcp: Vec<String>,
-    /// The ids of the ways to sign in that it names.
+    /// The IDs of the sign-in methods.
     pub auth_methods: Vec<String>,
 }
 
 impl Offers {
-    /// Whether a session can be restored in the way that the harness asks for.
+    /// Returns `true` if the agent offers a request that `by` accepts.
     pub const fn can_restore(&self, by: RestoreBy) -> bool {
         match by {
             RestoreBy::Auto => self.resume || self.load,
@@ -56,24 +56,24 @@ impl Offers {
     }
 }
 
-/// What an agent's processes may use, all of them together unless said otherwise. Without a number
-/// there is no limit.
+/// The resource limits of an agent's processes. Each limit applies to all processes together, unless its field says
+/// otherwise. `None`: no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResourceLimits {
-    /// Memory, in bytes.
+    /// The memory, in bytes.
     pub memory_bytes: Option<u64>,
-    /// Processes and threads.
+    /// The number of processes and threads.
     pub processes: Option<u64>,
-    /// Time on a processor, in seconds.
+    /// The processor time, in seconds.
     pub cpu_seconds: Option<u64>,
-    /// Open files, of each process.
+    /// The number of open files of each process.
     pub open_files: Option<u64>,
-    /// The longest file that a process may write, in bytes.
+    /// The size of a file that a process may write, in bytes.
     pub file_bytes: Option<u64>,
 }
 
-/// So many processes and threads that no honest agent is held up, and few enough that a machine
-/// survives one that multiplies without end.
+/// The default limit of processes and threads: high enough for every well-behaved agent, and low enough that a
+/// machine survives a fork bomb.
 const DEFAULT_PROCESSES: u64 = 4096;
 
 impl Default for ResourceLimits {
@@ -88,38 +88,38 @@ impl Default for ResourceLimits {
     }
 }
 
-/// Everything that starting an agent takes.
+/// The configuration that starts an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HarnessConfig {
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// Variables that the agent's environment gets.
+    /// The variables that are set in the agent's environment.
     pub env: BTreeMap<String, String>,
-    /// Names of variables that it gets from the server's environment, beyond [`PASSED_ENV`].
+    /// The names of further variables that the agent receives from the server's environment, besides [`PASSED_ENV`].
     pub pass_env: Vec<String>,
-    /// The id of the way to sign in, where the agent asks for one.
+    /// The ID of the sign-in method, for agents that require a sign-in.
     pub authenticate: Option<String>,
-    /// By which request sessions are restored.
+    /// The request that restores sessions.
     pub restore: RestoreBy,
-    /// Rules that answer permission requests; what no rule covers is denied.
+    /// The rules that answer permission requests.
     pub permissions: PermissionRules,
-    /// The mode that a session is set to, in the agent's own id.
+    /// The mode of a session, in the agent's own identifier.
     pub mode: Option<String>,
-    /// Settings that a session is given, in the agent's own ids and values.
+    /// The settings of a session, in the agent's own identifiers and values.
     pub settings: BTreeMap<String, String>,
-    /// How long after its first turn a session may be restored at the earliest, in seconds: for agents
-    /// that lose a session which is restored too soon.
+    /// The minimum time between the first turn of a session and its first restore, in seconds. Some agents lose a
+    /// session that is restored earlier.
     pub restore_after_seconds: u32,
-    /// The longest that the agent may take to start and introduce itself, and again to make a session,
-    /// in seconds.
+    /// The time limit for the agent's start and introduction, and again for the creation of a session, in seconds.
     pub start_seconds: u32,
-    /// The longest that it may take to restore a session, and for its mode or a setting, in seconds.
+    /// The time limit for the restore of a session, and for each change of its mode or of a setting, in seconds.
     pub restore_seconds: u32,
-    /// What its processes may use.
+    /// The resource limits of the agent's processes.
     pub limits: ResourceLimits,
 }
 
-/// Variables of the server's environment that every agent gets, where they are set.
+/// The variables of the server's environment that every agent receives if they are set. All others are withheld,
+/// because they may contain secrets.
 pub const PASSED_ENV: &[&str] = &[
     "HOME",
     "LANG",
@@ -146,7 +146,7 @@ const fn default_restore_seconds() -> u32 {
 }
 
 impl HarnessConfig {
-    /// A harness that runs `command` and asks for nothing else.
+    /// Returns a harness with this command and defaults for everything else.
     pub fn new(command: Vec<String>) -> Self {
         Self {
             command,
@@ -164,7 +164,8 @@ impl HarnessConfig {
         }
     }
 
-    /// The agent's whole environment: the passed variables of `server`'s, then the harness's own.
+    /// Returns the agent's whole environment: the passed variables of `server`, then the harness's own variables,
+    /// which take precedence.
     pub fn environment(&self, server: &BTreeMap<String, String>) -> BTreeMap<String, String> {
         let passed = PASSED_ENV
             .iter()
@@ -178,18 +179,19 @@ impl HarnessConfig {
     }
 }
 
-/// A harness as it is kept.
+/// A harness as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Harness {
-    /// Its id.
+    /// The ID of the harness.
     pub id: HarnessId,
-    /// Its name, unique for the tenant.
+    /// The name of the harness, unique within the tenant.
     pub name: String,
-    /// How to start the agent.
+    /// The configuration that starts the agent.
     pub config: HarnessConfig,
-    /// What the agent offered when it was last started; `None` if it never was.
+    /// The capabilities that the agent announced at its last start. `None` if the agent was never started.
     pub offers: Option<Offers>,
-    /// The least document format whose servers honour it, all its documents included.
+    /// The lowest document format that a server must support to use this harness. Servers below it leave the harness
+    /// alone, because they would ignore settings that limit it.
     pub needs_format: i64,
 }
 

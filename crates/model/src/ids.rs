@@ -1,4 +1,7 @@
-//! Typed ids: UUIDv7 inside, a prefix when shown (`run_0199...`).
+//! Typed IDs: a UUIDv7 inside, and a prefix in the text form (`run_0199...`).
+//!
+//! **Invariant:** IDs of one type sort by the millisecond of their creation, and within it by the order in which a
+//! process created them (until its counter of 24 bits wraps around), so that database indexes grow at their end.
 
 use std::{
     fmt,
@@ -11,7 +14,7 @@ use uuid::{Builder, Uuid};
 
 use crate::time::{Entropy, Timestamp};
 
-/// Why a text is not an id.
+/// The error for a text that is not an ID.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{given:?} is not {article} id: expected `{prefix}_` and 32 hexadecimal digits")]
 pub struct InvalidId {
@@ -20,18 +23,19 @@ pub struct InvalidId {
     prefix: &'static str,
 }
 
-/// Counts the ids of this process.
+/// The number of IDs that this process has created.
 static MADE: AtomicU32 = AtomicU32::new(0);
 
-/// Makes a time-ordered UUID (RFC 9562, version 7) from an instant, a counter of 24 bits and random bits.
+/// Returns a time-ordered UUID (RFC 9562, version 7) of an instant, a counter of 24 bits and random bits.
 ///
-/// The counter (section 6.2, method 1) keeps those in order that are made in one millisecond: an index
-/// over them grows at its end, however many there are, instead of all over.
+/// The counter (section 6.2, method 1) orders the IDs of one millisecond, so that an index over them grows at its end
+/// instead of in random places.
 fn uuid_v7(now: Timestamp, entropy: &dyn Entropy) -> Uuid {
     let mut random = [0; 10];
     entropy.fill(&mut random);
     let [_, high, middle, low] = MADE.fetch_add(1, Ordering::Relaxed).to_be_bytes();
-    // Version and variant take four bits of the first byte and two of the third.
+    // The version takes the upper four bits of the first byte and the variant the upper two bits of the third. The
+    // counter is shifted around them.
     random[0] = high >> 4;
     random[1] = (high << 4) | (middle >> 4);
     random[2] = (middle << 2) & 0x3C | low >> 6;
@@ -39,7 +43,8 @@ fn uuid_v7(now: Timestamp, entropy: &dyn Entropy) -> Uuid {
     Builder::from_unix_timestamp_millis(millis(now), &random).into_uuid()
 }
 
-/// An instant as version 7 has it: milliseconds since 1970.
+/// Returns the milliseconds since 1970 of an instant. Instants before 1970 count as 1970, because version 7 has no
+/// sign.
 fn millis(instant: Timestamp) -> u64 {
     u64::try_from(instant.as_microsecond() / 1000).unwrap_or(0)
 }
@@ -51,26 +56,25 @@ macro_rules! typed_id {
         pub struct $name(Uuid);
 
         impl $name {
-            /// What stands before the underscore when the id is shown.
+            /// The text before the underscore.
             pub const PREFIX: &'static str = $prefix;
 
-            /// Makes a new id, ordered by `now` to the millisecond.
+            /// Creates an ID. Later IDs sort after earlier ones, with the precision of a millisecond of `now`.
             pub fn generate(now: Timestamp, entropy: &dyn Entropy) -> Self {
                 Self(uuid_v7(now, entropy))
             }
 
-            /// The first of the ids that are made at an instant, to the millisecond: those of before
-            /// are lower.
+            /// Returns the lowest ID of the millisecond of an instant. IDs that were created earlier are lower.
             pub fn first_at(instant: Timestamp) -> Self {
                 Self(Builder::from_unix_timestamp_millis(millis(instant), &[0; 10]).into_uuid())
             }
 
-            /// Takes an id as a database keeps it.
+            /// Returns the ID of a UUID from the database.
             pub const fn from_uuid(uuid: Uuid) -> Self {
                 Self(uuid)
             }
 
-            /// Gives the id as a database keeps it.
+            /// Returns the UUID for the database.
             pub const fn uuid(self) -> Uuid {
                 self.0
             }
@@ -91,7 +95,7 @@ macro_rules! typed_id {
         impl FromStr for $name {
             type Err = InvalidId;
 
-            /// Reads the form that is shown; a bare UUID is taken too.
+            /// Parses the text form, or a UUID without a prefix.
             fn from_str(text: &str) -> Result<Self, InvalidId> {
                 let bare = text.strip_prefix(concat!($prefix, "_")).unwrap_or(text);
                 Uuid::try_parse(bare).map(Self).map_err(|_| InvalidId {
@@ -130,52 +134,52 @@ macro_rules! typed_id {
 }
 
 typed_id! {
-    /// Owner of everything else.
+    /// The ID of a tenant, which owns all other entities.
     TenantId = "ten", "a tenant";
-    /// How to start one ACP agent.
+    /// The ID of a harness, which starts one ACP agent.
     HarnessId = "har", "a harness";
-    /// A place where agent processes run.
+    /// The ID of an instance: the data folder of one machine, where agents run.
     InstanceId = "ins", "an instance";
-    /// The top-level unit of conversation and work.
+    /// The ID of a session: a conversation with an agent.
     SessionId = "ses", "a session";
-    /// An agent's place in a session; its row in `agent_definitions`.
+    /// The ID of a seat: the place of one agent in a session, and a row of `agent_definitions`.
     SeatId = "seat", "a seat";
-    /// A reusable blueprint that triggers fire.
+    /// The ID of an automation, which triggers fire.
     AutomationId = "aut", "an automation";
-    /// One condition that fires an automation.
+    /// The ID of a trigger: one condition that fires an automation.
     TriggerId = "trg", "a trigger";
-    /// One thing to be taken up by a seat, the same for all attempts at it.
+    /// The ID of an input for a seat. All attempts at the input share it.
     InputId = "inp", "an input";
-    /// One attempt to execute one input.
+    /// The ID of a run: one attempt to execute one input.
     RunId = "run", "a run";
-    /// One row of a transcript.
+    /// The ID of a row of a transcript.
     MessageId = "msg", "a message";
-    /// A node of a goal's graph of work.
+    /// The ID of a task in the graph of a goal.
     TaskId = "task", "a task";
-    /// A permission request that waits for a person.
+    /// The ID of an approval: a permission request that waits for a person.
     ApprovalId = "apr", "an approval";
-    /// What gives its bearer a role in a tenant.
+    /// The ID of a token, which gives its bearer a role in a tenant.
     TokenId = "tok", "a token";
-    /// An address to which notifications go.
+    /// The ID of an endpoint, which receives notifications.
     EndpointId = "end", "an endpoint";
-    /// A notification on its way to an endpoint.
+    /// The ID of a delivery of a notification to an endpoint.
     DeliveryId = "dlv", "a delivery";
 }
 
-/// The id that an agent gave to its own session. Opaque: never parsed, never compared across
-/// harnesses, instances or working directories.
+/// The ID that an agent gave to its own session. The ID is opaque: Matins never parses it, and never compares IDs of
+/// different harnesses, instances or working directories.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(transparent)]
 pub struct AcpSessionId(String);
 
 impl AcpSessionId {
-    /// Takes the id as the agent wrote it.
+    /// Returns the ID of a text that the agent sent.
     pub fn new(id: impl Into<String>) -> Self {
         Self(id.into())
     }
 
-    /// Gives the id as the agent wrote it.
+    /// Returns the text that the agent sent.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -187,15 +191,14 @@ impl fmt::Display for AcpSessionId {
     }
 }
 
-/// Names one worker for people: `<hostname>-<pid>-<random8>`. It guards nothing; the attempt's own
-/// row does.
+/// The name of a worker: `<hostname>-<pid>-<random8>`. Each claimed run has one worker.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(transparent)]
 pub struct WorkerId(String);
 
 impl WorkerId {
-    /// Makes the name of a worker of the process `pid` on `hostname`.
+    /// Creates the name of a worker in the process `pid` on `hostname`.
     pub fn generate(hostname: &str, pid: u32, entropy: &dyn Entropy) -> Self {
         let mut random = [0; 4];
         entropy.fill(&mut random);
@@ -205,12 +208,12 @@ impl WorkerId {
         ))
     }
 
-    /// Takes a name as it was stored.
+    /// Returns the name of a stored text.
     pub fn from_stored(name: String) -> Self {
         Self(name)
     }
 
-    /// Gives the name as it is stored.
+    /// Returns the text for the database.
     pub fn as_str(&self) -> &str {
         &self.0
     }

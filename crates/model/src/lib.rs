@@ -1,7 +1,8 @@
-//! The nouns, states and decisions of Matins.
+//! The domain of Matins: its entities, state machines and decisions.
 //!
-//! **Invariant:** no I/O, no `async`; never reads a clock, randomness or the environment. What
-//! depends on time or chance takes a [`Timestamp`], a [`Clock`] or an [`Entropy`].
+//! **Invariant:** this crate does no I/O, has no `async` code, and never reads a clock, randomness or the
+//! environment. A function that depends on time or chance takes a [`Timestamp`], a [`Clock`] or an [`Entropy`], so
+//! that tests can fix both.
 
 pub mod access;
 pub mod allowance;

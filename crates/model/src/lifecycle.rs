@@ -1,37 +1,42 @@
-//! What all state machines share: a move that is not allowed is refused with the state named.
+//! State machines: the trait that sessions, runs, automations and approvals implement, and the error for a move that
+//! a state does not allow.
 
 use std::fmt;
 
-/// A move that its state does not allow.
+/// The error for a move that the current state does not allow.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what} is {state}, so it cannot {event}")]
 pub struct Refused {
-    /// What was to move: `session`, `run`, `automation`.
+    /// The entity: `session`, `run`, `automation` or `approval`.
     pub what: &'static str,
-    /// The state in which it is.
+    /// The current state of the entity.
     pub state: String,
-    /// The move that was asked for.
+    /// The requested move.
     pub event: String,
 }
 
-/// A state machine: states, events and one total function from a pair of them.
+/// A state machine: states, events, and one total function from a state and an event to the next state.
 pub trait Lifecycle: Copy + Eq + fmt::Display + 'static {
-    /// What can happen.
+    /// The events that move the state machine.
     type Event: Copy + Eq + fmt::Display + 'static;
 
-    /// What moves, in the glossary's word.
+    /// The entity that the state machine describes, as errors name it.
     const WHAT: &'static str;
-    /// Every state.
+    /// All states.
     const STATES: &'static [Self];
-    /// Every event.
+    /// All events.
     const EVENTS: &'static [Self::Event];
-    /// The states in which something can begin its life.
+    /// The states in which an entity can be created.
     const FIRST: &'static [Self];
 
-    /// The state after `event`; `None` where the event is not allowed.
+    /// Returns the state after `event`. Returns `None` if this state does not allow the event.
     fn after(self, event: Self::Event) -> Option<Self>;
 
-    /// Moves on, or says why not.
+    /// Returns the state after `event`.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`] if this state does not allow the event.
     fn apply(self, event: Self::Event) -> Result<Self, Refused> {
         self.after(event).ok_or_else(|| Refused {
             what: Self::WHAT,
@@ -40,14 +45,14 @@ pub trait Lifecycle: Copy + Eq + fmt::Display + 'static {
         })
     }
 
-    /// Whether nothing moves it any more.
+    /// Returns `true` if no event moves this state.
     fn is_final(self) -> bool {
         Self::EVENTS
             .iter()
             .all(|event| self.after(*event).is_none())
     }
 
-    /// Draws the machine as a Mermaid state diagram.
+    /// Returns the state machine as a Mermaid state diagram.
     fn diagram() -> String {
         let mut lines = vec!["stateDiagram-v2".to_owned()];
         lines.extend(

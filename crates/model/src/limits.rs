@@ -1,190 +1,203 @@
-//! Limits in one place, each with its unit, and the relations that must hold between them.
+//! Limits and default intervals, each with its unit, and assertions on the relations between them.
 
 use std::time::Duration;
 
-/// How late the latest due instant may be and still count as on time.
+/// The longest delay with which the latest due instant of a trigger counts as on time.
 pub const FIRE_GRACE: Duration = Duration::from_mins(1);
 
-/// How many occurrences of one trigger one look at it makes at the most.
+/// The maximum number of occurrences of one trigger that one poll creates.
 pub const OCCURRENCES_PER_FIRE: usize = 100;
 
-/// How many due triggers one transaction takes at the most.
+/// The maximum number of due triggers in one transaction.
 pub const TRIGGERS_PER_FIRE: u32 = 1000;
 
-/// How many turns run at once by default.
+/// The default number of turns that run at the same time.
 pub const WORKERS: u32 = 4;
 
-/// How many turns that wait for people lend their slots to others by default.
+/// The default number of turns that may release their worker slot while they wait for an approval.
 pub const WAITING_TURNS: u32 = WORKERS;
 
-/// The port at which a server listens by default.
+/// The default port of the server.
 pub const LISTEN_PORT: u16 = 7347;
 
-/// How long running turns may take to end when a server stops, by default.
+/// The default time that running turns have to end when a server stops.
 pub const STOP_DEADLINE: Duration = Duration::from_secs(30);
 
-/// How many heartbeats must fit into the age at which one is stale.
+/// The minimum number of heartbeat periods that the age of a stale heartbeat must span, so that one lost heartbeat
+/// does not fail a run.
 pub const BEATS_BEFORE_STALE: u32 = 3;
 
-/// The default period of a running run's heartbeat.
+/// The default period of a run's heartbeat.
 pub const HEARTBEAT: Duration = Duration::from_secs(20);
 
-/// The default age at which a heartbeat is stale and its run is given up.
+/// The default age at which a heartbeat is stale and the watchdog gives up its run.
 pub const HEARTBEAT_STALE: Duration = Duration::from_mins(3);
 
-/// How long before its heartbeat would be stale an agent's tree is killed by its guard.
+/// The maximum time by which a lease ends before the heartbeat is stale. The guard kills the agent's processes when
+/// the lease ends, so that they are dead before another worker starts the next attempt.
 pub const LEASE_MARGIN: Duration = Duration::from_secs(10);
 
-/// How far the time of a fleet may be from what a process holds it for, before it judges nothing by it any
-/// more: nothing is fired, claimed or given up.
+/// The maximum uncertainty of a process about the fleet's time. Above it, the process does not fire triggers, claim
+/// runs or give up runs of other workers.
 pub const CLOCK_UNCERTAINTY: Duration = Duration::from_secs(5);
 
-/// How far two clocks that nobody sets may drift apart in a second, in microseconds: twice of what clocks are
-/// slewed by at the most (adjtimex(2)), and both may be.
+/// The assumed drift between two clocks that run freely, in microseconds per second: twice the maximum rate at which
+/// a clock is slewed (adjtimex(2)), because both may be slewed.
 pub const CLOCK_DRIFT_MICROS: u32 = 1000;
 
-/// By how much corrections may have the time stand still; by more, it goes back at once.
+/// The largest backward correction for which the time stands still. A larger correction moves the time back at once.
 pub const CLOCK_HOLD: Duration = Duration::from_secs(1);
 
-/// How often the database's clock is read.
+/// The period in which a server reads the database's clock.
 pub const CLOCK_READ: Duration = Duration::from_secs(10);
 
-/// How often it is read while the time is not known.
+/// The period in which a server reads the database's clock while the time is uncertain.
 pub const CLOCK_READ_AGAIN: Duration = Duration::from_secs(1);
 
-/// The default longest sleep of the scheduler: a net below the wake-ups.
+/// The default maximum sleep of the scheduler. Change notifications wake the scheduler earlier; this poll is the
+/// safety net for lost ones.
 pub const TICK: Duration = Duration::from_secs(30);
 
-/// The longest that any loop sleeps without looking at the clock again: timers stand still while a
-/// machine sleeps, and clocks are set.
+/// The longest sleep of any loop before it checks the clock again, because timers stand still while a machine sleeps,
+/// and because clocks can be set.
 pub const SLEEP_SLICE: Duration = Duration::from_secs(1);
 
 /// The default period of the watchdog.
 pub const WATCHDOG: Duration = Duration::from_mins(1);
 
-/// How often a server shows that it is there, where others look at the same database.
+/// The period in which a server updates its presence in a database that several servers share.
 pub const PRESENCE: Duration = Duration::from_secs(20);
 
-/// How long a server may show nothing and still count as there.
+/// The age of a server's last presence update from which other servers count it as gone.
 pub const SERVER_AWAY: Duration = Duration::from_mins(2);
 
+// Several updates fit into the age, so that one failed update does not make a server look gone.
 const _: () = assert!(PRESENCE.as_secs() * 3 <= SERVER_AWAY.as_secs());
 
-/// How long the internal record of a run is kept after its end, unless somebody says otherwise.
+/// The default time for which the internal record of a run is kept after the run's end.
 pub const RETAIN_RECORDS: Duration = Duration::from_hours(30 * 24);
 
-/// How long the events of a session's log are kept, unless somebody says otherwise.
+/// The default time for which the events of the logs of sessions and automations are kept.
 pub const RETAIN_EVENTS: Duration = Duration::from_hours(90 * 24);
 
-/// How long after its end whatever a run left behind in passing may be there: its end removes it, and
-/// this is the net below.
+/// The age after which housekeeping removes heartbeats and live text of runs that have ended. The end of a run
+/// removes them at once; housekeeping is the safety net.
 pub const LEFTOVERS: Duration = Duration::from_hours(1);
 
-/// How long the answer to a request is kept for the same request repeated.
+/// The time for which the response to a request with an idempotency key is kept.
 pub const RETAIN_ANSWERS: Duration = Duration::from_hours(24);
 
-/// How long it is kept what was used on a day: longer than the month that it belongs to.
+/// The time for which the usage of a day is kept: longer than a month, because monthly budgets add up days.
 pub const RETAIN_SPENDING: Duration = Duration::from_hours(62 * 24);
 
-/// How long what signed a browser in is kept after its end.
+/// The time for which sign-in links and browsers' tokens are kept after they ended.
 pub const RETAIN_SIGN_INS: Duration = Duration::from_hours(7 * 24);
 
-/// How often the use of a token is noted at the most.
+/// The minimum interval between two writes of a token's last use.
 pub const TOKEN_USE_NOTED: Duration = Duration::from_mins(1);
 
-/// How often what is old is looked for.
+/// The period of housekeeping.
 pub const HOUSEKEEPING: Duration = Duration::from_hours(1);
 
-/// The pause between two pieces of what is old.
+/// The pause between two batches of housekeeping.
 pub const HOUSEKEEPING_PAUSE: Duration = Duration::from_millis(250);
 
-/// The longest text that a person or an automation may send, in bytes.
+/// The longest text of a message or an automation's prompt, in bytes.
 pub const CONTENT_BYTES: usize = 1 << 20;
 
-/// The longest name of anything, in bytes.
+/// The longest name of an entity, in bytes.
 pub const NAME_BYTES: usize = 200;
 
-/// The longest assistant text that is kept of one turn, in bytes; the rest is cut and said so.
+/// The longest answer that is kept of one turn, in bytes. The rest is cut, and a notice in the transcript says so.
 pub const ANSWER_BYTES: usize = 4 << 20;
 
-/// How much of one turn's tool calls, thoughts and plans the transcript keeps at the most, in bytes.
-/// What comes after it is kept without its inputs and outputs.
+/// The maximum size of tool calls, thoughts and plans that the transcript keeps of one turn, in bytes. Beyond it,
+/// thoughts are dropped, and tool calls and plans are kept without their inputs, outputs and steps.
 pub const TURN_BYTES: usize = 16 << 20;
 
-/// The longest title of a tool call or a permission request that is kept, in bytes.
+/// The longest title of a tool call or a permission request, in bytes. Longer ones are cut.
 pub const TITLE_BYTES: usize = 4 << 10;
 
-/// The longest error that is shown to people, in bytes; the run record keeps
-/// [`ERROR_RECORD_BYTES`] of it.
+/// The longest error that people see, in bytes. The run record keeps up to [`ERROR_RECORD_BYTES`].
 pub const ERROR_BYTES: usize = 2 << 10;
 
-/// The longest error that the run record keeps, in bytes.
+/// The longest error in a run record, in bytes.
 pub const ERROR_RECORD_BYTES: usize = 64 << 10;
 
-/// How many updates of one turn (tool calls, plans) the transcript keeps at the most.
+/// The maximum number of transcript rows that the tool calls, thoughts, plans and permission requests of one turn
+/// write. Further rows are dropped.
 pub const UPDATES_PER_TURN: usize = 10_000;
 
-/// How far the instant that a webhook bears may lie from the present, either way.
+/// The maximum difference between the timestamp of a received webhook and the present, in both directions.
 pub const WEBHOOK_TOLERANCE: Duration = Duration::from_mins(5);
 
-/// The longest payload of a webhook that is taken, in bytes.
+/// The longest accepted payload of a webhook, in bytes.
 pub const WEBHOOK_PAYLOAD_BYTES: usize = 64 << 10;
 
-/// The longest id of a webhook that is taken, in bytes.
+/// The longest accepted ID of a webhook, in bytes.
 pub const WEBHOOK_ID_BYTES: usize = 256;
 
-/// How long the id of a received webhook is kept: a replay of it is known for so long.
+/// The time for which the ID of a received webhook is kept, so that a replay is detected.
 pub const WEBHOOK_RECEIPTS: Duration = Duration::from_hours(24);
 
+<<<<<<< HEAD
 /// How often a notification is tried before it is given up.
+=======
+/// The default time for which the previous secret stays valid after a rotation.
+pub const SECRET_OVERLAP: Duration = Duration::from_hours(24);
+
+/// The maximum number of attempts at one delivery of a notification.
+>>>>>>> words-1
 pub const DELIVERY_ATTEMPTS: i64 = 10;
 
-/// The pause after the first attempt at a notification that failed; it doubles.
+/// The pause after the first failed attempt at a delivery. Each further attempt doubles the pause.
 pub const DELIVERY_BACKOFF: Duration = Duration::from_secs(5);
 
-/// The longest pause between two attempts at a notification.
+/// The longest pause between two attempts at a delivery.
 pub const DELIVERY_BACKOFF_MAX: Duration = Duration::from_hours(1);
 
-/// How long the receiver of a notification may take to answer.
+/// The time limit of one request to the receiver of a notification.
 pub const DELIVERY_LIMIT: Duration = Duration::from_secs(10);
 
-/// How many notifications one endpoint is sent before another one has its turn.
+/// The maximum number of deliveries that one claim takes for one endpoint, so that other endpoints get their turn.
 pub const DELIVERIES_AT_ONCE: u32 = 8;
 
-/// How long whoever sends notifications may be silent before they are sent again by somebody else.
+/// The lease of a claim on deliveries. After the lease expires, another server may claim and send them again.
 pub const DELIVERY_LEASE: Duration = Duration::from_mins(2);
 
-/// How many endpoints are sent notifications at the same time.
+/// The maximum number of endpoints that one server sends to at the same time.
 pub const ENDPOINTS_AT_ONCE: usize = 64;
 
-/// How often the feed is read for the endpoints of notifications.
+/// The period in which the notifier polls the feed.
 pub const NOTIFY: Duration = Duration::from_secs(1);
 
-/// How long nothing may have arrived at an endpoint before one that gives up disables it.
+/// The time without any success after which a delivery that is given up disables its endpoint.
 pub const ENDPOINT_FAILING: Duration = Duration::from_hours(24);
 
-/// How long the log of a delivery that is over is kept.
+/// The age from which a delivery that is over is removed, counted from the creation of the delivery.
 pub const DELIVERY_LOG: Duration = Duration::from_hours(30 * 24);
 
-/// The longest address of an endpoint of notifications, in bytes.
+/// The longest address of an endpoint, in bytes.
 pub const URL_BYTES: usize = 2 << 10;
 
-/// How much of a tool's input a permission request keeps that waits for a person, in bytes.
+/// The longest input of a tool that an approval keeps, in bytes. A longer input is cut.
 pub const APPROVAL_INPUT_BYTES: usize = 16 << 10;
 
-/// The longest comment on a decision, in bytes.
+/// The longest comment on a decision about an approval, in bytes.
 pub const APPROVAL_COMMENT_BYTES: usize = 4 << 10;
 
-/// How many permission requests of one turn wait for a person at the same time; what is beyond is denied.
+/// The maximum number of approvals of one turn that wait at the same time. Further requests are denied.
 pub const ASKED_AT_ONCE: usize = 16;
 
 const _: () = assert!(HEARTBEAT.as_secs() * BEATS_BEFORE_STALE as u64 <= HEARTBEAT_STALE.as_secs());
 const _: () = assert!(LEASE_MARGIN.as_secs() * 3 <= HEARTBEAT_STALE.as_secs());
-// Whose heartbeat it is, and who judges it, may both be wrong, one this way and one that way.
+// The worker that sends a heartbeat and the watchdog that judges it may be wrong in opposite directions, each by the
+// maximum uncertainty.
 const _: () = assert!(CLOCK_UNCERTAINTY.as_secs() * 2 <= LEASE_MARGIN.as_secs());
 const _: () = assert!(SLEEP_SLICE.as_millis() <= TICK.as_millis());
 const _: () = assert!(TICK.as_secs() <= FIRE_GRACE.as_secs());
-// An instant at the end of what is tolerated stays acceptable for twice the tolerance.
+// A webhook that is signed with a timestamp at the future end of the tolerance stays acceptable for twice the
+// tolerance, so that its ID must be kept at least as long.
 const _: () = assert!(WEBHOOK_RECEIPTS.as_secs() >= 4 * WEBHOOK_TOLERANCE.as_secs());
 const _: () =
     assert!(DELIVERY_LIMIT.as_secs() * (DELIVERIES_AT_ONCE as u64) < DELIVERY_LEASE.as_secs());

@@ -1,10 +1,10 @@
-//! Finding the known name that somebody who wrote an unknown one may have meant.
+//! Suggestions for misspelled names.
 
-/// The longest text that is compared, in bytes.
+/// The longest text that is compared, in bytes. The comparison takes quadratic time.
 const MAX_BYTES: usize = 200;
 
-/// The known name most like `given`, whatever the case; `None` where more than one letter in three
-/// differs, so that nobody gets wrong advice.
+/// Returns the known name that is most similar to `given`, regardless of case. Returns `None` if more than one byte
+/// in three differs, so that an error never suggests an unrelated name.
 pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if given.len() > MAX_BYTES {
         return None;
@@ -18,8 +18,8 @@ pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Opt
         .map(|(_, name)| name)
 }
 
-/// How many bytes must be put in, left out or replaced, or neighbours swapped, to make one text into
-/// the other (optimal string alignment).
+/// Returns the edit distance of two texts in bytes: insertions, deletions, replacements and swaps of neighbors
+/// (optimal string alignment).
 pub(crate) fn distance(one: &str, other: &str) -> usize {
     let (one, other) = (one.as_bytes(), other.as_bytes());
     let mut before = Vec::new();

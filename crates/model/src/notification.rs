@@ -1,4 +1,6 @@
-//! Notifications that go out: what is told, to whom, and when it is tried again.
+//! Outgoing notifications: their kinds, the endpoints that receive them, and the retry decision for each delivery.
+//!
+//! **Invariant:** a logged change leads to at most one kind of notification ([`NotificationKind::of_change`]).
 
 use std::time::Duration;
 
@@ -15,33 +17,33 @@ use crate::{
 };
 
 text_enum! {
-    /// What a notification tells.
+    /// The kind of a notification.
     NotificationKind, "a kind of notification" {
-        /// An agent's answer was published.
+        /// An agent's answer was added to the transcript.
         MessagePublished = "message.published",
         /// A run succeeded.
         RunSucceeded = "run.succeeded",
         /// A run failed.
         RunFailed = "run.failed",
-        /// An occurrence was skipped.
+        /// An occurrence was skipped, or the precheck declined its run.
         RunSkipped = "run.skipped",
         /// Occurrences were missed.
         RunMissed = "run.missed",
-        /// An agent asks for a permission that a person is to give.
+        /// An agent requests a permission that a person must decide.
         ApprovalRequested = "approval.requested",
-        /// An automation was paused, by a person or by itself.
+        /// An automation was paused: by a person, by a budget, or by consecutive failures.
         AutomationPaused = "automation.paused",
-        /// A person should look at an automation.
+        /// An automation needs a person's attention.
         AutomationAttention = "automation.attention",
-        /// A session moved to another state.
+        /// A session was created, renamed or moved to another state.
         SessionState = "session.state",
-        /// Somebody tries whether notifications arrive.
+        /// A person tests whether notifications arrive.
         EndpointTest = "endpoint.test",
     }
 }
 
 impl NotificationKind {
-    /// Returns the kind of notification that a logged change leads to; `None` if it leads to none.
+    /// Returns the kind of notification that a logged change leads to. Returns `None` if the change leads to none.
     pub fn of_change(change: &Change) -> Option<Self> {
         match change {
             Change::Message { role, kind, .. } => {
@@ -69,7 +71,8 @@ impl NotificationKind {
         }
     }
 
-    /// Whether an endpoint may ask for it. A test is sent whatever an endpoint asks for.
+    /// Returns `true` if an endpoint may subscribe to this kind. A test reaches its endpoint regardless of the
+    /// endpoint's subscriptions.
     pub fn can_be_chosen(self) -> bool {
         self != Self::EndpointTest
     }
@@ -78,85 +81,85 @@ impl NotificationKind {
 text_enum! {
     /// The state of a delivery, without its data.
     DeliveryStatus, "a state of a delivery" {
-        /// It is tried, or will be.
+        /// The delivery waits for its next attempt.
         Pending = "pending",
-        /// The receiver has taken it.
+        /// The receiver accepted the notification.
         Delivered = "delivered",
-        /// It is given up.
+        /// The delivery is given up.
         Failed = "failed",
     }
 }
 
-/// An address to which notifications go.
+/// A subscription: an address that receives notifications of some kinds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint {
-    /// Its id.
+    /// The ID of the endpoint.
     pub id: EndpointId,
-    /// Its name, unique for the tenant.
+    /// The name of the endpoint, unique within the tenant.
     pub name: String,
-    /// Where it is.
+    /// The address that receives the requests.
     pub url: String,
-    /// What it is told of.
+    /// The kinds of notifications that the endpoint receives.
     pub events: Vec<NotificationKind>,
-    /// The only automation of which it is told; absent: of everything.
+    /// The only automation whose notifications the endpoint receives. `None`: all automations.
     pub automation_id: Option<AutomationId>,
-    /// The only channel of whose sessions it is told; absent: of everything.
+    /// The only channel whose sessions' notifications the endpoint receives. `None`: all sessions.
     pub channel: Option<String>,
-    /// Since when nothing has arrived, if the last attempt failed.
+    /// The instant of the first failed attempt since the last success. `None` if the last attempt succeeded.
     pub failing_since: Option<Timestamp>,
-    /// When it was disabled.
+    /// The instant at which the endpoint was disabled.
     pub disabled_at: Option<Timestamp>,
-    /// Why.
+    /// The reason for which the endpoint was disabled.
     pub disabled_reason: Option<String>,
-    /// Until when the secret before holds beside the current one.
+    /// The instant until which the previous secret still signs, beside the current one.
     pub previous_secret_until: Option<Timestamp>,
-    /// When it was made.
+    /// The instant at which the endpoint was created.
     pub created_at: Timestamp,
-    /// When it was last changed.
+    /// The instant of the last change.
     pub updated_at: Timestamp,
 }
 
-/// A notification on its way to an endpoint, or at its end.
+/// The delivery of one notification to one endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivery {
-    /// Its id, which is that of the webhook for every attempt.
+    /// The ID of the delivery. Every attempt sends it as the webhook ID, so that receivers can drop duplicates.
     pub id: DeliveryId,
-    /// Where it goes.
+    /// The receiving endpoint.
     pub endpoint_id: EndpointId,
-    /// The session that it is about.
+    /// The session that the notification is about.
     pub session_id: Option<SessionId>,
-    /// The event that it tells of.
+    /// The ID of the event that led to the notification.
     pub event_id: String,
-    /// What it tells.
+    /// The kind of the notification.
     pub kind: NotificationKind,
-    /// What is sent, to the letter.
+    /// The exact body of the request.
     pub body: String,
-    /// Its state, with the data of that state.
+    /// The state, with the data of that state.
     pub state: DeliveryState,
-    /// How often it was tried.
+    /// The number of attempts so far.
     pub attempts: i64,
-    /// The status of the last answer.
+    /// The HTTP status of the last answer.
     pub last_status: Option<i64>,
-    /// Why there was no answer the last time.
+    /// The reason for which the last attempt got no answer.
     pub last_error: Option<String>,
-    /// When it was made.
+    /// The instant at which the delivery was created.
     pub created_at: Timestamp,
 }
 
 /// The state of a delivery, with the data that this state alone has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeliveryState {
-    /// The delivery is tried, or will be.
+    /// The delivery waits for its next attempt.
     Pending {
         /// The instant of the next attempt.
         next_attempt_at: Timestamp,
     },
-    /// The receiver has taken it.
+    /// The receiver accepted the notification.
     Delivered {
-        /// The instant at which the receiver took it.
+        /// The instant at which the receiver accepted it.
         ended_at: Timestamp,
     },
-    /// No further attempt is made.
+    /// The delivery is given up.
     Failed {
         /// The instant at which the delivery was given up.
         ended_at: Timestamp,
@@ -173,7 +176,7 @@ impl DeliveryState {
         }
     }
 
-    /// Returns the instant of the next attempt. `None` if the delivery is over.
+    /// Returns the instant of the next attempt. Returns `None` if the delivery is over.
     pub const fn next_attempt_at(self) -> Option<Timestamp> {
         match self {
             Self::Pending { next_attempt_at } => Some(next_attempt_at),
@@ -181,7 +184,7 @@ impl DeliveryState {
         }
     }
 
-    /// Returns the instant of the end. `None` if the delivery is pending.
+    /// Returns the instant of the end. Returns `None` if the delivery is pending.
     pub const fn ended_at(self) -> Option<Timestamp> {
         match self {
             Self::Pending { .. } => None,
@@ -190,38 +193,38 @@ impl DeliveryState {
     }
 }
 
-/// What became of one attempt at a delivery.
+/// One attempt at a delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeliveryAttempt {
-    /// Which attempt it was, from 1.
+    /// The number of the attempt, from 1.
     pub number: i64,
-    /// The status of the answer.
+    /// The HTTP status of the answer. `None` if there was no answer.
     pub status: Option<i64>,
-    /// Why there was none.
+    /// The reason for which there was no answer.
     pub error: Option<String>,
-    /// The beginning of the answer.
+    /// The beginning of the answer's body.
     pub answer: Option<String>,
-    /// When it began.
+    /// The instant at which the attempt began.
     pub started_at: Timestamp,
-    /// When it was over.
+    /// The instant at which the attempt ended.
     pub ended_at: Timestamp,
 }
 
-/// What a receiver's answer means for a delivery.
+/// The consequence of one attempt for a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// It has arrived.
+    /// The receiver accepted the notification.
     Delivered,
-    /// It is tried again after a while.
+    /// The next attempt follows after this pause.
     Again(Duration),
-    /// It is given up.
+    /// The delivery is given up.
     GivenUp,
-    /// The receiver wants nothing more, ever: 410.
+    /// The receiver answered 410 (Gone), so that its endpoint is disabled.
     Gone,
 }
 
-/// Decides what becomes of a delivery after its attempt `attempts` was answered with `status`, if it
-/// was.
+/// Returns the consequence of the `attempts`-th attempt at a delivery. `status` is the HTTP status of the answer, or
+/// `None` if there was no answer.
 pub fn verdict(delivery: DeliveryId, attempts: i64, status: Option<u16>) -> Verdict {
     match status {
         Some(200..=299) => Verdict::Delivered,
@@ -231,12 +234,15 @@ pub fn verdict(delivery: DeliveryId, attempts: i64, status: Option<u16>) -> Verd
     }
 }
 
-/// The pause after a number of attempts: doubled each time, between half and all of it, so that what
-/// failed together does not come back together.
+/// Returns the pause after the `attempts`-th attempt: doubled with each attempt up to
+/// [`limits::DELIVERY_BACKOFF_MAX`], and spread over its upper half, so that deliveries that failed together are not
+/// retried together.
 fn backoff(delivery: DeliveryId, attempts: i64) -> Duration {
+    // At most 16 doublings: a larger shift would overflow, and the maximum is reached earlier.
     let doublings = u32::try_from(attempts - 1).unwrap_or(0).min(16);
     let doubled = limits::DELIVERY_BACKOFF.saturating_mul(1 << doublings);
     let full = doubled.min(limits::DELIVERY_BACKOFF_MAX);
+    // A hash instead of a random number keeps the decision reproducible.
     let hash = Sha256::new()
         .chain_update(delivery.uuid().as_bytes())
         .chain_update(attempts.to_be_bytes())

@@ -1,5 +1,8 @@
-//! What a trigger owes when it is looked at: which due instants run, which are missed, and when it
-//! is due next.
+//! The decision of a poll of one trigger: which due instants become runs or skips, which are missed, and when the
+//! trigger is due next.
+//!
+//! **Invariant:** every due instant ends up in exactly one of [`Plan::occurrences`], [`Plan::missed`] and a later
+//! plan.
 
 use std::time::Duration;
 
@@ -11,30 +14,30 @@ use crate::{
     time::Timestamp,
 };
 
-/// The resolution of instants.
+/// The resolution of [`Timestamp`]. The code subtracts it to turn "strictly after" into "at or after".
 const TICK: Duration = Duration::from_micros(1);
 
-/// A nominal instant and the moment, spread by jitter, at which it fires.
+/// An instant of a schedule, with the instant at which it fires after jitter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Due {
-    /// The instant that the schedule names; it identifies the occurrence.
+    /// The nominal instant of the schedule, which identifies the occurrence.
     pub scheduled_for: Timestamp,
-    /// When it fires.
+    /// The instant at which the trigger fires: the nominal instant, delayed by jitter.
     pub fire_at: Timestamp,
 }
 
-/// What a trigger owes.
+/// The result of a poll of one trigger.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// Instants that are to become runs or skips, oldest first.
+    /// The nominal instants that become runs or skips, oldest first.
     pub occurrences: Vec<Timestamp>,
-    /// Instants that are over and not made up for.
+    /// The nominal instants that have passed and are not caught up.
     pub missed: Option<Stretch>,
-    /// When the trigger is due next; `None` if never again.
+    /// The instant at which the trigger is due next. `None` if the schedule has ended.
     pub next: Option<Due>,
 }
 
-/// The moment at which an instant of `schedule` fires.
+/// Returns an instant of `schedule` with the instant at which it fires.
 fn fires(trigger: TriggerId, schedule: &Schedule, policies: &Policies, at: Timestamp) -> Due {
     let spread = Duration::from_secs(policies.jitter_seconds.into());
     let fire_at = if spread.is_zero() {
@@ -48,7 +51,7 @@ fn fires(trigger: TriggerId, schedule: &Schedule, policies: &Policies, at: Times
     }
 }
 
-/// The next instant of `schedule` after `after`, with the moment at which it fires.
+/// Returns the first instant of `schedule` strictly after `after`, with the instant at which it fires.
 pub fn next_due(
     trigger: TriggerId,
     schedule: &Schedule,
@@ -60,12 +63,13 @@ pub fn next_due(
         .map(|at| fires(trigger, schedule, policies, at))
 }
 
-/// Works out what a trigger owes whose earliest instant not yet dealt with is `cursor`.
+/// Decides which instants of a trigger run and which are missed. `cursor` is the earliest instant that no earlier
+/// plan has covered.
 ///
-/// The latest due instant is on time if it is at most [`limits::FIRE_GRACE`] late, and then runs
-/// whatever the policy; all others are subject to `catch_up` and its window. At most
-/// [`limits::OCCURRENCES_PER_FIRE`] occurrences are given at once: the plan then ends at an instant
-/// that is still due, and the next look goes on from there. What is missed is counted, never held.
+/// The latest due instant is on time if it is at most [`limits::FIRE_GRACE`] late, and then runs under every policy.
+/// All other instants are subject to `catch_up` and its window. A plan has at most [`limits::OCCURRENCES_PER_FIRE`]
+/// occurrences. If more are due, [`Plan::next`] is already due, and the next poll continues there. Missed instants
+/// are counted by arithmetic and never listed, so that a long outage needs little memory.
 pub fn plan(
     trigger: TriggerId,
     schedule: &Schedule,
@@ -82,8 +86,9 @@ pub fn plan(
         return plan;
     }
     let first = cursor.scheduled_for;
-    // The newest nominal instant may still wait for its jitter; the one before it never does, since
-    // jitter stays below the next nominal instant.
+    // 1. Find the latest instant that has fired.
+    // The newest nominal instant may still wait for its jitter. The instant before it has fired, because jitter stays
+    // below the distance to the next nominal instant, so two candidates suffice.
     let newest = schedule::due(schedule, first, now, 2).instants;
     let fired = newest
         .iter()
@@ -92,16 +97,18 @@ pub fn plan(
     let latest = fired.copied().unwrap_or(first);
     plan.next = next_due(trigger, schedule, policies, latest);
 
+    // 2. Decide where execution starts. All instants before `from` are missed.
     let late = now.since(fires(trigger, schedule, policies, latest).fire_at);
     let window = Duration::from_secs(policies.catch_up_window_seconds);
     let on_time = late <= limits::FIRE_GRACE;
     let latest_runs = on_time || (policies.catch_up != CatchUp::None && late <= window);
-    // The first instant that runs; all before it are missed.
+    // If the latest instant does not run, `from` lies after it, so that all due instants are missed.
     let from = match policies.catch_up {
         _ if !latest_runs => latest + TICK,
         CatchUp::None | CatchUp::Latest => latest,
         CatchUp::All => now.saturating_sub(window).clamp(first, latest),
     };
+    // 3. Split the due instants at `from`.
     if from > first {
         plan.missed = missed(schedule, first, from.saturating_sub(TICK));
     }
@@ -110,13 +117,18 @@ pub fn plan(
         .take_while(|at| *at <= latest);
     plan.occurrences
         .extend(due.by_ref().take(limits::OCCURRENCES_PER_FIRE));
+    // More instants are due than one plan may have. `next` goes back to the first of the rest, so that no instant is
+    // lost.
     if let Some(rest) = due.next() {
         plan.next = Some(fires(trigger, schedule, policies, rest));
     }
     plan
 }
 
-/// What a trigger that is to be stopped at `now` still owes, as one stretch: nothing due disappears.
+/// Returns the due instants of a trigger that is about to be stopped, as one range.
+///
+/// Pausing, editing or deleting an automation stops its triggers. The caller records the range as missed, so that no
+/// due instant disappears.
 pub fn owed(
     trigger: TriggerId,
     schedule: &Schedule,
@@ -124,6 +136,7 @@ pub fn owed(
     cursor: Due,
     now: Timestamp,
 ) -> Option<Stretch> {
+    // With `CatchUp::None`, a plan has at most one occurrence: the latest instant, if it is on time.
     let policies = Policies {
         catch_up: CatchUp::None,
         ..policies.clone()
@@ -144,7 +157,7 @@ pub fn owed(
     }
 }
 
-/// All instants in `[first, last]` as one stretch.
+/// Returns the instants of `schedule` in `[first, last]` as one range. Returns `None` if there are none.
 fn missed(schedule: &Schedule, first: Timestamp, last: Timestamp) -> Option<Stretch> {
     let due = schedule::due(schedule, first, last, 1);
     let newest = *due.instants.last()?;

@@ -1,4 +1,4 @@
-//! How turns end, and what follows from it.
+//! The outcomes of turns, and the retry decision that follows each.
 
 use std::time::Duration;
 
@@ -14,57 +14,57 @@ use crate::{
 };
 
 text_enum! {
-    /// Why the agent says that it ended the turn (ACP `StopReason`).
+    /// The reason that the agent gave for the end of the turn (ACP `StopReason`).
     StopReason, "a stop reason" {
-        /// The agent is done.
+        /// The agent completed the turn.
         EndTurn = "end_turn",
-        /// The model's limit of tokens was reached.
+        /// The turn reached the model's token limit.
         MaxTokens = "max_tokens",
-        /// The limit of requests in one turn was reached.
+        /// The turn reached the limit of model requests in one turn.
         MaxTurnRequests = "max_turn_requests",
-        /// The agent refuses to go on.
+        /// The agent refuses to continue.
         Refusal = "refusal",
-        /// The turn was called off. Where nobody did that, the agent has failed.
+        /// The agent ended the turn as cancelled. If Matins had not cancelled the turn, the run has failed.
         Cancelled = "cancelled",
     }
 }
 
 text_enum! {
-    /// What went wrong when no stop reason came.
+    /// The kind of failure of a turn that ended without a stop reason.
     FailureKind, "a kind of failure" {
-        /// The agent's process could not be started, or did not introduce itself.
+        /// The agent's process could not be started, or did not answer `initialize` in time.
         Start = "start",
-        /// The agent asks for a sign-in that its harness does not name.
+        /// The agent requires a sign-in, and the harness does not name a sign-in method that the agent offers.
         SignIn = "sign_in",
-        /// The agent speaks another version of the protocol, or breaks it.
+        /// The agent speaks another version of the protocol, or violates the protocol.
         Protocol = "protocol",
-        /// The agent's session is in use elsewhere.
+        /// Another process uses the agent's session.
         RestoreBusy = "restore_busy",
         /// The agent no longer has the session.
         RestoreGone = "restore_gone",
-        /// The agent could not restore the session.
+        /// The agent could not restore the session for another reason.
         Restore = "restore",
-        /// The agent does not offer the mode or the setting that the seat asks for.
+        /// The agent does not offer the mode or the setting that the seat requires.
         Settings = "settings",
-        /// The agent's process ended in mid-turn.
+        /// The agent's process exited during the turn.
         AgentExited = "agent_exited",
         /// The agent answered the prompt with an error.
         AgentError = "agent_error",
-        /// Nothing was heard of the agent for as long as the policy allows.
+        /// The agent sent nothing for as long as the `inactivity_seconds` policy allows.
         Inactive = "inactive",
-        /// The turn took longer than the policy allows.
+        /// The turn took longer than the `timeout_seconds` policy allows.
         Timeout = "timeout",
-        /// The agent's processes used more than their harness allows.
+        /// The agent's processes exceeded the resource limits of their harness.
         Limit = "limit",
         /// A budget is used up.
         Budget = "budget",
-        /// The worker that executed the run was lost.
+        /// The worker that executed the run was lost: its heartbeat became stale, or its lease ran out.
         WorkerLost = "worker_lost",
-        /// The server was stopped and handed the run back.
+        /// The server stopped and requeued the input.
         HandedBack = "handed_back",
-        /// The instance that held the seat's memory is gone.
+        /// The instance that held the agent's memory is gone.
         InstanceGone = "instance_gone",
-        /// Matins itself could not go on: the process that guards an agent does not start.
+        /// Matins itself failed, because the process that guards the agent could not be started.
         Internal = "internal",
     }
 }
@@ -72,28 +72,28 @@ text_enum! {
 /// A turn that ended without a stop reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// What went wrong.
+    /// The kind of failure.
     pub kind: FailureKind,
-    /// Whether the prompt may have reached the agent.
+    /// `true` if the prompt may have reached the agent.
     pub prompted: bool,
-    /// A short text for people; details belong to the run record.
+    /// A short text for people. The run record has the details.
     pub message: String,
 }
 
-/// How a turn ended.
+/// The outcome of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// The agent ended its turn and said why.
+    /// The agent ended its turn with this stop reason.
     Stopped(StopReason),
-    /// The turn was called off, with the reason.
+    /// The turn was cancelled for this reason.
     Cancelled(String),
-    /// The turn could not be done.
+    /// The turn failed before the agent gave a stop reason.
     Failed(Failure),
 }
 
 impl Outcome {
-    /// The status in which this outcome leaves the run.
+    /// Returns the final status of a run with this outcome.
     pub fn status(&self) -> RunStatus {
         match self {
             Self::Stopped(StopReason::EndTurn) => RunStatus::Succeeded,
@@ -106,7 +106,7 @@ impl Outcome {
         }
     }
 
-    /// The short reason that lists show beside the status; `None` for a success.
+    /// Returns the short reason that lists show beside the status. Returns `None` for a success.
     pub fn reason(&self) -> Option<&str> {
         match self {
             Self::Stopped(StopReason::EndTurn) => None,
@@ -117,31 +117,32 @@ impl Outcome {
     }
 }
 
-/// What happens after a run has ended.
+/// The consequence of a run's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sequel {
-    /// Nothing: the outcome stands.
+    /// No further attempt follows.
     Final,
-    /// Another attempt at the same input.
+    /// Another attempt at the same input follows.
     Retry(NextAttempt),
 }
 
-/// Another attempt at the same input.
+/// The next attempt at the same input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NextAttempt {
-    /// When it may start, at the earliest.
+    /// The earliest start of the attempt. `None` if it may start at once.
     pub not_before: Option<Timestamp>,
-    /// Whether it must tell the agent that an earlier attempt may have been interrupted.
+    /// `true` if the prompt must tell the agent that an earlier attempt may have been interrupted.
     pub interrupted: bool,
-    /// Whether the attempt that ended counts as a failed one.
+    /// `true` if the attempt that ended counts as a failed one.
     pub counts: bool,
 }
 
-/// Decides what follows a run of `input` that ended with `outcome`, when `failed_before` attempts
-/// had failed before it.
+/// Decides whether another attempt follows a run of `input`. `failed_before` is the number of earlier attempts at the
+/// input that failed.
 ///
-/// Only failures of the machinery are tried again. A stop reason never is, nor an error that the
-/// agent gave as its answer. Where the prompt may have reached the agent, `on_crash` decides.
+/// Only failures of the machinery are retried. A stop reason or an error that the agent gave as its answer is final.
+/// If the prompt may have reached the agent, the `on_crash` policy decides, because a second prompt may repeat side
+/// effects.
 pub fn sequel(
     outcome: &Outcome,
     input: InputId,
@@ -152,6 +153,7 @@ pub fn sequel(
     let Outcome::Failed(failure) = outcome else {
         return Sequel::Final;
     };
+    // Exhaustive on purpose: a new kind of failure does not compile without a decision whether to retry it.
     let machinery = match failure.kind {
         FailureKind::Start
         | FailureKind::RestoreBusy
@@ -175,7 +177,7 @@ pub fn sequel(
         return Sequel::Final;
     }
     if failure.kind == FailureKind::HandedBack {
-        // Stopping a server is nobody's failure: no attempt is used up and nothing waits.
+        // A server stop is not a failure of the attempt: it uses up no attempt and needs no backoff.
         return Sequel::Retry(NextAttempt {
             not_before: None,
             interrupted: failure.prompted,
@@ -193,10 +195,12 @@ pub fn sequel(
     })
 }
 
-/// The wait after the `failures`-th failed attempt: exponential, and spread over its upper half so
-/// that inputs that failed together do not return together. The same input gets the same spread.
+/// Returns the wait after the `failures`-th failed attempt: exponential, and spread over its upper half, so that
+/// inputs that failed together are not retried together. The hash makes the spread the same for the same input and
+/// count, on every server.
 fn backoff(input: InputId, failures: u32, retry: &Retry) -> Duration {
     let base = Duration::from_secs(retry.backoff_seconds.into());
+    // At most 16 doublings: a larger shift would overflow, and `backoff_max_seconds` is reached earlier.
     let doubled = base.saturating_mul(1 << (failures - 1).min(16));
     let full = doubled.min(Duration::from_secs(retry.backoff_max_seconds.into()));
     let mut hash = Sha256::new();
@@ -206,8 +210,8 @@ fn backoff(input: InputId, failures: u32, retry: &Retry) -> Duration {
     full / 2 + full / 2 * byte / 255
 }
 
-/// What an automation's count of consecutive failures becomes when one of its inputs has ended for
-/// good with `status`; cancelled inputs leave it alone.
+/// Returns an automation's count of consecutive failures after one of its inputs has ended for good with `status`.
+/// Cancelled inputs leave the count unchanged.
 pub const fn consecutive_failures(before: u32, status: RunStatus) -> u32 {
     match status {
         RunStatus::Succeeded => 0,

@@ -1,18 +1,17 @@
-//! Rules that answer an agent's permission requests while nobody watches.
+//! Rules that answer an agent's permission requests without a person.
 
 use crate::text_enum::text_enum;
 
-/// What a permission request is about, as the agent says it (ACP `ToolKind` and the title).
+/// The subject of a permission request, in the agent's words (ACP `ToolKind` and title).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PermissionRequest {
-    /// The tool's kind in the protocol's words: `read`, `edit`, `execute`, `fetch`, ...; `other`
-    /// where the agent names none.
+    /// The kind of the tool: `read`, `edit`, `execute`, `fetch`, and so on. `other` if the agent names none.
     pub tool_kind: String,
-    /// The line that the agent shows for the call.
+    /// The line that the agent shows for the tool call.
     pub title: String,
 }
 
-/// The kinds of tools that agents name (ACP `ToolKind`).
+/// The kinds of tools that the protocol defines (ACP `ToolKind`).
 pub const TOOL_KINDS: [&str; 10] = [
     "read",
     "edit",
@@ -27,33 +26,34 @@ pub const TOOL_KINDS: [&str; 10] = [
 ];
 
 text_enum! {
-    /// What a rule says.
+    /// The verdict of a rule.
     Verdict, "a verdict of a permission rule" {
-        /// The request is granted: once, where the agent offers that.
+        /// The request is granted, for this call only if the agent offers that choice.
         Allow = "allow",
-        /// The request is refused.
+        /// The request is denied.
         Deny = "deny",
     }
 }
 
-/// One rule: it speaks of requests whose kind and title both match.
+/// A rule for requests whose kind and title both match its patterns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PermissionRule {
-    /// A pattern for the tool's kind; `*` stands for any run of characters.
+    /// The pattern for the tool's kind. `*` matches any run of characters.
     pub tool: String,
-    /// A pattern for the title; absent: every title.
+    /// The pattern for the title. `None` matches every title.
     pub title: Option<String>,
-    /// What the rule says.
+    /// The answer to requests that match.
     pub verdict: Verdict,
 }
 
-/// An ordered set of rules.
+/// A set of rules. The order of the rules does not matter.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PermissionRules(pub Vec<PermissionRule>);
 
 impl PermissionRules {
-    /// Answers a request. A rule that denies outweighs any that allows, whatever their order, so
-    /// that adding one never allows more; `None` means that no rule covers the request.
+    /// Returns the answer to a request. Returns `None` if no rule matches.
+    ///
+    /// A rule that denies outweighs all rules that allow, so that adding a denial never allows more.
     pub fn verdict(&self, request: &PermissionRequest) -> Option<Verdict> {
         let covering = self.0.iter().filter(|rule| rule.covers(request));
         covering
@@ -72,9 +72,10 @@ impl PermissionRule {
     }
 }
 
-/// Matches `text` against a pattern in which `*` stands for any run of characters.
+/// Returns `true` if `text` matches a pattern in which `*` matches any run of characters.
 ///
-/// Takes time proportional to the product of both lengths at worst: the title comes from the agent.
+/// Takes at most time proportional to the product of both lengths, because the title comes from an untrusted agent:
+/// naive backtracking can take exponential time.
 fn matches(pattern: &str, text: &str) -> bool {
     let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
     let (mut at, mut read) = (0, 0);
@@ -87,6 +88,8 @@ fn matches(pattern: &str, text: &str) -> bool {
             at += 1;
             read += 1;
         } else if let Some((star_at, star_read)) = star {
+            // Mismatch: the last star matches one more byte. Earlier stars need no second try, because matching more
+            // with them only leaves less text for the rest of the pattern.
             at = star_at + 1;
             read = star_read + 1;
             star = Some((star_at, read));

@@ -1,4 +1,4 @@
-//! Policies of an automation, each with a default that can be read.
+//! The policies of an automation and their defaults.
 
 use std::time::Duration;
 
@@ -8,62 +8,62 @@ use crate::{
 };
 
 text_enum! {
-    /// Where an automation's turns go.
+    /// The session that receives the turns of an automation.
     SessionMode, "a session mode" {
-        /// Into an existing session, named by its key.
+        /// An existing session, identified by its key.
         Bound = "bound",
-        /// Into the automation's own session, made by its first run and resumed by all later ones.
+        /// The automation's own session. The first run creates it, and all later runs continue it.
         Continuous = "continuous",
-        /// Into a new session for each run.
+        /// A new session for each run.
         Fresh = "fresh",
     }
 }
 
 text_enum! {
-    /// What an occurrence does when an earlier run of its automation is still there.
+    /// The treatment of an occurrence while an earlier run of the same automation is not over.
     Overlap, "an overlap policy" {
-        /// It waits for it.
+        /// The occurrence waits for the earlier run.
         Queue = "queue",
-        /// It is skipped.
+        /// The occurrence is skipped.
         Skip = "skip",
-        /// It calls the earlier one off.
+        /// The earlier run is cancelled.
         CancelRunning = "cancel_running",
-        /// It runs beside it.
+        /// The occurrence runs beside the earlier run.
         Allow = "allow",
     }
 }
 
 text_enum! {
-    /// Which instants that fell due while the system was down are made up for.
+    /// The missed instants that are caught up.
     CatchUp, "a catch-up policy" {
-        /// None.
+        /// No instant.
         None = "none",
-        /// The latest one.
+        /// The latest instant.
         Latest = "latest",
-        /// Each one.
+        /// All instants within the window.
         All = "all",
     }
 }
 
 text_enum! {
-    /// What to do when it cannot be known whether the prompt reached the agent.
+    /// The treatment of a run that failed after its prompt may have reached the agent.
     OnCrash, "an on-crash policy" {
-        /// Another attempt, which says that it follows an interrupted one.
+        /// Another attempt follows, and its prompt says that an earlier attempt was interrupted.
         Retry = "retry",
         /// The run fails.
         Fail = "fail",
     }
 }
 
-/// How long a permission request waits for a person unless somebody says otherwise.
+/// The default time for which a permission request waits for a person, in seconds.
 const ASK_SECONDS: u32 = 10 * 60;
 
-/// How often, and after what waits, a failure of the machinery is tried again.
+/// The number of attempts and the waits between them, for failures of the machinery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Retry {
-    /// Attempts in all, the first one included.
+    /// The maximum number of attempts, including the first.
     pub attempts: u32,
-    /// The wait after the first failed attempt, in seconds; it doubles with each further one.
+    /// The wait after the first failed attempt, in seconds. Each further failure doubles the wait.
     pub backoff_seconds: u32,
     /// The longest wait, in seconds.
     pub backoff_max_seconds: u32,
@@ -79,38 +79,38 @@ impl Default for Retry {
     }
 }
 
-/// Everything that decides how an automation's occurrences and turns are treated.
+/// The policies of an automation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policies {
-    /// What an occurrence does when an earlier run is still there; absent: by the session mode.
+    /// The treatment of an occurrence while an earlier run is not over. `None`: the default of the session mode.
     pub overlap: Option<Overlap>,
-    /// How many of the automation's runs may wait.
+    /// The maximum number of the automation's runs that wait.
     pub queue_limit: u32,
-    /// Which missed instants are made up for.
+    /// The missed instants that are caught up.
     pub catch_up: CatchUp,
-    /// How old a missed instant may be to be made up for, in seconds.
+    /// The maximum age of a missed instant that is caught up, in seconds.
     pub catch_up_window_seconds: u64,
-    /// The spread over which fires are scattered, in seconds.
+    /// The upper bound of the jitter that delays each fire, in seconds.
     pub jitter_seconds: u32,
-    /// Windows of the day in which occurrences are skipped.
+    /// The windows of the day in which occurrences are skipped.
     pub quiet_hours: QuietHours,
-    /// The longest that a turn may take, in seconds.
+    /// The time limit of a turn, in seconds.
     pub timeout_seconds: u32,
-    /// The longest that an agent may be silent in mid-turn, in seconds.
+    /// The longest silence of an agent during a turn, in seconds.
     pub inactivity_seconds: u32,
-    /// How failures of the machinery are tried again.
+    /// The retries after failures of the machinery.
     pub retry: Retry,
-    /// What to do when the prompt may have reached an agent that was then lost.
+    /// The treatment of a run that failed after its prompt may have reached the agent.
     pub on_crash: OnCrash,
-    /// Consecutive failures after which the automation pauses itself; 0: never.
+    /// The number of consecutive failures after which the automation pauses itself. 0: never.
     pub pause_after_failures: u32,
-    /// What its runs may use.
+    /// The limits of the automation's usage.
     pub budget: Budget,
-    /// What happens to permission requests that no rule covers.
+    /// The treatment of permission requests that no rule matches.
     pub unruled: Unruled,
-    /// The longest that such a request waits for a person, in seconds.
+    /// The longest time for which such a request waits for a person, in seconds.
     pub ask_seconds: u32,
-    /// A command that is asked before each occurrence whether its turn is taken; absent: none.
+    /// The precheck. `None`: every turn runs.
     pub precheck: Option<Precheck>,
 }
 
@@ -136,7 +136,7 @@ impl Default for Policies {
     }
 }
 
-/// Policies that contradict each other or the session mode.
+/// The error for a policy that is invalid, or contradicts the session mode.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field} cannot be {value}: {accepted}")]
 pub struct InvalidPolicy {
@@ -154,14 +154,14 @@ impl InvalidPolicy {
         }
     }
 
-    /// The policy, as its path in all of them: `budget.day.tokens`.
+    /// Returns the policy as its path within all policies, such as `budget.day.tokens`.
     pub const fn field(&self) -> &'static str {
         self.field
     }
 }
 
 impl Policies {
-    /// The overlap policy that holds for `mode`.
+    /// Returns the overlap policy for `mode`.
     pub fn overlap(&self, mode: SessionMode) -> Overlap {
         self.overlap.unwrap_or(match mode {
             SessionMode::Bound | SessionMode::Continuous => Overlap::Queue,
@@ -169,7 +169,11 @@ impl Policies {
         })
     }
 
-    /// Refuses what cannot hold for an automation of `mode`.
+    /// Validates the policies of an automation with this session mode.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidPolicy`] for the first policy that is invalid.
     pub fn validate(&self, mode: SessionMode) -> Result<(), InvalidPolicy> {
         let overlap = self.overlap(mode);
         let refuse = |field, value: String, accepted| {
@@ -179,6 +183,7 @@ impl Policies {
                 accepted,
             })
         };
+        // 1. Overlap. A session takes one turn at a time, so runs can only overlap if each has its own session.
         if overlap == Overlap::Allow && mode != SessionMode::Fresh {
             return refuse(
                 "overlap",
@@ -186,6 +191,7 @@ impl Policies {
                 "only automations with fresh sessions can run beside themselves",
             );
         }
+        // A bound session belongs to a person's conversation, whose turn an automation must not cancel.
         if overlap == Overlap::CancelRunning && mode == SessionMode::Bound {
             return refuse(
                 "overlap",
@@ -193,6 +199,7 @@ impl Policies {
                 "a turn in somebody's conversation is not called off; use queue or skip",
             );
         }
+        // 2. Minimum values.
         for (field, value, least) in [
             ("queue_limit", self.queue_limit, 1),
             ("timeout_seconds", self.timeout_seconds, 1),
@@ -205,6 +212,7 @@ impl Policies {
             }
         }
         self.budget.validate()?;
+        // 3. Precheck.
         let Some(precheck) = &self.precheck else {
             return Ok(());
         };
@@ -222,17 +230,17 @@ impl Policies {
         Ok(())
     }
 
-    /// The longest that a turn may take.
+    /// Returns the time limit of a turn.
     pub fn timeout(&self) -> Duration {
         Duration::from_secs(self.timeout_seconds.into())
     }
 
-    /// The longest that a permission request waits for a person.
+    /// Returns the longest time for which a permission request waits for a person.
     pub fn ask(&self) -> Duration {
         Duration::from_secs(self.ask_seconds.into())
     }
 
-    /// The longest that an agent may be silent.
+    /// Returns the longest silence of an agent.
     pub fn inactivity(&self) -> Duration {
         Duration::from_secs(self.inactivity_seconds.into())
     }

@@ -1,4 +1,6 @@
-//! Prechecks: a command that is asked before the model whether a turn is worth taking.
+//! Prechecks: commands that decide, before an occurrence's turn begins, whether the turn runs.
+//!
+//! A precheck saves the cost of a model call when there is nothing to do.
 
 use std::{collections::BTreeMap, fmt, time::Duration};
 
@@ -8,18 +10,18 @@ use crate::{
     time::Timestamp,
 };
 
-/// The exit code by which a precheck declines.
+/// The exit code that declines the turn.
 const DECLINES: i32 = 1;
 
-/// A command that is run before an occurrence's turn. It is a policy, so it holds for one automation.
+/// The precheck policy of an automation: a command that runs before the turn of each occurrence.
 ///
-/// Exit code 0 takes the turn, and 1 declines it. However else it ends, the turn is taken: a check
-/// that is broken must not keep an automation silent.
+/// Exit code 0 accepts the turn, and 1 declines it. After any other end the turn runs and is flagged as unclear,
+/// because a broken precheck must not silence an automation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Precheck {
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// The longest that it may take, in seconds.
+    /// The time limit of the command, in seconds.
     pub timeout_seconds: u32,
 }
 
@@ -28,7 +30,7 @@ const fn default_timeout() -> u32 {
 }
 
 impl Precheck {
-    /// A precheck with the default limit of time.
+    /// Returns a precheck with the default time limit, one minute.
     pub fn new(command: Vec<String>) -> Self {
         Self {
             command,
@@ -36,38 +38,39 @@ impl Precheck {
         }
     }
 
-    /// The longest that it may take.
+    /// Returns the time limit of the command.
     pub fn timeout(&self) -> Duration {
         Duration::from_secs(self.timeout_seconds.into())
     }
 
-    /// Whether it names a program.
+    /// Returns `true` if the command names a program.
     pub(crate) fn has_program(&self) -> bool {
         self.command.first().is_some_and(|first| !first.is_empty())
     }
 }
 
-/// A precheck that is to be asked about one run, with all that asking takes.
+/// A precheck to run, with everything that its execution needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
-    /// The run, claimed and not begun.
+    /// The run, which a worker has claimed and whose turn has not begun.
     pub run: RunId,
-    /// Its session.
+    /// The session of the run.
     pub session: SessionId,
     /// The session's working directory.
     pub cwd: String,
-    /// The automation.
+    /// The automation of the run.
     pub automation: AutomationId,
-    /// The automation's name.
+    /// The name of the automation.
     pub name: String,
-    /// The due instant; of a run on demand, when it was asked for.
+    /// The due instant. If a person fired the automation: the instant of that request.
     pub scheduled_for: Option<Timestamp>,
-    /// What is asked.
+    /// The precheck.
     pub precheck: Precheck,
 }
 
 impl Question {
-    /// The command's whole environment: what every agent gets of `server`'s, and what is asked about.
+    /// Returns the whole environment of the command: the variables of `server` that every agent receives, and
+    /// variables that describe the run.
     pub fn environment(&self, server: &BTreeMap<String, String>) -> BTreeMap<String, String> {
         let mut environment = HarnessConfig::new(Vec::new()).environment(server);
         let scheduled_for = self.scheduled_for.map(|at| at.to_string());
@@ -86,34 +89,34 @@ impl Question {
     }
 }
 
-/// How a precheck ended.
+/// The end of a precheck's process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
-    /// It exited with this code.
+    /// The process exited with this code.
     Code(i32),
-    /// This signal killed it.
+    /// This signal killed the process.
     Signal(i32),
-    /// It was killed, because its time was over.
+    /// The process exceeded its time limit and was killed.
     Timeout,
-    /// It could not be started, with the reason.
+    /// The process could not be started, for this reason.
     NotStarted(String),
-    /// It cannot be known.
+    /// The status of the process could not be determined.
     Unknown,
 }
 
-/// What follows from how a precheck ended.
+/// The consequence of a precheck for the turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// The turn is taken.
+    /// The turn runs.
     Take,
     /// The occurrence is skipped.
     Decline,
-    /// The turn is taken, and that nobody knows whether it should have been is recorded.
+    /// The turn runs, and the run is flagged with `precheck_unclear`.
     Unclear,
 }
 
 impl Reply {
-    /// What follows.
+    /// Returns the consequence for the turn.
     pub const fn verdict(&self) -> Verdict {
         match self {
             Self::Code(0) => Verdict::Take,

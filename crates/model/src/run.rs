@@ -1,53 +1,56 @@
-//! Runs: one attempt each to execute one input on one seat.
+//! Runs: a run is one attempt to execute one input on one seat.
+//!
+//! [`RunStatus`] is the state machine, and [`RunState`] is a state with its data. **Invariant:** at most one run of a
+//! seat is [active](RunStatus::is_active).
 
 use crate::{budget, ids::WorkerId, lifecycle::Lifecycle, text_enum::text_enum, time::Timestamp};
 
 text_enum! {
-    /// Where a run is in its life.
+    /// The status of a run.
     RunStatus, "a status of a run" {
-        /// Holds its seat and waits for a worker.
+        /// The run holds its seat and waits for a worker.
         Queued = "queued",
-        /// Waits for its seat, for its automation's other run, or for its backoff.
+        /// The run waits for its seat, its session, another run of its automation, the end of a backoff, or a budget.
         Deferred = "deferred",
-        /// Handed to a worker, or as a file to an instance; its turn has not begun.
+        /// A worker has claimed the run, and the turn has not begun.
         Delivered = "delivered",
-        /// Its turn is under way.
+        /// The turn is under way.
         Running = "running",
-        /// The agent ended its turn.
+        /// The agent ended its turn with `end_turn`.
         Succeeded = "succeeded",
-        /// The turn could not be done, or ended otherwise than by `end_turn`.
+        /// The turn could not be executed, or the agent ended it with another stop reason than `end_turn`.
         Failed = "failed",
-        /// Somebody, or an overlap policy, called it off.
+        /// A person or an overlap policy cancelled the run.
         Cancelled = "cancelled",
-        /// Whoever executed it was lost, or handed it back.
+        /// The worker was lost, or stopped and requeued the input.
         Stalled = "stalled",
-        /// Due, but a policy said no.
+        /// The occurrence was due, and a policy or the precheck declined it.
         Skipped = "skipped",
-        /// Due while the system was down, and not caught up.
+        /// The occurrence was due, did not run in time, and is not caught up.
         Missed = "missed",
     }
 }
 
 text_enum! {
-    /// What moves a run from one status to another.
+    /// An event that moves a run from one status to another.
     RunEvent, "a move of a run" {
-        /// What it waited for is free.
+        /// The seat is free, and the wait of the run is over.
         Promote = "promote",
-        /// A worker takes it, or a file is delivered.
+        /// A worker claims the run.
         Claim = "claim",
-        /// Its session is held before its turn has begun.
+        /// The run has to wait before its turn begins: its session is paused, or a budget is used up.
         Hold = "hold",
-        /// Its turn begins.
+        /// The turn begins.
         Begin = "begin",
-        /// The turn's outcome is a success.
+        /// The agent ends its turn with `end_turn`.
         Succeed = "succeed",
-        /// It cannot be done, or was not.
+        /// The turn cannot be executed, or ends with another stop reason.
         Fail = "fail",
-        /// It is called off.
+        /// A person or an overlap policy cancels the run.
         Cancel = "cancel",
-        /// Whoever executed it is lost, or hands it back.
+        /// The worker is lost, or stops and requeues the input.
         Stall = "stall",
-        /// Its precheck declines it.
+        /// The precheck declines the run.
         Decline = "decline",
     }
 }
@@ -81,13 +84,13 @@ impl Lifecycle for RunStatus {
 }
 
 impl RunStatus {
-    /// Whether the run holds its seat. The unique index `agent_runs_one_active_per_seat` says the
-    /// same.
+    /// Returns `true` if the run holds its seat. The unique index `agent_runs_one_active_per_seat` has the same list
+    /// of statuses, so a change here needs a migration.
     pub const fn is_active(self) -> bool {
         matches!(self, Self::Queued | Self::Delivered | Self::Running)
     }
 
-    /// Whether the run is over.
+    /// Returns `true` if the run is over.
     pub const fn is_over(self) -> bool {
         !self.is_active() && !matches!(self, Self::Deferred)
     }
@@ -95,38 +98,38 @@ impl RunStatus {
 
 /// The state of a run, with the data that this state alone has.
 ///
-/// Tables and the API hold it flat, as a status and columns that may be null; this type says which of them belong
-/// together.
+/// Tables and the API store the state flat, as a status and columns that may be null. This type defines which of
+/// these columns belong together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunState {
     /// The run waits until it may have its seat.
     Deferred(Deferral),
     /// The run holds its seat and waits for a worker.
     Queued,
-    /// A worker has claimed the run; its turn has not begun.
+    /// A worker has claimed the run, and the turn has not begun.
     Delivered {
-        /// The worker that claimed it.
+        /// The worker that claimed the run.
         worker_id: WorkerId,
-        /// The instant at which its cancellation was requested.
+        /// The instant at which the cancellation of the run was requested.
         cancel_requested_at: Option<Timestamp>,
     },
     /// The turn is under way.
     Running {
-        /// The worker that executes it.
+        /// The worker that executes the run.
         worker_id: WorkerId,
         /// The instant at which the turn began.
         started_at: Timestamp,
-        /// The instant at which its cancellation was requested.
+        /// The instant at which the cancellation of the run was requested.
         cancel_requested_at: Option<Timestamp>,
     },
-    /// The agent ended its turn.
+    /// The agent ended its turn with `end_turn`.
     Succeeded {
         /// The facts that all ends share.
         end: RunEnd,
         /// The reason that the agent gave for the end of the turn.
         stop_reason: Option<String>,
     },
-    /// The turn could not be done, or ended otherwise than by `end_turn`.
+    /// The turn could not be executed, or the agent ended it with another stop reason than `end_turn`.
     Failed {
         /// The facts that all ends share.
         end: RunEnd,
@@ -136,14 +139,14 @@ pub enum RunState {
         /// The reason that the agent gave for the end of the turn, if it gave one.
         stop_reason: Option<String>,
     },
-    /// A person or an overlap policy cancelled it.
+    /// A person or an overlap policy cancelled the run.
     Cancelled {
         /// The facts that all ends share.
         end: RunEnd,
         /// The reason of the cancellation.
         reason: String,
     },
-    /// Its worker was lost, or requeued its input.
+    /// The worker was lost, or stopped and requeued the input.
     Stalled {
         /// The facts that all ends share.
         end: RunEnd,
@@ -157,7 +160,7 @@ pub enum RunState {
         /// The word of a [`SkipReason`].
         reason: String,
     },
-    /// The occurrences passed while the system was down, and were not caught up.
+    /// The occurrences were due, did not run in time, and are not caught up.
     Missed {
         /// The instant at which the range was recorded.
         ended_at: Timestamp,
@@ -173,9 +176,9 @@ pub enum RunState {
 /// The reason for which a run waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Deferral {
-    /// It waits for its seat, for its session, or for another run of its automation.
+    /// The run waits for its seat, for its session, or for another run of its automation.
     Turn,
-    /// It is a retry, and its backoff ends at this instant.
+    /// The run is a retry, and its backoff ends at this instant.
     Backoff(Timestamp),
     /// A budget is used up.
     Budget {
@@ -187,7 +190,8 @@ pub enum Deferral {
 }
 
 impl Deferral {
-    /// Returns the earliest instant at which the run may start. `None`: as soon as it may have its seat.
+    /// Returns the earliest instant at which the run may start. Returns `None` if the run may start as soon as it
+    /// gets its seat.
     pub const fn until(&self) -> Option<Timestamp> {
         match self {
             Self::Turn => None,
@@ -196,16 +200,16 @@ impl Deferral {
     }
 }
 
-/// The facts that all ends of runs share.
+/// The facts that the ends of all runs share, except of missed ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunEnd {
     /// The instant of the end.
     pub ended_at: Timestamp,
-    /// The worker that had claimed the run last. `None` if it ended while it waited.
+    /// The worker that had claimed the run last. `None` if the run ended while it waited.
     pub worker_id: Option<WorkerId>,
-    /// The instant at which the turn began. `None` if it had not begun.
+    /// The instant at which the turn began. `None` if the run ended before its turn.
     pub started_at: Option<Timestamp>,
-    /// The instant at which its cancellation was requested.
+    /// The instant at which the cancellation of the run was requested.
     pub cancel_requested_at: Option<Timestamp>,
     /// A short text for people.
     pub message: Option<String>,
@@ -224,7 +228,7 @@ pub struct RunFlags {
     pub tool_calls: u32,
     /// `true` if the answer was longer than Matins keeps.
     pub answer_cut: bool,
-    /// `true` if the precheck ended without an answer, so that the turn was taken.
+    /// `true` if the precheck gave no clear answer, so that the turn ran.
     pub precheck_unclear: bool,
 }
 
@@ -245,7 +249,7 @@ impl RunState {
         }
     }
 
-    /// Returns the facts that all ends share. `None` if the run is not over, or was missed.
+    /// Returns the facts about the end. Returns `None` if the run is not over, or was missed.
     pub const fn end(&self) -> Option<&RunEnd> {
         match self {
             Self::Succeeded { end, .. }
@@ -261,7 +265,8 @@ impl RunState {
         }
     }
 
-    /// Returns the earliest instant at which the run may start. `None` if it does not wait for an instant.
+    /// Returns the earliest instant at which the run may start. Returns `None` if the run does not wait for an
+    /// instant.
     pub const fn not_before(&self) -> Option<Timestamp> {
         match self {
             Self::Deferred(deferral) => deferral.until(),
@@ -269,7 +274,7 @@ impl RunState {
         }
     }
 
-    /// Returns the number of due instants that the run stands for: one, unless it is a missed range.
+    /// Returns the number of due instants that the run stands for: one, unless the run is a missed range.
     pub const fn occurrences(&self) -> i64 {
         match self {
             Self::Missed { occurrences, .. } => *occurrences,
@@ -293,7 +298,7 @@ impl RunState {
         }
     }
 
-    /// Returns the instant at which its cancellation was requested.
+    /// Returns the instant at which the cancellation of the run was requested.
     pub fn cancel_requested_at(&self) -> Option<Timestamp> {
         match self {
             Self::Delivered {
@@ -316,7 +321,7 @@ impl RunState {
         }
     }
 
-    /// Returns the short text for people. `None` if there is nothing to say.
+    /// Returns the short text for people. Returns `None` if the run has no text.
     pub fn message(&self) -> Option<&str> {
         match self {
             Self::Deferred(Deferral::Budget { message, .. }) => Some(message),
@@ -324,7 +329,7 @@ impl RunState {
         }
     }
 
-    /// Returns the observations about the turn. They are empty until the run is over.
+    /// Returns the observations about the turn, which are empty until the run is over.
     pub fn flags(&self) -> RunFlags {
         self.end().map(|end| end.flags).unwrap_or_default()
     }
@@ -359,11 +364,11 @@ impl RunState {
 }
 
 text_enum! {
-    /// Where an input came from.
+    /// The source of an input.
     Origin, "an origin of an input" {
-        /// A person's words.
+        /// A message of a person.
         Person = "person",
-        /// A due instant of a trigger, or a fire on demand.
+        /// A due instant of a trigger, a webhook, or a person's request to run the automation now.
         Occurrence = "occurrence",
         /// A task of a goal.
         Task = "task",
@@ -373,7 +378,7 @@ text_enum! {
 }
 
 impl Origin {
-    /// The order in which waiting inputs are taken up: people first.
+    /// Returns the rank of waiting inputs: inputs of people (0) start before all others (1).
     pub const fn priority(self) -> i64 {
         match self {
             Self::Person => 0,
@@ -383,19 +388,19 @@ impl Origin {
 }
 
 text_enum! {
-    /// Why an occurrence did not become a run.
+    /// The reason for which an occurrence did not become a run, or its run did not begin.
     SkipReason, "a reason for a skipped occurrence" {
-        /// An earlier run of the automation was still there.
+        /// An earlier run of the automation was not over.
         Overlap = "overlap",
-        /// As many runs of the automation waited as may.
+        /// The number of waiting runs of the automation had reached `queue_limit`.
         QueueFull = "queue full",
-        /// The session to which the automation is bound takes no more inputs.
+        /// The session to which the automation is bound is closed or was deleted.
         SessionClosed = "session closed",
-        /// It fell into quiet hours.
+        /// The occurrence fell into quiet hours.
         QuietHours = "quiet hours",
         /// The automation was paused when a webhook arrived.
         Paused = "paused",
-        /// The command that is asked before the model declined.
+        /// The precheck declined the run.
         Precheck = "precheck",
     }
 }

@@ -1,8 +1,8 @@
-//! What the schemas of fixed words, ids and other texts have in common.
+//! The common start of the OpenAPI schemas of enums, IDs and other strings.
 
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 
-/// The schema of a text.
+/// Returns the schema of a string with a description.
 pub(crate) fn text(description: &str) -> ObjectBuilder {
     ObjectBuilder::new()
         .schema_type(Type::String)

@@ -1,6 +1,7 @@
-//! Secrets that sign webhooks, as [Standard Webhooks](https://www.standardwebhooks.com) writes them.
+//! Secrets that sign webhooks, in the form of [Standard Webhooks](https://www.standardwebhooks.com).
 //!
-//! **Invariant:** nothing but [`Secret::reveal`] and [`Secret::bytes`] gives it away.
+//! **Invariant:** only [`Secret::reveal`] and [`Secret::bytes`] disclose a secret. `Debug` and errors never contain
+//! a secret.
 
 use std::{fmt, str::FromStr};
 
@@ -8,36 +9,36 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 
 use crate::time::{Entropy, Timestamp};
 
-/// What a secret begins with when it is written.
+/// The prefix of the text form.
 const PREFIX: &str = "whsec_";
-/// How many bytes a secret may have.
+/// The accepted lengths of a secret, in bytes.
 const BYTES: std::ops::RangeInclusive<usize> = 24..=64;
-/// How many bytes a new one has.
+/// The length of a new secret, in bytes.
 const NEW_BYTES: usize = 32;
 
-/// A secret that signs. Written `whsec_` and its bytes in base64.
+/// A signing secret. The text form is `whsec_` and the bytes in base64.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Vec<u8>);
 
-/// Why a text is not a secret. The text itself is not repeated.
+/// The error for a text that is not a signing secret. The error does not contain the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("read the signing secret: expected {PREFIX} and the base64 of 24 to 64 bytes")]
 pub struct InvalidSecret;
 
 impl Secret {
-    /// Makes a new one.
+    /// Creates a secret from random bytes.
     pub fn generate(entropy: &dyn Entropy) -> Self {
         let mut bytes = vec![0; NEW_BYTES];
         entropy.fill(&mut bytes);
         Self(bytes)
     }
 
-    /// Writes it out, for its owner and for where it is kept.
+    /// Returns the text form. The caller must pass it only to the owner of the secret and to the database.
     pub fn reveal(&self) -> String {
         format!("{PREFIX}{}", STANDARD.encode(&self.0))
     }
 
-    /// The key of signatures.
+    /// Returns the key of signatures.
     pub fn bytes(&self) -> &[u8] {
         &self.0
     }
@@ -63,17 +64,17 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// The secret that signs, and while it is being changed for another one the one before.
+/// The current signing secret, and during a rotation the previous one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Secrets {
-    /// The one that holds.
+    /// The current secret.
     pub current: Secret,
-    /// The one before, and until when it holds as well.
+    /// The previous secret, and the instant until which it is still valid.
     pub previous: Option<(Secret, Timestamp)>,
 }
 
 impl Secrets {
-    /// Those that hold at an instant, the current one first.
+    /// Returns the secrets that are valid at an instant, the current one first.
     pub fn valid(&self, now: Timestamp) -> Vec<&Secret> {
         let previous = self.previous.as_ref().filter(|(_, until)| now < *until);
         std::iter::once(&self.current)

@@ -1,27 +1,27 @@
-//! Sessions: where they come from, and how they live and end.
+//! Sessions: their kinds and types, their state machine, and the admission of inputs.
 
 use crate::{lifecycle::Lifecycle, text_enum::text_enum};
 
 text_enum! {
-    /// What a session is for.
+    /// The purpose of a session.
     SessionKind, "a kind of session" {
-        /// A conversation with people.
+        /// A conversation with a person.
         Interactive = "interactive",
         /// The turns of an automation.
         Automation = "automation",
-        /// A goal worked on by several agents.
+        /// A goal that several agents work on.
         Background = "background",
     }
 }
 
 text_enum! {
-    /// Where a session came from, which decides the lists that show it.
+    /// The source of a session, by which lists filter.
     SessionType, "a type of session" {
-        /// Made by a person; the only type that lists show unasked.
+        /// A person created the session. Lists show only this type by default.
         Regular = "regular",
-        /// A thread of a Slack channel.
+        /// The session belongs to a thread of a Slack channel.
         ChannelSlack = "channel_slack",
-        /// Made by an automation.
+        /// An automation created the session.
         ScheduleCron = "schedule_cron",
     }
 }
@@ -29,35 +29,35 @@ text_enum! {
 text_enum! {
     /// The state of a session, without its data.
     SessionStatus, "a state of a session" {
-        /// Prepared; its inputs wait.
+        /// The session is being prepared, and its inputs wait.
         Draft = "draft",
-        /// Takes turns.
+        /// The session takes turns.
         Active = "active",
-        /// Held by a person; its inputs wait.
+        /// A person paused the session, and its inputs wait.
         Paused = "paused",
-        /// Completed; takes no more inputs.
+        /// The work is complete. The session takes no more inputs.
         Done = "done",
-        /// Given up; takes no more inputs.
+        /// The work cannot be done. The session takes no more inputs.
         Failed = "failed",
-        /// Put away; takes no more inputs.
+        /// The session is archived, and takes no more inputs.
         Archived = "archived",
     }
 }
 
 text_enum! {
-    /// What moves a session from one state to another.
+    /// An event that moves a session from one state to another.
     SessionEvent, "a move of a session" {
-        /// A draft is ready.
+        /// A person activates a draft.
         Enable = "enable",
-        /// A person holds it.
+        /// A person pauses the session.
         Pause = "pause",
-        /// A person lets it go on.
+        /// A person resumes the session.
         Resume = "resume",
-        /// Its work is done.
+        /// A person marks the work as complete.
         Complete = "complete",
-        /// Its work cannot be done.
+        /// A person marks the work as failed.
         Fail = "fail",
-        /// It is put away.
+        /// A person archives the session.
         Archive = "archive",
     }
 }
@@ -65,29 +65,29 @@ text_enum! {
 /// The state of a session, with the data that this state alone has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SessionState {
-    /// The session is prepared; its inputs wait.
+    /// The session is being prepared, and its inputs wait.
     Draft,
     /// The session takes turns.
     Active {
-        /// The reason for which a person resumed it, if that person gave one.
+        /// The reason that a person gave for resuming the session. `None` if the person gave none.
         reason: Option<String>,
     },
-    /// A person paused the session; its inputs wait.
+    /// A person paused the session, and its inputs wait.
     Paused {
         /// The reason that the person gave.
         reason: Option<String>,
     },
-    /// The session is complete; it takes no more inputs.
+    /// The work is complete. The session takes no more inputs.
     Done {
         /// The reason that the person gave.
         reason: Option<String>,
     },
-    /// Its work cannot be done; it takes no more inputs.
+    /// The work cannot be done. The session takes no more inputs.
     Failed {
         /// The reason that the person gave.
         reason: Option<String>,
     },
-    /// The session is put away; it takes no more inputs.
+    /// The session is archived, and takes no more inputs.
     Archived {
         /// The reason that the person gave.
         reason: Option<String>,
@@ -95,7 +95,8 @@ pub enum SessionState {
 }
 
 impl SessionState {
-    /// Makes a state of its status and of the reason that a person gave for it. A draft has none.
+    /// Returns the state with this status and the reason that a person gave for it. A draft has no reason, so `new`
+    /// drops it.
     pub fn new(status: SessionStatus, reason: Option<String>) -> Self {
         match status {
             SessionStatus::Draft => Self::Draft,
@@ -119,7 +120,7 @@ impl SessionState {
         }
     }
 
-    /// Returns the reason that a person gave.
+    /// Returns the reason that a person gave for the current state.
     pub fn into_reason(self) -> Option<String> {
         match self {
             Self::Draft => None,
@@ -154,19 +155,19 @@ impl Lifecycle for SessionStatus {
     }
 }
 
-/// What a session does with a new input.
+/// The decision of a session about a new input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Admission {
-    /// A turn may start.
+    /// A turn of the input may start.
     Start,
     /// The input waits until the session is active.
     Wait,
-    /// The input is refused: the session is closed.
+    /// The session is closed and refuses the input.
     Refuse,
 }
 
 impl SessionStatus {
-    /// What becomes of an input that arrives in this state.
+    /// Returns the decision about an input that arrives in this state.
     pub const fn admission(self) -> Admission {
         match self {
             Self::Active => Admission::Start,

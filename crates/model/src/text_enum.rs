@@ -1,14 +1,14 @@
-//! Enums that are a fixed word in the database, in JSON and on the command line.
+//! Enums with one fixed word for each value, the same in the database, in JSON and on the command line.
 
-/// Why a text is not one of an enum's words.
+/// The error for a text that is not one of an enum's words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{given:?} is not {what}: expected one of {accepted}")]
 pub struct UnknownWord {
-    /// What was given.
+    /// The rejected text, cut to 80 characters.
     pub given: String,
-    /// What was asked for, with its article.
+    /// The kind of value that was expected, with its article: `a role`.
     pub what: &'static str,
-    /// The words that are accepted.
+    /// The accepted words, separated by commas.
     pub accepted: String,
 }
 
@@ -19,10 +19,10 @@ macro_rules! text_enum {
         pub enum $name { $($(#[$vdoc])* $variant,)* }
 
         impl $name {
-            /// Every value, in the order of declaration.
+            /// All values, in the order of declaration.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// The word that stands for the value everywhere.
+            /// Returns the word of the value.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $word,)* }
             }

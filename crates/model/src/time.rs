@@ -1,16 +1,19 @@
-//! Instants, cut to microseconds at birth so that both databases give back what was written.
+//! Instants, and the traits through which the rest of the code gets time and randomness.
+//!
+//! **Invariant:** a [`Timestamp`] has a precision of microseconds from its creation on, so that both databases return
+//! exactly the stored value.
 
 use std::{fmt, ops::Add, str::FromStr, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-/// An instant in UTC with microsecond precision.
+/// An instant in UTC with a precision of microseconds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(value_type = String, format = DateTime))]
 #[serde(transparent)]
 pub struct Timestamp(jiff::Timestamp);
 
-/// An instant outside the years -9999 to 9999.
+/// The error for an instant outside of the years -9999 to 9999.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0} microseconds since 1970 is outside the years -9999 to 9999")]
 pub struct OutOfRange(i64);
@@ -21,31 +24,37 @@ impl Timestamp {
     /// The last instant that can be written.
     pub const MAX: Self = Self(jiff::Timestamp::constant(253_402_207_200, 0));
 
-    /// Reads microseconds since the Unix epoch.
+    /// Returns the instant of a number of microseconds since the Unix epoch.
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfRange`] if the instant is outside of the years -9999 to 9999.
     pub fn from_microsecond(micros: i64) -> Result<Self, OutOfRange> {
         jiff::Timestamp::from_microsecond(micros)
             .map(Self)
             .map_err(|_| OutOfRange(micros))
     }
 
-    /// Cuts an instant to microseconds, toward the past.
+    /// Returns the instant, rounded down to microseconds.
     pub fn from_jiff(instant: jiff::Timestamp) -> Self {
         let nanos = instant.as_nanosecond();
         let micros = i64::try_from(nanos.div_euclid(1000)).unwrap_or(i64::MIN);
+        // Neither fallback is reached: rounding down stays within the range, because the earliest instant of `jiff`
+        // is a whole second.
         jiff::Timestamp::from_microsecond(micros).map_or(Self(instant), Self)
     }
 
-    /// Gives the instant for calendar arithmetic.
+    /// Returns the instant for calendar arithmetic.
     pub const fn jiff(self) -> jiff::Timestamp {
         self.0
     }
 
-    /// Microseconds since the Unix epoch.
+    /// Returns the microseconds since the Unix epoch.
     pub fn as_microsecond(self) -> i64 {
         self.0.as_microsecond()
     }
 
-    /// The time from `earlier` to here; zero if `earlier` is later.
+    /// Returns the time from `earlier` to this instant. Returns zero if `earlier` is later.
     pub fn since(self, earlier: Self) -> Duration {
         let micros = self
             .as_microsecond()
@@ -53,7 +62,7 @@ impl Timestamp {
         Duration::from_micros(u64::try_from(micros).unwrap_or(0))
     }
 
-    /// This instant, or the next one that is a whole second.
+    /// Returns this instant, rounded up to a whole second.
     #[must_use]
     pub fn ceil_second(self) -> Self {
         let over = self.as_microsecond().rem_euclid(1_000_000).unsigned_abs();
@@ -61,14 +70,14 @@ impl Timestamp {
         self + Duration::from_micros(rest)
     }
 
-    /// This instant, or the last one before it that is a whole second.
+    /// Returns this instant, rounded down to a whole second.
     #[must_use]
     pub fn floor_second(self) -> Self {
         let over = self.as_microsecond().rem_euclid(1_000_000).unsigned_abs();
         self.saturating_sub(Duration::from_micros(over))
     }
 
-    /// The instant `duration` before; the earliest one if there is none.
+    /// Returns the instant `duration` earlier. Returns the earliest possible instant if that is out of range.
     #[must_use]
     pub fn saturating_sub(self, duration: Duration) -> Self {
         let micros = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
@@ -80,7 +89,7 @@ impl Timestamp {
 impl Add<Duration> for Timestamp {
     type Output = Self;
 
-    /// Stops at [`Timestamp::MAX`].
+    /// Returns the instant `duration` later, and [`Timestamp::MAX`] if that is out of range.
     fn add(self, duration: Duration) -> Self {
         let micros = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
         let at = self.as_microsecond().saturating_add(micros);
@@ -105,7 +114,7 @@ impl fmt::Debug for Timestamp {
 impl FromStr for Timestamp {
     type Err = jiff::Error;
 
-    /// Reads RFC 3339 and RFC 9557, an offset or a zone required.
+    /// Parses RFC 3339 and RFC 9557. The text must have an offset or a time zone.
     fn from_str(text: &str) -> Result<Self, jiff::Error> {
         text.parse().map(Self::from_jiff)
     }
@@ -117,33 +126,33 @@ impl<'de> Deserialize<'de> for Timestamp {
     }
 }
 
-/// Tells the time. Only the binary makes one that reads the system's.
+/// A source of the present time. Only the binary has an implementation that reads the system's clock.
 pub trait Clock: Send + Sync {
-    /// The present instant.
+    /// Returns the present instant.
     fn now(&self) -> Timestamp;
 
-    /// How far the present may lie from what it shows, either way, for all who share a database. A clock
-    /// that nobody shares is the time.
+    /// Returns the largest possible difference between [`Self::now`] and the time of the servers that share the
+    /// database. A clock that is not shared has no such difference.
     fn uncertainty(&self) -> Duration {
         Duration::ZERO
     }
 
-    /// How far the machine's own clock is ahead of what it shows, in microseconds; none where it shows that
-    /// clock.
+    /// Returns the lead of the machine's own clock over [`Self::now`], in microseconds. Returns `None` if
+    /// [`Self::now`] is the machine's own clock.
     fn own_ahead_micros(&self) -> Option<i64> {
         None
     }
 }
 
-/// Tells for how long the machine has run, its sleep included: nobody can set it.
+/// A source of the machine's uptime, which includes sleep and, unlike the clock, cannot be set.
 pub trait Uptime: Send + Sync {
-    /// The time since the machine was started.
+    /// Returns the time since the start of the machine.
     fn uptime(&self) -> Duration;
 }
 
-/// Gives randomness. Only the binary makes one that reads the system's.
+/// A source of randomness. Only the binary has an implementation that reads the system's source.
 pub trait Entropy: Send + Sync {
-    /// Fills `bytes` with random ones.
+    /// Fills `bytes` with random bytes.
     fn fill(&self, bytes: &mut [u8]);
 }
 

@@ -1,4 +1,5 @@
-//! What people read in a transcript: the event of a scheduled turn and the visible end of each.
+//! The texts that people read in a transcript: the first row of an automation's turn, and the visible end of each
+//! turn.
 
 use serde_json::{Map, Value, json};
 
@@ -10,28 +11,29 @@ use crate::{
     turn::{EntryKind, Role},
 };
 
-/// The automation that a turn belongs to, as its messages name it.
+/// The automation of a turn, as the metadata of its rows names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
     /// The automation.
     pub automation_id: AutomationId,
-    /// Its name when the turn began.
+    /// The name of the automation when the turn began.
     pub automation_name: String,
 }
 
-/// The readable text of a scheduled turn; never the internal prompt.
+/// Returns the text of a scheduled turn. People see it instead of the rendered prompt.
 pub fn automation_text(name: &str, content: &str) -> String {
     format!("Scheduled automation triggered: {name}\n\n{content}")
 }
 
-/// The readable text of a turn that a webhook started. What came with it was written by someone
-/// outside, and looks like it.
+/// Returns the text of a turn that a webhook started. The payload is fenced, because its author is outside of the
+/// tenant.
 pub fn webhook_text(name: &str, content: &str, payload: &str) -> String {
     let payload = fenced(payload);
     format!("Automation triggered by a webhook: {name}\n\n{content}\n\n{payload}")
 }
 
-/// The metadata of the messages of an automation's turn; empty for a person's.
+/// Returns the metadata of the rows of an automation's turn. Returns an empty object for the turn of a person's
+/// message.
 pub fn metadata(source: Option<&Source>, run: RunId, prompt: Option<&PromptRef>) -> Value {
     let mut metadata = Map::new();
     if let Some(source) = source {
@@ -52,7 +54,7 @@ pub fn metadata(source: Option<&Source>, run: RunId, prompt: Option<&PromptRef>)
     Value::Object(metadata)
 }
 
-/// Whether a message belongs to an automation's turn. Both names of the mark are read; only
+/// Returns `true` if a row belongs to an automation's turn. Accepts two names of the mark, of which only
 /// `_automation_turn` is written.
 pub fn is_automation_turn(metadata: &Value) -> bool {
     ["_automation_turn", "_automation_trigger"]
@@ -64,18 +66,18 @@ pub fn is_automation_turn(metadata: &Value) -> bool {
         })
 }
 
-/// Who speaks in a row of a transcript.
+/// The speaker of a row of a transcript.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Speaker {
     /// A person.
     Person,
     /// A scheduled turn.
     Schedule,
-    /// The agent's answer.
+    /// The agent, with an answer.
     Agent,
-    /// The agent's thoughts and plans.
+    /// The agent, with a thought or a plan.
     Aside,
-    /// A tool of the agent's.
+    /// A tool of the agent.
     Tool,
     /// Matins itself.
     Matins,
@@ -95,19 +97,18 @@ impl Speaker {
     }
 }
 
-/// How much of an answer a transcript holds.
+/// The extent to which a transcript has the answer of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
-    /// There is none.
+    /// The turn has no answer.
     None,
-    /// All of it.
+    /// The transcript has the whole answer.
     Whole,
-    /// Its beginning: it was longer than is kept.
+    /// The transcript has the beginning of an answer that was longer than [`limits::ANSWER_BYTES`].
     Cut,
 }
 
-/// The notice with which a turn visibly ends, beside the answer if there is one; `None` where the
-/// answer itself is the end.
+/// Returns the notice that ends a turn in the transcript. Returns `None` if the answer itself is a sufficient end.
 pub fn closure(outcome: &Outcome, answer: Answer) -> Option<String> {
     let cut = || {
         let megabytes = limits::ANSWER_BYTES >> 20;

@@ -1,5 +1,8 @@
-//! What passes between a turn and whoever keeps its ledger: the assignment, the answers to
-//! heartbeats, what is recorded, and the end.
+//! The messages between a turn and the `Ledger` that stores its progress: the assignment, the replies to heartbeats,
+//! the rows of the transcript, and the end.
+//!
+//! **Invariant:** a write of a worker that no longer owns the run changes nothing and returns `Lost`, so that a stale
+//! worker cannot overwrite the work of its successor.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -17,127 +20,128 @@ use crate::{
     run::RunFlags,
 };
 
-/// Everything that a turn needs.
+/// The input of a turn: the run and everything that its execution needs.
 #[derive(Debug, Clone)]
 pub struct Assignment {
-    /// The run, now `running`.
+    /// The run, in status `running`.
     pub run: Run,
     /// The session.
     pub session: Session,
-    /// The seat, with its memory.
+    /// The seat, with the agent's memory.
     pub seat: Seat,
-    /// How to start the agent.
+    /// The harness that starts the agent.
     pub harness: Harness,
-    /// The policies that hold for the turn.
+    /// The policies that apply to the turn.
     pub policies: Policies,
-    /// Rules that answer permission requests: the automation's and the harness's.
+    /// The rules that answer permission requests: the automation's and the harness's.
     pub permissions: PermissionRules,
     /// The prompt.
     pub prompt: Rendered,
-    /// What is left of the budgets that hold for the turn.
+    /// The budgets that limit the turn, with their usage so far.
     pub accounts: Accounts,
 }
 
-/// The answer to a wish to begin.
+/// The reply to a worker that asks to begin its claimed run.
 #[derive(Debug)]
 pub enum Begin {
-    /// The turn may begin.
+    /// The turn has begun.
     Started(Box<Assignment>),
-    /// The turn may begin once its precheck was asked, which is to be said then.
+    /// The automation has a precheck. The worker must run it and report its result when it asks again.
     Ask(Box<Question>),
-    /// The run waits again: its session is held, or a budget is used up.
+    /// The run waits again: its session is paused, a budget is used up, or only a later version of Matins supports
+    /// the settings of its automation.
     Held,
-    /// The run was called off before it began.
+    /// The run was cancelled before its turn began.
     Cancelled,
-    /// The run could not begin and has ended so.
+    /// The run could not begin, and has failed for this reason.
     Refused(Failure),
-    /// The run is no longer the worker's.
+    /// The worker no longer owns the run, and must write nothing.
     Lost,
 }
 
-/// The answer to a heartbeat.
+/// The reply to a heartbeat.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Beat {
-    /// Go on.
+    /// The turn continues.
     GoOn,
-    /// Call the turn off, for this reason.
+    /// The turn must be cancelled, for this reason.
     Cancel(String),
-    /// The run is no longer the worker's: stop at once, and write nothing.
+    /// The worker no longer owns the run, and must stop at once and write nothing.
     Lost,
 }
 
-/// A row for the transcript. Written again under the same id, it replaces what it said before.
+/// A row of the transcript. A second write with the same ID replaces the first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Its id.
+    /// The ID of the row.
     pub id: MessageId,
-    /// Whose words.
+    /// The author.
     pub role: Role,
-    /// What it is.
+    /// The kind of the row.
     pub kind: EntryKind,
-    /// Its words.
+    /// The text of the row.
     pub content: String,
-    /// Everything else.
+    /// Structured details, such as the input of a tool call.
     pub metadata: Value,
 }
 
 crate::text_enum::text_enum! {
-    /// Whose words a row of a transcript holds.
+    /// The author of a row of a transcript.
     Role, "a role" {
-        /// Those of whoever gave the input.
+        /// The author of the input: a person or an automation.
         User = "user",
-        /// The agent's.
+        /// The agent.
         Assistant = "assistant",
-        /// Those of Matins.
+        /// Matins.
         System = "system",
-        /// A tool's.
+        /// A tool of the agent, or another seat that sent a message.
         Tool = "tool",
     }
 }
 
 crate::text_enum::text_enum! {
-    /// What a row of a transcript is.
+    /// The kind of a row of a transcript.
     EntryKind, "a kind of message" {
         /// An input or an answer.
         Message = "message",
-        /// The agent's thoughts.
+        /// A thought of the agent.
         Thought = "thought",
         /// A tool call, in its latest state.
         ToolCall = "tool_call",
         /// The agent's plan, in its latest state.
         Plan = "plan",
-        /// A permission request and its answer.
+        /// A permission request and its decision.
         Permission = "permission",
-        /// Something that Matins has to say about the turn.
+        /// A notice of Matins about the turn.
         Notice = "notice",
     }
 }
 
-/// How a turn ended, with all that is kept of it.
+/// The end of a turn, with everything that is stored about it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finished {
     /// The outcome.
     pub outcome: Outcome,
-    /// The agent's answer, as far as it came.
+    /// The agent's answer, as far as it was received.
     pub answer: String,
-    /// The agent's own session, once it has one.
+    /// The agent's own session. `None` if the agent did not get as far as opening one.
     pub acp_session_id: Option<AcpSessionId>,
-    /// Whether the agent ended the turn itself, so that its session counts as the seat's memory.
+    /// `true` if the agent ended the turn itself, so that its session counts as the seat's memory.
     pub turn_ended: bool,
-    /// What shows beside the outcome.
+    /// Observations about the turn, beside its outcome.
     pub flags: RunFlags,
     /// The tokens and the cost that the agent reported.
     pub usage: Option<Value>,
     /// The title that the agent gave the session.
     pub title: Option<String>,
-    /// What the agent's process and the protocol left behind, for the run record.
+    /// Diagnostics of the agent's process and the protocol, for the run record.
     pub diagnostics: Value,
-    /// The error in full, for the run record.
+    /// The full error, for the run record.
     pub error: Option<String>,
 }
 
 impl Finished {
-    /// An end with an outcome and nothing else.
+    /// Returns an end with an outcome and nothing else.
     pub fn bare(outcome: Outcome) -> Self {
         Self {
             outcome,
@@ -153,25 +157,26 @@ impl Finished {
     }
 }
 
-/// What became of a write of a turn.
+/// The result of a fenced write of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[must_use]
 pub enum Settled {
-    /// It is written.
+    /// The write is committed.
     Written,
-    /// The run is no longer the worker's; nothing was written.
+    /// The worker no longer owns the run, and nothing was written.
     Lost,
 }
 
-/// What became of a run whose precheck has declined.
+/// The result of skipping a run after its precheck declined it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[must_use]
 pub enum Declined {
-    /// It is skipped.
+    /// The run is skipped.
     Skipped,
-    /// It is skipped, and the session that was made for it alone is gone.
+    /// The run is skipped, and the session that was created for it alone is deleted. The worker must remove the
+    /// session's folder.
     WithSession,
-    /// The run is no longer the worker's; nothing was written.
+    /// The worker no longer owns the run, and nothing was written.
     Lost,
 }
 
@@ -180,21 +185,21 @@ pub enum Declined {
 pub struct Claimed {
     /// The run.
     pub run: RunId,
-    /// Its owner.
+    /// The tenant that owns the run.
     pub tenant: crate::ids::TenantId,
-    /// Which attempt at its input it is, from 1.
+    /// The number of the attempt at its input, from 1.
     pub attempt: i64,
-    /// When its input came; of an occurrence, its instant.
+    /// The instant at which the input came. For an occurrence: its due instant.
     pub input_at: crate::time::Timestamp,
 }
 
-/// Where an input went.
+/// The result of submitting an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Submitted {
-    /// The first attempt at it.
+    /// The run: the first attempt at the input.
     pub run_id: RunId,
-    /// The seat; none for an occurrence that was skipped.
+    /// The seat. `None` if the occurrence was skipped.
     pub seat_id: Option<SeatId>,
-    /// `queued`, `deferred` or `skipped`.
+    /// The status of the run: `queued`, `deferred` or `skipped`.
     pub status: crate::run::RunStatus,
 }

@@ -1,12 +1,12 @@
-//! Secrets that people carry from one place to another.
+//! Secrets of tokens and of sign-in links.
 //!
-//! Each is a prefix, 43 characters of 256 random bits, and 6 of a checksum, as the tokens of GitHub are:
-//! scanners find one that got into a repository by its form alone, and a mistyped one is told from
-//! a wrong one without a look at the database
-//! (<https://github.blog/engineering/behind-githubs-new-authentication-token-formats/>). Only letters and
-//! digits follow the prefix, so that a double click takes all of it.
+//! A secret consists of a prefix, 43 characters that encode 256 random bits, and 6 characters of a checksum, like the
+//! tokens of GitHub. Scanners recognize a leaked secret by its form alone, and the API tells a mistyped secret from a
+//! wrong one without a database query
+//! (<https://github.blog/engineering/behind-githubs-new-authentication-token-formats/>). Only letters and digits
+//! follow the prefix, so that a double click selects the whole secret.
 //!
-//! **Invariant:** neither `Debug` nor an error shows one.
+//! **Invariant:** neither `Debug` nor an error shows a secret.
 
 use std::fmt;
 
@@ -15,37 +15,37 @@ use sha2::{Digest, Sha256};
 use crate::time::Entropy;
 
 const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-/// Random bytes of a secret.
+/// The number of random bytes of a secret.
 const RANDOM_BYTES: usize = 32;
-/// As many digits as 256 bits need: 62^43 is a little more than 2^256.
+/// The number of digits that 256 bits need: 62^43 is a little more than 2^256.
 const RANDOM_DIGITS: usize = 43;
-/// As many digits as 32 bits need.
+/// The number of digits that 32 bits need.
 const CHECKSUM_DIGITS: usize = 6;
-/// The characters of the prefix, its underscore counted.
+/// The number of characters of the prefix, including its underscore.
 const PREFIX: usize = 4;
-/// The characters of a whole secret.
+/// The number of characters of a whole secret.
 const LENGTH: usize = PREFIX + RANDOM_DIGITS + CHECKSUM_DIGITS;
-/// The characters that lists show.
+/// The number of characters that lists show.
 const SHOWN: usize = 10;
 
-/// Why a text is not a secret. It does not hold the text.
+/// The error for a text that is not a secret. The error does not contain the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidSecret {
-    /// It has another form.
+    /// The text does not have the form of the secret.
     #[error(
         "it is not {what}: expected `{prefix}` and {} letters and digits",
         LENGTH - PREFIX
     )]
     Form {
-        /// What was expected, with its article.
+        /// The expected kind of secret, with its article.
         what: &'static str,
-        /// How it begins.
+        /// The expected prefix.
         prefix: &'static str,
     },
-    /// Its checksum is not that of the rest.
+    /// The checksum does not match the other characters.
     #[error("it is not {what} as it was given out: a character is wrong or missing")]
     Mistyped {
-        /// What was expected, with its article.
+        /// The expected kind of secret, with its article.
         what: &'static str,
     },
 }
@@ -57,32 +57,36 @@ macro_rules! secrets {
         pub struct $name(String);
 
         impl $name {
-            /// How the text begins.
+            /// The prefix of the text.
             pub const PREFIX: &'static str = $prefix;
 
-            /// Makes one that nobody has guessed.
+            /// Creates a secret from random bytes.
             pub fn generate(entropy: &dyn Entropy) -> Self {
                 Self(generate($prefix, entropy))
             }
 
-            /// Reads one that somebody shows. Whether it is worth anything is not known by that.
+            /// Reads a secret. Success does not mean that the secret is valid: only the database knows that.
+            ///
+            /// # Errors
+            ///
+            /// [`InvalidSecret`] if the form or the checksum is wrong.
             pub fn parse(text: &str) -> Result<Self, InvalidSecret> {
                 check(text, $prefix, $what)?;
                 Ok(Self(text.to_owned()))
             }
 
-            /// The text, for the one person to whom it is given.
+            /// Returns the text. The caller must show it only to the person who receives the secret.
             pub fn reveal(&self) -> &str {
                 &self.0
             }
 
-            /// The beginning, by which a person knows it again.
+            /// Returns the first characters, by which a person recognizes the secret.
             pub fn shown(&self) -> &str {
                 self.0.get(..SHOWN).unwrap_or_default()
             }
 
-            /// What is kept of it: SHA-256 of the text. With 256 random bits in it there is nothing to be
-            /// tried out, so that no slow hash is needed.
+            /// Returns the SHA-256 of the text, which is all that the database stores. A slow password hash is not
+            /// needed, because an attacker cannot try 2^256 values.
             pub fn hash(&self) -> [u8; 32] {
                 Sha256::digest(self.0.as_bytes()).into()
             }
@@ -99,7 +103,7 @@ macro_rules! secrets {
 secrets! {
     /// The secret of a token.
     TokenSecret = "mat_", "a token";
-    /// The secret of a link that signs a browser in, once.
+    /// The secret of a sign-in link, which signs a browser in once.
     LinkSecret = "mal_", "a sign-in code";
 }
 
@@ -108,6 +112,7 @@ fn generate(prefix: &str, entropy: &dyn Entropy) -> String {
     entropy.fill(&mut random);
     let mut text = prefix.to_owned();
     text.push_str(&in_digits(&random, RANDOM_DIGITS));
+    // The checksum covers the prefix, so that a secret of one kind with the prefix of another is refused.
     let checksum = checksum(&text);
     text.push_str(&checksum);
     text
@@ -130,7 +135,7 @@ fn checksum(text: &str) -> String {
     in_digits(&crc32(text.as_bytes()).to_be_bytes(), CHECKSUM_DIGITS)
 }
 
-/// Writes a number, its highest byte first, in so many digits.
+/// Encodes a big-endian number in base 62 with a fixed number of digits.
 fn in_digits(number: &[u8], digits: usize) -> String {
     let mut number = number.to_vec();
     let mut text = vec![DIGITS[0]; digits];
@@ -146,7 +151,7 @@ fn in_digits(number: &[u8], digits: usize) -> String {
     text.into_iter().map(char::from).collect()
 }
 
-/// CRC-32 as in ISO 3309 and zip.
+/// Returns the CRC-32 of ISO 3309 and zip.
 fn crc32(bytes: &[u8]) -> u32 {
     const POLYNOMIAL: u32 = 0xEDB8_8320;
     let mut crc = u32::MAX;

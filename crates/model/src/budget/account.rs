@@ -1,4 +1,4 @@
-//! What was used, set against what may be.
+//! Accounts: the usage of a budget, compared with its limits.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -8,11 +8,11 @@ use super::{Amount, Budget, Limit, Money, Period, Spent, meter::in_currency};
 use crate::{text_enum::text_enum, time::Timestamp};
 
 text_enum! {
-    /// Whose budget it is.
+    /// The owner of a budget.
     Owner, "an owner of a budget" {
-        /// The automation's.
+        /// An automation.
         Automation = "automation",
-        /// The tenant's.
+        /// A tenant.
         Tenant = "tenant",
     }
 }
@@ -20,18 +20,18 @@ text_enum! {
 /// The day and the month of an instant, in UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Days {
-    /// Where the month began.
+    /// The beginning of the month.
     pub month: Timestamp,
-    /// Where the day began.
+    /// The beginning of the day.
     pub day: Timestamp,
-    /// Where the next day begins.
+    /// The beginning of the next day.
     pub day_end: Timestamp,
-    /// Where the next month begins.
+    /// The beginning of the next month.
     pub month_end: Timestamp,
 }
 
 impl Days {
-    /// The day and the month of an instant.
+    /// Returns the day and the month of an instant.
     pub fn of(now: Timestamp) -> Self {
         let day = now.jiff().to_zoned(TimeZone::UTC).date();
         let month = day.first_of_month();
@@ -45,7 +45,7 @@ impl Days {
         }
     }
 
-    /// Where a period ends by itself; that of a run does not.
+    /// Returns the end of a period. Returns `None` for a run, whose end is not known in advance.
     pub const fn end(&self, period: Period) -> Option<Timestamp> {
         match period {
             Period::Run => None,
@@ -55,32 +55,32 @@ impl Days {
     }
 }
 
-/// The beginning of a day in UTC; `outside` where no instant is there.
+/// Returns the beginning of a day in UTC. Returns `outside` if [`Timestamp`] cannot express it.
 fn midnight(day: Date, outside: Timestamp) -> Timestamp {
     let zoned = day.to_zoned(TimeZone::UTC);
     zoned.map_or(outside, |at| Timestamp::from_jiff(at.timestamp()))
 }
 
-/// What was used in a day or a month.
+/// The usage of a day or a month.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Used {
-    /// Tokens.
+    /// The tokens.
     pub tokens: u64,
-    /// Millionths of each currency's unit.
+    /// The cost, from currency to millionths of the currency's unit.
     pub cost: BTreeMap<String, u64>,
-    /// Turns that began.
+    /// The turns that began.
     pub turns: u64,
 }
 
 impl Used {
-    /// What it cost, by currency.
+    /// Returns the cost as one amount for each currency.
     pub fn money(&self) -> Vec<Money> {
         let cost = self.cost.iter().filter(|(_, micros)| **micros > 0);
         cost.filter_map(|(currency, micros)| Money::new(*micros, currency).ok())
             .collect()
     }
 
-    /// Whether an amount is used up, with what a run has used beside it.
+    /// Returns `true` if this usage and `spent`, the usage of a running turn, together reach an amount.
     fn reaches(&self, amount: &Amount, spent: &Spent) -> bool {
         match amount {
             Amount::Tokens(limit) => self.tokens.saturating_add(spent.tokens) >= *limit,
@@ -93,23 +93,24 @@ impl Used {
     }
 }
 
-/// A budget with what was used of it.
+/// A budget with its usage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Account {
-    /// Whose it is.
+    /// The owner of the budget.
     pub owner: Owner,
-    /// What may be used.
+    /// The budget.
     pub budget: Budget,
-    /// The day and the month that it is about.
+    /// The day and the month of the usage.
     pub days: Days,
-    /// What was used of the day.
+    /// The usage of the day.
     pub day: Used,
-    /// What was used of the month.
+    /// The usage of the month.
     pub month: Used,
 }
 
 impl Account {
-    /// The limit that keeps the next turn from beginning, if any; of several that which ends last.
+    /// Returns the limit that prevents the next turn. If several limits do, returns one with the longest period.
+    /// Returns `None` if the turn may begin.
     pub fn before_turn(&self) -> Option<Reached> {
         let nothing = Spent::default();
         self.reached(|limit| {
@@ -122,8 +123,8 @@ impl Account {
         })
     }
 
-    /// The limit that a run under way has reached, if any, when it has used `spent` and only `counted` of
-    /// that is part of the account. The turn itself was allowed when it began.
+    /// Returns the limit that a running turn has reached, after it has used `spent`. The account already contains
+    /// `counted` of that usage. Limits of turns do not apply, because the turn was admitted when it began.
     fn during_turn(&self, spent: &Spent, counted: &Spent) -> Option<Reached> {
         let beyond = spent.beyond(counted);
         self.reached(|limit| match (limit.period, &limit.amount) {
@@ -134,7 +135,7 @@ impl Account {
         })
     }
 
-    /// Of several limits that are reached, the one of the longest period.
+    /// Returns the limit with the longest period of those that are reached.
     fn reached(&self, is_reached: impl Fn(&Limit) -> bool) -> Option<Reached> {
         let limits = self.budget.limits().filter(is_reached);
         let longest = limits.max_by_key(|limit| limit.period)?;
@@ -146,24 +147,24 @@ impl Account {
     }
 }
 
-/// All that limits a run while it goes on.
+/// The accounts that limit a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Accounts {
-    /// The automation's budget and the tenant's, where they have one.
+    /// The accounts of the automation and of the tenant, for each that has a budget.
     pub accounts: Vec<Account>,
-    /// What of the run's own use is part of these accounts already.
+    /// The part of the run's own usage that the accounts already contain.
     pub counted: Spent,
 }
 
 impl Accounts {
-    /// The limit that the run has reached, if any, when it has used `spent`.
+    /// Returns the limit that the run has reached, after it has used `spent`. Returns `None` if the run may continue.
     pub fn reached(&self, spent: &Spent) -> Option<Reached> {
         let accounts = self.accounts.iter();
         let reached = accounts.filter_map(|account| account.during_turn(spent, &self.counted));
         reached.max_by_key(|reached| reached.limit.period)
     }
 
-    /// The limit that keeps the next turn from beginning, if any.
+    /// Returns the limit that prevents the next turn. Returns `None` if the turn may begin.
     pub fn before_turn(&self) -> Option<Reached> {
         let reached = self.accounts.iter().filter_map(Account::before_turn);
         reached.max_by_key(|reached| reached.limit.period)
@@ -173,11 +174,11 @@ impl Accounts {
 /// A limit that is used up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reached {
-    /// Whose it is.
+    /// The owner of the budget.
     pub owner: Owner,
     /// The limit.
     pub limit: Limit,
-    /// When it is there anew; a run's never is.
+    /// The instant at which the limit applies anew. `None` for the limit of a run.
     pub until: Option<Timestamp>,
 }
 

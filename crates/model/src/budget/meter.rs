@@ -1,7 +1,7 @@
-//! What one turn uses, worked out from what its agent reports.
+//! The usage of one turn, computed from the reports of its agent.
 //!
-//! Agents report how full their context is, and what their session has cost so far. Neither is what a
-//! turn has used: that is by how much they grew since the turn before.
+//! Agents report the size of their context and the cost of their whole session so far. Neither is the usage of one
+//! turn: the usage is the growth of both since the turn before.
 
 use std::collections::BTreeMap;
 
@@ -10,65 +10,69 @@ use serde_json::Value;
 
 use super::Money;
 
-/// The most tokens that one run is taken to have used: what agents say is not to be trusted.
+/// The maximum number of tokens that one run is charged. Reports of agents are not trusted, and a sum must not
+/// overflow.
 const MOST_TOKENS: u64 = 1_000_000_000_000;
-/// The most millionths of a currency's unit that one run is taken to have cost.
+/// The maximum cost that one run is charged in one currency, in millionths of its unit.
 const MOST_MICROS: u64 = 1_000_000_000_000;
-/// In how many currencies one session is taken to cost something. Others are ignored.
+/// The maximum number of currencies of one session. Costs in further currencies are ignored.
 const MOST_CURRENCIES: usize = 4;
 
-/// What an agent last reported of its session.
+/// The last report of an agent about its session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reading {
-    /// Tokens in its context.
+    /// The number of tokens in the agent's context.
     pub tokens: u64,
-    /// What the session has cost so far, where the agent knows: of each currency the last amount.
+    /// The cost of the session so far, with the last reported amount of each currency. Empty if the agent reports no
+    /// cost.
     pub costs: Vec<Money>,
 }
 
 impl Reading {
-    /// Reads a report, or what is kept of a run or a seat; nothing where nothing was reported.
+    /// Reads a report of an agent, or the stored usage of a run or a seat. Returns `None` if it has no number of
+    /// tokens.
     pub fn of(usage: &Value) -> Option<Self> {
         let tokens = usage["used"].as_u64()?;
-        // A report tells one currency alone, and so does what was kept of it once.
+        // A report has one currency, in `cost`. Stored usage has all currencies, in `costs`; older versions stored
+        // only `cost`.
         let costs = Vec::deserialize(&usage["costs"]);
         let costs = costs.unwrap_or_else(|_| reported(&usage["cost"]).into_iter().collect());
         Some(Self { tokens, costs })
     }
 }
 
-/// Reads an amount as agents report it.
+/// Reads a cost in the form in which agents report it.
 fn reported(cost: &Value) -> Option<Money> {
     Money::reported(cost["amount"].as_f64()?, cost["currency"].as_str()?)
 }
 
-/// What a run has used.
+/// The usage of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Spent {
-    /// Tokens by which the agent's context grew.
+    /// The tokens by which the agent's context grew.
     pub tokens: u64,
-    /// What it cost, in millionths of each currency's unit.
+    /// The cost, from currency to millionths of the currency's unit.
     pub cost: BTreeMap<String, u64>,
 }
 
 impl Spent {
-    /// Reads what is kept of a run. What makes no sense is nothing.
+    /// Reads the stored usage of a run. A corrupt value counts as no usage.
     pub fn of(usage: &Value) -> Self {
         Self::deserialize(&usage["spent"]).unwrap_or_default()
     }
 
-    /// Whether nothing was used.
+    /// Returns `true` if nothing was used.
     pub fn is_none(&self) -> bool {
         self.tokens == 0 && self.cost.values().all(|micros| *micros == 0)
     }
 
-    /// What it cost in the currency of a limit.
+    /// Returns the cost in the currency of a limit.
     pub(super) fn cost_in(&self, limit: &Money) -> u64 {
         in_currency(&self.cost, limit)
     }
 
-    /// What is beyond what has been counted already.
+    /// Returns the part of this usage that exceeds `counted`.
     #[must_use]
     pub fn beyond(&self, counted: &Self) -> Self {
         let cost = self.cost.iter().filter_map(|(currency, micros)| {
@@ -83,38 +87,40 @@ impl Spent {
     }
 }
 
-/// Adds up what is of one currency, however it is written.
+/// Returns the sum of the costs in the currency of a limit. Agents may write one currency in several cases, such as
+/// `USD` and `usd`.
 pub(super) fn in_currency(cost: &BTreeMap<String, u64>, limit: &Money) -> u64 {
     let of_limit = cost.iter().filter(|(currency, _)| limit.is_of(currency));
     of_limit.fold(0, |sum: u64, (_, micros)| sum.saturating_add(*micros))
 }
 
-/// Follows what an agent reports through one turn.
+/// A meter that computes the usage of one turn from the reports of its agent.
 #[derive(Debug, Clone, Default)]
 pub struct Meter {
     tokens: u64,
-    /// Whether nobody has said how many tokens earlier turns have used.
+    /// `true` if the number of tokens before this turn is unknown.
     tokens_unknown: bool,
     costs: Vec<Cost>,
-    /// Whether nobody has said what earlier turns have cost.
+    /// `true` if the cost of the session before this turn is unknown.
     costs_unknown: bool,
     spent: Spent,
 }
 
-/// What a session has cost in one currency.
+/// The cost of a session in one currency.
 #[derive(Debug, Clone)]
 struct Cost {
     last: Money,
-    /// Whether the agent has said it in this turn.
+    /// `true` if the agent reported this cost in this turn.
     said: bool,
 }
 
 impl Meter {
-    /// A meter for a turn of a session that has had turns before, from what its agent last reported.
+    /// Returns a meter for a turn of a session that has had earlier turns. `last` is the agent's last report in these
+    /// turns.
     ///
-    /// Where it has reported nothing, tokens or a cost, the first report of that in this turn is what the
-    /// turn begins with: nobody knows how much of it is older. A session's first turn begins with nothing,
-    /// as the default does.
+    /// If there is no such report, of tokens or of a cost, the first report in this turn becomes the starting point,
+    /// because the meter cannot know how much of it is older. The first turn of a session starts at zero instead: use
+    /// `Meter::default()`.
     pub fn resumed(last: Option<Reading>) -> Self {
         let tokens = last.as_ref().map(|last| last.tokens);
         let costs = last.map(|last| last.costs).unwrap_or_default();
@@ -130,11 +136,11 @@ impl Meter {
         meter
     }
 
-    /// Takes what the agent reports.
+    /// Takes a report of the agent into account.
     ///
-    /// A context that shrank was compacted, and a cost that shrank was corrected: neither is use, nor is
-    /// any given back. Only the first cost of a turn in a currency is taken whole where it is less than the
-    /// last one of the turns before: the agent was started anew, and counts from zero.
+    /// A context that shrank was compacted, and a cost that shrank was corrected. Neither counts as usage, and
+    /// neither reduces the usage. One exception: if the first cost of a turn in a currency is lower than the last
+    /// cost of the earlier turns, all of it counts, because the agent was restarted and counts from zero.
     pub fn read(&mut self, reading: &Reading) {
         let before = std::mem::replace(&mut self.tokens, reading.tokens);
         if !std::mem::take(&mut self.tokens_unknown) {
@@ -153,12 +159,14 @@ impl Meter {
         };
         let of_currency = |known: &&mut Cost| known.last.is_of(cost.currency());
         let before = if let Some(known) = self.costs.iter_mut().find(of_currency) {
+            // Known currency. A lower first cost means that the agent was restarted and counts from zero.
             let before = std::mem::replace(known, said);
             match before.last.micros() {
                 micros if !before.said && micros > cost.micros() => 0,
                 micros => micros,
             }
         } else if self.costs.len() < MOST_CURRENCIES {
+            // First cost in this currency. If no earlier cost is known, this report is only the starting point.
             self.costs.push(said);
             if self.costs_unknown { cost.micros() } else { 0 }
         } else {
@@ -166,6 +174,7 @@ impl Meter {
         };
         let grown = cost.micros().saturating_sub(before);
         if grown > 0 {
+            // Keep one key for each currency, whatever case the agent uses, so that the usage is not split.
             let mut names = self.spent.cost.keys();
             let name = names.find(|name| cost.is_of(name)).cloned();
             let name = name.unwrap_or_else(|| cost.currency().to_owned());
@@ -174,13 +183,12 @@ impl Meter {
         }
     }
 
-    /// What the session has cost so far, of each currency the last amount: what the next turn's meter is
-    /// made from.
+    /// Returns the last reported cost of the session in each currency. The meter of the next turn starts from them.
     pub fn costs(&self) -> Vec<&Money> {
         self.costs.iter().map(|cost| &cost.last).collect()
     }
 
-    /// What the turn has used so far.
+    /// Returns the usage of the turn so far.
     pub const fn spent(&self) -> &Spent {
         &self.spent
     }

@@ -1,22 +1,22 @@
-//! Amounts of money, to the millionth of a unit.
+//! Amounts of money, with a precision of a millionth of a unit.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// How many millionths a unit has.
+/// The number of millionths in a unit.
 const MICROS: u64 = 1_000_000;
-/// The most units that an amount may have.
+/// The maximum number of units in an amount.
 const MOST_UNITS: u64 = 1_000_000_000;
 /// The longest name of a currency, in bytes.
 const CURRENCY_BYTES: usize = 16;
 
-/// An amount of money, in the currency as agents name it.
+/// An amount of money in a currency.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(try_from = "Written", into = "Written", deny_unknown_fields)]
 pub struct Money {
-    /// A decimal number with six digits behind the point at the most, such as `20` or `0.25`.
+    /// A decimal number with at most six digits after the point, such as `20` or `0.25`.
     #[cfg_attr(
         feature = "schema",
         schema(rename = "amount", value_type = String, pattern = r"^([0-9]{1,9}(\.[0-9]{1,6})?|10{9}(\.0{1,6})?)$")
@@ -27,7 +27,7 @@ pub struct Money {
     currency: String,
 }
 
-/// How money is written.
+/// The JSON form of [`Money`].
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -35,22 +35,26 @@ struct Written {
     currency: String,
 }
 
-/// What is no amount of money.
+/// The error for a text that is not an amount of money.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidMoney {
-    /// The amount.
+    /// The amount is not a decimal number within the limits.
     #[error(
         "read the amount {0:?}: expected is a decimal number from 0 to 1000000000 with six digits behind \
          the point at the most"
     )]
     Amount(String),
-    /// The currency.
+    /// The currency is not a name of letters and digits.
     #[error("read the currency {0:?}: expected are 1 to 16 letters or digits, such as USD")]
     Currency(String),
 }
 
 impl Money {
-    /// So many millionths of a currency's unit.
+    /// Returns an amount of millionths of a currency's unit. A larger amount than the maximum is reduced to it.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidMoney::Currency`] if the currency is not 1 to 16 letters and digits.
     pub fn new(micros: u64, currency: &str) -> Result<Self, InvalidMoney> {
         let known = (1..=CURRENCY_BYTES).contains(&currency.len())
             && currency.chars().all(|c| c.is_ascii_alphanumeric());
@@ -64,14 +68,19 @@ impl Money {
         })
     }
 
-    /// Reads a decimal number.
+    /// Reads an amount as a decimal number, and its currency.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidMoney`] if one of them is invalid.
     pub fn parse(amount: &str, currency: &str) -> Result<Self, InvalidMoney> {
         let micros = micros(amount)
             .ok_or_else(|| InvalidMoney::Amount(amount.chars().take(40).collect()))?;
         Self::new(micros, currency)
     }
 
-    /// Takes the number that an agent reports, rounded to a millionth; `None` for what is no amount.
+    /// Returns the amount that an agent reports, rounded to a millionth. Returns `None` if the amount or the currency
+    /// is invalid.
     pub fn reported(amount: f64, currency: &str) -> Option<Self> {
         #[expect(clippy::cast_precision_loss, reason = "a limit far from the edge")]
         let most = MOST_UNITS as f64;
@@ -87,7 +96,7 @@ impl Money {
         Self::new(micros, currency).ok()
     }
 
-    /// Millionths of the currency's unit.
+    /// Returns the amount in millionths of the currency's unit.
     pub const fn micros(&self) -> u64 {
         self.micros
     }
@@ -97,18 +106,18 @@ impl Money {
         decimal(self.micros)
     }
 
-    /// The currency.
+    /// Returns the currency, in the case in which it was given.
     pub fn currency(&self) -> &str {
         &self.currency
     }
 
-    /// Whether both are of one currency: agents write it large or small.
+    /// Returns `true` if the amount is in this currency. Ignores case, because agents write `USD` and `usd`.
     pub fn is_of(&self, currency: &str) -> bool {
         self.currency.eq_ignore_ascii_case(currency)
     }
 }
 
-/// Reads a decimal number as millionths.
+/// Returns the millionths of a decimal number. Returns `None` if the text is not one.
 fn micros(text: &str) -> Option<u64> {
     let (units, part) = text.split_once('.').unwrap_or((text, "0"));
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());

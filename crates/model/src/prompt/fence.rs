@@ -1,13 +1,13 @@
-//! A fence around what must not be taken for instructions.
+//! A fence that marks untrusted text in a prompt, so that the agent does not take it for instructions.
 
 use sha2::{Digest, Sha256};
 
 use super::hex;
 
-/// Puts a payload between two lines that bear the same mark, one that does not occur in it.
+/// Returns a payload between two lines with the same mark. The mark does not occur in the payload.
 ///
-/// The mark is drawn from the payload's own digest, so that nobody can write it into a payload
-/// beforehand, and prompts stay reproducible.
+/// The mark is a digest of the payload, so that the author of a payload cannot forge the closing line, and so
+/// that the same payload always gives the same prompt.
 pub fn fenced(payload: &str) -> String {
     let mark = mark_absent_from(payload, |attempt| {
         let digest = Sha256::new()
@@ -19,8 +19,8 @@ pub fn fenced(payload: &str) -> String {
     format!("<<< untrusted {mark}\n{payload}\nuntrusted {mark} >>>")
 }
 
-/// The first mark that the payload does not contain. A text of n bytes has room for fewer than n
-/// different ones, so there is one among the first n.
+/// Returns the first mark that the payload does not contain. A text of n bytes contains at most n marks, all of one
+/// length, so that one of n + 1 different marks is absent.
 fn mark_absent_from(payload: &str, mark: impl Fn(usize) -> String) -> String {
     (0..=payload.len())
         .map(mark)

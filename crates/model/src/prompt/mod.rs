@@ -1,8 +1,11 @@
-//! The prompts that agents receive: named, versioned, and traceable to the letter.
+//! The prompts that agents receive. Each comes from a template with a name and a version, and can be traced to the
+//! exact text of that template.
 //!
-//! **Invariants:** what people, agents and webhooks write reaches a prompt as a value and is never
-//! read as template code. A template's text belongs to its version: a test fails where one changes
-//! without the other.
+//! **Invariants:**
+//!
+//! - Text of people, agents and webhooks reaches a prompt as the value of a variable, and is never parsed as template
+//!   code.
+//! - The text of a template changes only together with its version. A test fails otherwise.
 
 mod fence;
 mod turn;
@@ -14,101 +17,101 @@ use sha2::{Digest, Sha256};
 pub use fence::fenced;
 pub use turn::{About, for_turn};
 
-/// A prompt's wording under a stable name.
+/// A template: the text of a prompt under a stable name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Template {
-    /// What histories and records call it.
+    /// The name of the template in transcripts and run records.
     pub id: &'static str,
-    /// Raised whenever the text changes.
+    /// The version, raised with each change of the text.
     pub version: u32,
-    /// The wording, with places for variables.
+    /// The text, with placeholders for variables.
     pub text: &'static str,
 }
 
-/// A scheduled automation's turn. Takes `automation_name`, `scheduled_for` (as
-/// [`crate::schedule::describe_fire`] writes it) and `message`.
+/// The prompt of a scheduled turn. Variables: `automation_name`, `scheduled_for` (in the form of
+/// [`crate::schedule::describe_fire`]) and `message`.
 pub const REMINDER: Template = Template {
     id: "cron.agent_turn.reminder",
     version: 1,
     text: include_str!("templates/cron.agent_turn.reminder.jinja"),
 };
 
-/// An automation's turn on demand. Takes `automation_name`, `fired_at` and `message`.
+/// The prompt of a turn that a person fired. Variables: `automation_name`, `fired_at` and `message`.
 pub const FIRE: Template = Template {
     id: "automation.fire",
     version: 1,
     text: include_str!("templates/automation.fire.jinja"),
 };
 
-/// A person's words, unchanged. Takes `message`.
+/// The prompt of a person's message: the message itself, unchanged. Variable: `message`.
 pub const SAY: Template = Template {
     id: "session.say",
     version: 1,
     text: include_str!("templates/session.say.jinja"),
 };
 
-/// The next attempt at an input whose earlier one may have reached the agent. Takes `earlier_run`
-/// (the id of that run) and `request` (the prompt of the first attempt, rendered).
+/// The prompt of an attempt whose predecessor may have reached the agent. Variables: `earlier_run` (the ID of the
+/// earlier run) and `request` (the prompt as it is rendered without an interruption).
 pub const INTERRUPTED: Template = Template {
     id: "turn.interrupted",
     version: 1,
     text: include_str!("templates/turn.interrupted.jinja"),
 };
 
-/// A webhook's turn. Takes `automation_name`, `received_at`, `message` and `payload` (the raw body).
+/// The prompt of a turn that a webhook started. Variables: `automation_name`, `received_at`, `message` and `payload`
+/// (the raw body).
 pub const WEBHOOK: Template = Template {
     id: "webhook.received",
     version: 1,
     text: include_str!("templates/webhook.received.jinja"),
 };
 
-/// Which wording a prompt had.
+/// The template from which a prompt was rendered.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct PromptRef {
-    /// The template's name.
+    /// The name of the template.
     pub id: String,
-    /// The template's version.
+    /// The version of the template.
     pub version: u32,
-    /// SHA-256 of the template's text, in hexadecimal digits.
+    /// The SHA-256 of the template's text, in hexadecimal digits.
     pub sha256: String,
 }
 
-/// A prompt ready to be sent, with what is needed to trace it.
+/// A rendered prompt, with the data that traces it to its template.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rendered {
-    /// The wording that was used.
+    /// The template.
     pub prompt_ref: PromptRef,
-    /// The prompt itself.
+    /// The prompt.
     pub text: String,
-    /// What was put into the wording.
+    /// The values of the variables.
     pub variables: serde_json::Value,
 }
 
-/// Why a prompt cannot be made. All of these are mistakes of ours, none of the person whose words
-/// they are.
+/// The error of a prompt that cannot be rendered. Each is a defect of Matins, never a fault of the message.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The variables have no form in JSON.
+    /// The variables cannot be written as JSON.
     #[error("write the variables of the prompt {id} as JSON")]
     Variables {
-        /// The template's name.
+        /// The name of the template.
         id: &'static str,
-        /// What went wrong.
+        /// The cause.
         source: serde_json::Error,
     },
     /// A variable is missing, or the template is broken.
     #[error("render the prompt {id}")]
     Render {
-        /// The template's name.
+        /// The name of the template.
         id: &'static str,
-        /// What went wrong.
+        /// The cause.
         source: minijinja::Error,
     },
 }
 
 impl Template {
-    /// Names this wording.
+    /// Returns the reference to this version of the template.
     pub fn prompt_ref(&self) -> PromptRef {
         let digest = Sha256::digest(self.text);
         PromptRef {
@@ -118,8 +121,12 @@ impl Template {
         }
     }
 
-    /// Puts variables into the wording. A variable that the wording names and `variables` lacks is
-    /// an error.
+    /// Renders the prompt.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Render`] if `variables` lacks a variable that the template names, so that an incomplete prompt is
+    /// never sent.
     pub fn render(&self, variables: impl Serialize) -> Result<Rendered, Error> {
         let variables = serde_json::to_value(variables).map_err(|source| Error::Variables {
             id: self.id,
@@ -127,6 +134,7 @@ impl Template {
         })?;
         let mut environment = Environment::empty();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        // Prompts are plain text: escaping for HTML would change the messages.
         environment.set_auto_escape_callback(|_| AutoEscape::None);
         environment.add_filter("fenced", |payload: &str| fenced(payload));
         let text = environment

@@ -1,4 +1,4 @@
-//! Which template a turn's prompt comes from.
+//! The choice of the template for a turn's prompt.
 
 use serde_json::json;
 
@@ -10,27 +10,32 @@ use crate::{
     time::Timestamp,
 };
 
-/// What a prompt is made of.
+/// The facts that a prompt is rendered from.
 #[derive(Debug, Clone, Copy)]
 pub struct About<'a> {
-    /// Where the input came from.
+    /// The source of the input.
     pub origin: Origin,
-    /// The words of the input.
+    /// The text of the input.
     pub content: &'a str,
-    /// The name of the automation, if it is one's.
+    /// The name of the automation. `None` if the input is a message of a person.
     pub automation: Option<&'a str>,
-    /// What fired the automation.
+    /// The schedule of the trigger that fired the automation.
     pub trigger: Option<&'a Spec>,
-    /// The due instant.
+    /// The due instant of the occurrence.
     pub scheduled_for: Option<Timestamp>,
-    /// What came with the webhook, if it was one.
+    /// The body of the webhook, if a webhook started the turn.
     pub payload: Option<&'a str>,
-    /// The attempt that was interrupted before this one.
+    /// The earlier attempt that was interrupted.
     pub interrupted: Option<RunId>,
 }
 
-/// Renders the prompt of a turn. After an interruption it names the earlier run and repeats the
-/// request as that one put it.
+/// Renders the prompt of a turn.
+///
+/// If an earlier attempt was interrupted, the prompt names that run and repeats the request.
+///
+/// # Errors
+///
+/// [`Error`] if the template and its variables do not match.
 pub fn for_turn(about: &About<'_>) -> Result<Rendered, Error> {
     let request = first(about)?;
     match about.interrupted {
@@ -52,7 +57,7 @@ fn first(about: &About<'_>) -> Result<Rendered, Error> {
         .unwrap_or_else(Zone::utc);
     match about.trigger {
         Some(Spec::Manual {}) | None => {
-            // Somebody asked in mid-second, and nobody reads that.
+            // A person fired at a fraction of a second, which would only distract in the prompt.
             let at = describe_fire(at.floor_second(), &zone);
             FIRE.render(
                 json!({ "automation_name": name, "fired_at": at, "message": about.content }),

@@ -1,4 +1,4 @@
-//! Instants as people write them.
+//! Single instants in the forms that people write.
 
 use jiff::{
     civil::DateTime,
@@ -15,15 +15,19 @@ use crate::time::Timestamp;
 const ACCEPTED: &str = "accepted are 2026-12-01T09:00:00+01:00, \
                         2026-12-01T09:00[Europe/Prague], or 2026-12-01 09:00 in the zone given";
 
-/// The longest text that is read, in bytes.
+/// The longest accepted text, in bytes.
 const MAX_AT_BYTES: usize = 128;
 
-/// Reads one instant: RFC 3339 with an offset, RFC 9557 with a zone, or a date and time on the
-/// wall clocks of `zone`.
+/// Parses one instant: RFC 3339 with an offset, RFC 9557 with a time zone, or a date and time on the wall clocks of
+/// `zone`.
 ///
-/// What is not after `now` is refused. So is a wall time that clocks skip or show twice: no guess
-/// is made, the error names the two instants that may be meant. An offset beside a zone must be one
-/// that the zone has then.
+/// A wall time that clocks skip or show twice is refused, because a guess could be wrong by an hour. The error names
+/// both possible instants. If the text has an offset and a time zone, the zone must have that offset at that time.
+///
+/// # Errors
+///
+/// [`Error::At`] if the text does not name one instant, [`Error::Zone`] if its time zone is unknown, and
+/// [`Error::Past`] if the instant is not after `now`.
 pub fn parse_at(text: &str, zone: &Zone, now: Timestamp) -> Result<Timestamp, Error> {
     let refuse = |problem: String| Error::At {
         at: shortened(text),
@@ -67,8 +71,9 @@ fn with_offset(wall: DateTime, offset: Offset) -> Result<jiff::Timestamp, String
         .map_err(|_| "it is beyond the last instant that can be written".into())
 }
 
-/// An offset beside a zone must be one that the zone has at that time. (`Z` is none: it says that
-/// the instant is known, RFC 9557 section 2.2.)
+/// Returns the instant of a wall time with an offset, after checking that the zone has that offset then. The caller
+/// handles `Z` separately, because `Z` only means that the instant is known, not that the zone has the offset 0 (RFC
+/// 9557, section 2.2).
 fn with_both(wall: DateTime, offset: Offset, zone: &Zone) -> Result<jiff::Timestamp, String> {
     let at = with_offset(wall, offset)?;
     if zone.jiff().to_offset(at) == offset {

@@ -1,11 +1,14 @@
-//! Cron expressions on the wall clocks of a zone.
+//! Cron expressions, read on the wall clocks of a time zone.
 //!
-//! `croner` reads the expression and says which days match; which instants these are is decided
-//! here, after Vixie cron. A *wall-clock* schedule (its minute or hour field begins with `*`) goes
-//! by what clocks show: nothing in a gap, both passes of what repeats. Any other is *fixed*: times
-//! that are skipped fire once, together, at the first instant after the gap, and times that repeat
-//! fire in the first pass only. (cron(8) of Debian; there only for changes of less than three
-//! hours, here for all.)
+//! The `croner` crate parses the expression and decides which days match. This module computes the instants, because
+//! clock changes make some wall times occur never or twice. The rules are those of Vixie cron:
+//!
+//! - A *wall-clock* schedule, whose minute or hour field begins with `*`, fires whenever clocks show a matching time:
+//!   never in a gap, and in both passes of a repeat.
+//! - Any other schedule is *fixed*. Times in a gap fire once, together, at the first instant after the gap. Times
+//!   that repeat fire in the first pass only.
+//!
+//! Debian's cron(8) applies these rules only to changes of less than three hours. Matins applies them to all.
 
 use std::fmt;
 
@@ -27,20 +30,21 @@ use super::{
 };
 use crate::time::Timestamp;
 
-/// The longest expression that is read, in bytes.
+/// The longest accepted expression, in bytes.
 pub const MAX_EXPRESSION_BYTES: usize = 512;
 
-/// The calendar repeats after 400 years: no date in that time is no date ever.
+/// The calendar repeats after 400 years, so a date that does not match within that time never matches.
 const CALENDAR_CYCLE_DAYS: i32 = 146_097;
 
-/// How many clock changes a search passes over; two in each year of the calendar's cycle, and some.
+/// The maximum number of clock changes that one search passes: two in each year of the calendar's cycle, with a
+/// reserve.
 const MAX_REGIMES_SEARCHED: usize = 1024;
 
-/// From where an expression is asked whether it ever fires: late enough for irregular changes of
-/// the past and of those that are already decreed to be over. 2100-01-01.
+/// The instant from which [`Cron::parse`] checks that an expression ever fires: 2100-01-01. Irregular clock changes
+/// of the past, and those that are already decreed, are over by then.
 const NEVER_REFERENCE_SECONDS: i64 = 4_102_444_800;
 
-/// Names that stand for whole expressions.
+/// Nicknames of whole expressions.
 const NICKNAMES: [(&str, &str); 7] = [
     ("@yearly", "0 0 1 1 *"),
     ("@annually", "0 0 1 1 *"),
@@ -51,7 +55,7 @@ const NICKNAMES: [(&str, &str); 7] = [
     ("@hourly", "0 * * * *"),
 ];
 
-/// A cron expression in a zone; it fires at least once in 400 years.
+/// A cron expression in a time zone, which fires at least once in 400 years.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Cron {
     days: Box<croner::CronPattern>,
@@ -61,13 +65,18 @@ pub struct Cron {
 }
 
 impl Cron {
-    /// Reads five fields, six with the seconds in front, or a name such as `@daily`. Refuses what
-    /// never fires in `zone`.
+    /// Parses five fields, six with the seconds first, or a nickname such as `@daily`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Expression`] or [`Error::Field`] if the expression is malformed, and [`Error::NeverFires`] if no
+    /// instant in `zone` matches.
     pub fn parse(expression: &str, zone: Zone) -> Result<Self, Error> {
         let refuse = |problem: String| Error::Expression {
             expression: shortened(expression),
             problem,
         };
+        // 1. Split the expression and check each field.
         if expression.len() > MAX_EXPRESSION_BYTES {
             let length = expression.len();
             return Err(refuse(format!(
@@ -75,14 +84,15 @@ impl Cron {
             )));
         }
         let fields = fields(expression).map_err(refuse)?;
-        // Vixie cron restricts by both day fields where one of them begins with `*` (`*/2`), and
-        // takes either of them otherwise.
+        // Vixie cron requires both day fields to match if one of them begins with `*`, even `*/2`. Otherwise one
+        // match suffices.
         let both_days = fields[3].starts_with('*') || fields[5].starts_with('*');
         let canonical = fields
             .iter()
             .zip(&FIELDS)
             .map(|(text, field)| field.canonical(text))
             .collect::<Result<Vec<_>, _>>()?;
+        // 2. Parse the canonical fields.
         let pattern = CronParser::builder()
             .seconds(Seconds::Required)
             .year(Year::Disallowed)
@@ -101,6 +111,7 @@ impl Cron {
             follows_wall_clock: fields[1].starts_with('*') || fields[2].starts_with('*'),
             zone,
         };
+        // 3. Refuse an expression that never fires, such as 30 February.
         match cron.why_never() {
             None => Ok(cron),
             Some(problem) => Err(Error::NeverFires {
@@ -111,20 +122,23 @@ impl Cron {
         }
     }
 
-    /// The first instant strictly after `after`.
+    /// Returns the first instant strictly after `after`.
     pub(super) fn next_after(&self, after: Timestamp) -> Option<Timestamp> {
+        // Each round searches one regime. A match beyond its end is searched again in the next regime.
         let mut regime = Regime::containing(&self.zone, after.jiff());
         let mut from = self.wall_after(&regime, after.jiff())?;
         let mut found = self.first_from(from)?;
         for _ in 0..MAX_REGIMES_SEARCHED {
-            // A fixed time that was skipped is found before the regime's first wall time.
+            // In a gap, a fixed time precedes the first wall time of the regime, so that it fires at the start of the
+            // regime.
             let instant = regime.instant(found)?.max(regime.start());
             if regime.reaches(instant) {
                 return Some(Timestamp::from_jiff(instant));
             }
             regime = regime.next(&self.zone)?;
             let start = self.wall_start(&regime);
-            // Where clocks went forward, what was found is still the first: nothing lies between.
+            // Search again only if the start lies outside of `from..=found`. Otherwise `found` is still the first
+            // match, because nothing between `from` and `found` matches.
             if start < from || start > found {
                 found = self.first_from(start)?;
             }
@@ -133,8 +147,8 @@ impl Cron {
         None
     }
 
-    /// How many instants lie in `(after, until]`: days are looked at one by one, times within them
-    /// by multiplication.
+    /// Returns the number of instants in `(after, until]`. Visits each day once, and computes the number of times
+    /// within a day by multiplication.
     pub(super) fn count(&self, after: Timestamp, until: Timestamp) -> u64 {
         let until = until.jiff();
         let mut regime = Regime::containing(&self.zone, after.jiff());
@@ -145,9 +159,11 @@ impl Cron {
         loop {
             let over = regime.reaches(until);
             let end = regime.wall(regime.end_or(until));
-            // The end of a regime belongs to the next; `until` itself is counted.
+            // The instant at the end of a regime belongs to the next regime. `until` itself counts.
             let end = if over { next_second(end) } else { Some(end) };
             let start = regime.wall_start();
+            // The wall times in `from..start` lie in a gap. All fixed times in it fire once, at the start. The check
+            // of `own` keeps a schedule that also matches at the start itself from counting twice.
             if from < start {
                 let skipped = self.first_from(from).is_some_and(|found| found < start);
                 let own = self.first_from(start) == Some(start);
@@ -163,7 +179,7 @@ impl Cron {
         }
     }
 
-    /// The wall time from which instants after `after` are looked for.
+    /// Returns the wall time from which a search for instants after `after` begins.
     fn wall_after(&self, regime: &Regime, after: jiff::Timestamp) -> Option<DateTime> {
         let from = next_second(regime.wall(after))?;
         Some(if self.follows_wall_clock {
@@ -173,8 +189,8 @@ impl Cron {
         })
     }
 
-    /// The first wall time that counts in a regime: for fixed schedules, the one that follows on
-    /// the last of the regime before.
+    /// Returns the first wall time that a regime covers. For fixed schedules, it is the successor of the last wall
+    /// time of the previous regime: earlier than the regime's start after a gap, and later after a repeat.
     fn wall_start(&self, regime: &Regime) -> DateTime {
         if self.follows_wall_clock {
             regime.wall_start()
@@ -183,7 +199,7 @@ impl Cron {
         }
     }
 
-    /// The first matching wall time that is not before `from`.
+    /// Returns the first matching wall time at or after `from`.
     fn first_from(&self, from: DateTime) -> Option<DateTime> {
         let mut date = from.date();
         if self.matches(date)
@@ -191,6 +207,7 @@ impl Cron {
         {
             return Some(date.to_datetime(time));
         }
+        // 400 years bound the search for expressions such as 30 February.
         let last = date.saturating_add(CALENDAR_CYCLE_DAYS.days());
         while date < last {
             date = if self.matches_month(date) {
@@ -205,7 +222,7 @@ impl Cron {
         None
     }
 
-    /// How many matching wall times lie in `[from, end)`.
+    /// Returns the number of matching wall times in `[from, end)`.
     fn count_walls(&self, from: DateTime, end: DateTime) -> u64 {
         if from >= end {
             return 0;
@@ -233,7 +250,8 @@ impl Cron {
             .unwrap_or(false)
     }
 
-    /// Whether a day matches. `croner` errs only for dates that do not exist; a `Date` does.
+    /// Returns `true` if a day matches. `croner` returns an error only for dates that do not exist, which a [`Date`]
+    /// never is.
     fn matches(&self, date: Date) -> bool {
         let weekday = date.weekday().to_sunday_zero_offset().unsigned_abs();
         self.matches_month(date)
@@ -248,7 +266,7 @@ impl Cron {
                 .unwrap_or(false)
     }
 
-    /// Why this never fires, if so.
+    /// Returns the reason for which the expression never fires. Returns `None` if it fires.
     fn why_never(&self) -> Option<&'static str> {
         let reference = jiff::Timestamp::constant(NEVER_REFERENCE_SECONDS, 0);
         let wall = self.zone.jiff().to_datetime(reference);
@@ -263,7 +281,7 @@ impl Cron {
 }
 
 impl fmt::Debug for Cron {
-    /// The fields and the zone; the tables that they become would fill pages.
+    /// Writes the fields and the zone. The derived form would print large tables.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Cron")
             .field("fields", &self.days.as_str())
@@ -272,7 +290,7 @@ impl fmt::Debug for Cron {
     }
 }
 
-/// Takes an expression apart into six fields.
+/// Splits an expression into six fields.
 fn fields(expression: &str) -> Result<Vec<&str>, String> {
     let mut text = expression.trim();
     if text.starts_with('@') {
@@ -299,7 +317,7 @@ fn fields(expression: &str) -> Result<Vec<&str>, String> {
     Ok(fields)
 }
 
-/// The next whole second of the wall clock.
+/// Returns the next whole second of the wall clock.
 fn next_second(wall: DateTime) -> Option<DateTime> {
     let whole = wall.with().subsec_nanosecond(0).build().ok()?;
     whole.checked_add(SignedDuration::from_secs(1)).ok()

@@ -1,23 +1,23 @@
-//! What became due while nobody looked.
+//! The backlog of a schedule: the instants that became due since the last poll.
 
 use std::time::Duration;
 
 use super::Schedule;
 use crate::time::Timestamp;
 
-/// A run of instants that is counted and not held.
+/// A range of instants, with a count instead of a list, so that a long outage needs little memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stretch {
-    /// The first instant of it.
+    /// The first instant.
     pub first: Timestamp,
-    /// The last instant of it.
+    /// The last instant.
     pub last: Timestamp,
-    /// How many there are, the first and the last included.
+    /// The number of instants, including the first and the last.
     pub count: u64,
 }
 
 impl Stretch {
-    /// One instant.
+    /// Returns a range of one instant.
     pub const fn of(instant: Timestamp) -> Self {
         Self {
             first: instant,
@@ -27,21 +27,21 @@ impl Stretch {
     }
 }
 
-/// The instants that are due, the newest ones by name.
+/// The due instants of a schedule. Only the newest are listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Due {
-    /// All that came before `instants`.
+    /// The range of all due instants before `instants`. `None` if `instants` has all.
     pub earlier: Option<Stretch>,
-    /// The newest, the oldest of them first.
+    /// The newest due instants, oldest first.
     pub instants: Vec<Timestamp>,
 }
 
-/// The nominal instants in `[first_due, now]`: the newest `limit` of them one by one, all before
-/// them as a stretch.
+/// Returns the nominal instants in `[first_due, now]`: the newest `limit` of them as a list, and all earlier ones as
+/// a range.
 ///
-/// Memory is bounded by `limit`. Instants of the stretch are never walked: they are counted by
-/// arithmetic, for cron in proportion to the days passed (400 days of a schedule that fires each
-/// second take about a millisecond), and where the newest begin is found by halving.
+/// `limit` bounds the memory. Earlier instants are counted and never visited one by one. For cron, counting takes
+/// time proportional to the number of days (400 days of a schedule that fires every second take about a millisecond).
+/// A binary search finds the first of the newest instants.
 pub fn due(schedule: &Schedule, first_due: Timestamp, now: Timestamp, limit: usize) -> Due {
     let before = first_due.saturating_sub(Duration::from_micros(1));
     let total = schedule.count(before, now);
@@ -62,15 +62,16 @@ pub fn due(schedule: &Schedule, first_due: Timestamp, now: Timestamp, limit: usi
     Due { earlier, instants }
 }
 
-/// The instant before the newest `limit` in `(before, now]`, where there are more than that.
+/// Returns the last instant before the newest `limit` instants in `(before, now]`. The caller must know that
+/// `(before, now]` has more than `limit` instants.
 fn last_before_newest(
     schedule: &Schedule,
     before: Timestamp,
     now: Timestamp,
     limit: u64,
 ) -> Timestamp {
-    // After `high` there are at most `limit`, after `low` more. Doubling first keeps the counts
-    // short where the newest are close.
+    // Invariant: `(high, now]` has at most `limit` instants, and `(low, now]` has more. The first loop doubles its
+    // distance from `now`, so that the counts cover few days if the newest instants are close.
     let (mut low, mut high) = (before, now);
     let mut back = Duration::from_secs(1);
     while now.saturating_sub(back) > before {
@@ -82,6 +83,7 @@ fn last_before_newest(
         high = at;
         back *= 2;
     }
+    // Binary search down to the resolution of instants. Then `high` itself is the searched instant.
     while high.since(low) > Duration::from_micros(1) {
         let middle = low + high.since(low) / 2;
         if schedule.count(middle, now) > limit {

@@ -1,72 +1,72 @@
-//! What can be wrong with a schedule that someone wrote.
+//! The errors of schedules that a person or an agent has written.
 
 use crate::time::Timestamp;
 
-/// Why a schedule, or a part of one, cannot be read.
+/// The error for a schedule, or a part of one, that is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The expression as a whole is not one.
+    /// The cron expression as a whole is invalid.
     #[error("read the cron expression {expression:?}: {problem}")]
     Expression {
-        /// What was given, shortened.
+        /// The expression, shortened.
         expression: String,
-        /// What is wrong with it, and what is accepted.
+        /// The problem, and the accepted form.
         problem: String,
     },
-    /// One field of an expression is wrong.
+    /// One field of a cron expression is invalid.
     #[error(
         "read the {field} field {value:?} of the cron expression: {problem}; accepted are {accepted}"
     )]
     Field {
-        /// The field's name.
+        /// The name of the field.
         field: &'static str,
-        /// What was given.
+        /// The value, shortened.
         value: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
-        /// What the field takes.
+        /// The accepted values.
         accepted: &'static str,
     },
-    /// The expression is well formed and has no instant.
+    /// The cron expression is well formed, but no instant matches.
     #[error("find any instant for the cron expression {expression:?} in {zone}: {problem}")]
     NeverFires {
-        /// What was given.
+        /// The expression, shortened.
         expression: String,
-        /// The zone it was to be read in.
+        /// The name of the time zone.
         zone: String,
-        /// Why there is none.
+        /// The reason for which no instant matches.
         problem: &'static str,
     },
-    /// There is no such zone.
+    /// The time zone is unknown.
     #[error(
         "find the time zone {zone:?}: accepted are IANA names such as Europe/Prague or UTC{}",
         .nearest.as_ref().map(|name| format!("; did you mean {name}?")).unwrap_or_default()
     )]
     Zone {
-        /// What was given, shortened.
+        /// The given name, shortened.
         zone: String,
-        /// The known name that is most like it.
+        /// The most similar known name.
         nearest: Option<String>,
     },
-    /// A period is not one.
+    /// A period is invalid.
     #[error(
         "read the period {period:?}: {problem}; accepted are 1s to 366d, such as 90s, 10m, 1h30m or 2d"
     )]
     Period {
-        /// What was given, shortened.
+        /// The text, shortened.
         period: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: &'static str,
     },
     /// A text does not name one instant.
     #[error("read the instant {at:?}: {problem}")]
     At {
-        /// What was given, shortened.
+        /// The text, shortened.
         at: String,
-        /// What is wrong with it, and what is accepted.
+        /// The problem, and the accepted form.
         problem: String,
     },
-    /// An instant is over.
+    /// An instant is in the past.
     #[error("schedule the instant {at}: it is not after the present, {now}")]
     Past {
         /// The instant.
@@ -74,20 +74,20 @@ pub enum Error {
         /// The present.
         now: Timestamp,
     },
-    /// Quiet hours are not ones.
+    /// Quiet hours are invalid.
     #[error(
         "read the quiet hours {window:?}: {problem}; accepted are up to {} windows such as 22:00-07:00",
         super::MAX_QUIET_WINDOWS
     )]
     QuietHours {
-        /// What was given, shortened.
+        /// The window, shortened.
         window: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: &'static str,
     },
 }
 
-/// Shortens what came from outside, so that an error stays readable.
+/// Returns at most the first 80 characters of a text from outside, so that an error stays readable.
 pub(super) fn shortened(given: &str) -> String {
     const MAX_SHOWN_CHARS: usize = 80;
     let mut shown: String = given.chars().take(MAX_SHOWN_CHARS).collect();

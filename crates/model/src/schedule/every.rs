@@ -1,4 +1,4 @@
-//! Schedules at equal distances from an anchor.
+//! Schedules with equal intervals.
 
 use std::{fmt, str::FromStr, time::Duration};
 
@@ -12,20 +12,19 @@ pub const MIN_PERIOD: Duration = Duration::from_secs(1);
 /// The longest period.
 pub const MAX_PERIOD: Duration = Duration::from_hours(366 * 24);
 
-/// The longest text that is read as a period, in bytes.
+/// The longest text of a period, in bytes.
 const MAX_PERIOD_BYTES: usize = 32;
 
-/// Units in the order in which they are written, with their seconds. A day is 24 hours: periods
-/// know no zone, so clock changes do not touch them.
+/// The units from the largest to the smallest, with their lengths in seconds. A day is 24 hours: periods have no time
+/// zone, so clock changes do not affect them.
 const UNITS: [(char, u64); 4] = [('d', 86_400), ('h', 3600), ('m', 60), ('s', 1)];
 
-/// A whole number of seconds from [`MIN_PERIOD`] to [`MAX_PERIOD`], written `90s`, `10m`, `1h30m`
-/// or `2d`.
+/// A period: a whole number of seconds from [`MIN_PERIOD`] to [`MAX_PERIOD`], written `90s`, `10m`, `1h30m` or `2d`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Period(u32);
 
 impl Period {
-    /// The length.
+    /// Returns the length of the period.
     pub fn duration(self) -> Duration {
         Duration::from_secs(u64::from(self.0))
     }
@@ -53,7 +52,7 @@ impl FromStr for Period {
     }
 }
 
-/// Adds up numbers with their units, each unit once at the most, the largest first.
+/// Returns the sum of numbers with units. Each unit may occur once, from the largest to the smallest.
 fn read_seconds(text: &str) -> Result<u64, &'static str> {
     if text.is_empty() {
         return Err("it is empty");
@@ -72,6 +71,7 @@ fn read_seconds(text: &str) -> Result<u64, &'static str> {
             .map_err(|_| "it is not made of whole numbers with units")?;
         let mut after = after.chars();
         let unit = after.next().ok_or("a number has no unit")?;
+        // `units` continues after the unit found last, so that a repeated or a larger unit is refused.
         let (_, seconds) = units
             .find(|(name, _)| *name == unit)
             .ok_or("its units are not d, h, m and s in this order")?;
@@ -85,7 +85,7 @@ fn read_seconds(text: &str) -> Result<u64, &'static str> {
 }
 
 impl fmt::Display for Period {
-    /// The shortest writing: `1h30m` for 90 minutes.
+    /// Writes the shortest form: `1h30m` for 90 minutes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut rest = u64::from(self.0);
         for (unit, seconds) in UNITS {
@@ -126,17 +126,18 @@ impl<'de> Deserialize<'de> for Period {
     }
 }
 
-/// Fires at the anchor and at every whole period after it, so that a restart shifts nothing.
+/// A schedule that fires at its anchor and at every whole period after it. The anchor is stored, so a restart does
+/// not shift the schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Every {
-    /// The distance between two instants.
+    /// The interval between two instants.
     pub period: Period,
     /// The first instant.
     pub anchor: Timestamp,
 }
 
 impl Every {
-    /// The first instant strictly after `after`.
+    /// Returns the first instant strictly after `after`.
     pub(super) fn next_after(&self, after: Timestamp) -> Option<Timestamp> {
         let fired = i64::try_from(self.fired_until(after)).ok()?;
         let distance = fired.checked_mul(self.period.micros())?;
@@ -146,13 +147,13 @@ impl Every {
             .filter(|at| *at <= Timestamp::MAX)
     }
 
-    /// How many instants lie in `(after, until]`.
+    /// Returns the number of instants in `(after, until]`.
     pub(super) fn count(&self, after: Timestamp, until: Timestamp) -> u64 {
         self.fired_until(until)
             .saturating_sub(self.fired_until(after))
     }
 
-    /// How many instants there are up to `until`, that one included.
+    /// Returns the number of instants up to and including `until`.
     fn fired_until(&self, until: Timestamp) -> u64 {
         let since = until.as_microsecond() - self.anchor.as_microsecond();
         u64::try_from(since.div_euclid(self.period.micros()) + 1).unwrap_or(0)

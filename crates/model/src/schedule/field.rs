@@ -1,8 +1,8 @@
-//! The fields of a cron expression: what each one takes, said in words where it does not.
+//! The fields of a cron expression: their values, and messages that explain why a field is invalid.
 
 use super::error::{Error, shortened};
 
-/// Which letters a field takes besides numbers, ranges and steps.
+/// The forms that a field accepts besides numbers, ranges and steps.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Extras {
     None,
@@ -10,18 +10,18 @@ enum Extras {
     DayOfWeek,
 }
 
-/// One place of an expression.
+/// A field of a cron expression.
 pub(super) struct Field {
     name: &'static str,
     min: u8,
     max: u8,
-    /// Names for values from `min` on.
+    /// The names of the values, from `min` on.
     names: &'static [&'static str],
     extras: Extras,
     accepted: &'static str,
 }
 
-/// The fields in their order; the first is left out in expressions of five.
+/// The fields in their order. Expressions with five fields have no seconds.
 pub(super) const FIELDS: [Field; 6] = [
     Field {
         name: "second",
@@ -78,7 +78,11 @@ pub(super) const FIELDS: [Field; 6] = [
 ];
 
 impl Field {
-    /// Writes the field with plain numbers, or says what is wrong with it.
+    /// Returns the field with numbers instead of names, in the form that `croner` reads the same way.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Field`] with the problem and the accepted values.
     pub(super) fn canonical(&self, text: &str) -> Result<String, Error> {
         self.items(text).map_err(|problem| Error::Field {
             field: self.name,
@@ -156,7 +160,7 @@ impl Field {
         }
     }
 
-    /// A range that goes upward; as its end, Sunday is 7.
+    /// Returns a range that goes upward. Sunday at its end becomes 7, so that `FRI-SUN` is valid.
     fn range(&self, text: &str) -> Result<String, String> {
         let (first, last) = text.split_once('-').unwrap_or((text, ""));
         let (from, mut to) = (self.value(first)?, self.value(last)?);
@@ -164,7 +168,7 @@ impl Field {
             to = self.max;
         }
         if from > to {
-            // What is longer has zeros in front, and nobody wants them in the advice.
+            // A valid value that is long has leading zeros. Cut it, so that the advice stays readable.
             let (first, last) = (shortened(first), shortened(last));
             return Err(format!(
                 "the range {first}-{last} goes downward; write {first}-{},{}-{last}",
@@ -191,7 +195,7 @@ impl Field {
     }
 }
 
-/// Reads digits alone: no sign, no space.
+/// Reads a number of digits only, because `parse` alone would accept a plus sign.
 fn number(text: &str) -> Option<u8> {
     let plain = text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|_| plain)

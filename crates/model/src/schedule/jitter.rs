@@ -1,4 +1,4 @@
-//! Spreading instants that many automations share.
+//! Jitter: spreads the instants at which many automations would fire together.
 
 use std::time::Duration;
 
@@ -6,10 +6,11 @@ use sha2::{Digest, Sha256};
 
 use crate::{ids::TriggerId, time::Timestamp};
 
-/// Moves a nominal instant by less than `spread`, and never to the next nominal one or past it.
+/// Returns a nominal instant, delayed by less than `spread` and by less than the distance to the next nominal
+/// instant.
 ///
-/// The same trigger and instant always give the same result, on every replica and after a restart;
-/// different triggers are scattered evenly.
+/// A hash of the trigger and the instant determines the delay, so that every server computes the same delay, also
+/// after a restart. The delays of different triggers are evenly distributed.
 pub fn jitter(
     trigger: TriggerId,
     nominal: Timestamp,
@@ -25,7 +26,8 @@ pub fn jitter(
     let uniform = digest[..8]
         .iter()
         .fold(0, |n, byte| n << 8 | u128::from(*byte));
-    // The upper half of the product of a uniform 64-bit number and the room lies in `0..room`.
+    // The upper half of the product of a uniform 64-bit number and `room` lies in `0..room`. A remainder instead
+    // would favor short delays.
     let moved = (uniform * u128::from(room)) >> 64;
     nominal + Duration::from_micros(u64::try_from(moved).unwrap_or(0))
 }

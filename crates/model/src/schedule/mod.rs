@@ -1,9 +1,11 @@
-//! When triggers fire next.
+//! Schedules: the instants at which triggers fire.
 //!
-//! **Invariants:** instants here are nominal, never moved by jitter; [`Schedule::next_after`] is
-//! strictly after what it is given; every search and every count is bounded, whatever a person or
-//! an agent wrote. Zones come from the database inside the binary, so that all replicas of one
-//! version agree.
+//! **Invariants:**
+//!
+//! - Instants here are nominal: jitter is applied elsewhere ([`jitter()`]) and never moves a schedule.
+//! - [`Schedule::next_after`] returns an instant strictly after its argument.
+//! - Every search and every count takes bounded work, because people and agents write schedules.
+//! - Time zones come from the database inside the binary, so that all servers of one version agree.
 
 mod at;
 mod cron;
@@ -36,22 +38,26 @@ pub use self::{
     zone::Zone,
 };
 
-/// When a trigger fires, read from a [`Spec`] and ready to be asked.
+/// A schedule, parsed from a [`Spec`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Schedule {
-    /// At the times of a cron expression in a zone.
+    /// Fires at the times of a cron expression in a time zone.
     Cron(Cron),
-    /// At equal distances from an anchor.
+    /// Fires at equal intervals from an anchor.
     Every(Every),
-    /// Once.
+    /// Fires once.
     At(Timestamp),
-    /// Never by time: on demand, or when a webhook arrives.
+    /// Never fires by time: a person or a webhook fires it.
     Manual,
 }
 
 impl Schedule {
-    /// Reads a specification, new or stored: an `at` that lies in the past is taken, since that is
-    /// what a trigger looks like when it is done.
+    /// Parses a specification, new or stored. Accepts an `at` in the past, because a trigger that has fired keeps its
+    /// `at`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] if the zone or the cron expression is invalid.
     pub fn parse(spec: &Spec) -> Result<Self, Error> {
         let zone = spec.zone()?;
         Ok(match spec {
@@ -65,7 +71,11 @@ impl Schedule {
         })
     }
 
-    /// Reads a specification that someone just wrote: what would never fire again is refused.
+    /// Parses a specification that a person or an agent has just written.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] as for [`Self::parse`], and [`Error::Past`] if the only instant is not after `now`.
     pub fn parse_new(spec: &Spec, now: Timestamp) -> Result<Self, Error> {
         let schedule = Self::parse(spec)?;
         if let Self::At(at) = schedule
@@ -76,8 +86,8 @@ impl Schedule {
         Ok(schedule)
     }
 
-    /// The first nominal instant strictly after `after`; `None` if there is none, or none that can
-    /// be written (the year 9999 is the last).
+    /// Returns the first nominal instant strictly after `after`. Returns `None` if there is none up to
+    /// [`Timestamp::MAX`], in the year 9999.
     pub fn next_after(&self, after: Timestamp) -> Option<Timestamp> {
         match self {
             Self::Cron(cron) => cron.next_after(after),
@@ -87,17 +97,17 @@ impl Schedule {
         }
     }
 
-    /// The nominal instants strictly after `after`, in order, worked out as they are asked for.
+    /// Returns the nominal instants strictly after `after`, in order. The iterator computes them lazily.
     pub fn fires_after(&self, after: Timestamp) -> impl Iterator<Item = Timestamp> {
         std::iter::successors(self.next_after(after), |at| self.next_after(*at))
     }
 
-    /// The first `n` nominal instants strictly after `after`.
+    /// Returns the first `n` nominal instants strictly after `after`.
     pub fn upcoming(&self, after: Timestamp, n: usize) -> Vec<Timestamp> {
         self.fires_after(after).take(n).collect()
     }
 
-    /// How many nominal instants lie in `(after, until]`, found by arithmetic and not by a walk.
+    /// Returns the number of nominal instants in `(after, until]`. Computes it without visiting each instant.
     pub fn count(&self, after: Timestamp, until: Timestamp) -> u64 {
         match self {
             Self::Cron(cron) => cron.count(after, until),

@@ -1,4 +1,4 @@
-//! Hours of the day in which nothing fires.
+//! Quiet hours: daily windows in which occurrences are skipped.
 
 use std::{fmt, str::FromStr};
 
@@ -11,24 +11,28 @@ use super::{
 };
 use crate::time::Timestamp;
 
-/// How many windows one automation may have.
+/// The maximum number of windows of one automation.
 pub const MAX_QUIET_WINDOWS: usize = 16;
 
-/// A stretch of each day, `[start, end)` by the wall clock, written `22:00-07:00`. Where the end
-/// comes before the start, it is the end on the next day.
+/// A window of each day, `[start, end)` on the wall clock, written `22:00-07:00`. If the end is before the start, the
+/// window ends on the next day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QuietWindow {
     start: Time,
     end: Time,
 }
 
-/// The windows of one automation.
+/// The quiet hours of one automation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Vec<QuietWindow>")]
 pub struct QuietHours(Vec<QuietWindow>);
 
 impl QuietHours {
-    /// Takes up to [`MAX_QUIET_WINDOWS`] windows; they may overlap.
+    /// Returns quiet hours with these windows. Windows may overlap.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::QuietHours`] if there are more than [`MAX_QUIET_WINDOWS`] windows.
     pub fn new(windows: Vec<QuietWindow>) -> Result<Self, Error> {
         match windows.get(MAX_QUIET_WINDOWS) {
             None => Ok(Self(windows)),
@@ -44,7 +48,7 @@ impl QuietHours {
         &self.0
     }
 
-    /// Whether `instant`, read on the wall clocks of `zone`, lies in one of the windows.
+    /// Returns `true` if `instant`, on the wall clock of `zone`, lies in one of the windows.
     pub fn covers(&self, instant: Timestamp, zone: &Zone) -> bool {
         let local = zone.jiff().to_datetime(instant.jiff()).time();
         self.0.iter().any(|window| window.covers(local))
@@ -99,7 +103,7 @@ impl FromStr for QuietWindow {
     }
 }
 
-/// Reads `HH:MM`, exactly.
+/// Reads a time of exactly the form `HH:MM`.
 fn read_time(text: &str) -> Option<Time> {
     let (hour, minute) = text.split_once(':')?;
     let two_digits = |part: &str| {

@@ -1,13 +1,13 @@
-//! The stretches of time in which a zone's offset stands still.
+//! Regimes: the ranges of time in which the offset of a time zone stays the same.
 //!
-//! Within one, wall clock and instants run in parallel, so that all the difficulty of clock changes
-//! lies between one regime and the next.
+//! Within a regime, wall clock and instants run in parallel. All the difficulty of clock changes lies between one
+//! regime and the next.
 
 use jiff::{SignedDuration, Timestamp, civil::DateTime, tz::Offset};
 
 use super::Zone;
 
-/// One such stretch, `[start, end)`.
+/// A regime, `[start, end)`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Regime {
     start: Timestamp,
@@ -17,9 +17,10 @@ pub(super) struct Regime {
 }
 
 impl Regime {
-    /// The regime in which `instant` lies.
+    /// Returns the regime that contains `instant`.
     pub(super) fn containing(zone: &Zone, instant: Timestamp) -> Self {
         let zone = zone.jiff();
+        // `preceding` is exclusive, so a change at `instant` itself is only found from the nanosecond after it.
         let just_after = instant
             .checked_add(SignedDuration::from_nanos(1))
             .unwrap_or(instant);
@@ -41,7 +42,7 @@ impl Regime {
         }
     }
 
-    /// The regime that follows; `None` after the last.
+    /// Returns the next regime. Returns `None` after the last.
     pub(super) fn next(&self, zone: &Zone) -> Option<Self> {
         let start = self.end?;
         let zone = zone.jiff();
@@ -56,38 +57,39 @@ impl Regime {
         })
     }
 
-    /// The first instant.
+    /// Returns the first instant.
     pub(super) fn start(&self) -> Timestamp {
         self.start
     }
 
-    /// Whether `instant` is before the end.
+    /// Returns `true` if `instant` is before the end.
     pub(super) fn reaches(&self, instant: Timestamp) -> bool {
         self.end.is_none_or(|end| instant < end)
     }
 
-    /// Where the regime ends, or `instant` if that comes first.
+    /// Returns the end of the regime or `instant`, whichever is earlier.
     pub(super) fn end_or(&self, instant: Timestamp) -> Timestamp {
         self.end.map_or(instant, |end| end.min(instant))
     }
 
-    /// What the wall clock shows at `instant`.
+    /// Returns the wall time at `instant`.
     pub(super) fn wall(&self, instant: Timestamp) -> DateTime {
         self.offset.to_datetime(instant)
     }
 
-    /// When the wall clock of this regime shows `wall`; `None` beyond what can be written.
+    /// Returns the instant at which the wall clock of this regime shows `wall`. Returns `None` if that instant is
+    /// outside of the supported range.
     pub(super) fn instant(&self, wall: DateTime) -> Option<Timestamp> {
         self.offset.to_timestamp(wall).ok()
     }
 
-    /// What the wall clock shows at the start.
+    /// Returns the wall time at the start.
     pub(super) fn wall_start(&self) -> DateTime {
         self.wall(self.start)
     }
 
-    /// What the wall clock would have shown at the start had nothing changed. Earlier than
-    /// [`Self::wall_start`] where times were skipped, later where times repeat.
+    /// Returns the wall time that the start would have without the clock change: earlier than
+    /// [`Self::wall_start`] if the clocks went forward, and later if the clocks went back.
     pub(super) fn wall_start_unchanged(&self) -> DateTime {
         self.offset_before.to_datetime(self.start)
     }

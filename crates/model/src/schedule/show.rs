@@ -1,10 +1,10 @@
-//! Instants as people read them.
+//! Instants in the form that people read.
 
 use super::Zone;
 use crate::time::Timestamp;
 
-/// Writes an instant with its weekday, offset and zone: `Mon 2026-11-23 09:00:00 +01:00
-/// Europe/Prague`. A fraction of a second is shown where there is one.
+/// Returns an instant with its weekday, offset and time zone: `Mon 2026-11-23 09:00:00 +01:00 Europe/Prague`. A
+/// fraction of a second appears only if there is one.
 pub fn describe_fire(instant: Timestamp, zone: &Zone) -> String {
     let local = instant.jiff().to_zoned(zone.jiff().clone());
     let shown = local.strftime("%a %Y-%m-%d %H:%M:%S%.f %:z");

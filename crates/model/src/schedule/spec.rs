@@ -1,45 +1,44 @@
-//! A trigger's schedule as it is written and stored.
+//! Specifications: a trigger's schedule as it is written and stored.
 
 use std::fmt;
 
 use super::{Period, Zone, describe_fire, error::Error};
 use crate::time::Timestamp;
 
-/// What someone asked for, in the form that the API takes and the database keeps. [`super::Schedule`]
-/// is what it means.
+/// A schedule in the form that the API accepts and the database stores. [`super::Schedule`] is its parsed form.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Spec {
-    /// At the times of a cron expression.
+    /// Fires at the times of a cron expression.
     Cron {
-        /// Five fields, or six with the seconds in front, or a name such as `@daily`.
+        /// Five fields, six with the seconds first, or a nickname such as `@daily`.
         expression: String,
-        /// The IANA name of the zone in which the fields are read.
+        /// The IANA name of the time zone of the fields.
         zone: String,
     },
-    /// At equal distances from an anchor, which is itself an instant of the schedule.
+    /// Fires at equal intervals. The anchor is the first instant.
     Every {
-        /// The distance.
+        /// The interval.
         period: Period,
-        /// Where counting starts; nothing fires before it.
+        /// The first instant. Nothing fires before it.
         anchor: Timestamp,
-        /// The IANA name of the zone in which quiet hours are read and instants shown.
+        /// The IANA name of the time zone for quiet hours and for display.
         zone: String,
     },
-    /// Once.
+    /// Fires once.
     At {
         /// The instant.
         at: Timestamp,
-        /// The IANA name of the zone in which quiet hours are read and the instant shown.
+        /// The IANA name of the time zone for quiet hours and for display.
         zone: String,
     },
-    /// On demand only.
+    /// Fires only on demand.
     Manual {},
-    /// When a signed request arrives.
+    /// Fires when a signed webhook request arrives.
     Webhook {},
 }
 
 impl Spec {
-    /// The word that stands for the kind.
+    /// Returns the word of the kind.
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::Cron { .. } => "cron",
@@ -50,8 +49,12 @@ impl Spec {
         }
     }
 
-    /// The zone in which the schedule is read, its quiet hours hold and its instants are shown;
-    /// UTC for what does not fire by time.
+    /// Returns the time zone of the schedule, of its quiet hours and of its display. Returns UTC for schedules that
+    /// do not fire by time.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Zone`] if the name is unknown.
     pub fn zone(&self) -> Result<Zone, Error> {
         match self {
             Self::Cron { zone, .. } | Self::Every { zone, .. } | Self::At { zone, .. } => {
@@ -63,7 +66,7 @@ impl Spec {
 }
 
 impl fmt::Display for Spec {
-    /// The short form for people: `cron 0 9 * * 1-5 (Europe/Prague)`, `every 10m`.
+    /// Writes the short form for people: `cron 0 9 * * 1-5 (Europe/Prague)`, `every 10m`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Cron { expression, zone } => {

@@ -1,8 +1,8 @@
-//! The times of day that a cron expression names.
+//! The times of day that match a cron expression.
 
 use jiff::civil::Time;
 
-/// Hours, minutes and seconds as bits: a time matches where all three bits are set.
+/// Sets of hours, minutes and seconds as bits. A time matches if all three bits are set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Times {
     hours: u64,
@@ -11,7 +11,7 @@ pub(super) struct Times {
 }
 
 impl Times {
-    /// Takes the values of the three fields, each below 64 and none empty.
+    /// Returns the times of three lists of values. Each value must be below 64, and no list may be empty.
     pub(super) fn new(hours: &[u16], minutes: &[u16], seconds: &[u16]) -> Self {
         let bits = |values: &[u16]| values.iter().fold(0, |bits, value| bits | 1 << value);
         Self {
@@ -21,12 +21,12 @@ impl Times {
         }
     }
 
-    /// The first time of a day.
+    /// Returns the first matching time of a day.
     pub(super) fn first(self) -> Option<Time> {
         self.first_from(Time::midnight())
     }
 
-    /// The first time of a day that is not before `from`, fractions of a second left aside.
+    /// Returns the first matching time of a day at or after `from`. Ignores fractions of a second.
     pub(super) fn first_from(self, from: Time) -> Option<Time> {
         let (hour, minute, second) = (from.hour(), from.minute(), from.second());
         if has(self.hours, hour) {
@@ -43,12 +43,12 @@ impl Times {
         Time::new(hour, next(self.minutes, 0)?, next(self.seconds, 0)?, 0).ok()
     }
 
-    /// How many times a day has.
+    /// Returns the number of matching times in a day.
     pub(super) fn in_a_day(self) -> u64 {
         count(self.hours) * count(self.minutes) * count(self.seconds)
     }
 
-    /// How many times of a day are before `end`.
+    /// Returns the number of matching times of a day before `end`.
     pub(super) fn before(self, end: Time) -> u64 {
         let (seconds, minutes) = (count(self.seconds), count(self.minutes));
         let mut before = count(below(self.hours, end.hour())) * minutes * seconds;
@@ -70,12 +70,12 @@ fn count(bits: u64) -> u64 {
     u64::from(bits.count_ones())
 }
 
-/// The bits below `value`.
+/// Returns the bits below `value`.
 fn below(bits: u64, value: i8) -> u64 {
     bits & ((1 << value) - 1)
 }
 
-/// The lowest bit from `value` on.
+/// Returns the lowest set bit at or above `value`.
 fn next(bits: u64, value: i8) -> Option<i8> {
     let lowest = (bits & !((1 << value) - 1)).trailing_zeros();
     i8::try_from(lowest).ok().filter(|lowest| *lowest < 64)

@@ -1,4 +1,4 @@
-//! Time zones by their IANA names.
+//! Time zones, identified by their IANA names.
 
 use std::fmt;
 
@@ -7,28 +7,33 @@ use jiff::tz::{TimeZone, TimeZoneDatabase};
 use super::error::{Error, shortened};
 use crate::nearest::distance;
 
-/// The longest name that is looked up, in bytes; the longest known one has 32.
+/// The longest name that is looked up, in bytes. The longest known name has 32.
 const MAX_NAME_BYTES: usize = 64;
 
-/// A zone of the IANA database that is inside the binary.
+/// A time zone of the IANA database that is compiled into the binary.
 ///
-/// The system's database is not consulted: reading it is I/O, and replicas could then disagree on
-/// when a trigger fires. Stored instants are worked out again when a new version brings new rules.
+/// The system's database is not used, because reading it is I/O, and because servers with different databases would
+/// disagree on when a trigger fires. When a new version brings new rules, the server recomputes the stored instants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Zone(TimeZone);
 
 impl Zone {
-    /// Coordinated universal time.
+    /// Returns coordinated universal time (UTC).
     pub const fn utc() -> Self {
         Self(TimeZone::UTC)
     }
 
-    /// Finds a zone by its IANA name, whatever its case. Offsets such as `+01:00` and POSIX rules
-    /// are no names; where a name is unknown, the error offers the nearest known one.
+    /// Returns the time zone with this IANA name, regardless of case. Refuses offsets such as `+01:00` and POSIX
+    /// rules.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Zone`] with the most similar known name, if there is one.
     pub fn parse(name: &str) -> Result<Self, Error> {
         let database = TimeZoneDatabase::bundled();
         let found = (name.len() <= MAX_NAME_BYTES).then(|| database.get(name).ok());
         match found.flatten() {
+            // `jiff` finds `Etc/Unknown`, which is a placeholder and no time zone.
             Some(zone) if !zone.is_unknown() && zone.iana_name().is_some() => Ok(Self(zone)),
             _ => Err(Error::Zone {
                 zone: shortened(name),
@@ -37,12 +42,12 @@ impl Zone {
         }
     }
 
-    /// The name as the database spells it.
+    /// Returns the name as the database spells it.
     pub fn name(&self) -> &str {
         self.0.iana_name().unwrap_or("UTC")
     }
 
-    /// Gives the zone for calendar arithmetic.
+    /// Returns the time zone for calendar arithmetic.
     pub const fn jiff(&self) -> &TimeZone {
         &self.0
     }
@@ -54,8 +59,8 @@ impl fmt::Display for Zone {
     }
 }
 
-/// The known name most like `given`: as a whole, or by its last part alone (`Prague`). At most one
-/// letter in four may differ, so that an abbreviation such as `PST` gets no wrong advice.
+/// Returns the known name that is most similar to `given`, as a whole or in its last part (`Prague`). Returns `None`
+/// if more than one byte in four differs, so that an abbreviation such as `PST` gets no wrong advice.
 fn nearest(given: &str) -> Option<String> {
     if given.len() > MAX_NAME_BYTES {
         return None;
