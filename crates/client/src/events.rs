@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// The maximum size of an event, in bytes. It exceeds the longest message in its escaped form.
+/// The maximum size of an event, in bytes: more than the longest message in its escaped form.
 const EVENT_BYTES: usize = 64 << 20;
 /// The byte order mark that may precede a stream.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -33,7 +33,7 @@ pub struct EventParser {
     event: String,
     data: String,
     has_data: bool,
-    /// The newest `id` field. It becomes the last event ID when its event is complete.
+    /// The newest `id` field, which becomes the last event ID when the event is complete.
     id: String,
     last_event_id: String,
     retry: Option<Duration>,

@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-/// The maximum length of a socket path, in bytes. It is below the limit of Linux, 108 bytes.
+/// The maximum length of a socket path, in bytes, below the limit of Linux (108 bytes).
 const ADDRESS_BYTES: usize = 100;
 
 /// The address of a Unix socket, for listening or connecting. A path that is too long for the operating system goes

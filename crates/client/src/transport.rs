@@ -139,12 +139,12 @@ pub(crate) async fn whole(mut body: Body) -> Result<Bytes, BoxError> {
     Ok(read.into())
 }
 
-/// Returns a builder with the options of all clients. It follows no redirects, so that the token reaches no other
-/// server.
+/// Returns a builder with the options of all clients. The clients follow no redirects, so that the token reaches no
+/// other server.
 fn builder(by_tls: bool) -> reqwest::ClientBuilder {
     static PROVIDER: Once = Once::new();
     PROVIDER.call_once(|| {
-        // The call fails if another library has installed a provider before. Then that one is used.
+        // The call fails if a provider is installed already, which then stays in use.
         rustls::crypto::ring::default_provider()
             .install_default()
             .ok();

@@ -1,4 +1,4 @@
-//! The parser of the configuration file (TOML). It reports every problem with its line, up to a limit.
+//! The parser of the configuration file (TOML), which reports every problem with its line, up to a limit.
 
 use std::{
     collections::BTreeMap,
@@ -155,8 +155,8 @@ fn tables() -> impl Iterator<Item = &'static str> {
     SETTINGS.iter().filter_map(|setting| setting.path().0)
 }
 
-/// Returns the name of the setting or the table that an unknown key may mean. It compares `whole` with all full
-/// names, and then `key` with the keys of all tables, so that a key in a wrong table is found as well.
+/// Returns the name of the setting or the table that an unknown key may mean. The search compares `whole` with all
+/// full names, and then `key` with the keys of all tables, so that a key in a wrong table is found as well.
 fn meant(whole: &str, key: &str) -> Option<String> {
     let names = SETTINGS.iter().map(|setting| setting.name);
     if let Some(name) = nearest(whole, names.chain(tables())) {

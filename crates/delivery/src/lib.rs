@@ -16,7 +16,7 @@ pub use name::{InvalidName, TriggerName};
 pub use strict::{Limit, Malformed};
 pub use trigger::{InvalidTrigger, Trigger, TriggerKind};
 
-/// The maximum size of a file, in bytes. It holds the longest text with each byte escaped as `\u00XX`.
+/// The maximum size of a file, in bytes: enough for the longest text with each byte escaped as `\u00XX`.
 pub const FILE_BYTES: usize = 8 << 20;
 /// The maximum nesting depth of a content.
 pub const DEPTH: usize = 16;

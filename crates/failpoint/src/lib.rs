@@ -39,7 +39,7 @@ pub fn reached(name: &str) {
     let Some(armed) = armed.as_mut().filter(|armed| (armed.counts)(name)) else {
         return;
     };
-    // The names are diagnostics, so a failed write must not change the behavior of the process.
+    // The names do not affect the abort, so a failed write must not change the behavior of the process.
     let _ = writeln!(armed.names, "{name}");
     armed.left = armed.left.saturating_sub(1);
     if armed.left == 0 {

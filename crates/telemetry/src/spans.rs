@@ -106,7 +106,7 @@ fn is_sent(metadata: &Metadata<'_>) -> bool {
 }
 
 fn exporter(endpoint: &str) -> Result<SpanExporter, Source> {
-    // The call fails if another library has installed a provider before. Then that one is used.
+    // The call fails if a provider is installed already, which then stays in use.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let client = Client::builder()
         .no_proxy()

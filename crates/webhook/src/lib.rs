@@ -1,6 +1,6 @@
 //! Signed webhooks: their signatures, and a sender that only connects to permitted addresses.
 //!
-//! **Invariants:** this crate accesses no database. It checks the signature before any part of the body is
+//! **Invariants:** this crate accesses no database. `verify` checks the signature before any part of the body is
 //! interpreted. A body goes only to an address that was checked when the connection was made, which prevents requests
 //! to internal services (server-side request forgery): the sender follows no redirect, and resolves a name once for
 //! the check and the connection.

@@ -89,7 +89,7 @@ impl Sender {
         limit: Duration,
         lookup: &Arc<dyn Lookup>,
     ) -> Result<Self, SenderError> {
-        // The call fails if another library has installed a provider before. Then that one is used.
+        // The call fails if a provider is installed already, which then stays in use.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let allowance = Arc::new(allowance);
         let client = |allowed_only| {

@@ -13,7 +13,7 @@ pub struct Target {
     url: Url,
 }
 
-/// The reason why a URL is refused. It never repeats the URL, because the URL may contain a password.
+/// The reason why a URL is refused. The error never repeats the URL, because the URL may contain a password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidUrl {
     /// The text is not a URL.

@@ -25,7 +25,8 @@ pub struct Token {
     pub kind: TokenKind,
     /// The role of the token.
     pub role: Role,
-    /// The permissions of the token, a subset of those of its role. Null if it has all permissions of its role.
+    /// The permissions of the token, a subset of those of its role. Null if the token has all permissions of its
+    /// role.
     pub scopes: Option<BTreeSet<Permission>>,
     /// The first characters of the secret, by which a person recognizes the token.
     pub shown: String,
@@ -34,9 +35,9 @@ pub struct Token {
     pub parent_id: Option<TokenId>,
     /// The instant at which the token was created.
     pub created_at: Timestamp,
-    /// The instant at which the token expires. Null if it never does.
+    /// The instant at which the token expires. Null if the token never expires.
     pub expires_at: Option<Timestamp>,
-    /// The instant at which the token was revoked. Null if it was not.
+    /// The instant at which the token was revoked. Null if the token is not revoked.
     pub revoked_at: Option<Timestamp>,
     /// The instant of the last use, accurate to about a minute. Null if the token was never used.
     pub last_used_at: Option<Timestamp>,
@@ -149,7 +150,7 @@ pub struct TokenRequest {
     /// The permissions of the token, a subset of those of its role. If absent, all permissions of its role.
     #[serde(default)]
     pub scopes: Option<Vec<Permission>>,
-    /// The instant at which the token expires. If absent, it never does.
+    /// The instant at which the token expires. If absent, the token never expires.
     #[serde(default)]
     pub expires_at: Option<Timestamp>,
 }

@@ -28,11 +28,11 @@ pub struct Approval {
     /// The request of the agent.
     #[serde(flatten)]
     pub question: Question,
-    /// The instant at which the request expires and is denied. It is never later than the end of the turn.
+    /// The instant at which the request expires and is denied. The instant is never later than the end of the turn.
     pub deadline_at: Timestamp,
     /// The instant at which the approval was created.
     pub created_at: Timestamp,
-    /// The instant at which the approval was decided, expired or became void. Null while it is pending.
+    /// The instant at which the approval was decided, expired or became void. Null while the approval is pending.
     pub decided_at: Option<Timestamp>,
     /// The name of the token that decided, or `socket` for the private socket of the data folder. Null without a
     /// decision.
@@ -98,7 +98,7 @@ same_fields! {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct DecisionRequest {
-    /// A comment, stored with the decision. The agent does not receive it.
+    /// A comment, stored with the decision but not sent to the agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 4096)]
     pub comment: Option<String>,

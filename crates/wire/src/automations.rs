@@ -60,11 +60,11 @@ pub struct AutomationRequest {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct AutomationPatch {
-    /// The name, unique for the tenant. It has no default, so null leaves it as it is.
+    /// The name, unique for the tenant. The name has no default, so null leaves it as it is.
     #[serde(skip_serializing_if = "Change::is_keep")]
     #[schema(value_type = Option<String>, min_length = 1)]
     pub name: Change<String>,
-    /// The prompt of the agent. It has no default, so null is refused.
+    /// The prompt of the agent. The prompt has no default, so null is refused.
     #[serde(skip_serializing_if = "Change::is_keep")]
     #[schema(value_type = Option<String>, min_length = 1)]
     pub prompt: Change<String>,
@@ -224,7 +224,7 @@ pub struct Automation {
     pub cwd: Option<String>,
     /// The kind of session in which the turns run.
     pub session_mode: SessionMode,
-    /// The key of the session to which the automation is bound. Null if it is not bound.
+    /// The key of the session to which the automation is bound. Null if the automation is not bound.
     pub bound_session_key: Option<String>,
     /// The session of the next turn, for `continuous`. Null if the next run creates one.
     pub current_session_id: Option<SessionId>,
@@ -305,7 +305,7 @@ pub struct Fire {
 pub struct AutomationPage {
     /// The automations that the server can read.
     pub items: Vec<AutomationView>,
-    /// The automations that the server cannot read. They do not affect the others.
+    /// The automations that the server cannot read, listed apart so that `items` has all others.
     pub unreadable: Vec<UnreadableAutomation>,
     /// The value of `after` that returns the next page. Null if this page is the last one.
     #[serde(default)]

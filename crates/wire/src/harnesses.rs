@@ -20,7 +20,7 @@ pub struct Harness {
     pub name: String,
     /// The configuration that starts the agent.
     pub config: HarnessConfig,
-    /// The capabilities that the agent offered at its last start. Null if it has never started.
+    /// The capabilities that the agent offered at its last start. Null if the agent has never started.
     pub offers: Option<Offers>,
 }
 
@@ -272,9 +272,9 @@ impl Default for ResourceLimitsRequest {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Offers {
-    /// The name that the agent reports. Null if it reports none.
+    /// The name that the agent reports. Null if the agent reports none.
     pub name: Option<String>,
-    /// The version that the agent reports. Null if it reports none.
+    /// The version that the agent reports. Null if the agent reports none.
     pub version: Option<String>,
     /// `true` if the agent offers `session/resume`.
     pub resume: bool,
@@ -339,7 +339,7 @@ pub struct Probed {
     #[schema(value_type = u64)]
     pub start: Duration,
     /// The memory of all processes of the agent, in bytes, measured after the session was created if the check
-    /// creates one. Null if it could not be measured.
+    /// creates one. Null if the measurement failed.
     pub memory_bytes: Option<u64>,
     /// The outcome of creating a session. Null if the depth does not include it.
     pub session: Option<SessionProbe>,
@@ -378,7 +378,8 @@ pub enum SessionProbe {
         /// The IDs of the settings, each with its current value.
         #[schema(value_type = Vec<Vec<String>>)]
         settings: Vec<(String, String)>,
-        /// `true` if the agent deleted the session after the check. An agent without `session/delete` keeps it.
+        /// `true` if the agent deleted the session after the check. An agent without `session/delete` keeps the
+        /// session.
         deleted: bool,
     },
     /// The agent requires a sign-in before it creates sessions.

@@ -1,7 +1,7 @@
 //! The types of the HTTP API and their JSON schemas: requests, responses, patches and events.
 //!
-//! The crates `api` (routes), `service` (rules), `client` (calls) and `cli` (commands) share these types. Their doc
-//! comments become the descriptions in the published API document, `docs/openapi.json`.
+//! The crates `api` (routes), `service` (rules), `client` (calls) and `cli` (commands) share these types. The doc
+//! comments of the types become the descriptions in the published API document, `docs/openapi.json`.
 //!
 //! | type | example | unknown keys |
 //! | --- | --- | --- |

@@ -26,9 +26,9 @@ pub struct Endpoint {
     pub channel: Option<String>,
     /// The instant since which all attempts have failed. Null if the last attempt did not fail.
     pub failing_since: Option<Timestamp>,
-    /// The instant at which the endpoint was disabled. Null if it is enabled.
+    /// The instant at which the endpoint was disabled. Null if the endpoint is enabled.
     pub disabled_at: Option<Timestamp>,
-    /// The reason why the endpoint was disabled. Null if it is enabled.
+    /// The reason why the endpoint was disabled. Null if the endpoint is enabled.
     pub disabled_reason: Option<String>,
     /// The instant until which the previous secret signs as well. Null if there is no previous secret.
     pub previous_secret_until: Option<Timestamp>,
@@ -78,7 +78,7 @@ pub struct Delivery {
     pub id: DeliveryId,
     /// The endpoint.
     pub endpoint_id: EndpointId,
-    /// The session of the event. Null if it has none.
+    /// The session of the event. Null if the event has none.
     pub session_id: Option<SessionId>,
     /// The ID of the event.
     pub event_id: String,
@@ -94,11 +94,11 @@ pub struct Delivery {
     pub next_attempt_at: Option<Timestamp>,
     /// The HTTP status of the last response. Null if there was no response.
     pub last_status: Option<i64>,
-    /// The reason why the last attempt got no response. Null if it got one.
+    /// The reason why the last attempt got no response. Null if there was a response.
     pub last_error: Option<String>,
     /// The instant at which the delivery was created.
     pub created_at: Timestamp,
-    /// The instant at which the delivery ended. Null if it has not ended.
+    /// The instant at which the delivery ended. Null if the delivery has not ended.
     pub ended_at: Option<Timestamp>,
 }
 
@@ -180,7 +180,7 @@ pub struct EndpointRequest {
     /// The name of the endpoint, unique for the tenant.
     #[schema(min_length = 1)]
     pub name: String,
-    /// The URL that receives the notifications. It uses `https`, or `http` where the configuration allows the
+    /// The URL that receives the notifications. The URL uses `https`, or `http` where the configuration allows the
     /// address.
     #[schema(min_length = 1)]
     pub url: String,
@@ -269,7 +269,7 @@ impl DeliveryView {
 /// The result of a webhook request that was accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ReceivedWebhook {
-    /// The run of the request. Its status tells whether the occurrence was skipped.
+    /// The run of the request. The status of the run tells whether the occurrence was skipped.
     pub run_id: RunId,
     /// `true` if the same request had been received before, so that nothing changed.
     pub already_received: bool,

@@ -18,7 +18,7 @@ pub struct Run {
     pub id: RunId,
     /// The tenant that owns the run.
     pub tenant_id: TenantId,
-    /// The input of the run. All attempts at an input share it.
+    /// The ID of the input, which all attempts at the input share.
     pub input_id: InputId,
     /// The number of the attempt, from 1.
     pub attempt: i64,
@@ -46,13 +46,13 @@ pub struct Run {
     pub content: String,
     /// The earliest instant at which the run may start. Null if the run may start at once.
     pub not_before: Option<Timestamp>,
-    /// The worker that executes the run. Null if no worker has taken it.
+    /// The worker that executes the run. Null if no worker has taken the run.
     pub worker_id: Option<WorkerId>,
-    /// The instant at which the turn began. Null if it has not begun.
+    /// The instant at which the turn began. Null if no turn has begun.
     pub started_at: Option<Timestamp>,
-    /// The instant at which the run ended. Null if it has not ended.
+    /// The instant at which the run ended. Null if the run has not ended.
     pub ended_at: Option<Timestamp>,
-    /// The instant at which a cancellation was requested. Null if none was.
+    /// The instant at which a cancellation was requested. Null if there was no request.
     pub cancel_requested_at: Option<Timestamp>,
     /// The reason for the end of the run, in one word. Null if the run succeeded. A run that waits has the reason
     /// `budget` while a budget is used up.

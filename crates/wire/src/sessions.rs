@@ -21,14 +21,15 @@ pub struct SessionRequest {
     /// The name or the ID of the harness that starts the agent.
     #[schema(min_length = 1)]
     pub harness: String,
-    /// The working directory, as an absolute path. It never changes. If absent, the session gets a folder of its own.
+    /// The working directory, as an absolute path. The directory never changes. If absent, the session gets a folder
+    /// of its own.
     #[serde(default)]
     #[schema(min_length = 1)]
     pub cwd: Option<String>,
     /// The title in lists.
     #[serde(default)]
     pub title: Option<String>,
-    /// The stable external name of the session, such as `web:7`. If absent, the server makes one.
+    /// The stable external name of the session, such as `web:7`. If absent, the server makes a key.
     #[serde(default)]
     pub session_key: Option<String>,
     /// The external chat that the session belongs to. Absent for a session without a channel.
@@ -48,13 +49,13 @@ pub struct SessionRequest {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SessionPatch {
-    /// The title in lists. Null removes it.
+    /// The title in lists. Null removes the title.
     #[serde(skip_serializing_if = "Change::is_keep")]
     #[schema(value_type = Option<String>)]
     pub title: Change<String>,
 }
 
-/// The current values of the fields that a patch can change. Their hash is the entity tag of the session.
+/// The current values of the fields that a patch can change. The hash of the values is the entity tag of the session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct SessionEdit {
     /// The title in lists. `None` if the session has no title.
@@ -98,7 +99,7 @@ pub struct Session {
     pub session_key: Option<String>,
     /// The title in lists.
     pub title: Option<String>,
-    /// The working directory of the agents, as an absolute path. It never changes.
+    /// The working directory of the agents, as an absolute path. The directory never changes.
     pub cwd: String,
     /// The external chat that the session belongs to. Null if there is none.
     pub channel: Option<Channel>,

@@ -146,7 +146,7 @@ pub struct TraceUnknown {
     pub logged_kind: String,
 }
 
-/// A piece of text that a running turn has written. Only traces of sessions have this event. It has no number,
+/// A piece of text that a running turn has written. Only traces of sessions have this event. The event has no number,
 /// because the log gets the whole answer when the turn ends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TraceDelta {
@@ -159,7 +159,8 @@ pub struct TraceDelta {
     pub text: String,
 }
 
-/// A snapshot of a session. It replaces events that retention has removed; the trace continues after `last_seq`.
+/// A snapshot of a session. The snapshot replaces events that retention has removed; the trace continues after
+/// `last_seq`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TraceResync {
     /// The session.
@@ -172,7 +173,7 @@ pub struct TraceResync {
     pub approvals: Vec<Approval>,
 }
 
-/// A snapshot of a feed. It replaces events that retention has removed; the feed continues after `cursor`.
+/// A snapshot of a feed. The snapshot replaces events that retention has removed; the feed continues after `cursor`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TraceFeedResync {
     /// The event ID after which the feed continues.

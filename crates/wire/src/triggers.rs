@@ -101,7 +101,7 @@ pub struct Trigger {
     pub next_fire_at: Option<Timestamp>,
     /// The last due instant that was processed. Null if none was.
     pub last_scheduled_for: Option<Timestamp>,
-    /// The instant at which the trigger fired for the last time. Null if it can fire again.
+    /// The instant at which the trigger fired for the last time. Null if the trigger can fire again.
     pub done_at: Option<Timestamp>,
 }
 

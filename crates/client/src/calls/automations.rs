@@ -89,7 +89,7 @@ impl Client {
         call.fetch().await
     }
 
-    /// Deletes an automation. Its sessions are deleted only if `with_sessions` is set.
+    /// Deletes an automation, and its sessions if `with_sessions` is set.
     pub async fn delete_automation(
         &self,
         automation: &str,

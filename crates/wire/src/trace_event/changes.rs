@@ -99,7 +99,7 @@ pub struct RunInput {
     pub automation_id: Option<AutomationId>,
     /// The due instant of the occurrence. Null if the run is not for an occurrence.
     pub scheduled_for: Option<Timestamp>,
-    /// The earliest instant at which the run may start. Null if it may start at once.
+    /// The earliest instant at which the run may start. Null if the run may start at once.
     pub not_before: Option<Timestamp>,
 }
 
@@ -262,9 +262,9 @@ pub struct AutomationCreatedChange {
 pub struct AutomationEditedChange {
     /// The name of the automation after the edit.
     pub name: String,
-    /// The trigger that was added. Null if the edit changed more than that.
+    /// The added trigger, if the edit did nothing else. Null in all other cases.
     pub trigger_added: Option<TriggerId>,
-    /// The trigger that was removed. Null if the edit changed more than that.
+    /// The removed trigger, if the edit did nothing else. Null in all other cases.
     pub trigger_removed: Option<TriggerId>,
 }
 
@@ -279,10 +279,10 @@ pub struct AutomationPausedChange {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AutomationResumedChange {}
 
-/// The automation left its current session. Its next run creates another one.
+/// The automation left its current session. The next run creates another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AutomationResetChange {
-    /// The session that the automation left. Null if it had none.
+    /// The session that the automation left. Null if the automation had none.
     pub session_id: Option<SessionId>,
 }
 
