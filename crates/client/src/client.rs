@@ -1,4 +1,4 @@
-//! The client, over whatever carries its requests.
+//! The client: a transport, the address of the API, and the credentials.
 
 use std::{convert::Infallible, fmt, sync::Arc};
 
@@ -11,23 +11,27 @@ use tower::Service;
 
 use crate::{BoxError, Error, SocketAddress, transport::Transport};
 
-/// Asks one server. Cheap to clone.
+/// A client of one server. Clones are cheap, because they share the connections.
 #[derive(Clone)]
 pub struct Client {
     pub(crate) transport: Transport,
-    /// The address of the API, without a slash at its end.
+    /// The address of the API, without a trailing slash.
     pub(crate) base: Arc<str>,
-    /// What errors call the server.
+    /// The name of the server in error messages.
     pub(crate) server: Arc<str>,
     pub(crate) authorization: Option<HeaderValue>,
     pub(crate) entropy: Arc<dyn Entropy>,
 }
 
-/// What stands for the server's address where there is none.
+/// The base address of requests over a socket or within the process, where no host is looked up.
 const NOWHERE: &str = "http://localhost/api/v1";
 
 impl Client {
-    /// A client of the server at an address such as `https://matins.example.org`, with a token.
+    /// Makes a client of the server at an address such as `https://matins.example.org`, with a token.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Invalid`] if the address or the token has a wrong form.
     pub fn at(address: &str, token: &str, entropy: Arc<dyn Entropy>) -> Result<Self, Error> {
         let url = address_of(address)?;
         let server = url.as_str().trim_end_matches('/').to_owned();
@@ -46,7 +50,7 @@ impl Client {
         })
     }
 
-    /// A client of whoever listens at a private socket, where it needs no token.
+    /// Makes a client of the server that listens on a private socket. The socket requires no token.
     pub fn at_socket(address: SocketAddress, entropy: Arc<dyn Entropy>) -> Result<Self, Error> {
         let server = format!("the server at {}", address.path().display());
         Ok(Self {
@@ -58,7 +62,7 @@ impl Client {
         })
     }
 
-    /// A client of routes that are in this process. Whoever gives them says who asks.
+    /// Makes a client of routes in this process. The routes themselves determine the identity of the caller.
     pub fn within<S, B>(routes: S, entropy: Arc<dyn Entropy>) -> Self
     where
         S: Service<Request<Full<Bytes>>, Response = Response<B>, Error = Infallible>
@@ -79,7 +83,7 @@ impl Client {
         }
     }
 
-    /// What errors call the server: its address, where it has one.
+    /// Returns the name of the server in error messages: its address, or a description if it has none.
     pub fn server_name(&self) -> &str {
         &self.server
     }
@@ -92,7 +96,7 @@ impl fmt::Debug for Client {
     }
 }
 
-/// Reads the address of a server.
+/// Parses the address of a server.
 fn address_of(given: &str) -> Result<Url, Error> {
     let refused = |reason: &str| Error::Invalid {
         what: format!("the address {given:?}"),
@@ -104,6 +108,7 @@ fn address_of(given: &str) -> Result<Url, Error> {
     if !plain || !matches!(url.scheme(), "http" | "https") {
         return Err(refused(accepted));
     }
+    // The error does not repeat the address, because it contains a password.
     if !url.username().is_empty() || url.password().is_some() {
         return Err(Error::Invalid {
             what: "the address".to_owned(),

@@ -1,49 +1,49 @@
-//! Why something was not done.
+//! The errors of requests.
 
 use http::StatusCode;
 use serde_json::Value;
 use wire::{Problem, ProblemKind};
 
-/// An error of whatever carries requests.
+/// An error of a transport.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Why something was not done, in words that fit after "failed to".
+/// An error of a request, as text that follows "failed to".
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The server answered that it did not do it, and why.
+    /// The server refused the request, with a reason.
     #[error("{}", told(.0))]
     Problem(Box<Problem>),
-    /// No answer came: nobody listens, or the connection broke.
+    /// No response arrived: no server listens, or the connection broke.
     #[error("reach {server}")]
     Unreachable {
-        /// What was to be reached.
+        /// The name of the server.
         server: String,
-        /// Why it was not.
+        /// The error of the transport.
         #[source]
         source: BoxError,
     },
-    /// An answer came that is none of this API.
+    /// A response arrived that does not follow this API.
     #[error("understand the answer of {server} ({status}): {reason}")]
     Malformed {
-        /// What answered.
+        /// The name of the server.
         server: String,
-        /// The status of the answer.
+        /// The HTTP status of the response.
         status: u16,
-        /// What is wrong with it.
+        /// The mistake in the response.
         reason: String,
     },
-    /// The address or the token can be none.
+    /// The address, the token or another part of the request is invalid.
     #[error("take {what}: {reason}")]
     Invalid {
-        /// What cannot be taken.
+        /// The invalid part.
         what: String,
-        /// What is accepted.
+        /// The mistake, or the accepted values.
         reason: String,
     },
 }
 
 impl Error {
-    /// The kind of problem, where the server named one.
+    /// Returns the kind of the problem. Returns `None` if the server sent no problem.
     pub fn kind(&self) -> Option<ProblemKind> {
         match self {
             Self::Problem(problem) => Some(problem.kind),
@@ -51,7 +51,7 @@ impl Error {
         }
     }
 
-    /// What a person can do about it, where the server said so.
+    /// Returns the next step for a person. Returns `None` if the server sent none.
     pub fn hint(&self) -> Option<&str> {
         match self {
             Self::Problem(problem) => problem.hint.as_deref(),
@@ -59,7 +59,7 @@ impl Error {
         }
     }
 
-    /// Whether the same request may do later, with nothing changed in it.
+    /// `true` if the same request may succeed later.
     pub(crate) fn may_pass(&self) -> bool {
         match self {
             Self::Problem(problem) => problem.status >= 500 || problem.status == 429,
@@ -69,26 +69,26 @@ impl Error {
         }
     }
 
-    /// What nobody has to be asked about: no path can name it.
+    /// Makes the error for a name that cannot be part of a path. No resource can have it, so no request is sent.
     pub(crate) fn nameless(given: &str) -> Self {
         let detail = format!("find what {given:?} names: there is none");
         Self::Problem(Box::new(Problem::new(ProblemKind::NotFound, 404, detail)))
     }
 }
 
-/// What a problem says, in words that fit after "failed to".
+/// Returns the detail of a problem as text that follows "failed to".
 fn told(problem: &Problem) -> &str {
     let detail = &problem.detail;
     detail.strip_prefix("failed to ").unwrap_or(detail)
 }
 
-/// The problem that an answer tells; nothing where it is none of this API's.
+/// Parses the problem in an unsuccessful response. Returns `None` if the body is not from this API.
 pub(crate) fn problem(status: StatusCode, body: &[u8]) -> Option<Problem> {
     let body: Value = serde_json::from_slice(body).ok()?;
     if let Ok(problem) = serde_json::from_value(body.clone()) {
         return Some(problem);
     }
-    // A newer server may know kinds that have no name here.
+    // A newer server may send a kind that this version does not know. The HTTP status then determines a known kind.
     let detail = body["detail"].as_str()?;
     let mut problem = Problem::new(kind_of(status), status.as_u16(), detail);
     problem.hint = body["hint"].as_str().map(str::to_owned);

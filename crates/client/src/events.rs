@@ -1,47 +1,46 @@
-//! The event stream format: events as they come, split anywhere (WHATWG HTML, section 9.2.6).
+//! A parser of the event stream format, for input that is split at any byte (WHATWG HTML, section 9.2.6).
 
 use std::time::Duration;
 
-/// The longest event that is taken, in bytes: the longest message, escaped, with much around it.
+/// The maximum size of an event, in bytes: more than the longest message in its escaped form.
 const EVENT_BYTES: usize = 64 << 20;
-/// What may stand at the beginning of a stream.
+/// The byte order mark that may precede a stream.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// An event of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerEvent {
-    /// What kind of event it is; `message` where the stream does not say.
+    /// The type of the event. `message` if the stream names none.
     pub event: String,
-    /// Its lines of data, with line feeds in between.
+    /// The data lines, joined by line feeds.
     pub data: String,
-    /// Where the stream was after it: the newest id that was told, with this event or before. Empty where
-    /// there was none.
+    /// The newest event ID of the stream up to and including this event. Empty if there was none.
     pub last_event_id: String,
 }
 
-/// An event that has no end in sight.
+/// The error for an event that exceeds the maximum size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("an event is longer than {EVENT_BYTES} bytes")]
 pub struct TooLong;
 
-/// Reads a stream of events, however its bytes are split.
+/// A parser of an event stream.
 #[derive(Debug, Default)]
 pub struct EventParser {
     line: Vec<u8>,
-    /// Whether the last byte was a carriage return, whose line feed is still to come, perhaps.
+    /// `true` if the last byte was a carriage return. A line feed that follows it ends no further line.
     after_return: bool,
     begun: bool,
     event: String,
     data: String,
     has_data: bool,
-    /// The id that the next event will have told.
+    /// The newest `id` field, which becomes the last event ID when the event is complete.
     id: String,
     last_event_id: String,
     retry: Option<Duration>,
 }
 
 impl EventParser {
-    /// A parser of a new stream that goes on behind an id.
+    /// Makes a parser of a new stream that continues after an event ID.
     pub fn after(last_event_id: impl Into<String>) -> Self {
         let id = last_event_id.into();
         Self {
@@ -51,7 +50,8 @@ impl EventParser {
         }
     }
 
-    /// A parser of the stream that is asked for when this one has broken off.
+    /// Makes a parser of the stream that replaces this one after a break. Keeps the last complete event ID and the
+    /// retry time.
     pub(crate) fn of_next_stream(&self) -> Self {
         Self {
             retry: self.retry,
@@ -59,17 +59,21 @@ impl EventParser {
         }
     }
 
-    /// Where the stream is: the newest id of an event that was whole. Empty where there was none.
+    /// Returns the ID of the newest complete event. Returns an empty text if there was none.
     pub fn last_event_id(&self) -> &str {
         &self.last_event_id
     }
 
-    /// How long the server wants to be left alone before the stream is asked for again.
+    /// Returns the pause before a reconnection that the server requested. Returns `None` if it requested none.
     pub fn retry(&self) -> Option<Duration> {
         self.retry
     }
 
-    /// Reads some bytes and gives the events that are whole with them.
+    /// Parses some bytes and returns the events that they complete.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`TooLong`] if an event exceeds the maximum size.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<Vec<ServerEvent>, TooLong> {
         let mut events = Vec::new();
         for &byte in bytes {
@@ -110,13 +114,14 @@ impl EventParser {
             "retry" if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) => {
                 self.retry = value.parse().ok().map(Duration::from_millis);
             }
-            // A comment is a field without a name.
+            // A line that begins with a colon is a comment. Unknown fields are ignored as well.
             _ => {}
         }
         None
     }
 
     fn dispatch(&mut self) -> Option<ServerEvent> {
+        // An event without data updates the ID as well, but is not returned.
         self.id.clone_into(&mut self.last_event_id);
         let event = std::mem::take(&mut self.event);
         let data = std::mem::take(&mut self.data);

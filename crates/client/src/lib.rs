@@ -1,9 +1,10 @@
-//! The HTTP client of the API: one typed method for each operation, over a network, a private socket, or
-//! routes that are in the same process.
+//! The HTTP client of the API: one typed method for each operation, over a network, over a private socket, or
+//! directly to routes in the same process.
 //!
-//! **Invariants:** knows no database and decides nothing: what is asked for goes out as it is, and what is
-//! answered comes back as it is. What creates something is sent with a key, so that it is made once however
-//! often the connection breaks. A token goes to the server that it was given for, and nowhere else.
+//! **Invariants:** the client accesses no database and makes no decisions: it sends a request as the caller made it
+//! and returns the response as the server sent it. A request that creates something has an idempotency key, so that a
+//! retry after a broken connection does not create it twice. The client sends a token only to the server that the
+//! caller named, and follows no redirects.
 
 mod calls;
 mod client;

@@ -1,4 +1,4 @@
-//! One request, from its path to what its answer means.
+//! The construction of a request, its retries, and the interpretation of the response.
 
 use std::{fmt::Write as _, time::Duration};
 
@@ -13,9 +13,9 @@ use crate::{
     transport::{Body, Broken, whole},
 };
 
-/// How long an answer may take. Servers give up earlier, and say so.
+/// The maximum time until a response is complete. The server has a shorter limit and reports it.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// How long is waited before a request whose connection broke is sent again, each time.
+/// The pause before each retry of a request whose connection broke.
 const PAUSES: [Duration; 3] = [
     Duration::from_millis(100),
     Duration::from_millis(400),
@@ -24,12 +24,12 @@ const PAUSES: [Duration; 3] = [
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// A request that is being put together.
+/// A request under construction.
 #[must_use]
 pub(crate) struct Call<'a> {
     client: &'a Client,
     method: Method,
-    /// The path below the API with what stands behind the question mark, encoded; or why there is none.
+    /// The path below the API with the encoded query, or the error that made the request impossible.
     target: Result<String, Error>,
     asks: bool,
     body: Bytes,
@@ -38,7 +38,7 @@ pub(crate) struct Call<'a> {
     patience: Option<Duration>,
 }
 
-/// An answer that was read to its end.
+/// A response with its complete body.
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     pub(crate) tag: Option<String>,
@@ -46,10 +46,11 @@ pub(crate) struct Answer {
 }
 
 impl Client {
-    /// Begins a request to the path that is made of these parts.
+    /// Starts a request to the path that consists of these segments.
     pub(crate) fn call(&self, method: Method, parts: &[&str]) -> Call<'_> {
         Call {
             client: self,
+            // A GET changes nothing, so it can be sent again. Other methods need an idempotency key.
             repeated: method == Method::GET,
             method,
             target: path(parts),
@@ -74,12 +75,12 @@ impl Client {
 }
 
 impl<'a> Call<'a> {
-    /// Whose request it is.
+    /// Returns the client that sends the request.
     pub(crate) fn client(&self) -> &'a Client {
         self.client
     }
 
-    /// Adds what stands behind the question mark, if it is there.
+    /// Adds a query parameter, if it has a value.
     pub(crate) fn ask(mut self, name: &str, value: Option<impl ToString>) -> Self {
         if let (Some(value), Ok(target)) = (value, &mut self.target) {
             target.push(if self.asks { '&' } else { '?' });
@@ -91,7 +92,7 @@ impl<'a> Call<'a> {
         self
     }
 
-    /// Adds the same where it is not what it is anyway.
+    /// Adds a query parameter with the value `true`, if it is set.
     pub(crate) fn flag(self, name: &str, set: bool) -> Self {
         self.ask(name, set.then_some("true"))
     }
@@ -117,7 +118,8 @@ impl<'a> Call<'a> {
         self
     }
 
-    /// Says what was seen of what is to be changed.
+    /// Adds the entity tag of the version that the caller has read, as `If-Match`, so that the server refuses to
+    /// change a newer version.
     pub(crate) fn seen(self, tag: Option<&str>) -> Self {
         match tag.map(HeaderValue::try_from) {
             Some(Ok(tag)) => self.with(header::IF_MATCH, tag),
@@ -125,7 +127,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Says that it is to be done once, however often it is sent.
+    /// Adds a random idempotency key, so that the request can be sent again and has its effect once.
     pub(crate) fn once(mut self) -> Self {
         let mut random = [0; 16];
         self.client.entropy.fill(&mut random);
@@ -140,21 +142,25 @@ impl<'a> Call<'a> {
         self
     }
 
-    /// Takes as long as it takes.
+    /// Removes the time limit of the request.
     pub(crate) fn patiently(mut self) -> Self {
         self.patience = None;
         self
     }
 
-    /// Sends it and understands the answer.
+    /// Sends the request and parses the response.
     pub(crate) async fn fetch<T: DeserializeOwned>(self) -> Result<T, Error> {
         let client = self.client;
         let answer = self.answer().await?;
         client.understand(&answer)
     }
 
-    /// Sends it and reads its answer, which says that it was done. What breaks is sent again where that
-    /// does no harm.
+    /// Sends the request and returns a successful response. If the connection breaks, sends it again where that is
+    /// safe.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Problem`] if the server refuses the request.
     pub(crate) async fn answer(self) -> Result<Answer, Error> {
         let client = self.client;
         let answer = self.any_answer().await?;
@@ -186,7 +192,8 @@ impl<'a> Call<'a> {
                 Err(Broken::NotReached(error)) => (error, false),
             };
             was_reached |= reached;
-            // Nobody who listens is no connection that broke, unless somebody has listened before.
+            // Before the first contact a refused connection means that no server listens, so the error is reported at
+            // once. After a contact the server may be restarting, so the request is sent again.
             let again = pauses.next().filter(|_| self.repeated && was_reached);
             let Some(pause) = again else {
                 return Err(self.client.unreachable(broken));
@@ -195,7 +202,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Sends it and gives the head of the answer, whose body comes as it comes.
+    /// Sends the request once, without retries, and returns the response as soon as its head has arrived.
     pub(crate) async fn stream(mut self) -> Result<Response<Body>, Error> {
         let target = self.take_target()?;
         let client = self.client;
@@ -265,13 +272,13 @@ impl<'a> Call<'a> {
 }
 
 impl Client {
-    /// Understands an answer that says that something was done.
+    /// Parses the body of a successful response.
     pub(crate) fn understand<T: DeserializeOwned>(&self, answer: &Answer) -> Result<T, Error> {
         serde_json::from_slice(&answer.body)
             .map_err(|error| self.malformed(answer.status, error.to_string()))
     }
 
-    /// What an answer means that does not say that it was done.
+    /// Converts an unsuccessful response to an error.
     fn refusal(&self, status: StatusCode, body: &[u8]) -> Error {
         match problem(status, body) {
             Some(problem) => Error::Problem(Box::new(problem)),
@@ -295,7 +302,8 @@ impl Client {
     }
 }
 
-/// Puts a path together. What stands for nothing or for another path names nothing.
+/// Joins the segments of a path. Refuses segments that are empty or relative, because they would name another
+/// resource.
 fn path(parts: &[&str]) -> Result<String, Error> {
     let mut path = String::new();
     for part in parts {
@@ -308,7 +316,7 @@ fn path(parts: &[&str]) -> Result<String, Error> {
     Ok(path)
 }
 
-/// Writes a text so that none of it has a meaning of its own (RFC 3986, section 2.3).
+/// Appends a text with all reserved characters percent-encoded (RFC 3986, section 2.3).
 fn encode(to: &mut String, text: &str) {
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {

@@ -1,4 +1,4 @@
-//! Addresses of Unix sockets, however long their paths are.
+//! Addresses of Unix sockets with paths of any length.
 
 use std::{
     fs::File,
@@ -8,11 +8,11 @@ use std::{
     sync::Arc,
 };
 
-/// The longest path that the address of a socket surely holds, in bytes (108 on Linux).
+/// The maximum length of a socket path, in bytes, below the limit of Linux (108 bytes).
 const ADDRESS_BYTES: usize = 100;
 
-/// The address of a socket, to listen or to connect. A path that is too long for one leads through a
-/// descriptor of its folder, which stays open as long as the address is there.
+/// The address of a Unix socket, for listening or connecting. A path that is too long for the operating system goes
+/// through a descriptor of its folder (`/proc/self/fd`), which stays open as long as the address exists.
 #[derive(Debug, Clone)]
 pub struct SocketAddress {
     path: PathBuf,
@@ -20,7 +20,11 @@ pub struct SocketAddress {
 }
 
 impl SocketAddress {
-    /// The address of the socket at a path. Fails where the path is too long and its folder cannot be opened.
+    /// Returns the address of the socket at a path.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the path is too long and its folder cannot be opened.
     pub fn of(path: &Path) -> io::Result<Self> {
         if path.as_os_str().len() <= ADDRESS_BYTES {
             return Ok(Self {
@@ -41,7 +45,7 @@ impl SocketAddress {
         })
     }
 
-    /// The path to listen at or to connect to, while the address is there.
+    /// Returns the path for listening or connecting. The path is valid only while the address exists.
     pub fn path(&self) -> &Path {
         &self.path
     }

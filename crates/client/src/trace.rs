@@ -1,4 +1,4 @@
-//! The live trace, which goes on when its connection breaks.
+//! The live trace, which reconnects after a broken connection and continues after the last complete event.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -10,28 +10,28 @@ use wire::TraceEvent;
 use crate::{Body, Client, Error, EventParser, ServerEvent};
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
-/// How long a stream may say nothing at all: servers say every 15 s that they are there.
+/// The maximum silence of a stream. Servers send a comment every 15 s.
 const SILENCE: Duration = Duration::from_secs(45);
-/// How long is waited before the stream is asked for again, unless the server says so.
+/// The pause before a reconnection, unless the server names one.
 const PAUSE: Duration = Duration::from_secs(1);
-/// The longest that is waited, however often it was in vain.
+/// The maximum pause before a reconnection, to which a random part of up to a quarter is added.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// What is traced.
+/// The resource whose events a trace streams.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TraceOf {
-    /// A session: its key, its id or the beginning of that.
+    /// A session, by its key, its ID or a prefix of its ID.
     Session(String),
-    /// An automation: its name, its id or the beginning of that.
+    /// An automation, by its name, its ID or a prefix of its ID.
     Automation(String),
-    /// Everything that may be seen.
+    /// All resources that the token may read.
     All,
 }
 
 /// An event of a trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Received {
-    /// The frame, as it came.
+    /// The frame as it arrived.
     pub frame: ServerEvent,
     /// The event of the frame. `None` if a later server sent an event that this version does not know.
     pub event: Option<TraceEvent>,
@@ -44,21 +44,22 @@ impl From<ServerEvent> for Received {
     }
 }
 
-/// The next thing that a trace yields.
+/// The next item of a trace.
 #[derive(Debug)]
 pub enum TraceNews {
     /// An event.
     Event(Box<Received>),
-    /// The connection broke, and is sought again after a pause.
+    /// The connection broke. The trace reconnects after a pause.
     Broken {
-        /// Why.
+        /// The cause of the break.
         why: Error,
-        /// How long the pause is.
+        /// The pause before the reconnection.
         pause: Duration,
     },
 }
 
-/// A trace. It has no end: what ends or breaks is asked for again, behind the last event that was whole.
+/// A live trace without an end. After each end or break of the stream it reconnects and continues after the last
+/// complete event.
 pub struct Trace {
     client: Client,
     of: TraceOf,
@@ -66,15 +67,15 @@ pub struct Trace {
     parser: EventParser,
     body: Option<Body>,
     ready: VecDeque<ServerEvent>,
-    /// What is waited for before the stream is asked for again.
+    /// The pause that remains before the next connection.
     pause: Option<Duration>,
     in_vain: u32,
     was_there: bool,
 }
 
 impl Client {
-    /// Begins to trace: what comes from now on, or what came after an event. Nothing is asked for before
-    /// the first [`Trace::next`].
+    /// Makes a trace of the events after the event with the ID `after`, or of the events from now on if `after` is
+    /// `None`. The first call of [`Trace::next`] connects.
     pub fn trace(&self, of: TraceOf, after: Option<String>) -> Trace {
         Trace {
             client: self.clone(),
@@ -91,13 +92,19 @@ impl Client {
 }
 
 impl Trace {
-    /// Waits for what happens next. An error is final: the server refuses, or was never there.
+    /// Waits for the next item.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the server refuses the trace, sends an invalid stream, or cannot be reached at the first
+    /// attempt. Such an error is final.
     pub async fn next(&mut self) -> Result<TraceNews, Error> {
         loop {
             if let Some(event) = self.ready.pop_front() {
                 return Ok(TraceNews::Event(Box::new(event.into())));
             }
             if let Some(pause) = self.pause {
+                // Cleared after the sleep, so that a call after a cancelled one still waits.
                 sleep(pause).await;
                 self.pause = None;
             }
@@ -127,7 +134,8 @@ impl Trace {
                     }
                 },
                 Ok(Some(Err(error))) => error,
-                // Servers end streams from time to time, so that tokens are looked at again.
+                // The server ends streams after some time to check the token again. That is no failure, so the trace
+                // reconnects without an item.
                 Ok(None) => {
                     self.let_go();
                     self.pause = Some(self.parser.retry().unwrap_or(PAUSE));
@@ -140,7 +148,7 @@ impl Trace {
         }
     }
 
-    /// Lets go of the connection. What was not whole is asked for again.
+    /// Closes the connection. Discards an incomplete event, because the next stream sends it again.
     fn let_go(&mut self) {
         self.body = None;
         self.parser = self.parser.of_next_stream();
@@ -151,7 +159,7 @@ impl Trace {
         let first = self.parser.retry().unwrap_or(PAUSE);
         let longer = first.saturating_mul(1 << self.in_vain.min(10));
         self.in_vain = self.in_vain.saturating_add(1);
-        // Not everybody at once after a restart.
+        // A random part keeps all clients of a server from reconnecting at the same instant after its restart.
         let mut random = [0];
         self.client.entropy.fill(&mut random);
         let spread = 1.0 + f64::from(random[0]) / f64::from(u8::MAX) / 4.0;
@@ -167,6 +175,7 @@ impl Trace {
             TraceOf::Automation(automation) => client.get(&["automations", automation, "trace"]),
             TraceOf::All => client.get(&["trace"]),
         };
+        // The newest complete event takes precedence over the start position, so that no event arrives twice.
         let id = self.parser.last_event_id();
         let call = if id.is_empty() {
             call.ask("after", self.after.as_ref())

@@ -1,4 +1,4 @@
-//! What carries requests: a network, a private socket, or a service that is in the same process.
+//! The transports of requests: a network, a private socket, or a service in the same process.
 
 use std::{convert::Infallible, fmt, sync::Once, time::Duration};
 
@@ -11,38 +11,38 @@ use tower::{Service, ServiceExt as _, util::BoxCloneSyncService};
 
 use crate::{BoxError, Error, SocketAddress};
 
-/// How long a connection may take to come about.
+/// The maximum time to establish a connection.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
 
-/// The body of an answer, as it comes.
+/// The body of a response, as a stream.
 pub type Body = BoxStream<'static, Result<Bytes, BoxError>>;
 
-/// What carries requests. Cheap to clone.
+/// A transport of requests. Clones are cheap.
 #[derive(Clone)]
 pub(crate) enum Transport {
-    /// A network or a socket; the latter's address must stay open.
+    /// A network or a socket. `_socket` keeps the descriptor open that the socket's path may refer to.
     Http {
         client: reqwest::Client,
         _socket: Option<SocketAddress>,
     },
-    /// The same process.
+    /// A service in the same process.
     Within(BoxCloneSyncService<Request<Full<Bytes>>, Response<Body>, Infallible>),
 }
 
-/// Why no answer came.
+/// The reason why no response arrived.
 #[derive(Debug)]
 pub(crate) enum Broken {
-    /// The request never got there.
+    /// The server has certainly not received the request.
     NotReached(BoxError),
-    /// It may have got there.
+    /// The server may have received the request.
     Lost(BoxError),
 }
 
 impl Transport {
-    /// A network, for requests to one server.
+    /// Makes a transport over the network to one server.
     pub(crate) fn network(url: &Url) -> Result<Self, Error> {
         let builder = builder(url.scheme() == "https");
-        // What is on this machine is not reached by way of another one.
+        // A proxy would resolve a loopback address on its own machine, and so would get the token.
         let builder = if is_loopback(url) {
             builder.no_proxy()
         } else {
@@ -54,7 +54,7 @@ impl Transport {
         })
     }
 
-    /// A private socket.
+    /// Makes a transport over a private socket.
     pub(crate) fn socket(address: SocketAddress) -> Result<Self, Error> {
         let builder = builder(false).no_proxy().unix_socket(address.path());
         built(builder).map(|client| Self::Http {
@@ -63,7 +63,7 @@ impl Transport {
         })
     }
 
-    /// A service that is in the same process.
+    /// Makes a transport to a service in the same process.
     pub(crate) fn within<S, B>(service: S) -> Self
     where
         S: Service<Request<Full<Bytes>>, Response = Response<B>, Error = Infallible>
@@ -81,14 +81,18 @@ impl Transport {
         Self::Within(BoxCloneSyncService::new(service))
     }
 
-    /// Carries a request there and the head of its answer back.
+    /// Sends a request and returns the head of the response, with the body as a stream.
     pub(crate) async fn carry(&self, request: Request<Bytes>) -> Result<Response<Body>, Broken> {
         match self {
             Self::Http { client, .. } => {
                 let request = reqwest::Request::try_from(request)
                     .map_err(|error| Broken::NotReached(error.into()))?;
                 let answered = client.execute(request).await.map_err(|error| {
+                    // Only a failed connection proves that the server has not received the request. Any other error
+                    // counts as `Lost`, so that the caller does not repeat a request that may have had its effect.
                     let reached = !error.is_connect() && !error.is_builder();
+                    // The address may contain titles or other content of the user in its query, which must not get
+                    // into logs.
                     let error = error.without_url().into();
                     if reached {
                         Broken::Lost(error)
@@ -119,7 +123,7 @@ impl fmt::Debug for Transport {
     }
 }
 
-/// Reads a whole body.
+/// Reads a body to its end. Copies nothing if the body is a single chunk.
 pub(crate) async fn whole(mut body: Body) -> Result<Bytes, BoxError> {
     let Some(first) = body.try_next().await? else {
         return Ok(Bytes::new());
@@ -135,11 +139,12 @@ pub(crate) async fn whole(mut body: Body) -> Result<Bytes, BoxError> {
     Ok(read.into())
 }
 
-/// What both have in common: no redirect is followed, so that a token goes to no other server.
+/// Returns a builder with the options of all clients. The clients follow no redirects, so that the token reaches no
+/// other server.
 fn builder(by_tls: bool) -> reqwest::ClientBuilder {
     static PROVIDER: Once = Once::new();
     PROVIDER.call_once(|| {
-        // Whoever was first had the same in mind.
+        // The call fails if a provider is installed already, which then stays in use.
         rustls::crypto::ring::default_provider()
             .install_default()
             .ok();
@@ -151,7 +156,7 @@ fn builder(by_tls: bool) -> reqwest::ClientBuilder {
     if by_tls {
         return builder;
     }
-    // Without TLS, the certificates of the system need not be read.
+    // Without TLS, an empty store saves the time to read the certificates of the system.
     builder.tls_backend_preconfigured(
         rustls::ClientConfig::builder()
             .with_root_certificates(rustls::RootCertStore::empty())

@@ -1,12 +1,12 @@
-//! Addresses of databases, whose passwords nobody is shown.
+//! Addresses of databases. `Display` and `Debug` mask their passwords.
 
 use std::fmt;
 
 use crate::Base;
 
-/// What stands for a secret.
+/// The replacement of a secret.
 const MASK: &str = "***";
-/// Parameters of an address that are no secrets; the values of all others are masked.
+/// The parameters of an address that are never secret. The values of all other parameters are masked.
 const HARMLESS: [&str; 9] = [
     "application_name",
     "dbname",
@@ -19,7 +19,7 @@ const HARMLESS: [&str; 9] = [
     "user",
 ];
 
-/// The address of a database. Shown and printed, it has no password.
+/// The address of a database. `Display` and `Debug` write it without its password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Address(String);
 
@@ -28,17 +28,21 @@ impl Address {
         Self(text.to_owned())
     }
 
-    /// The address with its password.
+    /// Returns the address with its password.
     pub fn reveal(&self) -> &str {
         &self.0
     }
 
-    /// Whether it has something that is masked.
+    /// `true` if the address has a part that is masked.
     pub fn has_secret(&self) -> bool {
         self.to_string() != self.0
     }
 
-    /// The same with the path of a file counted from a base.
+    /// Returns the address with a relative path of a file resolved against `base`.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the path cannot be resolved, or is not UTF-8.
     pub(crate) fn based(&self, base: Base<'_>) -> Result<Self, String> {
         let path = match self.0.strip_prefix("sqlite:") {
             Some(":memory:") => return Ok(self.clone()),
@@ -54,7 +58,8 @@ impl Address {
 }
 
 impl fmt::Display for Address {
-    /// Masks more rather than less: a password may hold any character, encoded or not.
+    /// Writes the address with all possible secrets masked. In doubt it masks too much, because a password may
+    /// contain any character, encoded or not.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some((scheme, rest)) = self.0.split_once("://") else {
             return f.write_str(&self.0);
@@ -62,9 +67,10 @@ impl fmt::Display for Address {
         write!(f, "{scheme}://")?;
         let (place, parameters) = rest.split_once('?').unwrap_or((rest, ""));
         if parameters.contains('@') {
-            // Nobody can tell what of it is a password.
+            // A password with an unencoded `?` may continue here, so no part of the rest can be shown.
             return f.write_str(MASK);
         }
+        // The last `@` ends the credentials, because a password may contain an unencoded `@`.
         let place = match place.rsplit_once('@') {
             Some((who, place)) => {
                 match who.split_once(':') {

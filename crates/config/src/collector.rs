@@ -1,10 +1,10 @@
-//! What the setting takes that names a collector of traces.
+//! The type of the setting that names a collector of traces.
 
 use url::Url;
 
 use crate::kind::{AnyKind, Base, Given, Kind, Plain};
 
-/// The address of a collector that takes OTLP over HTTP.
+/// The address of a collector that receives OTLP over HTTP.
 pub(crate) struct Collector {}
 
 impl AnyKind for Collector {
@@ -22,7 +22,7 @@ impl AnyKind for Collector {
     fn placeholder(&self) -> &'static str {
         "URL"
     }
-    // A password is refused, and not repeated in the refusal.
+    // An address with a password is refused, and the error must not repeat the password.
     fn is_secret(&self) -> bool {
         true
     }

@@ -1,11 +1,11 @@
-//! What is given as the address of a database.
+//! The types of the settings that name a database.
 
 use crate::{
     Address,
     kind::{AnyKind, Base, Given, Hint, Kind, Plain},
 };
 
-/// The address of a database, which may hold a password.
+/// The address of a SQLite or PostgreSQL database, which may contain a password.
 pub(crate) struct Database {
     pub(crate) default: &'static str,
 }
@@ -47,7 +47,7 @@ impl Kind for Database {
     }
 }
 
-/// The address of a database on a server, which may hold a password.
+/// The address of a PostgreSQL database, which may contain a password.
 pub(crate) struct Server {
     pub(crate) default: &'static str,
 }

@@ -1,4 +1,4 @@
-//! Reading a configuration file.
+//! The parser of the configuration file (TOML), which reports every problem with its line, up to a limit.
 
 use std::{
     collections::BTreeMap,
@@ -17,12 +17,12 @@ use crate::{
     settings::{SETTINGS, Setting},
 };
 
-/// The longest file that is read, in bytes.
+/// The maximum size of the file, in bytes.
 pub const MAX_FILE_BYTES: usize = 64 << 10;
-/// How many things that are wrong with a file are told at the most.
+/// The maximum number of reported problems of one file.
 const MAX_PROBLEMS: usize = 20;
 
-/// A configuration file that was read: what it says of each setting, and what is wrong with it.
+/// A parsed configuration file: its values and its problems.
 #[derive(Debug, Clone)]
 pub struct File {
     path: PathBuf,
@@ -30,7 +30,7 @@ pub struct File {
     problems: Vec<Problem>,
 }
 
-/// A value of the file.
+/// A value in the file.
 #[derive(Debug, Clone, PartialEq)]
 enum Written {
     Text(String),
@@ -41,8 +41,7 @@ enum Written {
 }
 
 impl File {
-    /// Reads the content of the file at `path`. What is wrong with it is among the problems that
-    /// [`crate::resolve`] gives.
+    /// Parses the content of the file at `path`. [`crate::resolve`] returns the problems of the file.
     pub fn parse(path: &Path, content: &[u8]) -> Self {
         let mut file = Self {
             path: path.to_owned(),
@@ -69,7 +68,7 @@ impl File {
         file
     }
 
-    /// Where it is.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -78,7 +77,7 @@ impl File {
         &self.problems
     }
 
-    /// What it says of a setting, and where.
+    /// Returns the value that the file has for a setting, and the line of the value.
     pub(crate) fn value(&self, setting: &Setting) -> Option<(Given<'_>, Origin)> {
         let (written, line) = self.values.get(setting.name)?;
         let given = match written {
@@ -151,13 +150,13 @@ impl File {
     }
 }
 
-/// The tables of settings; some come more than once.
+/// Returns the names of all tables with settings. A name can occur more than once.
 fn tables() -> impl Iterator<Item = &'static str> {
     SETTINGS.iter().filter_map(|setting| setting.path().0)
 }
 
-/// The setting or the table that may have been meant: its whole name is like `whole`, or its key, in
-/// another table or in none, like `key`.
+/// Returns the name of the setting or the table that an unknown key may mean. The search compares `whole` with all
+/// full names, and then `key` with the keys of all tables, so that a key in a wrong table is found as well.
 fn meant(whole: &str, key: &str) -> Option<String> {
     let names = SETTINGS.iter().map(|setting| setting.name);
     if let Some(name) = nearest(whole, names.chain(tables())) {
@@ -193,7 +192,7 @@ fn written(value: &DeValue<'_>) -> Written {
     }
 }
 
-/// The line, from 1, of a place in a text.
+/// Returns the line number, from 1, of a byte offset in a text.
 fn line(text: &[u8], place: usize) -> usize {
     let before = &text[..place.min(text.len())];
     before.split(|byte| *byte == b'\n').count()

@@ -1,4 +1,4 @@
-//! What settings take: how a value is read, what is accepted, how it is shown.
+//! The types of settings: how a value is read, which values are accepted, and how a value is shown.
 
 use std::{
     ffi::OsStr,
@@ -9,25 +9,25 @@ use std::{
 
 use model::allowance::Allowance;
 
-/// A value as somebody gave it.
+/// A value of a setting as a source has it, before it is read.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Given<'a> {
-    /// Of the environment or the command line, where everything is text.
+    /// Text of the environment or of the command line, which have no other type.
     Words(&'a OsStr),
-    /// A text of the file.
+    /// A text in the file.
     Text(&'a str),
-    /// A whole number of the file.
+    /// A whole number in the file.
     Number(i64),
     /// True or false in the file.
     Switch(bool),
     /// A list of texts in the file.
     List(&'a [String]),
-    /// Something else of the file, by what it is.
+    /// A value of another type in the file, with the name of that type.
     Other(&'static str),
 }
 
 impl Given<'_> {
-    /// The value as text, where it is one.
+    /// Returns the value as an error message repeats it. Returns `None` if the value has no short textual form.
     pub(crate) fn repeated(&self) -> Option<String> {
         match self {
             Self::Words(words) => Some(words.to_string_lossy().into_owned()),
@@ -39,7 +39,7 @@ impl Given<'_> {
         }
     }
 
-    /// The text of a setting that takes one; the empty text is none.
+    /// Returns the text of a setting that takes a text. An empty text is an error.
     pub(crate) fn text(&self) -> Result<&str, String> {
         let text = match self {
             Self::Words(words) => words.to_str().ok_or("it is not UTF-8")?,
@@ -55,7 +55,7 @@ impl Given<'_> {
         Ok(text)
     }
 
-    /// The number of a setting that takes one between two bounds.
+    /// Returns the number of a setting that takes a number between two bounds, inclusive.
     fn number(&self, least: u64, most: u64, accepted: &str) -> Result<u64, String> {
         let number = match self {
             Self::Words(words) => words.to_str().and_then(|text| text.trim().parse().ok()),
@@ -71,17 +71,17 @@ impl Given<'_> {
     }
 }
 
-/// What relative paths of the file count from.
+/// The base of relative paths in the file.
 #[derive(Debug, Clone, Copy)]
 pub struct Base<'a> {
-    /// The folder of the file.
+    /// The folder that contains the file.
     pub folder: &'a Path,
-    /// What `~/` stands for.
+    /// The folder that replaces `~`. `None` if `HOME` is not set.
     pub home: Option<&'a Path>,
 }
 
 impl Base<'_> {
-    /// The path that is meant by one in the file.
+    /// Returns the absolute path for a path in the file.
     pub(crate) fn resolve(self, path: &str) -> Result<PathBuf, String> {
         match (path.strip_prefix("~/"), self.home) {
             (Some(rest), Some(home)) => Ok(home.join(rest)),
@@ -91,7 +91,7 @@ impl Base<'_> {
     }
 }
 
-/// A value for people.
+/// A value in a form for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Plain {
     /// A number.
@@ -112,7 +112,7 @@ impl fmt::Display for Plain {
     }
 }
 
-/// What a shell may offer for a value.
+/// The kind of paths that a shell completes for a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hint {
     /// Nothing.
@@ -123,43 +123,47 @@ pub enum Hint {
     File,
 }
 
-/// How the values of a setting are read and shown.
+/// The type of a setting: how its values are read and shown.
 pub trait Kind: AnyKind {
-    /// What a value is in the program.
+    /// The type of a value in the program.
     type Value: Clone;
-    /// Reads a value. The error says what is wrong or what is accepted. There is a base for the file.
+    /// Reads a value. `base` is present if the value comes from the file.
+    ///
+    /// # Errors
+    ///
+    /// Returns the accepted values, or the mistake in the value, as text that follows the name of the setting.
     fn read(&self, given: Given<'_>, base: Option<Base<'_>>) -> Result<Self::Value, String>;
-    /// What holds where nobody says anything.
+    /// Returns the value if no source has one.
     fn default(&self) -> Self::Value;
-    /// The value for people; `None` where the program decides.
+    /// Returns the value for people. Returns `None` if the program chooses the value at run time.
     fn shown(&self, value: &Self::Value) -> Option<Plain>;
 }
 
-/// What is told of a kind without its type.
+/// The parts of [`Kind`] that do not depend on the type of the value.
 pub trait AnyKind: Sync {
-    /// What is accepted, after "expected".
+    /// Returns the accepted values, as text that follows "expected".
     fn accepted(&self) -> String;
-    /// The default, in words or as it is written.
+    /// Returns the default as it would be written, or a description of it.
     fn default_shown(&self) -> String;
-    /// A value as it may stand in the file, for the example: the default, where it is one.
+    /// Returns a TOML value for the example file: the default if it can be written, or else a sample.
     fn example(&self) -> String;
-    /// What stands for a value in usage lines.
+    /// Returns the placeholder of a value in usage lines.
     fn placeholder(&self) -> &'static str;
-    /// What a shell may offer.
+    /// Returns the kind of paths that a shell completes.
     fn hint(&self) -> Hint {
         Hint::None
     }
-    /// The only values there are, where they can be counted.
+    /// Returns all accepted values, if they can be enumerated. Returns an empty list for all other types.
     fn choices(&self) -> Vec<&'static str> {
         Vec::new()
     }
-    /// Whether a value may hold a password, and is therefore not repeated.
+    /// `true` if a value may contain a password, so that errors do not repeat it.
     fn is_secret(&self) -> bool {
         false
     }
 }
 
-/// A number of things.
+/// A whole number between two bounds.
 pub(crate) struct Count {
     pub(crate) least: u32,
     pub(crate) most: u32,
@@ -195,7 +199,7 @@ impl Kind for Count {
     }
 }
 
-/// A time in whole seconds.
+/// A duration in whole seconds.
 pub(crate) struct Seconds {
     pub(crate) least: Duration,
     pub(crate) most: Duration,
@@ -234,7 +238,7 @@ impl Kind for Seconds {
     }
 }
 
-/// A time in whole days; 0 is for ever.
+/// A duration in whole days. 0 means forever.
 pub(crate) struct Days {
     pub(crate) most: Duration,
     pub(crate) default: Duration,
@@ -278,7 +282,7 @@ impl Kind for Days {
     }
 }
 
-/// A folder; where nobody names one, the program finds it.
+/// A folder. If no source names one, the program chooses it.
 pub(crate) struct Folder {
     pub(crate) default: &'static str,
 }
@@ -304,7 +308,7 @@ impl AnyKind for Folder {
 impl Kind for Folder {
     type Value = Option<PathBuf>;
     fn read(&self, given: Given<'_>, base: Option<Base<'_>>) -> Result<Self::Value, String> {
-        // A path of the system need not be text.
+        // A path of the operating system need not be UTF-8, so it does not pass through `text`.
         if let Given::Words(words) = given
             && !words.is_empty()
         {
@@ -323,7 +327,7 @@ impl Kind for Folder {
     }
 }
 
-/// Networks and hosts that may be reached though they are not public.
+/// The networks and hosts that notifications may reach although they are not public.
 pub(crate) struct Allowed {}
 
 impl AnyKind for Allowed {
@@ -356,7 +360,7 @@ impl Kind for Allowed {
     }
 }
 
-/// What is logged, which the program of the logs reads.
+/// The log directives. Only the logging library parses them, because this crate does not depend on it.
 pub(crate) struct Directives {
     pub(crate) default: &'static str,
 }
@@ -389,16 +393,16 @@ impl Kind for Directives {
     }
 }
 
-/// How logs are written.
+/// The format of the logs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogFormat {
-    /// For people.
+    /// Text for people.
     Text,
-    /// One JSON object a line.
+    /// One JSON object on each line.
     Json,
 }
 
-/// One of a few words.
+/// One word of an enumeration.
 pub(crate) struct Choice<T: 'static> {
     pub(crate) options: &'static [(&'static str, T)],
     pub(crate) default: T,

@@ -1,9 +1,12 @@
-//! Configuration: every setting, declared once, with what is made of it.
+//! The configuration: one declaration for each setting, and the code that reads, merges and documents all of them.
 //!
-//! [`SETTINGS`] declares name, environment name, flag, type, bounds, default and documentation of each
-//! setting; reading, merging, showing and the reference page come from that. **Invariants:** nothing is
-//! read here but what is given: no file, no environment, no clock. What outweighs what is said in one
-//! place: flag, environment, file, default. A secret is shown nowhere.
+//! [`SETTINGS`] declares the name, the environment variable, the flag, the type, the bounds, the default and the
+//! documentation of each setting. The parser, the merge, `matins config show` and the reference page all use these
+//! declarations.
+//!
+//! **Invariants:** this crate reads nothing but its arguments: no file, no environment, no clock. If several sources
+//! have a value, the order of precedence is flag, environment, file, default. No function shows a secret, except
+//! [`Address::reveal`].
 
 mod address;
 mod collector;

@@ -1,17 +1,17 @@
-//! What is wrong with a configuration, and where.
+//! The problems of a configuration, with their locations.
 
 use std::{
     fmt,
     path::{Path, PathBuf},
 };
 
-/// The longest piece of somebody's text that is repeated to them, in characters.
+/// The longest excerpt of a given text in an error message, in characters.
 const REPEATED_CHARS: usize = 60;
 
-/// Where the value of a setting comes from; what comes later outweighs what comes before.
+/// The source of a setting's value. The variants are in ascending order of precedence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
-    /// Nobody said anything.
+    /// The declaration. No source has a value.
     Default,
     /// A line of the configuration file.
     File {
@@ -37,33 +37,33 @@ impl fmt::Display for Origin {
     }
 }
 
-/// Why a configuration is not taken, in words that follow "failed to".
+/// A reason to refuse a configuration, as text that follows "failed to".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
-    /// The file is no TOML.
+    /// The file is not valid TOML or not UTF-8.
     #[error("read {origin}: {reason}")]
     Syntax {
         /// The file and the line.
         origin: Origin,
-        /// What the parser says.
+        /// The error of the parser.
         reason: String,
     },
-    /// The file is far too long to be a configuration.
+    /// The file exceeds the maximum size.
     #[error("read {path}: it has more than {most} bytes", path = path.display())]
     TooLong {
         /// The file.
         path: PathBuf,
-        /// The longest that is read.
+        /// The maximum size, in bytes.
         most: usize,
     },
     /// No setting has this name.
     #[error("take the key {key:?} ({origin}): there is no such setting{}", hint(near.as_deref()))]
     UnknownKey {
-        /// The key with its tables, cut if it is long.
+        /// The key with its table, shortened if it is long.
         key: String,
         /// The file and the line.
         origin: Origin,
-        /// What may have been meant.
+        /// The name of a similar setting or table, if there is one.
         near: Option<String>,
     },
     /// A table of settings has a value that is no table.
@@ -74,32 +74,32 @@ pub enum Problem {
         /// The file and the line.
         origin: Origin,
     },
-    /// A setting does not take its value.
+    /// A setting refuses a value.
     #[error("take {}: {reason}", named(setting, value.as_deref(), origin))]
     Value {
-        /// The setting's name.
+        /// The name of the setting.
         setting: &'static str,
-        /// The value, cut if it is long; `None` where it may be a secret or is no text.
+        /// The value, shortened if it is long. `None` if the value may be secret or has no textual form.
         value: Option<String>,
-        /// Where it stands.
+        /// The source of the value.
         origin: Origin,
-        /// What is wrong and what is accepted.
+        /// The mistake in the value, or the accepted values.
         reason: String,
     },
     /// Two settings contradict each other.
     #[error("take {first} with {second}: {reason}")]
     Together {
-        /// The first with its value and origin.
+        /// The first setting, with its value and source.
         first: String,
-        /// The second with its value and origin.
+        /// The second setting, with its value and source.
         second: String,
-        /// The rule.
+        /// The rule that the two settings break.
         reason: String,
     },
 }
 
 impl Problem {
-    /// A value of a setting that cannot be taken.
+    /// Makes the problem of a value that a setting refuses.
     pub fn value(
         setting: &'static str,
         value: Option<&str>,
@@ -122,7 +122,8 @@ impl Problem {
     }
 }
 
-/// A setting with its value as it was written: `--workers 0`, `MATINS_WORKERS=0`, `workers = 0 (FILE:3)`.
+/// Returns a setting and its value in the notation of their source: `--workers 0`, `MATINS_WORKERS=0`, `workers = 0
+/// (FILE:3)`.
 pub(crate) fn named(setting: &str, value: Option<&str>, origin: &Origin) -> String {
     match (origin, value) {
         (Origin::Flag(flag), Some(value)) => format!("--{flag} {value}"),
@@ -138,7 +139,8 @@ fn hint(near: Option<&str>) -> String {
     near.map_or_else(String::new, |near| format!(", did you mean {near}?"))
 }
 
-/// The beginning of what somebody wrote, without what could command a terminal.
+/// Returns the beginning of a given text with control characters escaped, so that it cannot send commands to a
+/// terminal.
 pub(crate) fn excerpt(text: &str) -> String {
     let mut shown: String = text
         .chars()

@@ -1,10 +1,10 @@
-//! What settings take that say how a server is reached: addresses, names, and whether or not.
+//! The types of the settings that determine how clients reach a server: addresses, host names and switches.
 
 use std::net::SocketAddr;
 
 use crate::kind::{AnyKind, Base, Given, Kind, Plain};
 
-/// Whether or not.
+/// A boolean.
 pub(crate) struct Switch {
     pub(crate) default: bool,
 }
@@ -45,12 +45,12 @@ impl Kind for Switch {
     }
 }
 
-/// Where a server listens, or that it does not.
+/// The address on which a server listens, or none.
 pub(crate) struct Listen {
     pub(crate) default: SocketAddr,
 }
 
-/// What stands for no address.
+/// The value for no address.
 const NONE: &str = "none";
 
 impl AnyKind for Listen {
@@ -89,7 +89,7 @@ impl Kind for Listen {
     }
 }
 
-/// Names of hosts, without their ports.
+/// Host names or IPv6 addresses in brackets, without ports.
 pub(crate) struct Hosts {}
 
 impl AnyKind for Hosts {
@@ -136,7 +136,7 @@ impl Kind for Hosts {
     }
 }
 
-/// The address of a server elsewhere.
+/// The address of a remote server.
 pub(crate) struct Remote {
     pub(crate) default: &'static str,
 }

@@ -1,10 +1,10 @@
-//! The reference page, made of the declarations.
+//! The reference page of the configuration, generated from the declarations.
 
 use std::fmt::Write as _;
 
 use crate::settings::{SETTINGS, Setting};
 
-/// What stands before the tables.
+/// The text before the list of settings.
 const BEFORE: &str = "\
 # Configuration
 
@@ -39,13 +39,13 @@ beside them that take turns themselves.
 
 ";
 
-/// The page `docs/configuration.md`.
+/// Returns the content of the page `docs/configuration.md`.
 pub fn reference() -> String {
     let mut page = BEFORE.to_owned();
     page.push_str("## Settings\n");
     for setting in SETTINGS {
         let kind = setting.kind;
-        // Writing to a String does not fail.
+        // Writing to a `String` cannot fail.
         let _ = write!(
             page,
             "\n### `{name}`\n\n{about}.\n\n| | |\n| --- | --- |\n| accepted | {accepted} |\n\
@@ -69,7 +69,8 @@ pub fn reference() -> String {
     page
 }
 
-/// A file that names every setting.
+/// Returns an example file that sets every setting. Top-level keys come first, because TOML would assign them to the
+/// preceding table otherwise.
 fn example() -> String {
     let mut text = String::new();
     let mut table = None;

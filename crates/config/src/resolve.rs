@@ -1,4 +1,4 @@
-//! Merging: flag over environment over file over default.
+//! The merge of all sources. A flag takes precedence over the environment, then the file, then the default.
 
 use std::{
     collections::BTreeMap,
@@ -15,34 +15,35 @@ use crate::{
     settings::{Config, Setting},
 };
 
-/// A value and where it comes from.
+/// The effective value of a setting, and its source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Effective<T> {
     /// The value.
     pub value: T,
-    /// Where it comes from.
+    /// The source of the value.
     pub origin: Origin,
 }
 
-/// Everything that may say something of a setting.
+/// All sources of settings.
 #[derive(Debug, Clone, Default)]
 pub struct Sources {
-    /// Values of the command line by flag, without the dashes.
+    /// The values of the command line, by flag without the dashes.
     pub flags: BTreeMap<&'static str, OsString>,
-    /// Variables of the environment. Empty ones count as unset.
+    /// The variables of the environment. An empty variable counts as unset.
     pub environment: BTreeMap<String, OsString>,
-    /// The configuration file.
+    /// The configuration file. `None` if there is none.
     pub file: Option<File>,
-    /// What `~/` stands for in the file.
+    /// The folder that replaces `~` in the file. `None` if `HOME` is not set.
     pub home: Option<PathBuf>,
 }
 
-/// Merges the sources. A value that cannot be taken is among the problems, even where another one
-/// outweighs it, and what is left holds in its place.
+/// Merges the sources into a configuration, and returns all problems. A value that cannot be read is a problem even
+/// if another source takes precedence; the remaining sources then determine the setting.
 pub fn resolve(sources: &Sources) -> (Config, Vec<Problem>) {
     let file = sources.file.as_ref();
     let mut problems = file.map_or_else(Vec::new, |file| file.problems().to_vec());
     let config = Config::from_sources(sources, &mut problems);
+    // Values that are wrong by themselves would make the comparison of two settings misleading, so it comes last.
     if problems.is_empty() {
         problems.extend(contradiction(&config));
     }
@@ -50,7 +51,7 @@ pub fn resolve(sources: &Sources) -> (Config, Vec<Problem>) {
 }
 
 impl Sources {
-    /// The effective value of one setting.
+    /// Returns the effective value of one setting, and adds the problems of its values to `problems`.
     pub(crate) fn one<K: Kind>(
         &self,
         kind: &K,
@@ -67,6 +68,7 @@ impl Sources {
         for (given, origin, base) in self.said(setting) {
             match kind.read(given, base) {
                 Ok(value) => effective = Effective { value, origin },
+                // The other sources still apply, so that one call reports all problems.
                 Err(reason) => {
                     let value = given.repeated().filter(|_| !kind.is_secret());
                     let value = value.as_deref();
@@ -77,7 +79,7 @@ impl Sources {
         effective
     }
 
-    /// What is said of a setting, the weightiest last.
+    /// Returns the values of a setting in all sources, the one with the highest precedence last.
     fn said(
         &self,
         setting: &Setting,
@@ -101,7 +103,7 @@ impl Sources {
     }
 }
 
-/// What settings must be to each other.
+/// Returns the problem of two settings that contradict each other, if there is one.
 fn contradiction(config: &Config) -> Option<Problem> {
     let (beat, stale) = (&config.heartbeat, &config.heartbeat_stale);
     if beat.value * limits::BEATS_BEFORE_STALE <= stale.value {

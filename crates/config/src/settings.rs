@@ -1,4 +1,5 @@
-//! The declarations. A new setting is one entry here, and whoever uses it reads its field of [`Config`].
+//! The declarations of all settings. To add a setting, add one entry to `settings!` and read the new field of
+//! [`Config`].
 
 use std::{
     net::{Ipv4Addr, SocketAddr, SocketAddrV4},
@@ -20,23 +21,24 @@ use crate::{
     resolve::{Effective, Sources},
 };
 
-/// What is declared of one setting.
+/// The declaration of one setting.
 #[derive(Clone, Copy)]
 pub struct Setting {
-    /// Its name in the file, `workers` or `scheduler.tick_seconds`: a key, in a table or in none.
+    /// The name in the file: a key such as `workers`, or a table and a key such as `scheduler.tick_seconds`.
     pub name: &'static str,
-    /// Its name in the environment.
+    /// The name of the environment variable.
     pub environment: &'static str,
-    /// Its flag, without the dashes.
+    /// The name of the flag, without the dashes.
     pub flag: &'static str,
-    /// What it is, in one sentence without a full stop.
+    /// The description of the setting: one sentence without a full stop.
     pub about: &'static str,
-    /// What it takes.
+    /// The type of the values.
     pub kind: &'static dyn AnyKind,
 }
 
 impl Setting {
-    /// Its table in the file, where it stands in one, and its key there.
+    /// Returns the table of the setting in the file and the key in that table. The table is `None` for a top-level
+    /// key.
     pub fn path(&self) -> (Option<&'static str>, &'static str) {
         match self.name.split_once('.') {
             Some((table, key)) => (Some(table), key),
@@ -48,15 +50,15 @@ impl Setting {
 /// The effective value of one setting, without its type, for people.
 #[derive(Clone)]
 pub struct Shown {
-    /// The setting.
+    /// The declaration of the setting.
     pub setting: Setting,
-    /// The value; `None` where the program decides. Secrets are masked.
+    /// The value, with secrets masked. `None` if the program chooses the value at run time.
     pub value: Option<Plain>,
-    /// Where it comes from.
+    /// The source of the value.
     pub origin: Origin,
 }
 
-/// Declares the settings: the struct of their effective values, and the list of what is known of them.
+/// Declares the settings: [`Config`] with their effective values, and [`SETTINGS`] with their declarations.
 macro_rules! settings {
     ($( #[doc = $about:literal] $field:ident: $type:ty
         = [$name:literal, $environment:literal, $flag:literal] $kind:ident $made:tt; )+) => {
@@ -66,7 +68,7 @@ macro_rules! settings {
             $( #[doc = $about] pub $field: Effective<$type>, )+
         }
 
-        /// Every setting, in the order in which they are shown.
+        /// Every setting, in the order of `matins config show` and of the reference page.
         pub const SETTINGS: &[Setting] = &[
             $( Setting {
                 name: $name,
@@ -80,11 +82,12 @@ macro_rules! settings {
         impl Config {
             pub(crate) fn from_sources(sources: &Sources, problems: &mut Vec<Problem>) -> Self {
                 let mut settings = SETTINGS.iter();
-                // Both lists are made of the same entries, in the same order.
+                // `SETTINGS` and the fields come from the same entries in the same order, so the iterator yields the
+                // declaration of each field in turn.
                 Self { $( $field: sources.one(&$kind $made, settings.next(), problems), )+ }
             }
 
-            /// Every setting with its value and where that comes from.
+            /// Returns every setting with its value and the source of the value.
             pub fn shown(&self) -> Vec<Shown> {
                 let values = [ $( ($kind $made.shown(&self.$field.value), self.$field.origin.clone()), )+ ];
                 let settings = SETTINGS.iter().zip(values);
@@ -97,104 +100,104 @@ macro_rules! settings {
 }
 
 settings! {
-    /// The folder of everything that this instance keeps
+    /// The folder that holds all data of this instance
     data: Option<PathBuf> = ["data", "MATINS_DATA", "data"] Folder {
         default: "matins in $XDG_DATA_HOME or ~/.local/share",
     };
-    /// The database: the path of a SQLite file, or the address of a PostgreSQL server
+    /// The database: the path of a SQLite file, or the address of a PostgreSQL database
     database: Option<Address> = ["database", "MATINS_DATABASE", "database"] Database {
         default: "matins.db in the data folder",
     };
-    /// The address of the same PostgreSQL database without a pooler between, for listening and migrations
+    /// The address of the same PostgreSQL database without a pooler, for notifications and migrations
     database_direct: Option<Address> = ["database_direct", "MATINS_DATABASE_DIRECT", "database-direct"] Server {
         default: "none",
     };
-    /// The server that commands ask, where it is not the one of the data folder
+    /// The server that commands call, if it is not the one of the data folder
     server: Option<String> = ["client.server", "MATINS_SERVER", "server"] Remote {
         default: "the one that matins login has stored, else that of the data folder",
     };
-    /// The address at which the API is served
+    /// The address on which the server listens for the API
     listen: Option<SocketAddr> = ["server.listen", "MATINS_LISTEN", "listen"] Listen {
         default: SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, limits::LISTEN_PORT)),
     };
-    /// Whether that may be an address that others than this machine reach
+    /// Whether the server may listen on an address that other machines can reach
     beyond_loopback: bool = ["server.beyond_loopback", "MATINS_BEYOND_LOOPBACK", "beyond-loopback"] Switch {
         default: false,
     };
-    /// Names beside those of loopback by which the server is reached
+    /// The host names by which clients reach the server, in addition to those of loopback
     hosts: Vec<String> = ["server.hosts", "MATINS_HOSTS", "hosts"] Hosts {};
-    /// Whether the server is reached through a proxy that does TLS: cookies are then for TLS alone
+    /// Whether clients reach the server through a TLS proxy, so that cookies are restricted to TLS
     by_tls: bool = ["server.by_tls", "MATINS_BY_TLS", "by-tls"] Switch {
         default: false,
     };
-    /// How many turns run at once
+    /// The maximum number of turns that run at once
     workers: u32 = ["workers", "MATINS_WORKERS", "workers"] Count {
         least: 1,
         most: 1000,
         default: limits::WORKERS,
     };
-    /// How many turns that wait for people lend their slots to others meanwhile
+    /// The maximum number of turns that lend their slots to other turns while they wait for an approval
     waiting_turns: u32 = ["waiting_turns", "MATINS_WAITING_TURNS", "waiting-turns"] Count {
         least: 0,
         most: 1000,
         default: limits::WAITING_TURNS,
     };
-    /// The longest sleep of the scheduler, a net below the wake-ups
+    /// The maximum time between two polls of the scheduler, in case a notification is lost
     tick: Duration = ["scheduler.tick_seconds", "MATINS_TICK_SECONDS", "tick-seconds"] Seconds {
         least: Duration::from_secs(1),
         most: Duration::from_hours(1),
         default: limits::TICK,
     };
-    /// How often a running turn says that it lives
+    /// The interval between two heartbeats of a running turn
     heartbeat: Duration = ["heartbeat.seconds", "MATINS_HEARTBEAT_SECONDS", "heartbeat-seconds"] Seconds {
         least: Duration::from_secs(1),
         most: Duration::from_hours(1),
         default: limits::HEARTBEAT,
     };
-    /// After how long without a heartbeat a run is given up; at least three heartbeats
+    /// The time without a heartbeat after which a run counts as lost; at least three heartbeats
     heartbeat_stale: Duration = ["heartbeat.stale_seconds", "MATINS_HEARTBEAT_STALE", "heartbeat-stale"] Seconds {
         least: Duration::from_secs(3),
         most: Duration::from_hours(24),
         default: limits::HEARTBEAT_STALE,
     };
-    /// How often lost runs are looked for
+    /// The interval at which the watchdog polls for lost runs
     watchdog: Duration = ["watchdog.seconds", "MATINS_WATCHDOG_SECONDS", "watchdog-seconds"] Seconds {
         least: Duration::from_secs(1),
         most: Duration::from_hours(1),
         default: limits::WATCHDOG,
     };
-    /// How long running turns may take to end when the server stops
+    /// The maximum time for running turns to end when the server stops
     stop_deadline: Duration = ["serve.stop_seconds", "MATINS_STOP_SECONDS", "stop-seconds"] Seconds {
         least: Duration::ZERO,
         most: Duration::from_hours(24),
         default: limits::STOP_DEADLINE,
     };
-    /// How long the record of a run (what was really sent, errors in full) is kept; 0 is for ever
+    /// The retention of a run's internal record (the prompt that was sent, complete errors); 0 means forever
     retain_records: Option<Duration> = ["retention.records_days", "MATINS_RETAIN_RECORDS_DAYS", "retain-records-days"] Days {
         most: Duration::from_hours(36_500 * 24),
         default: limits::RETAIN_RECORDS,
     };
-    /// How long the events of a session's log are kept; 0 is for ever; transcripts always are
+    /// The retention of the events in a session's log, but not of transcripts; 0 means forever
     retain_events: Option<Duration> = ["retention.events_days", "MATINS_RETAIN_EVENTS_DAYS", "retain-events-days"] Days {
         most: Duration::from_hours(36_500 * 24),
         default: limits::RETAIN_EVENTS,
     };
-    /// Where notifications may go beside public addresses with https: networks and hosts, with commas
+    /// The networks and hosts that notifications may reach in addition to public addresses with https
     webhook_allow: Allowance = ["webhook.allow", "MATINS_WEBHOOK_ALLOW", "webhook-allow"] Allowed {};
-    /// Whether automations made from the web are bound to one conversation, which every web chat shows
+    /// Whether automations of web chats are bound to one shared session, which every web chat shows
     unified_session: bool = ["unified_session", "MATINS_UNIFIED_SESSION", "unified-session"] Switch {
         default: false,
     };
-    /// What is logged: a level, or targets with levels such as daemon=debug,warn
+    /// The log filter: a level, or targets with levels such as daemon=debug,warn
     log: Option<String> = ["log.directives", "MATINS_LOG", "log"] Directives {
         default: "info for serve, else warn",
     };
-    /// How logs are written on standard error
+    /// The format of the logs on standard error
     log_format: LogFormat = ["log.format", "MATINS_LOG_FORMAT", "log-format"] Choice {
         options: &[("text", LogFormat::Text), ("json", LogFormat::Json)],
         default: LogFormat::Text,
     };
-    /// Where the spans of turns and requests are sent (OpenTelemetry, OTLP over HTTP)
+    /// The collector that receives the spans of turns and requests (OpenTelemetry, OTLP over HTTP)
     otlp_endpoint: Option<String> = ["telemetry.otlp_endpoint", "MATINS_OTLP_ENDPOINT", "otlp-endpoint"] Collector {};
 }
 

@@ -1,4 +1,4 @@
-//! Names in the environment.
+//! The names of environment variables, and the detection of misspelled ones.
 
 use model::nearest::nearest;
 
@@ -6,21 +6,22 @@ use crate::settings::SETTINGS;
 
 /// The variable that names the configuration file.
 pub const CONFIG_FILE: &str = "MATINS_CONFIG";
-/// The variable that holds a token for the server that commands ask.
+/// The variable that holds the token for a remote server.
 pub const TOKEN: &str = "MATINS_TOKEN";
-/// What the names of all variables begin with.
+/// The prefix of all variable names.
 const PREFIX: &str = "MATINS_";
 
-/// A variable that looks like a setting's and is none.
+/// A variable with the prefix of settings that no setting has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownVariable {
-    /// Its name.
+    /// The name of the variable.
     pub name: String,
-    /// The known one that may have been meant.
+    /// The most similar known name, if one is close enough.
     pub near: Option<&'static str>,
 }
 
-/// Finds the variables that look like a setting's and are none. `others` are known for something else.
+/// Finds the variables that have the prefix of settings but belong to no setting. `others` are names with another
+/// use.
 pub fn unknown_variables<'a>(
     names: impl IntoIterator<Item = &'a str>,
     others: &[&str],

@@ -1,12 +1,12 @@
-//! Trigger files: the form in which a run reaches an instance, a folder or a pod.
+//! Trigger files: the form in which a run is delivered to an instance, a folder or a pod.
 //!
-//! **Invariants:** knows no database and no agent, and does no I/O: it reads and writes names and
-//! contents. So far only its own tests and a fuzz target use it; what delivers files and what watches
-//! for them is still to come.
+//! **Invariants:** this crate accesses no database and no agent, and does no I/O: it parses and formats names and
+//! contents. Only its tests and a fuzz target use it at present; the code that writes and watches files does not
+//! exist yet.
 //!
-//! A file is dropped by anybody who can write into a folder, so nothing in it is believed without a
-//! look: a content has limits of size, depth and number, an unknown or a doubled field is refused, and
-//! an error names the field, what was there and what is accepted.
+//! Any process that can write into the folder can drop a file, so the parser trusts no part of it: a content has
+//! limits of size, depth and number of values, an unknown or duplicate field is refused, and an error names the
+//! field, its value and the accepted values.
 
 mod name;
 mod strict;
@@ -16,13 +16,13 @@ pub use name::{InvalidName, TriggerName};
 pub use strict::{Limit, Malformed};
 pub use trigger::{InvalidTrigger, Trigger, TriggerKind};
 
-/// The longest file that is read, in bytes: the longest text, with each character escaped.
+/// The maximum size of a file, in bytes: enough for the longest text with each byte escaped as `\u00XX`.
 pub const FILE_BYTES: usize = 8 << 20;
-/// How deep a content may be nested.
+/// The maximum nesting depth of a content.
 pub const DEPTH: usize = 16;
-/// How many values a content may hold.
+/// The maximum number of values in a content.
 pub const VALUES: usize = 10_000;
-/// How many MCP servers a file may name.
+/// The maximum number of MCP servers in a file.
 pub const MCP_SERVERS: usize = 64;
 
 const _: () = assert!(model::limits::CONTENT_BYTES * 6 < FILE_BYTES);

@@ -1,18 +1,19 @@
-//! The name of a trigger file: when it was made, and for which run.
+//! The name of a trigger file: the instant of its creation and the ID of its run.
 
 use std::{fmt, str::FromStr};
 
 use jiff::{civil::DateTime, fmt::strtime, tz::TimeZone};
 use model::{RunId, Timestamp};
 
-/// `<UTC time to the microsecond>-<run id>.json`. Names sort by time; two of one instant differ.
+/// The name `<UTC time to the microsecond>-<run ID>.json`. Names sort by time, and two files of one instant differ by
+/// their runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TriggerName {
     at: Timestamp,
     run: RunId,
 }
 
-/// Why a name is none of a trigger file that Matins has written.
+/// The error for a name that no trigger file of Matins has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "read the file name {given:?}: expected <UTC time to the microsecond>-<run id>.json, such as \
@@ -25,22 +26,22 @@ pub struct InvalidName {
 
 const FORM: &str = "%Y%m%dT%H%M%S.%6fZ";
 const SUFFIX: &str = ".json";
-/// Two ends of the years that have four digits.
+/// The first year with four digits. Names sort by time only if all years have the same number of digits.
 const FIRST_YEAR: i16 = 0;
 
 impl TriggerName {
-    /// Names the file of a run. `None` before the year 0, whose years have no four digits.
+    /// Makes the name of the file for a run. Returns `None` for an instant before the year 0, which has a sign.
     pub fn new(at: Timestamp, run: RunId) -> Option<Self> {
         let year = at.jiff().to_zoned(TimeZone::UTC).year();
         (year >= FIRST_YEAR).then_some(Self { at, run })
     }
 
-    /// When the file was made.
+    /// Returns the instant at which the file was created.
     pub fn at(&self) -> Timestamp {
         self.at
     }
 
-    /// The run that it delivers.
+    /// Returns the run that the file delivers.
     pub fn run(&self) -> RunId {
         self.run
     }
@@ -56,8 +57,7 @@ impl fmt::Display for TriggerName {
 impl FromStr for TriggerName {
     type Err = InvalidName;
 
-    /// Reads exactly what is written: another spelling of the same time or run is refused, so that one
-    /// run has one name.
+    /// Parses a name. Refuses any other notation of the same time or run, so that a run has exactly one name.
     fn from_str(text: &str) -> Result<Self, InvalidName> {
         let read = || {
             let (at, run) = text.strip_suffix(SUFFIX)?.split_once('-')?;

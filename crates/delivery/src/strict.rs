@@ -1,4 +1,4 @@
-//! JSON that is read without believing it: no doubled field, not too deep, not too much.
+//! A parser of untrusted JSON that refuses duplicate fields, deep nesting and too many values.
 
 use std::{cell::Cell, fmt};
 
@@ -7,14 +7,14 @@ use serde_json::{Map, Value};
 
 use crate::{DEPTH, FILE_BYTES, VALUES};
 
-/// Which limit a content is beyond.
+/// A limit that a content exceeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
-    /// The length of the file.
+    /// The size of the file.
     Bytes,
-    /// How deep it is nested.
+    /// The nesting depth.
     Depth,
-    /// How many values it holds.
+    /// The number of values.
     Values,
 }
 
@@ -28,28 +28,28 @@ impl fmt::Display for Limit {
     }
 }
 
-/// Why a content is not even looked at.
+/// The reason why a content cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
-    /// It is too much.
+    /// The content exceeds a limit.
     #[error("it is {0}")]
     TooMuch(Limit),
-    /// A field is there twice.
+    /// A field occurs twice. Two parsers could choose different values.
     #[error("the field {0:?} is there twice")]
     Doubled(String),
-    /// It is no JSON.
+    /// The content is not JSON.
     #[error("it is no JSON: {0}")]
     NoJson(String),
 }
 
-/// How much of a field's name or of an error is shown.
+/// The maximum length of a field name or an error in a message, in characters.
 const SHOWN_CHARS: usize = 80;
 
 pub(crate) fn shown(text: &str) -> String {
     text.chars().take(SHOWN_CHARS).collect()
 }
 
-/// Reads a document.
+/// Parses a document.
 pub(crate) fn read(bytes: &[u8]) -> Result<Value, Malformed> {
     if bytes.len() > FILE_BYTES {
         return Err(Malformed::TooMuch(Limit::Bytes));
@@ -61,6 +61,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Value, Malformed> {
         refused: &refused,
     };
     let mut document = serde_json::Deserializer::from_slice(bytes);
+    // An error of the deserializer is only text, so the cell has the reason if it was a refusal.
     let read = strict
         .deserialize(&mut document)
         .and_then(|value| document.end().map(|()| value));
@@ -71,12 +72,12 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Value, Malformed> {
     })
 }
 
-/// Reads one value and what is in it.
+/// A deserializer of one value and all values inside it.
 #[derive(Clone, Copy)]
 struct Strict<'a> {
     depth: usize,
     values: &'a Cell<usize>,
-    /// What was refused, for the error that serde carries is only text.
+    /// The reason of a refusal, because the errors of serde carry only text.
     refused: &'a Cell<Option<Malformed>>,
 }
 
@@ -139,7 +140,7 @@ impl<'de> Visitor<'de> for Strict<'_> {
     }
 
     fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value, E> {
-        // Not even JSON can say one that is infinite; a writer would turn it into null.
+        // JSON has no infinity, but an exponent such as 1e999 overflows to it, and a writer would turn it into null.
         let number = serde_json::Number::from_f64(value);
         number
             .map(Value::Number)

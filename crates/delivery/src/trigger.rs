@@ -11,72 +11,73 @@ use crate::{
     strict::{self, Malformed, shown},
 };
 
-/// What a trigger file asks for.
+/// The content of a trigger file.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Trigger {
-    /// The id of the automation; none for a person's words and for tasks.
+    /// The ID of the automation. `None` for a person's message and for a task.
     pub schedule: Option<String>,
-    /// The automation's name.
+    /// The name of the automation.
     pub schedule_name: Option<String>,
-    /// When it was due, or said.
+    /// The due instant, or the instant of the message.
     pub timestamp: Timestamp,
-    /// What the agent is to do.
+    /// The instruction for the agent.
     pub task: String,
-    /// What made it.
+    /// The source of the trigger.
     #[serde(rename = "type")]
     pub kind: TriggerKind,
-    /// Where the turn goes.
+    /// The session mode, which determines the session of the turn.
     pub session_mode: SessionMode,
-    /// More for the prompt.
+    /// Additional parameters for the prompt.
     pub params: Map<String, Value>,
-    /// MCP servers for the agent; believed only where there is no `runId`.
+    /// The MCP servers for the agent. The receiver must ignore them if `run_id` is present.
     pub mcp_servers: Vec<Value>,
-    /// The run that it delivers. Where there is one, everything else comes from the API.
+    /// The run that the file delivers. If present, the receiver must read everything else from the API.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_id: Option<RunId>,
 }
 
-/// What made a trigger.
+/// The source of a trigger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TriggerKind {
-    /// A schedule.
+    /// A schedule of an automation.
     Cron,
-    /// A person's words.
+    /// A message of a person.
     Message,
     /// A task of a goal.
     Task,
 }
 
-/// Why a content is no trigger.
+/// The reason why a content is not a trigger.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidTrigger {
-    /// It cannot be read at all.
+    /// The content cannot be parsed.
     #[error("read the trigger: {0}")]
     Malformed(#[from] Malformed),
-    /// It is no object.
+    /// The content is not an object.
     #[error("read the trigger: expected an object")]
     NoObject,
-    /// A field that is needed is not there.
+    /// A required field is missing.
     #[error("read the trigger: the field {0:?} is missing")]
     Missing(&'static str),
-    /// A field that nobody knows.
+    /// A field has an unknown name.
     #[error("read the trigger: nobody knows the field {0:?}")]
     Unknown(String),
     /// A field has a value that is not accepted.
     #[error("read the trigger: {field} is {given}: {accepted}")]
     Field {
-        /// The field.
+        /// The name of the field.
         field: &'static str,
-        /// Its value, or the beginning of it.
+        /// The value, or its beginning.
         given: String,
-        /// What is accepted.
+        /// The accepted values.
         accepted: String,
     },
 }
 
-/// Takes the fields of a document one by one.
+/// The remaining fields of a document. Each method removes the field that it reads, so that only unknown fields
+/// remain.
 struct Fields(Map<String, Value>);
 
 fn wrong(field: &'static str, given: &Value, accepted: impl Into<String>) -> InvalidTrigger {
@@ -88,7 +89,7 @@ fn wrong(field: &'static str, given: &Value, accepted: impl Into<String>) -> Inv
 }
 
 impl Fields {
-    /// A text of at most `bytes`; `None` where it is null or not there.
+    /// Removes a text of at most `bytes` bytes. Returns `None` if the field is null or absent.
     fn text(
         &mut self,
         field: &'static str,
@@ -110,7 +111,7 @@ impl Fields {
         text.ok_or(InvalidTrigger::Missing(field))
     }
 
-    /// A text that is read further, in words that the type itself has.
+    /// Removes a text and parses it. Returns `None` if the field is null or absent.
     fn parsed<T: FromStr<Err: std::fmt::Display>>(
         &mut self,
         field: &'static str,
@@ -139,7 +140,11 @@ impl FromStr for TriggerKind {
 }
 
 impl Trigger {
-    /// Reads a file's content.
+    /// Parses the content of a file.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the content is not a trigger, or exceeds a limit.
     pub fn parse(bytes: &[u8]) -> Result<Self, InvalidTrigger> {
         let Value::Object(fields) = strict::read(bytes)? else {
             return Err(InvalidTrigger::NoObject);
@@ -179,7 +184,7 @@ impl Trigger {
         })
     }
 
-    /// Writes a file's content, which ends with a line feed.
+    /// Formats the content of a file, with a line feed at the end.
     pub fn to_json(&self) -> Result<String, serde_json::Error> {
         serde_json::to_string(self).map(|line| line + "\n")
     }

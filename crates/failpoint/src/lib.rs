@@ -1,7 +1,7 @@
-//! Points between durable effects, at which tests abort the process.
+//! Failpoints: named points between durable effects, at which tests abort the process to check its recovery.
 //!
-//! **Invariant:** nothing of it ships. Whoever has such points depends on this crate optionally, by
-//! the feature `failpoints`, which no default has and only tests ask for.
+//! **Invariant:** no release contains this crate. A crate with failpoints depends on it optionally, by the feature
+//! `failpoints`, which is in no default and which only tests enable.
 
 use std::{
     fs::File,
@@ -10,20 +10,20 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-/// Where the process aborts.
+/// The configuration of the next abort.
 struct Armed {
-    /// How many points are still passed, the one included at which it aborts.
+    /// The number of points until the abort, including the one that aborts.
     left: u64,
-    /// Which points count.
+    /// The filter of points by name.
     counts: fn(&str) -> bool,
-    /// Where the names of the points go that were reached.
+    /// The file that receives the names of the reached points.
     names: File,
 }
 
 static ARMED: Mutex<Option<Armed>> = Mutex::new(None);
 
-/// From now on the process aborts when it reaches the `number`-th point (from 1) that `counts`. The
-/// names of those that it reaches go to `names`, a line each.
+/// Arms the failpoints: the process aborts when it reaches the `number`-th point (from 1) whose name `counts`
+/// accepts. Each of those points writes its name to `names`, one on each line, before it may abort.
 pub fn arm(number: u64, counts: fn(&str) -> bool, names: File) {
     let armed = Armed {
         left: number,
@@ -33,13 +33,13 @@ pub fn arm(number: u64, counts: fn(&str) -> bool, names: File) {
     *ARMED.lock().unwrap_or_else(PoisonError::into_inner) = Some(armed);
 }
 
-/// The process is at a point: what is before it may have had its effect, what is after it has not.
+/// Marks a point. At an abort here all effects before the point may have happened, and none after it.
 pub fn reached(name: &str) {
     let mut armed = ARMED.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(armed) = armed.as_mut().filter(|armed| (armed.counts)(name)) else {
         return;
     };
-    // The name is only for those who read along; losing it changes nothing.
+    // The names do not affect the abort, so a failed write must not change the behavior of the process.
     let _ = writeln!(armed.names, "{name}");
     armed.left = armed.left.saturating_sub(1);
     if armed.left == 0 {

@@ -140,14 +140,7 @@ pub const WEBHOOK_ID_BYTES: usize = 256;
 /// The time for which the ID of a received webhook is kept, so that a replay is detected.
 pub const WEBHOOK_RECEIPTS: Duration = Duration::from_hours(24);
 
-<<<<<<< HEAD
-/// How often a notification is tried before it is given up.
-=======
-/// The default time for which the previous secret stays valid after a rotation.
-pub const SECRET_OVERLAP: Duration = Duration::from_hours(24);
-
 /// The maximum number of attempts at one delivery of a notification.
->>>>>>> words-1
 pub const DELIVERY_ATTEMPTS: i64 = 10;
 
 /// The pause after the first failed attempt at a delivery. Each further attempt doubles the pause.

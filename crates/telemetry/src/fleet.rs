@@ -1,4 +1,4 @@
-//! What is asked of the clock and of the database when the figures are: it is shared by several servers.
+//! The metrics of a database that several servers may share: its clock, connections and tables.
 
 use std::{fmt, time::Duration};
 
@@ -9,39 +9,40 @@ use prometheus_client::{
     registry::Unit,
 };
 
-/// How many connections to the database this process has.
+/// The number of connections from this process to the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Connections {
-    /// Those in which something is done.
+    /// The number of connections that execute something.
     pub in_use: u32,
-    /// Those that wait for something to do.
+    /// The number of idle connections.
     pub idle: u32,
 }
 
-/// The clock of the database, as this process knows it.
+/// The database's clock, as this process estimates it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SharedClock {
-    /// Whether it is known well enough to fire, to claim and to give up by it.
+    /// `true` if the estimate is accurate enough for firing triggers, claiming runs and giving up lost ones.
     pub known: bool,
-    /// How far the machine's own clock is ahead of it, in seconds; none while it was never read.
+    /// The lead of the machine's clock over the database's clock, in seconds. `None` if the database's clock was
+    /// never read.
     pub own_ahead: Option<f64>,
-    /// How far it may be from what it is held for; none while it was never read.
+    /// The maximum error of the estimate. `None` if the database's clock was never read.
     pub uncertainty: Option<Duration>,
 }
 
-/// What is known of a database that several servers may share, as far as it could be asked: what is not there
-/// is left out of the figures.
+/// The metrics of a database, as read for one scrape. A value that could not be read is `None`, and its metric is
+/// absent.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Fleet {
     /// The database's clock.
     pub clock: Option<SharedClock>,
-    /// Whether this process hears of what others change, without looking.
+    /// `true` if this process receives notifications of changes by other processes.
     pub listening: Option<bool>,
     /// The connections of this process.
     pub connections: Option<Connections>,
-    /// For how long the oldest transaction has been open.
+    /// The age of the oldest open transaction.
     pub oldest_transaction: Option<Duration>,
-    /// Rows of tables that nobody sees any more and that are not cleaned up yet.
+    /// The number of dead rows of each table that vacuum has not removed yet.
     pub dead_rows: Vec<(String, u64)>,
 }
 

@@ -1,7 +1,8 @@
-//! Figures for Prometheus, and traces for OpenTelemetry.
+//! Metrics for Prometheus, and spans for OpenTelemetry.
 //!
-//! **Invariants:** nothing is global but what `tracing` itself makes so; a label never holds the id of a run, a
-//! session or a person, so that the number of time series is bounded by what is declared here.
+//! **Invariants:** this crate has no global state except the one that `tracing` itself requires. No label contains
+//! the ID of a run, a session or a person, because each value of a label creates a time series; the declarations here
+//! bound their number.
 
 mod fleet;
 mod metrics;

@@ -1,4 +1,4 @@
-//! What is counted and timed.
+//! The metrics that a process counts and times.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -15,11 +15,11 @@ use prometheus_client::{
 
 use crate::Fleet;
 
-/// From a millisecond to half a minute: lags and waits of the machinery.
+/// The buckets from a millisecond to half a minute, for delays and waits of the machinery.
 const QUICK: [f64; 14] = [
     0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
 ];
-/// From a tenth of a second to two hours: turns.
+/// The buckets from a tenth of a second to two hours, for turns.
 const LONG: [f64; 13] = [
     0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 7200.0,
 ];
@@ -47,10 +47,10 @@ struct Failed {
     of: &'static str,
 }
 
-/// The methods that routes know. Clients may make up others, and each would be a time series.
+/// The methods that have a label of their own. A client may send any other word, and each would create a time series.
 const METHODS: [&str; 7] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
 
-/// What one process counts and times. Cheap to clone.
+/// The metrics of one process. Clones are cheap and share the values.
 #[derive(Clone)]
 pub struct Metrics {
     counted: Arc<Counted>,
@@ -72,7 +72,7 @@ struct Counted {
     traces: Gauge,
 }
 
-/// A live trace that is read, for as long as this is kept.
+/// A guard that counts an open live trace until it is dropped.
 #[derive(Debug)]
 pub struct OpenTrace(Gauge);
 
@@ -82,23 +82,23 @@ impl Drop for OpenTrace {
     }
 }
 
-/// How many runs are not over, as the database has it at the time of the question.
+/// The number of runs that have not ended, as read from the database for one scrape.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Queue {
-    /// Those that a worker may claim.
+    /// The number of runs that a worker may claim.
     pub queued: u64,
-    /// Those that wait for a seat, a session or the end of a backoff.
+    /// The number of runs that wait for a seat, a session, a budget or the end of a backoff.
     pub deferred: u64,
-    /// Those that a worker has claimed and not begun.
+    /// The number of runs that a worker has claimed but not begun.
     pub delivered: u64,
-    /// Those whose turn is under way.
+    /// The number of runs with a running turn.
     pub running: u64,
-    /// How long the oldest queued one has waited.
+    /// The time that the oldest queued run has waited.
     pub oldest_queued: Duration,
 }
 
 impl Metrics {
-    /// Makes the figures of a process of a version of the program, all at nothing.
+    /// Makes the metrics of a process, all at zero. `version` is the version of the program.
     pub fn new(version: &'static str) -> Self {
         let mut registry = Registry::with_prefix("matins");
         let build = Info::new(vec![("version", version)]);
@@ -196,8 +196,11 @@ impl Metrics {
         }
     }
 
-    /// A look of the scheduler fired triggers, the first of which was due this long ago.
+    /// Records a tick of the scheduler that fired triggers. `lag` is the delay of the earliest due instant among
+    /// them.
     pub fn fired(&self, occurrences: u32, missed: u64, lag: Duration) {
+        // A tick that only recorded missed instants has no meaningful lag: it would report the downtime of the
+        // server.
         if occurrences > 0 {
             self.counted.fire_lag.observe(lag.as_secs_f64());
         }
@@ -205,17 +208,17 @@ impl Metrics {
         self.counted.missed.inc_by(missed);
     }
 
-    /// A claim found runs, and took this long.
+    /// Records a claim that found runs, with its duration.
     pub fn claimed(&self, took: Duration) {
         self.counted.claim.observe(took.as_secs_f64());
     }
 
-    /// The first attempt at an input was claimed this long after the input had come.
+    /// Records the time from the arrival of an input to the claim of its first attempt.
     pub fn waited(&self, wait: Duration) {
         self.counted.queue_wait.observe(wait.as_secs_f64());
     }
 
-    /// The turn of a run ended.
+    /// Records the end of a turn.
     pub fn ended(&self, status: RunStatus, origin: Origin, took: Duration) {
         let outcome = status.as_str();
         let turn = self.counted.turn.get_or_create(&Outcome { outcome });
@@ -227,22 +230,22 @@ impl Metrics {
             .inc();
     }
 
-    /// Runs were given up because their worker was lost.
+    /// Records runs that were given up because their worker was lost.
     pub fn stalled(&self, runs: usize) {
         self.counted.stalls.inc_by(runs as u64);
     }
 
-    /// The sweep found inputs that had been left behind.
+    /// Records inputs without a live run that the sweep found.
     pub fn left_behind(&self, inputs: u32) {
         self.counted.sweep_faults.inc_by(inputs.into());
     }
 
-    /// A look of a loop failed.
+    /// Records a failed tick of the loop `of`.
     pub fn failed(&self, of: &'static str) {
         self.counted.loop_errors.get_or_create(&Failed { of }).inc();
     }
 
-    /// A request was answered. `route` is its pattern, never its path.
+    /// Records the response to a request. `route` must be the pattern of the route, because a path contains IDs.
     pub fn answered(&self, method: &str, route: &str, status: u16, took: Duration) {
         let known = METHODS.into_iter().find(|known| *known == method);
         let request = Request {
@@ -254,7 +257,7 @@ impl Metrics {
         requests.observe(took.as_secs_f64());
     }
 
-    /// A live trace begins to be read. It counts until what this gives is dropped.
+    /// Counts a live trace as open until the returned guard is dropped.
     #[must_use]
     pub fn trace(&self) -> OpenTrace {
         let traces = self.counted.traces.clone();
@@ -262,13 +265,13 @@ impl Metrics {
         OpenTrace(traces)
     }
 
-    /// Writes everything in the format that Prometheus reads (`OpenMetrics` 1.0). Without a queue, because the
-    /// database cannot be asked, its figures are left out: a zero would be a lie.
+    /// Formats all metrics in the `OpenMetrics` 1.0 format, which Prometheus reads. If `queue` is `None`, because the
+    /// database could not be read, the metrics of the queue are absent: a zero would be wrong.
     pub fn encode(&self, queue: Option<Queue>) -> Result<String, fmt::Error> {
         self.encode_in_fleet(queue, Fleet::default())
     }
 
-    /// The same, with what is known of a database that several servers may share.
+    /// Formats all metrics as [`Self::encode`] does, with those of a database that several servers may share.
     pub fn encode_in_fleet(
         &self,
         queue: Option<Queue>,

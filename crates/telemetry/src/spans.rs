@@ -1,4 +1,4 @@
-//! Spans on their way to a collector (OTLP over HTTP).
+//! The export of spans to a collector (OTLP over HTTP).
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -18,16 +18,17 @@ use reqwest::{blocking::Client, redirect};
 use tracing::{Level, Metadata, Subscriber};
 use tracing_subscriber::{Layer, filter::filter_fn, registry::LookupSpan};
 
-/// How long one delivery to the collector may take.
+/// The maximum time for one batch to the collector.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long the last delivery may hold up the end of the process.
+/// The maximum delay of the process's end by the last batch.
 const LAST_PATIENCE: Duration = Duration::from_secs(2);
 
-/// Whose spans are sent. Those of libraries are not, least of all those of the delivery itself.
+/// The crates whose spans are sent. Spans of libraries are not sent: those of the HTTP client would make each export
+/// cause another.
 const OURS: [&str; 6] = ["api", "daemon", "matins", "service", "store", "turn"];
 
-/// Why spans cannot be sent.
+/// The error of an exporter that cannot be made.
 #[derive(Debug, thiserror::Error)]
 #[error("send traces to {endpoint}")]
 pub struct SpansError {
@@ -43,19 +44,23 @@ enum Source {
     Exporter(#[from] ExporterBuildError),
 }
 
-/// Sends spans in batches, from a thread of its own, until it is ended.
+/// An exporter that sends spans in batches from a thread of its own.
 #[derive(Debug)]
 pub struct Spans(SdkTracerProvider);
 
 impl Spans {
-    /// Begins to send spans of `service` to a collector, such as `http://127.0.0.1:4318`. Must be called outside
-    /// of an async runtime: the thread that sends waits for its answers.
+    /// Starts to send spans of `service` to the collector at an address such as `http://127.0.0.1:4318`. The caller
+    /// must not be in an async runtime, because the HTTP client of the sending thread blocks.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the HTTP client or the exporter cannot be made. An unreachable collector is no error here.
     pub fn to(endpoint: &str, service: &str, version: &'static str) -> Result<Self, SpansError> {
         let exporter = exporter(endpoint).map_err(|source| SpansError {
             endpoint: endpoint.to_owned(),
             source,
         })?;
-        // Empty before that: what else the SDK finds out by itself, it reads from the environment.
+        // The default resource would add attributes from the environment, such as `OTEL_RESOURCE_ATTRIBUTES`.
         let resource = Resource::builder_empty()
             .with_attribute(KeyValue::new("service.name", service.to_owned()))
             .with_attribute(KeyValue::new("service.version", version))
@@ -72,8 +77,8 @@ impl Spans {
         ))
     }
 
-    /// What takes spans from `tracing`. Events stay out, because errors may repeat what agents or databases
-    /// wrote.
+    /// Returns a layer that takes spans from `tracing`. The layer drops events, because errors may repeat the output
+    /// of agents or databases.
     pub fn layer<S>(&self) -> impl Layer<S> + use<S>
     where
         S: Subscriber + for<'span> LookupSpan<'span>,
@@ -85,7 +90,7 @@ impl Spans {
             .with_filter(filter_fn(is_sent))
     }
 
-    /// Sends what is left. A collector that does not answer holds nobody up for long.
+    /// Sends the remaining spans and stops. Waits for an unresponsive collector only for a short time.
     pub fn end(self) {
         if let Err(error) = self.0.shutdown_with_timeout(LAST_PATIENCE) {
             tracing::debug!(%error, "the last spans were not sent");
@@ -101,7 +106,7 @@ fn is_sent(metadata: &Metadata<'_>) -> bool {
 }
 
 fn exporter(endpoint: &str) -> Result<SpanExporter, Source> {
-    // There may be one already, which does as well.
+    // The call fails if a provider is installed already, which then stays in use.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let client = Client::builder()
         .no_proxy()
@@ -117,7 +122,8 @@ fn exporter(endpoint: &str) -> Result<SpanExporter, Source> {
     Ok(exporter.build()?)
 }
 
-/// Tells when spans cannot be sent any more, and when they can again: once each, not for every batch.
+/// An exporter that logs the first failed batch and the first successful batch after it, so that a long outage of the
+/// collector does not fill the log.
 #[derive(Debug)]
 struct Telling {
     exporter: SpanExporter,

@@ -1,12 +1,12 @@
-//! Which addresses are of the public internet, so that anybody may have a request sent to them.
+//! The IP addresses that belong to the public internet, so that any user may have requests sent to them.
 //!
-//! The lists are those of IANA's registries of special-purpose addresses
-//! (<https://www.iana.org/assignments/iana-ipv4-special-registry>, and -ipv6-), with multicast, and with
-//! the addresses at which clouds answer their own machines that lie outside of those.
+//! The blocks are those of IANA's registries of special-purpose addresses
+//! (<https://www.iana.org/assignments/iana-ipv4-special-registry>, and -ipv6-), multicast, and the metadata addresses
+//! of clouds that lie outside of those blocks.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Blocks of IPv4 that are not public: address, bits, what it is.
+/// The blocks of IPv4 that are not public: address, number of bits, kind.
 const NOT_PUBLIC_V4: [(Ipv4Addr, u32, &str); 18] = [
     (Ipv4Addr::UNSPECIFIED, 8, "this network"),
     (Ipv4Addr::new(10, 0, 0, 0), 8, "private"),
@@ -28,12 +28,12 @@ const NOT_PUBLIC_V4: [(Ipv4Addr, u32, &str); 18] = [
     (Ipv4Addr::new(240, 0, 0, 0), 4, "reserved"),
 ];
 
-/// What all public addresses of IPv6 begin with.
+/// The block of all public addresses of IPv6.
 const PUBLIC_V6: (Ipv6Addr, u32) = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
 
-/// Blocks within it that are not public.
+/// The blocks within [`PUBLIC_V6`] that are not public.
 const NOT_PUBLIC_V6: [(Ipv6Addr, u32, &str); 4] = [
-    // Among them Teredo, which has addresses of IPv4 inside.
+    // This block includes Teredo, whose addresses contain IPv4 addresses.
     (
         Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0),
         23,
@@ -56,12 +56,13 @@ const NOT_PUBLIC_V6: [(Ipv6Addr, u32, &str); 4] = [
     ),
 ];
 
-/// Where an address of IPv4 stands at the end: NAT64 (RFC 6052), through which a network without IPv4
-/// reaches what has nothing else.
+/// The block of NAT64 (RFC 6052). The last 32 bits are an IPv4 address, which a gateway connects to, so the checks of
+/// IPv4 apply to it.
 const NAT64: (Ipv6Addr, u32) = (Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0), 96);
 
-/// What an address is that is not public; `None` for one that is.
+/// Returns the kind of an address that is not public. Returns `None` for a public address.
 pub(crate) fn not_public(address: IpAddr) -> Option<&'static str> {
+    // An IPv4-mapped address of IPv6 reaches the IPv4 address, so the checks of IPv4 apply to it.
     match address.to_canonical() {
         IpAddr::V4(address) => not_public_v4(address),
         IpAddr::V6(address) => not_public_v6(address),

@@ -1,4 +1,4 @@
-//! Reading what a webhook bears from the headers of a request.
+//! The verification of a webhook request by its headers.
 
 use http::HeaderMap;
 use model::{Timestamp, secret::Secret};
@@ -8,10 +8,11 @@ use crate::{
     signature::{self, ID, Parts, SIGNATURE, TIMESTAMP, Verified},
 };
 
-/// Checks a webhook against secrets, any of which may have signed it. `body` is what came, byte for
-/// byte; nothing of it is to be read before.
+/// Verifies a webhook request. One valid signature with any of the secrets is sufficient. `body` is the body byte for
+/// byte. The caller must not interpret the body before this function succeeds.
 ///
-/// Its id still has to be compared with those that came before: a replay is genuine, too.
+/// The caller must also compare the ID with those of earlier requests, because a replayed request has a valid
+/// signature.
 pub fn verify(
     secrets: &[&Secret],
     headers: &HeaderMap,
@@ -26,7 +27,7 @@ pub fn verify(
     signature::check(secrets, parts, body, now)
 }
 
-/// The only header of a name.
+/// Returns the only value of a header.
 fn one<'a>(headers: &'a HeaderMap, name: &'static str) -> Result<&'a [u8], Refusal> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {

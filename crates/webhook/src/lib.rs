@@ -1,8 +1,9 @@
-//! Signed webhooks: signatures, and the way to an address that may be called.
+//! Signed webhooks: their signatures, and a sender that only connects to permitted addresses.
 //!
-//! **Invariants:** knows no database. A signature is checked before anything of a body is read. What is
-//! sent goes to an address that was looked at as the connection is made, and nowhere else: no redirect
-//! is followed, and no name is resolved a second time.
+//! **Invariants:** this crate accesses no database. `verify` checks the signature before any part of the body is
+//! interpreted. A body goes only to an address that was checked when the connection was made, which prevents requests
+//! to internal services (server-side request forgery): the sender follows no redirect, and resolves a name once for
+//! the check and the connection.
 
 mod address;
 mod headers;

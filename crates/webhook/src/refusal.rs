@@ -1,35 +1,35 @@
-//! Why a webhook is not taken.
+//! The reasons to refuse a webhook request.
 
-/// Why a webhook is not taken. None of these says anything about a secret or about what is signed.
+/// The reason to refuse a webhook request. No variant reveals anything about a secret or the signed content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// A header is not there.
+    /// A header is missing.
     #[error("check the webhook: it has no header {0}")]
     Missing(&'static str),
-    /// A header is there more than once: which of them counts would be a guess.
+    /// A header occurs more than once. Choosing one of the values would let a proxy and this server disagree.
     #[error("check the webhook: it has the header {0} more than once")]
     Repeated(&'static str),
-    /// The id is empty, too long, or has characters that could make it pass for something else.
+    /// The ID is empty, too long, or contains a character that is not printable, or a dot.
     #[error(
         "check the webhook: its id is not one; expected up to 256 printable characters, no dot"
     )]
     Id,
-    /// The instant is not one.
+    /// The timestamp is not a number of seconds.
     #[error("check the webhook: its timestamp is not a number of seconds since 1970")]
     Timestamp,
-    /// The instant lies too far back.
+    /// The timestamp is too far in the past.
     #[error("check the webhook: its timestamp lies more than 5 minutes back")]
     TooOld,
-    /// The instant is still to come.
+    /// The timestamp is too far in the future.
     #[error("check the webhook: its timestamp lies more than 5 minutes ahead")]
     TooNew,
-    /// No signature is of a kind that is known.
+    /// No signature is of a known version.
     #[error("check the webhook: it bears no signature of version 1")]
     NoSignature,
-    /// There are more signatures than anybody needs.
+    /// The number of signatures exceeds the limit.
     #[error("check the webhook: it bears too many signatures")]
     TooManySignatures,
-    /// No signature is right.
+    /// No signature is valid.
     #[error("check the webhook: none of its signatures is right")]
     Signature,
 }

@@ -1,4 +1,4 @@
-//! Names of hosts, resolved to addresses that may be reached.
+//! A DNS resolver that returns permitted addresses only.
 
 use std::{io, net::SocketAddr, pin::Pin, sync::Arc};
 
@@ -7,16 +7,16 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 use crate::address::not_public;
 
-/// Finds the addresses of hosts.
+/// A source of the addresses of hosts.
 pub trait Lookup: Send + Sync {
-    /// The addresses of a host, their ports of no meaning.
+    /// Resolves a host to its addresses. The ports are ignored.
     fn lookup(
         &self,
         host: &str,
     ) -> Pin<Box<dyn Future<Output = io::Result<Vec<SocketAddr>>> + Send>>;
 }
 
-/// Asks the system.
+/// The resolver of the operating system.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemLookup;
 
@@ -30,7 +30,7 @@ impl Lookup for SystemLookup {
     }
 }
 
-/// Why a host is not reached.
+/// The reason why a host cannot be reached.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unreachable {
     #[error("it has no address that may be reached")]
@@ -39,11 +39,12 @@ pub(crate) enum Unreachable {
     NotResolved(#[source] io::Error),
 }
 
-/// Gives only addresses that may be reached. What it gives is what the connection is made to.
+/// A resolver that returns permitted addresses only. The HTTP client connects to the returned addresses without
+/// resolving the name again, so a name that changes between check and connection (DNS rebinding) gains nothing.
 pub(crate) struct Guard {
     pub(crate) lookup: Arc<dyn Lookup>,
     pub(crate) allowance: Arc<Allowance>,
-    /// Whether the public internet is left out.
+    /// `true` to exclude the public internet.
     pub(crate) allowed_only: bool,
 }
 
@@ -62,6 +63,7 @@ impl Resolve for Guard {
         let allowed_only = self.allowed_only;
         Box::pin(async move {
             let found = found.await.map_err(Unreachable::NotResolved)?;
+            // A host with both kinds of addresses is reached by its permitted ones.
             let pass: Vec<SocketAddr> = found
                 .into_iter()
                 .filter(|at| Self::lets_pass(&allowance, allowed_only, name.as_str(), *at))

@@ -1,4 +1,4 @@
-//! Sending a signed body to an address of somebody's choice.
+//! The sender of signed bodies to URLs that users choose.
 
 use std::{error::Error, sync::Arc, time::Duration};
 
@@ -11,85 +11,85 @@ use crate::{
     signature::{ID, SIGNATURE, TIMESTAMP, sign_with_all},
 };
 
-/// How long a connection may take to be made.
+/// The maximum time to establish a connection.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
-/// How long an unused connection is kept.
+/// The time for which an unused connection is kept.
 const IDLE_LIMIT: Duration = Duration::from_secs(30);
-/// How many unused connections are kept to one host.
+/// The maximum number of unused connections to one host.
 const IDLE_PER_HOST: usize = 2;
-/// How much of an answer is read.
+/// The maximum number of bytes that are read from a response.
 const ANSWER_BYTES: usize = 16 << 10;
-/// How much of it is kept.
+/// The maximum number of bytes that are kept of a response.
 const KEPT_BYTES: usize = 1 << 10;
 
-/// Sends signed bodies. Cheap to clone.
+/// A sender of signed bodies. Clones are cheap.
 #[derive(Clone)]
 pub struct Sender {
-    /// To the public internet and to what is allowed.
+    /// The client for HTTPS, which reaches the public internet and the allowed addresses.
     encrypted: Client,
-    /// To what is allowed alone.
+    /// The client for plain HTTP, which reaches the allowed addresses only.
     open: Client,
     allowance: Arc<Allowance>,
 }
 
-/// Why no sender can be made.
+/// The error of a sender that cannot be made.
 #[derive(Debug, thiserror::Error)]
 #[error("make a client of HTTP")]
 pub struct SenderError(#[from] reqwest::Error);
 
-/// What a receiver answered.
+/// The response of a receiver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
-    /// The status of HTTP.
+    /// The HTTP status.
     pub status: u16,
-    /// The beginning of what came with it.
+    /// The beginning of the body.
     pub text: String,
 }
 
-/// Why nothing was answered. The body may have been received.
+/// The reason why there is no response. The receiver may have got the body nevertheless.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotSent {
-    /// The address is none to which anything is sent.
+    /// Requests to the URL are not permitted.
     #[error(transparent)]
     Url(#[from] InvalidUrl),
-    /// The host has no address that may be reached.
+    /// The host resolves to addresses that are not permitted only.
     #[error("the host has no address that may be reached")]
     NotAllowed,
-    /// The host has no address.
+    /// The host name cannot be resolved.
     #[error("the name of the host cannot be resolved")]
     NotResolved,
-    /// No connection was made.
+    /// No connection could be made.
     #[error("no connection was made: {0}")]
     NotConnected(String),
-    /// No whole answer came in time.
+    /// The response was not complete in time.
     #[error("no answer came in time")]
     TimedOut,
-    /// The connection broke, or what came was no answer of HTTP.
+    /// The connection broke, or the response was not HTTP.
     #[error("no answer came: {0}")]
     Broken(String),
 }
 
 impl Answer {
-    /// Whether the receiver has taken it.
+    /// `true` if the status means that the receiver accepted the body.
     pub const fn is_success(&self) -> bool {
         self.status >= 200 && self.status < 300
     }
 }
 
 impl Sender {
-    /// Makes a sender that gives each request `limit`, from the name to the end of the answer.
+    /// Makes a sender. `limit` is the maximum time of a request, from name resolution to the end of the response.
     pub fn new(allowance: Allowance, limit: Duration) -> Result<Self, SenderError> {
         let system: Arc<dyn Lookup> = Arc::new(SystemLookup);
         Self::with_lookup(allowance, limit, &system)
     }
 
-    /// Makes a sender that asks `lookup` for the addresses of hosts.
+    /// Makes a sender that resolves host names with `lookup`.
     pub fn with_lookup(
         allowance: Allowance,
         limit: Duration,
         lookup: &Arc<dyn Lookup>,
     ) -> Result<Self, SenderError> {
-        // There may be one already, which does as well.
+        // The call fails if a provider is installed already, which then stays in use.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let allowance = Arc::new(allowance);
         let client = |allowed_only| {
@@ -99,11 +99,14 @@ impl Sender {
                 allowed_only,
             };
             Client::builder()
+                // The client does not resolve hosts that are IP addresses. `Target::parse` checks those.
                 .dns_resolver(Arc::new(guard))
-                // A proxy would resolve names by itself, and reach what we may not.
+                // A proxy would resolve names itself, without `Guard`.
                 .no_proxy()
+                // The target of a redirect would be reached without `Target::parse`.
                 .redirect(redirect::Policy::none())
                 .referer(false)
+                // The caller schedules retries, so that each attempt is signed anew and is logged.
                 .retry(reqwest::retry::never())
                 .http1_only()
                 .connect_timeout(CONNECT_LIMIT)
@@ -119,13 +122,18 @@ impl Sender {
         })
     }
 
-    /// What this sender may reach beside the public internet.
+    /// Returns the addresses that this sender may reach in addition to the public internet.
     pub fn allowance(&self) -> &Allowance {
         &self.allowance
     }
 
-    /// Posts a JSON text, signed with each of the secrets. `id` names what is told, and is the same
-    /// whenever it is told again; it has no dot.
+    /// Posts a JSON text, signed with each of the secrets. `id` identifies the message and must be the same in every
+    /// attempt, so that the receiver can detect a repetition. `id` must not contain a dot.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the URL is not permitted, or if no complete response head arrived. Any HTTP status is a
+    /// response.
     pub async fn send(
         &self,
         url: &str,
@@ -151,13 +159,14 @@ impl Sender {
             .body(body.to_owned());
         let response = request.send().await.map_err(|error| not_sent(&error))?;
         let status = response.status().as_u16();
-        // What cannot be read of an answer changes nothing about its status.
+        // The status decides about the delivery, so an unreadable body is no error.
         let text = beginning(response).await;
         Ok(Answer { status, text })
     }
 }
 
-/// The beginning of an answer. No more is read than is worth while for the connection's sake.
+/// Returns the beginning of a body. Reads more than it keeps, so that the connection can be reused after a short
+/// response, and stops at a limit because the receiver may send without end.
 async fn beginning(mut response: Response) -> String {
     let mut kept = Vec::new();
     let mut read = 0;
@@ -172,7 +181,7 @@ async fn beginning(mut response: Response) -> String {
     String::from_utf8_lossy(&kept).into_owned()
 }
 
-/// Tells apart why nothing was answered. The text never has the address in it.
+/// Classifies an error of the HTTP client. The result never contains the URL.
 fn not_sent(error: &reqwest::Error) -> NotSent {
     let unreachable = sources(error).find_map(|error| error.downcast_ref::<Unreachable>());
     match unreachable {

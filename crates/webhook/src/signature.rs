@@ -1,5 +1,5 @@
-//! Signatures of [Standard Webhooks](https://www.standardwebhooks.com), version 1: HMAC-SHA256 over id,
-//! instant and body, with dots between them.
+//! Signatures of [Standard Webhooks](https://www.standardwebhooks.com), version 1: HMAC-SHA256 over ID, timestamp and
+//! body, separated by dots.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hmac::{Hmac, KeyInit as _, Mac as _};
@@ -9,59 +9,60 @@ use subtle::{Choice, ConstantTimeEq as _};
 
 use crate::Refusal;
 
-/// The header of the id, the same for every attempt.
+/// The header with the ID of the message, which is the same in every attempt.
 pub const ID: &str = "webhook-id";
-/// The header of the instant of the attempt, in seconds since 1970.
+/// The header with the instant of the attempt, in seconds since 1970.
 pub const TIMESTAMP: &str = "webhook-timestamp";
-/// The header of the signatures.
+/// The header with the signatures.
 pub const SIGNATURE: &str = "webhook-signature";
 
-/// What a signature of this version begins with.
+/// The prefix of a signature of version 1.
 const VERSION: &str = "v1,";
-/// How many signatures one webhook may bear.
+/// The maximum number of signatures of one request.
 const SIGNATURES: usize = 16;
-/// How many digits an instant may have: those of the year 9999, and one to spare.
+/// The maximum number of digits of a timestamp: one more than the year 9999 needs.
 const TIMESTAMP_DIGITS: usize = 12;
 
-/// What is told of a webhook that is genuine.
+/// The identity of a webhook request with a valid signature.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verified {
-    /// Its id.
+    /// The ID of the message.
     pub id: String,
-    /// When this attempt at it was made, in seconds since 1970.
+    /// The instant of this attempt, in seconds since 1970.
     pub timestamp: i64,
 }
 
-/// The headers of a webhook as they came.
+/// The headers of a webhook request, unchecked.
 #[derive(Debug, Clone, Copy)]
 pub struct Parts<'a> {
-    /// Its id.
+    /// The ID of the message.
     pub id: &'a [u8],
-    /// Its instant.
+    /// The timestamp.
     pub timestamp: &'a [u8],
-    /// Its signatures.
+    /// The signatures.
     pub signature: &'a [u8],
 }
 
-/// Signs a body: the value of the header [`SIGNATURE`].
+/// Returns the value of the header [`SIGNATURE`] for a body and one secret.
 ///
-/// The id must have no dot, or it could pass for another id and instant.
+/// `id` must not contain a dot. Otherwise the signature would also fit another split of ID, timestamp and body.
 pub fn sign(secret: &Secret, id: &str, timestamp: i64, body: &[u8]) -> String {
     let timestamp = timestamp.to_string();
     let mac = mac(secret, id.as_bytes(), timestamp.as_bytes(), body);
     format!("{VERSION}{}", STANDARD.encode(mac))
 }
 
-/// Signs a body with each of several secrets, as long as receivers may know but one of them.
+/// Returns the value of the header [`SIGNATURE`] with one signature for each secret. During a rotation a receiver may
+/// know only one of them.
 pub fn sign_with_all(secrets: &[&Secret], id: &str, timestamp: i64, body: &[u8]) -> String {
     let signatures = secrets.iter().map(|one| sign(one, id, timestamp, body));
     signatures.collect::<Vec<_>>().join(" ")
 }
 
-/// Checks a webhook against secrets, any of which may have signed it.
+/// Checks the signatures of a request. One valid signature with any of the secrets is sufficient.
 ///
-/// Every signature is compared with that of every secret, each in constant time, so that the time
-/// taken tells nothing about either.
+/// The function compares each signature with each secret in constant time and without an early end, so that the
+/// duration reveals neither.
 pub(crate) fn check(
     secrets: &[&Secret],
     parts: Parts<'_>,
@@ -88,7 +89,8 @@ pub(crate) fn check(
     }
 }
 
-/// The id, if it is one. A dot in it would let one text be signed that reads in two ways.
+/// Returns the ID if it is valid. Refuses a dot, because with a dot the signature would also fit another split of ID,
+/// timestamp and body.
 fn id(given: &[u8]) -> Result<&str, Refusal> {
     let fits = (1..=limits::WEBHOOK_ID_BYTES).contains(&given.len())
         && given
@@ -98,7 +100,7 @@ fn id(given: &[u8]) -> Result<&str, Refusal> {
     fits.then_some(text).ok_or(Refusal::Id)
 }
 
-/// The instant, if it is one that lies near the present.
+/// Returns the timestamp if it is valid and close enough to the present.
 fn timestamp(given: &[u8], now: Timestamp) -> Result<i64, Refusal> {
     let digits =
         (1..=TIMESTAMP_DIGITS).contains(&given.len()) && given.iter().all(u8::is_ascii_digit);
@@ -118,11 +120,12 @@ fn timestamp(given: &[u8], now: Timestamp) -> Result<i64, Refusal> {
     }
 }
 
-/// The signatures of this version. Others may stand beside them; what is no base64 is wrong, and so is
-/// what has another length.
+/// Returns the decoded signatures of version 1. Ignores signatures of other versions. Invalid base64 and wrong
+/// lengths match no secret, so the request is refused unless another signature matches.
 fn signatures(given: &[u8]) -> Result<Vec<Vec<u8>>, Refusal> {
     let text = std::str::from_utf8(given).map_err(|_| Refusal::NoSignature)?;
     let known = text.split(' ').filter_map(|one| one.strip_prefix(VERSION));
+    // One more than the limit is enough to detect an excess. The rest is not read.
     let known: Vec<&str> = known.take(SIGNATURES + 1).collect();
     match known.len() {
         0 => Err(Refusal::NoSignature),
@@ -134,9 +137,9 @@ fn signatures(given: &[u8]) -> Result<Vec<Vec<u8>>, Refusal> {
     }
 }
 
-/// The signature itself.
+/// Returns the HMAC of a request.
 fn mac(secret: &Secret, id: &[u8], timestamp: &[u8], body: &[u8]) -> [u8; 32] {
-    // A key of any length is taken; there is no other error.
+    // The only error is a wrong key length, and HMAC accepts every length.
     let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(secret.bytes()) else {
         unreachable!("HMAC takes keys of every length");
     };

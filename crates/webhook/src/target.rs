@@ -1,4 +1,4 @@
-//! Addresses of endpoints, as people write them.
+//! The URLs of endpoints, and the checks that need no name resolution.
 
 use std::{fmt, net::IpAddr};
 
@@ -7,43 +7,47 @@ use url::{Host, Url};
 
 use crate::address::not_public;
 
-/// An address to which something may be sent, as far as it can be told before its name is resolved.
+/// A URL that may receive requests, as far as is known before its host is resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     url: Url,
 }
 
-/// Why nothing is sent to an address. It never repeats the address: there may be a password in it.
+/// The reason why a URL is refused. The error never repeats the URL, because the URL may contain a password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidUrl {
-    /// It is no address.
+    /// The text is not a URL.
     #[error("it is not an address such as https://example.org/hook: {0}")]
     Unreadable(String),
-    /// It is too long.
+    /// The text is too long.
     #[error("it is longer than {} bytes", limits::URL_BYTES)]
     TooLong,
-    /// It is of another kind.
+    /// The URL has another scheme than `http` or `https`.
     #[error("it begins with {0}:, and only https: is taken")]
     Scheme(String),
-    /// Its way is open, and it is not allowed.
+    /// The URL is not encrypted, and its host is not allowed explicitly.
     #[error("it begins with http:, which is taken only for hosts and networks that are allowed")]
     NotEncrypted,
-    /// A name or a password stands in it, which would be shown wherever the address is.
+    /// The URL has a user name or a password, which lists and logs would show.
     #[error("it has a name or a password before the host; signatures tell who sends")]
     UserInfo,
-    /// What it names is not of the public internet.
+    /// The address is not part of the public internet, and is not allowed explicitly.
     #[error("{address} is {what}, and not allowed")]
     NotPublic {
         /// The address.
         address: IpAddr,
-        /// What it is.
+        /// The kind of the address.
         what: &'static str,
     },
 }
 
 impl Target {
-    /// Reads an address. A host that is written as a number of any kind counts as the address that it
-    /// stands for.
+    /// Parses a URL. The parser normalizes a host in any numeric notation to an IP address, so that such a notation
+    /// cannot bypass the checks.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the URL is malformed, or if requests to it are not permitted.
     pub fn parse(text: &str, allowance: &Allowance) -> Result<Self, InvalidUrl> {
         if text.len() > limits::URL_BYTES {
             return Err(InvalidUrl::TooLong);
@@ -55,6 +59,7 @@ impl Target {
             "http" => true,
             other => return Err(InvalidUrl::Scheme(other.chars().take(20).collect())),
         };
+        // `Url` drops an empty user name, so the text is checked as well.
         if !url.username().is_empty() || url.password().is_some() || has_userinfo(text) {
             return Err(InvalidUrl::UserInfo);
         }
@@ -64,7 +69,7 @@ impl Target {
             Some(Host::Ipv4(address)) => IpAddr::from(address),
             Some(Host::Ipv6(address)) => IpAddr::from(address),
             Some(Host::Domain(host)) => {
-                // Where a network is allowed, the host may lie in it: that is seen as it is resolved.
+                // The host may resolve to an allowed network. `Guard` checks this when the connection is made.
                 if open && !allowance.has_host(host) && !allowance.has_networks() {
                     return Err(InvalidUrl::NotEncrypted);
                 }
@@ -82,12 +87,12 @@ impl Target {
         Ok(Self { url })
     }
 
-    /// The address as it is called.
+    /// Returns the URL.
     pub fn as_str(&self) -> &str {
         self.url.as_str()
     }
 
-    /// Whether its way is open to whoever carries it.
+    /// `true` if the URL uses plain HTTP.
     pub(crate) fn is_open(&self) -> bool {
         self.url.scheme() == "http"
     }
@@ -97,7 +102,7 @@ impl Target {
     }
 }
 
-/// Whether there is a part for a name, even an empty one: `https://@host`.
+/// `true` if the URL has a user part, even an empty one as in `https://@host`.
 fn has_userinfo(text: &str) -> bool {
     let after = text.split_once(':').map_or("", |(_, rest)| rest);
     let authority = after.trim_start_matches(['/', '\\']);

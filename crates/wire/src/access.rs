@@ -1,4 +1,4 @@
-//! Who may do what: tenants, tokens, and how a browser signs in.
+//! Tenants, tokens and their permissions, and the sign-in of browsers.
 
 use std::{collections::BTreeSet, fmt};
 
@@ -15,29 +15,31 @@ use crate::Budget;
 /// A token, without its secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Token {
-    /// Its ID.
+    /// The ID of the token.
     pub id: TokenId,
-    /// Its owner.
+    /// The tenant that owns the token.
     pub tenant_id: TenantId,
-    /// Its name.
+    /// The name of the token.
     pub name: String,
-    /// Its purpose.
+    /// The purpose of the token.
     pub kind: TokenKind,
-    /// The role that it gives.
+    /// The role of the token.
     pub role: Role,
-    /// The permissions of its role that it gives. Null: all of them.
+    /// The permissions of the token, a subset of those of its role. Null if the token has all permissions of its
+    /// role.
     pub scopes: Option<BTreeSet<Permission>>,
-    /// The beginning of its secret, by which people recognize it.
+    /// The first characters of the secret, by which a person recognizes the token.
     pub shown: String,
-    /// The token that signed the browser in. This one ends with it.
+    /// The token that signed the browser in. If that token ends, this one ends with it. Null if the token is not a
+    /// browser's.
     pub parent_id: Option<TokenId>,
-    /// The instant of its creation.
+    /// The instant at which the token was created.
     pub created_at: Timestamp,
-    /// The instant at which it expires.
+    /// The instant at which the token expires. Null if the token never expires.
     pub expires_at: Option<Timestamp>,
-    /// The instant at which a person revoked it.
+    /// The instant at which the token was revoked. Null if the token is not revoked.
     pub revoked_at: Option<Timestamp>,
-    /// The instant of its last use, to about a minute.
+    /// The instant of the last use, accurate to about a minute. Null if the token was never used.
     pub last_used_at: Option<Timestamp>,
 }
 
@@ -77,14 +79,14 @@ impl From<access::Token> for Token {
 /// A tenant.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Tenant {
-    /// Its ID.
+    /// The ID of the tenant.
     pub id: TenantId,
-    /// Its name, unique for the whole install.
+    /// The name of the tenant, unique for the whole install.
     pub name: String,
-    /// The limits of all its runs together, and of each of them.
+    /// The limits of all runs of the tenant together, and of each of them.
     #[serde(default)]
     pub budget: Budget,
-    /// The instant of its creation.
+    /// The instant at which the tenant was created.
     pub created_at: Timestamp,
 }
 
@@ -105,71 +107,73 @@ impl From<entity::Tenant> for Tenant {
     }
 }
 
-/// Who a request comes from.
+/// The caller of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Whoami {
-    /// The tenant.
+    /// The tenant of the caller.
     pub tenant: Tenant,
-    /// The role.
+    /// The role of the caller.
     pub role: Role,
-    /// What it may do.
+    /// The permissions of the caller.
     pub permissions: Vec<Permission>,
-    /// The token; absent at the private socket, where whoever may open it is an admin.
+    /// The token of the request. Null at the private socket, where every caller is an admin.
     pub token: Option<TokenId>,
 }
 
-/// A tenant to be made.
+/// A request that creates a tenant.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TenantRequest {
-    /// Its name.
+    /// The name of the tenant, unique for the whole install.
     #[schema(min_length = 1)]
     pub name: String,
 }
 
-/// A tenant that was made, with the token of its first admin.
+/// A new tenant, and the token of its first admin.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TenantCreated {
     /// The tenant.
     pub tenant: Tenant,
-    /// The token of its admin.
+    /// The token of the first admin.
     pub token: TokenCreated,
 }
 
-/// A token to be made.
+/// A request that creates a token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TokenRequest {
-    /// What lists call it.
+    /// The name of the token in lists.
     #[schema(min_length = 1)]
     pub name: String,
-    /// Its role: `admin`, `member` or `viewer`.
+    /// The role of the token.
     pub role: Role,
-    /// What it may do, at the most what its role permits; absent: all of that.
+    /// The permissions of the token, a subset of those of its role. If absent, all permissions of its role.
     #[serde(default)]
     pub scopes: Option<Vec<Permission>>,
-    /// When it ends by itself; absent: never.
+    /// The instant at which the token expires. If absent, the token never expires.
     #[serde(default)]
     pub expires_at: Option<Timestamp>,
 }
 
-/// A token that was made. Its secret is shown this one time.
+/// A new token. The response is the only one that has the secret.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TokenCreated {
     /// The token.
     #[serde(flatten)]
     pub token: Token,
-    /// What comes after `Authorization: Bearer`; absent where the same request was made before.
+    /// The secret, for `Authorization: Bearer`. Null if the response repeats the one to an earlier request with the
+    /// same idempotency key.
     pub secret: Option<String>,
 }
 
-/// A way for a browser to sign in, once.
+/// A link that signs a browser in once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SignInLink {
-    /// The path with the code, to be put behind the server's address. The code stands behind `#`, which
-    /// browsers send to no server and write to no log. Absent where the same request was made before.
+    /// The path with the code, to append to the address of the server. The code is in the fragment (after `#`),
+    /// because browsers send it to no server and write it to no log. Null if the response repeats the one to an
+    /// earlier request with the same idempotency key.
     pub path: Option<String>,
-    /// Until when it can be used.
+    /// The instant at which the link expires.
     pub expires_at: Timestamp,
 }
 
@@ -177,7 +181,7 @@ pub struct SignInLink {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SignInCode {
-    /// The code.
+    /// The code from the fragment of the link.
     #[schema(min_length = 1)]
     pub code: String,
 }

@@ -1,4 +1,4 @@
-//! Approvals, as people look at them and decide them.
+//! Approvals: permission requests of agents that a person decides.
 
 use model::{
     ApprovalId, AutomationId, RunId, SessionId, TenantId, Timestamp, TokenId,
@@ -10,35 +10,36 @@ use utoipa::ToSchema;
 
 use crate::document::same_fields;
 
-/// A permission request that waits for a person, or did.
+/// A permission request of an agent that waits, or waited, for the decision of a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Approval {
-    /// Its ID.
+    /// The ID of the approval.
     pub id: ApprovalId,
-    /// Its owner.
+    /// The tenant that owns the approval.
     pub tenant_id: TenantId,
     /// The session of the run.
     pub session_id: SessionId,
-    /// The run whose agent asks: this attempt, and no other.
+    /// The run whose agent made the request. A decision applies to this attempt only.
     pub run_id: RunId,
-    /// The automation of the run.
+    /// The automation of the run. Null if there is none.
     pub automation_id: Option<AutomationId>,
-    /// Its state.
+    /// The state of the approval.
     pub state: ApprovalStatus,
     /// The request of the agent.
     #[serde(flatten)]
     pub question: Question,
-    /// The instant at which it is denied by itself: never later than the end of the turn.
+    /// The instant at which the request expires and is denied. The instant is never later than the end of the turn.
     pub deadline_at: Timestamp,
-    /// The instant of its creation.
+    /// The instant at which the approval was created.
     pub created_at: Timestamp,
-    /// The instant of its decision, or of its end without one.
+    /// The instant at which the approval was decided, expired or became void. Null while the approval is pending.
     pub decided_at: Option<Timestamp>,
-    /// The name of the token that allowed or denied it, or `socket` for the private socket of the data folder.
+    /// The name of the token that decided, or `socket` for the private socket of the data folder. Null without a
+    /// decision.
     pub decided_by: Option<String>,
-    /// The token that allowed or denied it.
+    /// The token that decided. Null for the private socket, or without a decision.
     pub decided_by_token: Option<TokenId>,
-    /// The comment of the person who decided it.
+    /// The comment of the person who decided. Null if there is none.
     pub comment: Option<String>,
 }
 
@@ -74,16 +75,16 @@ impl From<approval::Approval> for Approval {
     }
 }
 
-/// The permission that an agent asks for.
+/// The permission that an agent requests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Question {
     /// The kind of the tool, as the protocol names it.
     pub tool_kind: String,
-    /// The line that the agent shows for the call.
+    /// The line that the agent shows for the tool call.
     pub title: String,
     /// The agent's ID of the tool call.
     pub tool_call: String,
-    /// The input of the tool. Of one that is too long, the beginning as text.
+    /// The input of the tool. If the input is too long, its beginning as text.
     pub input: Option<Value>,
     /// `true` if `input` is only the beginning.
     pub input_cut: bool,
@@ -93,11 +94,11 @@ same_fields! {
     approval::Question, Question { tool_kind, title, tool_call, input, input_cut }
 }
 
-/// What somebody says with a decision.
+/// A request that allows or denies an approval.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct DecisionRequest {
-    /// Why, for whoever looks at it later. The agent is not told.
+    /// A comment, stored with the decision but not sent to the agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 4096)]
     pub comment: Option<String>,

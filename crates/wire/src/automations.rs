@@ -1,4 +1,4 @@
-//! Automations.
+//! Automations, their requests and patches, and previews of schedules.
 
 use model::{
     AutomationId, HarnessId, SessionId, TenantId, Timestamp,
@@ -16,94 +16,95 @@ use crate::{
     TriggerRequest,
 };
 
-/// An automation that somebody asks for.
+/// A request that creates an automation, or replaces one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AutomationRequest {
-    /// Its name; absent: made from the prompt.
+    /// The name. If absent, a new automation gets a name that is made from the prompt.
     #[serde(default)]
     #[schema(min_length = 1)]
     pub name: Option<String>,
-    /// What the agent is asked.
+    /// The prompt of the agent.
     #[schema(min_length = 1)]
     pub prompt: String,
-    /// When it fires; none: on demand only.
+    /// The triggers. An automation without triggers runs on demand only.
     #[serde(default)]
     pub triggers: Vec<TriggerRequest>,
-    /// The IANA name of the zone of those triggers that name none; absent: UTC.
+    /// The IANA name of the time zone of all triggers that name none. Default: UTC.
     #[serde(default)]
     pub zone: Option<String>,
-    /// Where its turns go.
+    /// The session in which the turns run.
     #[serde(default)]
     pub session: SessionTarget,
-    /// The harness, by its name or its id; absent: that of the session to which it is bound.
+    /// The name or the ID of the harness. If absent, a bound automation uses the harness of its session.
     #[serde(default)]
     pub harness: Option<String>,
-    /// The working directory, absolute; absent: a folder of each session's own, or that of the
-    /// session to which it is bound.
+    /// The working directory, as an absolute path. If absent, each session gets a folder of its own, and a bound
+    /// automation uses the directory of its session.
     #[serde(default)]
     pub cwd: Option<String>,
-    /// Its policies.
+    /// The policies of the automation.
     #[serde(default)]
     pub policies: PoliciesRequest,
-    /// The mode and the settings of its agents.
+    /// The mode and the settings of the agents.
     #[serde(default)]
     pub settings: SeatSettingsRequest,
-    /// Rules for its turns, beyond those of the harness.
+    /// The permission rules of the automation, in addition to those of the harness.
     #[serde(default)]
     pub permissions: PermissionRulesRequest,
 }
 
-/// The fields of an automation that change (merge patch, RFC 7396).
+/// The changes of an automation (merge patch, RFC 7396).
 ///
-/// A field that is not named keeps its value, and null gives it its default.
+/// A field that is absent keeps its value, and null restores the default of the field.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct AutomationPatch {
-    /// Its name.
+    /// The name, unique for the tenant. The name has no default, so null leaves it as it is.
     #[serde(skip_serializing_if = "Change::is_keep")]
     #[schema(value_type = Option<String>, min_length = 1)]
     pub name: Change<String>,
-    /// The prompt of its agent. It has no default, so that null is refused.
+    /// The prompt of the agent. The prompt has no default, so null is refused.
     #[serde(skip_serializing_if = "Change::is_keep")]
     #[schema(value_type = Option<String>, min_length = 1)]
     pub prompt: Change<String>,
-    /// All its triggers but the manual one.
+    /// All triggers except the manual one. The list replaces the present one.
     #[serde(skip_serializing_if = "Change::is_keep")]
     #[schema(value_type = Option<Vec<TriggerRequest>>)]
     pub triggers: Change<Vec<TriggerRequest>>,
-    /// The IANA name of the zone of the triggers that name none.
+    /// The IANA name of the time zone of all triggers that name none.
     #[serde(skip_serializing_if = "Change::is_keep")]
     #[schema(value_type = Option<String>)]
     pub zone: Change<String>,
-    /// The session of its turns.
+    /// The session in which the turns run.
     #[serde(skip_serializing_if = "Change::is_keep")]
     #[schema(value_type = Option<SessionTarget>)]
     pub session: Change<SessionTarget>,
-    /// The harness, by its name or its ID.
+    /// The name or the ID of the harness.
     #[serde(skip_serializing_if = "Change::is_keep")]
     #[schema(value_type = Option<String>)]
     pub harness: Change<String>,
-    /// The working directory, absolute.
+    /// The working directory, as an absolute path.
     #[serde(skip_serializing_if = "Change::is_keep")]
     #[schema(value_type = Option<String>)]
     pub cwd: Change<String>,
-    /// Its policies.
+    /// The policies of the automation.
     #[serde(skip_serializing_if = "Change::is_keep")]
     #[schema(value_type = Option<PoliciesPatch>)]
     pub policies: Change<PoliciesPatch>,
-    /// The mode and the settings of its agents.
+    /// The mode and the settings of the agents.
     #[serde(skip_serializing_if = "Change::is_keep")]
     #[schema(value_type = Option<SeatSettingsPatch>)]
     pub settings: Change<SeatSettingsPatch>,
-    /// All rules for its turns, beside those of the harness.
+    /// The permission rules of the automation, in addition to those of the harness. The list replaces the present
+    /// one.
     #[serde(skip_serializing_if = "Change::is_keep")]
     #[schema(value_type = Option<PermissionRulesRequest>)]
     pub permissions: Change<PermissionRulesRequest>,
 }
 
 impl AutomationRequest {
-    /// Asks for a prompt, with defaults for everything else.
+    /// Makes a request with a prompt and the default of every other field.
     pub fn new(prompt: impl Into<String>) -> Self {
         Self {
             name: None,
@@ -119,8 +120,8 @@ impl AutomationRequest {
         }
     }
 
-    /// Reads every trigger that is there in another zone. Instants and distances stay what they are:
-    /// their zone says how they are shown and when it is quiet.
+    /// Sets the time zone of the request and of every trigger that has one. The instants of `at` and the distances of
+    /// `every` triggers do not change: their zone only affects their display and the quiet hours.
     pub fn in_zone(&mut self, zone: &Zone) {
         for trigger in &mut self.triggers {
             if let Some(named) = trigger.zone_mut() {
@@ -131,32 +132,33 @@ impl AutomationRequest {
     }
 }
 
-/// An automation with all that is known of it.
+/// An automation, its triggers, its next and its last runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AutomationView {
     /// The automation.
     #[serde(flatten)]
     pub automation: Automation,
-    /// The name of its harness.
+    /// The name of the harness.
     pub harness: String,
-    /// Its triggers, the manual one first.
+    /// The triggers, the manual one first.
     pub triggers: Vec<Trigger>,
-    /// Its next fires, before jitter.
+    /// The next instants at which the triggers fire, before jitter.
     pub next_fires: Vec<Fire>,
-    /// The session that its next turn goes to, where it has one.
+    /// The session in which the next turn runs. Null if that session does not exist yet.
     pub session: Option<Session>,
     /// Present if the automation needs a later version of Matins than the server that answers. That server neither
-    /// fires it nor begins its runs, and what it cannot read shows defaults; a person may still pause and delete it.
+    /// fires the automation nor starts its runs, and shows defaults for the parts that it cannot read. A person can
+    /// still pause and delete the automation.
     #[serde(default)]
     pub newer_format: Option<NewerFormat>,
-    /// The overlap policy that holds: what its policies name, else that of where its turns go.
+    /// The effective overlap policy: the one in `policies`, or the default of the session mode if that is null.
     pub overlap: Overlap,
-    /// Its newest runs, the newest first.
+    /// The newest runs of the automation, the newest first.
     pub last_runs: Vec<Run>,
 }
 
 impl AutomationView {
-    /// Returns the request that creates this automation as it is. Changed, it is the request of an edit.
+    /// Returns the request that would create this automation as it is. An edit changes this request.
     pub fn request(&self) -> AutomationRequest {
         let automation = &self.automation;
         let key = automation.bound_session_key.clone();
@@ -188,13 +190,13 @@ impl AutomationView {
     }
 }
 
-/// The document format that an automation needs, beside the one that a server honours.
+/// The document format that an automation needs, and the one that the server supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NewerFormat {
-    /// The least format whose servers honour the automation.
+    /// The lowest document format that supports the automation.
     #[schema(minimum = 2)]
     pub needed: i64,
-    /// The highest format that the server honours.
+    /// The highest document format that the server supports.
     #[schema(minimum = 1)]
     pub honoured: i64,
 }
@@ -202,41 +204,41 @@ pub struct NewerFormat {
 /// An automation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Automation {
-    /// Its ID.
+    /// The ID of the automation.
     pub id: AutomationId,
-    /// Its owner.
+    /// The tenant that owns the automation.
     pub tenant_id: TenantId,
-    /// Its name, unique for the tenant.
+    /// The name of the automation, unique for the tenant.
     pub name: String,
-    /// Says whether its triggers fire.
+    /// The state of the automation: whether its triggers fire.
     pub state: AutomationState,
-    /// The reason of its pause.
+    /// The reason for the pause. Null if the automation is not paused.
     pub pause_reason: Option<String>,
-    /// A problem that a person should look at.
+    /// A problem that a person should look at. Null if there is none.
     pub attention: Option<String>,
-    /// The prompt of its agent.
+    /// The prompt of the agent.
     pub prompt: String,
     /// The harness that starts the agent.
     pub harness_id: HarnessId,
-    /// The working directory of its sessions. Null: each session has a folder of its own.
+    /// The working directory of the sessions. Null if each session has a folder of its own.
     pub cwd: Option<String>,
-    /// Says into which sessions its turns go.
+    /// The kind of session in which the turns run.
     pub session_mode: SessionMode,
-    /// The key of the session to which it is bound.
+    /// The key of the session to which the automation is bound. Null if the automation is not bound.
     pub bound_session_key: Option<String>,
-    /// The session of its next turn, for `continuous`.
+    /// The session of the next turn, for `continuous`. Null if the next run creates one.
     pub current_session_id: Option<SessionId>,
-    /// Its policies.
+    /// The policies of the automation.
     pub policies: Policies,
-    /// The mode and the settings of its seats.
+    /// The mode and the settings of the agents.
     pub settings: SeatSettings,
-    /// Rules for its turns, beside those of the harness.
+    /// The permission rules of the automation, in addition to those of the harness.
     pub permissions: PermissionRules,
-    /// The number of inputs that failed for good since the last success.
+    /// The number of inputs since the last success that failed after all their attempts.
     pub consecutive_failures: i64,
-    /// The instant of its creation.
+    /// The instant at which the automation was created.
     pub created_at: Timestamp,
-    /// The instant of its last change.
+    /// The instant of the last change of the automation.
     pub updated_at: Timestamp,
 }
 
@@ -244,7 +246,7 @@ impl From<entity::Automation> for Automation {
     fn from(automation: entity::Automation) -> Self {
         let entity::Automation {
             id,
-            // The view says it beside what the server honours.
+            // `AutomationView` has the needed format, beside the one that the server supports.
             needs_format: _,
             tenant_id,
             name,
@@ -287,14 +289,14 @@ impl From<entity::Automation> for Automation {
     }
 }
 
-/// One of the next fires, before jitter.
+/// An instant at which an automation fires next, before jitter.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Fire {
-    /// The instant.
+    /// The instant in UTC.
     pub at: Timestamp,
-    /// The instant with its weekday, offset and zone.
+    /// The instant as text for people, with its weekday, offset and zone.
     pub shown: String,
-    /// Whether it falls into quiet hours, so that it will be skipped.
+    /// `true` if the instant is within quiet hours, so that its occurrence will be skipped.
     pub quiet: bool,
 }
 
@@ -303,52 +305,52 @@ pub struct Fire {
 pub struct AutomationPage {
     /// The automations that the server can read.
     pub items: Vec<AutomationView>,
-    /// The automations that the server cannot read. They hide no other.
+    /// The automations that the server cannot read, listed apart so that `items` has all others.
     pub unreadable: Vec<UnreadableAutomation>,
-    /// The value of `after` for the next page. Null: this is the last one.
+    /// The value of `after` that returns the next page. Null if this page is the last one.
     #[serde(default)]
     pub next: Option<String>,
 }
 
-/// An automation that is there and cannot be read.
+/// An automation that the server cannot read, because its stored data are corrupt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct UnreadableAutomation {
-    /// Its id.
+    /// The ID of the automation.
     pub id: AutomationId,
-    /// Its name.
+    /// The name of the automation.
     pub name: String,
-    /// What makes no sense about it.
+    /// The part of the stored data that is corrupt, as text for people.
     pub unreadable: String,
 }
 
-/// What became of a wish to delete an automation.
+/// The result of deleting an automation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AutomationDeleted {
-    /// The automation.
+    /// The ID of the deleted automation.
     pub automation_id: AutomationId,
-    /// Its name.
+    /// The name of the deleted automation.
     pub name: String,
-    /// How many of its sessions were deleted.
+    /// The number of its sessions that were deleted.
     #[schema(minimum = 0)]
     pub sessions_deleted: u32,
-    /// Sessions that stay because other automations are bound to them.
+    /// The sessions that were kept, because other automations are bound to them.
     pub sessions_kept: Vec<SessionId>,
 }
 
-/// When something would fire.
+/// A request for the next instants at which triggers would fire.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PreviewRequest {
     /// The triggers.
     #[schema(min_items = 1)]
     pub triggers: Vec<TriggerRequest>,
-    /// The IANA name of the zone of those triggers that name none; absent: UTC.
+    /// The IANA name of the time zone of all triggers that name none. Default: UTC.
     #[serde(default)]
     pub zone: Option<String>,
-    /// The policies: their quiet hours show.
+    /// The policies. Only the quiet hours affect the preview.
     #[serde(default)]
     pub policies: PoliciesRequest,
-    /// How many fires are shown at the most.
+    /// The maximum number of instants. Default: 5.
     #[serde(default = "shown_fires")]
     #[schema(minimum = 1, maximum = 100)]
     pub count: u32,
@@ -358,9 +360,9 @@ const fn shown_fires() -> u32 {
     5
 }
 
-/// The next fires that were asked for.
+/// The next instants at which the triggers of a request would fire.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Preview {
-    /// The fires, in order.
+    /// The instants in order.
     pub next_fires: Vec<Fire>,
 }

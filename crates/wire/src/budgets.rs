@@ -16,7 +16,7 @@ use utoipa::{
 use crate::{Change, document::document};
 
 document! {
-    /// The limits of usage. A limit of null limits nothing.
+    /// The limits of usage. Null means no limit.
     budget::Budget => Budget, BudgetRequest, BudgetPatch {
         /// The limits of one run.
         run: RunLimits => RunLimitsRequest, RunLimitsPatch;
@@ -28,12 +28,12 @@ document! {
 }
 
 document! {
-    /// The limits of one run. It is one turn, so turns are not limited.
+    /// The limits of one run. A run is one turn, so there is no limit of turns.
     budget::RunLimits => RunLimits, RunLimitsRequest, RunLimitsPatch {
-        /// The tokens by which the agent's context may grow.
+        /// The maximum growth of the agent's context, in tokens.
         #[schema(minimum = 1, maximum = 1_000_000_000_000_000_u64)]
         tokens: Option<u64> => Option<u64>, u64;
-        /// The cost that the agent may report.
+        /// The maximum cost that the agent may report.
         cost: Option<Money> => each Option<MoneyRequest>, MoneyPatch;
     }
 }
@@ -41,34 +41,34 @@ document! {
 document! {
     /// The limits of all runs of a day or a month together.
     budget::PeriodLimits => PeriodLimits, PeriodLimitsRequest, PeriodLimitsPatch {
-        /// The tokens by which the agents' contexts may grow.
+        /// The maximum growth of all agents' contexts, in tokens.
         #[schema(minimum = 1, maximum = 1_000_000_000_000_000_u64)]
         tokens: Option<u64> => Option<u64>, u64;
-        /// The cost that the agents may report.
+        /// The maximum cost that the agents may report.
         cost: Option<Money> => each Option<MoneyRequest>, MoneyPatch;
-        /// The turns that may begin. Each attempt is one.
+        /// The maximum number of turns that begin. Each attempt counts as one.
         #[schema(minimum = 1, maximum = 1_000_000_000)]
         turns: Option<u32> => Option<u32>, u32;
     }
 }
 
-/// An amount of money.
+/// An amount of money in a response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "MoneyFields", into = "MoneyFields")]
 pub struct Money(budget::Money);
 
-/// An amount of money.
+/// An amount of money in a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "StrictMoneyFields", into = "MoneyFields")]
 pub struct MoneyRequest(budget::Money);
 
-/// An amount of money.
+/// The changes of an amount of money (merge patch, RFC 7396).
 ///
-/// A field that is not named keeps its value.
+/// A field that is absent keeps its value.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct MoneyPatch {
-    /// A decimal number with at most six digits behind the point, such as `20` or `0.25`.
+    /// A decimal number with at most six digits after the point, such as `20` or `0.25`.
     #[serde(skip_serializing_if = "Change::is_keep")]
     #[schema(value_type = Option<String>)]
     pub amount: Change<String>,
@@ -78,14 +78,14 @@ pub struct MoneyPatch {
     pub currency: Change<String>,
 }
 
-/// The JSON of an amount of money.
+/// The JSON properties of an amount of money.
 #[derive(Serialize, Deserialize)]
 struct MoneyFields {
     amount: String,
     currency: String,
 }
 
-/// The JSON of an amount of money in a request.
+/// The JSON properties of an amount of money in a request. Unknown keys are refused.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct StrictMoneyFields {
@@ -94,7 +94,7 @@ struct StrictMoneyFields {
 }
 
 impl Money {
-    /// Returns the amount as the domain has it.
+    /// Returns the amount as a domain value.
     pub const fn domain(&self) -> &budget::Money {
         &self.0
     }
@@ -215,14 +215,14 @@ pub struct Spending {
 pub struct PeriodSpending {
     /// The start of the period.
     pub since: Timestamp,
-    /// The end of the period. The next one counts from zero.
+    /// The end of the period. The next period starts at zero.
     pub until: Timestamp,
-    /// The tokens by which the agents' contexts grew.
+    /// The growth of all agents' contexts, in tokens.
     #[schema(minimum = 0)]
     pub tokens: u64,
-    /// The cost that the agents reported, by currency.
+    /// The cost that the agents reported, one amount for each currency.
     pub cost: Vec<Money>,
-    /// The turns that began.
+    /// The number of turns that began.
     #[schema(minimum = 0)]
     pub turns: u64,
 }

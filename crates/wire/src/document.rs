@@ -1,5 +1,5 @@
-//! The macro that declares a configuration document of the API: its response, its request, its patch, and the
-//! conversions between them and the domain.
+//! The macro `document!`, which declares a configuration document of the API: its response, its request, its patch,
+//! and the conversions between them and the domain.
 //!
 //! ```text
 //! domain ──From──▶ response      every field is present; clients ignore unknown keys
@@ -15,12 +15,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// A field of a merge patch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Change<T> {
-    /// The patch does not name the field: it keeps its value.
+    /// The patch does not have the field, so the field keeps its value.
     #[default]
     Keep,
-    /// The patch says null: the field gets its default.
+    /// The patch has null, so the field gets its default.
     Reset,
-    /// The field gets this value.
+    /// The patch has this value.
     To(T),
 }
 
@@ -33,7 +33,7 @@ impl<T> Change<T> {
 impl<T: Serialize> Serialize for Change<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            // Every field of a patch is left out instead (`skip_serializing_if`).
+            // `Keep` cannot be written as a value. Every field of a patch skips it with `skip_serializing_if`.
             Self::Keep | Self::Reset => serializer.serialize_none(),
             Self::To(value) => value.serialize(serializer),
         }
@@ -49,8 +49,8 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Change<T> {
 
 /// Declares a document: `domain => response, request, patch { field: type; ... }`.
 ///
-/// A field whose types differ names them in the same order: `retry: Retry => RetryRequest, RetryPatch;`. With `each`
-/// the conversion maps an `Option`. The type in the patch is the one inside of [`Change`].
+/// If the field's types in the three documents differ, the line lists them in the same order: `retry: Retry =>
+/// RetryRequest, RetryPatch;`. With `each` the conversion maps an `Option`. The patch wraps its type in [`Change`].
 macro_rules! document {
     (@into $value:ident) => { $value.into() };
     (@each $value:ident) => { $value.map(Into::into) };
@@ -95,7 +95,7 @@ macro_rules! document {
 
         $(#[$meta])*
         ///
-        /// A field that is not named keeps its value, and null gives it its default.
+        /// A field that is absent keeps its value, and null restores the default of the field.
         #[derive(
             Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, utoipa::ToSchema,
         )]
@@ -159,7 +159,7 @@ macro_rules! document {
     };
 }
 
-/// Implements both conversions between two types whose fields have the same names and types.
+/// Implements both conversions between two types that have fields with the same names and types.
 macro_rules! same_fields {
     ($($one:ty, $other:ty { $($field:ident),* })*) => {$(
         impl From<$one> for $other {

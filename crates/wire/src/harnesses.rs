@@ -1,4 +1,4 @@
-//! Harnesses, and what a look at their agents finds.
+//! Harnesses, and the results of checking their agents.
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
@@ -11,16 +11,16 @@ use utoipa::ToSchema;
 
 use crate::{PermissionRules, PermissionRulesRequest, document::same_fields, milliseconds};
 
-/// A harness: how to start one agent.
+/// A harness: the configuration that starts one agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Harness {
-    /// Its ID.
+    /// The ID of the harness.
     pub id: HarnessId,
-    /// Its name, unique for the tenant.
+    /// The name of the harness, unique for the tenant.
     pub name: String,
     /// The configuration that starts the agent.
     pub config: HarnessConfig,
-    /// The capabilities that the agent offered when it was last started. Null: it never was.
+    /// The capabilities that the agent offered at its last start. Null if the agent has never started.
     pub offers: Option<Offers>,
 }
 
@@ -47,16 +47,17 @@ impl From<harness::Harness> for Harness {
 pub struct HarnessConfig {
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// The variables that are set in the agent's environment.
+    /// Variables for the agent's environment, with their values.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// The names of variables that the agent gets from the server's environment, beside the usual ones.
+    /// Names of variables that the agent gets from the server's environment, in addition to those that every agent
+    /// gets.
     #[serde(default)]
     pub pass_env: Vec<String>,
-    /// The ID of the way to sign in, for an agent that asks for one.
+    /// The ID of the sign-in method, if the agent requires one.
     #[serde(default)]
     pub authenticate: Option<String>,
-    /// The request by which sessions are restored.
+    /// The request of the protocol that restores a session.
     pub restore: RestoreBy,
     /// The rules that answer permission requests. A request that no rule covers is denied.
     #[serde(default)]
@@ -67,14 +68,14 @@ pub struct HarnessConfig {
     /// The settings of each session, by the agent's own IDs.
     #[serde(default)]
     pub settings: BTreeMap<String, String>,
-    /// The time after its first turn before which a session must not be restored, in seconds.
+    /// The minimum time between a session's first turn and its first restore, in seconds.
     #[serde(default)]
     pub restore_after_seconds: u32,
-    /// The longest that the agent may take to start, and again to create a session, in seconds.
+    /// The maximum time for the agent to start, and again to create a session, in seconds.
     pub start_seconds: u32,
-    /// The longest that the agent may take to restore a session, and to apply its mode or a setting, in seconds.
+    /// The maximum time for the agent to restore a session, and to apply a mode or a setting, in seconds.
     pub restore_seconds: u32,
-    /// The limits of its processes.
+    /// The resource limits of the agent's processes.
     #[serde(default)]
     pub limits: ResourceLimits,
 }
@@ -85,16 +86,17 @@ pub struct HarnessConfig {
 pub struct HarnessConfigRequest {
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// The variables that are set in the agent's environment.
+    /// Variables for the agent's environment, with their values.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
-    /// The names of variables that the agent gets from the server's environment, beside the usual ones.
+    /// Names of variables that the agent gets from the server's environment, in addition to those that every agent
+    /// gets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pass_env: Vec<String>,
-    /// The ID of the way to sign in, for an agent that asks for one.
+    /// The ID of the sign-in method, if the agent requires one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub authenticate: Option<String>,
-    /// The request by which sessions are restored. Default: `auto`.
+    /// The request of the protocol that restores a session. Default: `auto`.
     #[serde(default = "default_restore")]
     pub restore: RestoreBy,
     /// The rules that answer permission requests. A request that no rule covers is denied.
@@ -106,18 +108,18 @@ pub struct HarnessConfigRequest {
     /// The settings of each session, by the agent's own IDs.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: BTreeMap<String, String>,
-    /// The time after its first turn before which a session must not be restored, in seconds. For agents that lose
-    /// a session that is restored too soon. Default: 0.
+    /// The minimum time between a session's first turn and its first restore, in seconds, because some agents lose a
+    /// session that is restored too soon. Default: 0.
     #[serde(default)]
     pub restore_after_seconds: u32,
-    /// The longest that the agent may take to start, and again to create a session, in seconds. Default: 60.
+    /// The maximum time for the agent to start, and again to create a session, in seconds. Default: 60.
     #[serde(default = "default_start_seconds")]
     pub start_seconds: u32,
-    /// The longest that the agent may take to restore a session, and to apply its mode or a setting, in seconds.
-    /// Default: 120.
+    /// The maximum time for the agent to restore a session, and to apply a mode or a setting, in seconds. Default:
+    /// 120.
     #[serde(default = "default_restore_seconds")]
     pub restore_seconds: u32,
-    /// The limits of its processes.
+    /// The resource limits of the agent's processes.
     #[serde(default)]
     pub limits: ResourceLimitsRequest,
 }
@@ -206,38 +208,38 @@ macro_rules! config {
 
 config!(HarnessConfig, HarnessConfigRequest);
 
-/// The limits of an agent's processes, for all of them together unless a field says otherwise. A limit of null
-/// limits nothing.
+/// The resource limits of an agent's processes. A limit applies to all of them together unless its description names
+/// each process. Null means no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct ResourceLimits {
-    /// Memory, in bytes.
+    /// The memory, in bytes.
     pub memory_bytes: Option<u64>,
-    /// Processes and threads.
+    /// The number of processes and threads.
     pub processes: Option<u64>,
-    /// Processor time, in seconds.
+    /// The processor time, in seconds.
     pub cpu_seconds: Option<u64>,
-    /// Open files of each process.
+    /// The number of open files of each process.
     pub open_files: Option<u64>,
-    /// The longest file that a process may write, in bytes.
+    /// The size of each file that a process writes, in bytes.
     pub file_bytes: Option<u64>,
 }
 
-/// The limits of an agent's processes, for all of them together unless a field says otherwise. A limit of null
-/// limits nothing.
+/// The resource limits of an agent's processes. A limit applies to all of them together unless its description names
+/// each process. Null means no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schema(default)]
 pub struct ResourceLimitsRequest {
-    /// Memory, in bytes.
+    /// The memory, in bytes.
     pub memory_bytes: Option<u64>,
-    /// Processes and threads.
+    /// The number of processes and threads. Default: 4096.
     pub processes: Option<u64>,
-    /// Processor time, in seconds.
+    /// The processor time, in seconds.
     pub cpu_seconds: Option<u64>,
-    /// Open files of each process.
+    /// The number of open files of each process.
     pub open_files: Option<u64>,
-    /// The longest file that a process may write, in bytes.
+    /// The size of each file that a process writes, in bytes.
     pub file_bytes: Option<u64>,
 }
 
@@ -262,7 +264,7 @@ impl Default for ResourceLimitsRequest {
     }
 }
 
-/// The capabilities that an agent offered when it was last started.
+/// The capabilities that an agent offered at its last start.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "the protocol has a flag for each"
@@ -270,25 +272,25 @@ impl Default for ResourceLimitsRequest {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Offers {
-    /// The agent's own name.
+    /// The name that the agent reports. Null if the agent reports none.
     pub name: Option<String>,
-    /// The agent's own version.
+    /// The version that the agent reports. Null if the agent reports none.
     pub version: Option<String>,
-    /// `true` if it offers `session/resume`.
+    /// `true` if the agent offers `session/resume`.
     pub resume: bool,
-    /// `true` if it offers `session/load`.
+    /// `true` if the agent offers `session/load`.
     pub load: bool,
-    /// `true` if it offers `session/list`.
+    /// `true` if the agent offers `session/list`.
     pub list: bool,
-    /// `true` if it offers `session/close`.
+    /// `true` if the agent offers `session/close`.
     pub close: bool,
-    /// `true` if it offers `session/delete`.
+    /// `true` if the agent offers `session/delete`.
     pub delete: bool,
-    /// The kinds of content that its prompts may hold beside text: `image`, `audio`, `resource`.
+    /// The kinds of content that prompts may contain in addition to text: `image`, `audio`, `resource`.
     pub prompts: Vec<String>,
-    /// The transports by which it reaches MCP servers: `stdio`, which every agent has, `http`, `sse`.
+    /// The transports by which the agent connects to MCP servers: `stdio` (always), `http`, `sse`.
     pub mcp: Vec<String>,
-    /// The IDs of the ways to sign in.
+    /// The IDs of the sign-in methods.
     pub auth_methods: Vec<String>,
 }
 
@@ -298,174 +300,176 @@ same_fields! {
     }
 }
 
-/// How far a look at an agent goes.
+/// The depth of an agent check. Each depth includes the ones before it.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Depth {
-    /// It introduces itself.
+    /// The check starts the agent and reads its capabilities.
     Offers,
-    /// It makes a session in an empty folder, which is taken away again. Agents ask no model for that.
+    /// The check creates a session in an empty folder, and then removes the folder. Agents call no model for this.
     #[default]
     Session,
-    /// It takes a short turn in that session, and another process of it takes the session up again.
-    /// This costs a call of the model.
+    /// The check runs a short turn in that session, and restores the session in another process of the agent. The
+    /// turn costs a call of the model.
     Restore,
 }
 
-/// How an agent is to be looked at.
+/// A request that checks an agent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CheckRequest {
-    /// How far.
+    /// The depth of the check. Default: `session`.
     pub depth: Depth,
 }
 
-/// What a look at an agent found.
+/// The findings of an agent check.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Probed {
-    /// What it offers.
+    /// The capabilities that the agent offers. The response has them in the harness.
     #[serde(skip)]
     pub offers: harness::Offers,
-    /// The version of the protocol that was agreed on.
+    /// The version of the protocol that Matins and the agent agreed on.
     pub protocol_version: u64,
-    /// The ways to sign in that it names.
+    /// The sign-in methods that the agent offers.
     pub sign_in: Vec<SignIn>,
-    /// How long it took to start and to introduce itself.
+    /// The time from the start of the agent to the end of its initialization, in milliseconds.
     #[serde(rename = "start_ms", with = "milliseconds")]
     #[schema(value_type = u64)]
     pub start: Duration,
-    /// The memory of all its processes after that, and after a session was made, in bytes.
+    /// The memory of all processes of the agent, in bytes, measured after the session was created if the check
+    /// creates one. Null if the measurement failed.
     pub memory_bytes: Option<u64>,
-    /// What became of a session, where one was asked for.
+    /// The outcome of creating a session. Null if the depth does not include it.
     pub session: Option<SessionProbe>,
-    /// What became of taking it up again, where that was asked for.
+    /// The outcome of restoring the session. Null if the depth does not include it, or if no session was created.
     pub restore: Option<RestoreProbe>,
-    /// Who holds its processes to their limits.
+    /// The mechanism that enforces the resource limits.
     pub limits_held_by: LimitsHeldBy,
 }
 
-/// A way to sign in.
+/// A sign-in method of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SignIn {
-    /// What a harness names.
+    /// The ID of the method, for `authenticate` of a harness.
     pub id: String,
-    /// What people read.
+    /// The name of the method, for people.
     pub name: String,
-    /// How it is done, in the agent's words.
+    /// The agent's description of the method.
     #[serde(default)]
     pub description: String,
-    /// Whether a person must do it at a terminal.
+    /// `true` if a person must sign in at a terminal.
     pub terminal: bool,
 }
 
-/// What became of the session of a look.
+/// The outcome of creating a session during a check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum SessionProbe {
-    /// It was made.
+    /// The agent created the session.
     Opened {
-        /// How long that took.
+        /// The time that the agent took, in milliseconds.
         #[serde(rename = "took_ms", with = "milliseconds")]
         #[schema(value_type = u64)]
         took: Duration,
-        /// The modes, the present one first.
+        /// The IDs of the modes, the current one first.
         modes: Vec<String>,
-        /// The settings with their present values.
+        /// The IDs of the settings, each with its current value.
         #[schema(value_type = Vec<Vec<String>>)]
         settings: Vec<(String, String)>,
-        /// Whether the agent has deleted it again; one that offers no deleting keeps it.
+        /// `true` if the agent deleted the session after the check. An agent without `session/delete` keeps the
+        /// session.
         deleted: bool,
     },
-    /// The agent wants a sign-in first.
+    /// The agent requires a sign-in before it creates sessions.
     SignInNeeded,
-    /// Anything else, in words.
+    /// The agent created no session for another reason.
     Failed {
-        /// Why.
+        /// The reason, as text for people.
         reason: String,
     },
 }
 
-/// What became of taking a session up again.
+/// The outcome of restoring a session during a check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum RestoreProbe {
-    /// Another process of the agent has taken it up.
+    /// Another process of the agent restored the session.
     Restored {
-        /// How long the first process took for its turn.
+        /// The time that the turn in the first process took, in milliseconds.
         #[serde(rename = "turn_ms", with = "milliseconds")]
         #[schema(value_type = u64)]
         turn: Duration,
-        /// How long the restore took.
+        /// The time that the restore took, in milliseconds.
         #[serde(rename = "took_ms", with = "milliseconds")]
         #[schema(value_type = u64)]
         took: Duration,
     },
-    /// It did not come to that, in words.
+    /// The turn or the restore failed.
     Failed {
-        /// Why.
+        /// The reason, as text for people.
         reason: String,
     },
 }
 
-/// Who holds an agent's processes to the limits of their harness.
+/// The mechanism that enforces the resource limits of an agent's processes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "by", rename_all = "snake_case")]
 pub enum LimitsHeldBy {
-    /// The kernel, exactly.
+    /// The kernel enforces the limits exactly.
     Kernel,
-    /// Their guard, which looks once a second.
+    /// The guard process enforces the limits and measures once a second.
     Guard {
-        /// Why the kernel does not.
+        /// The reason why the kernel does not enforce the limits.
         because: String,
     },
-    /// Nobody has looked.
+    /// The mechanism was not determined.
     #[default]
     Unknown,
 }
 
-/// What a look at the agent of a harness found.
+/// The response to an agent check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Checked {
-    /// The harness, with the offers as they are now kept.
+    /// The harness, with the capabilities that the check stored.
     #[serde(flatten)]
     pub harness: Harness,
-    /// What the look found beside.
+    /// The other findings of the check.
     #[serde(flatten)]
     pub found: Probed,
-    /// How to sign in, for agents of the catalogue.
+    /// Instructions for signing in. Null if the catalogue does not have the agent.
     pub sign_in_hint: Option<String>,
-    /// Whether its sessions can be restored in the way that the harness asks for.
+    /// `true` if the agent offers the request that `restore` of the harness names.
     pub can_restore: bool,
-    /// How long all of it took, with ending the agent.
+    /// The duration of the whole check, with the end of the agent, in milliseconds.
     #[serde(rename = "took_ms", with = "milliseconds")]
     #[schema(value_type = u64)]
     pub took: Duration,
 }
 
-/// A harness with what the machine of the server has of its agent.
+/// A harness, and the state of its agent on the server's machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct HarnessView {
     /// The harness.
     #[serde(flatten)]
     pub harness: Harness,
-    /// What the machine has of its agent.
+    /// The state of the agent on the server's machine.
     #[serde(flatten)]
     pub presence: Presence,
 }
 
-/// What a machine has of an agent, seen without starting it.
+/// The state of an agent on a machine. Matins determines it without starting the agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Presence {
-    /// Where its program is; absent if it is not installed, or not where its environment looks.
+    /// The path of the agent's program. Null if the program is not installed, or is not in the `PATH` of the agent.
     #[schema(value_type = Option<String>)]
     pub program: Option<PathBuf>,
-    /// What shows that somebody has signed in: a variable or a file. Absent if nothing does, which
-    /// does not prove that nobody has.
+    /// The variable or the file that indicates a sign-in. Null if there is none, which does not prove that the agent
+    /// is signed out.
     pub signed_in_by: Option<String>,
-    /// How to sign in, for the catalogue's programs.
+    /// Instructions for signing in. Null if the catalogue does not have the agent.
     pub sign_in: Option<String>,
-    /// What installs it, for the catalogue's programs.
+    /// Instructions for installing the agent. Null if the catalogue does not have the agent.
     pub install: Option<String>,
 }

@@ -1,7 +1,7 @@
-//! What people and programs ask of Matins and get from it: the types of the HTTP API, with their schemas.
+//! The types of the HTTP API and their JSON schemas: requests, responses, patches and events.
 //!
-//! The rules behind them are in `service`, the routes in `api`, and who asks is in `client`; all three speak
-//! in these words, and so does the command line.
+//! The crates `api` (routes), `service` (rules), `client` (calls) and `cli` (commands) share these types. The doc
+//! comments of the types become the descriptions in the published API document, `docs/openapi.json`.
 //!
 //! | type | example | unknown keys |
 //! | --- | --- | --- |
@@ -9,9 +9,10 @@
 //! | response | [`Policies`] | ignored by the client, because a newer server may send more |
 //! | patch | [`PoliciesPatch`] | refused, with the path of the field |
 //!
-//! **Invariant:** types and their conversions only. The domain (`model`) is never a request or a response: each has a
-//! type here, and one conversion that destructures the domain type, so that a new field fails to compile until it is
-//! mapped. Values that have one textual form everywhere (IDs, instants, words such as `queue`) are those of `model`.
+//! **Invariant:** this crate holds types and their conversions only. A domain type (crate `model`) is never a request
+//! or a response: each has a type here, and one conversion that destructures the domain type, so that a new field
+//! fails to compile until it is mapped. Values that have one textual form everywhere (IDs, instants, words such as
+//! `queue`) are those of `model`.
 
 mod access;
 mod approvals;

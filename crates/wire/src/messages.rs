@@ -12,26 +12,26 @@ use utoipa::ToSchema;
 /// A row of a transcript.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Message {
-    /// Its ID.
+    /// The ID of the row.
     pub id: MessageId,
-    /// Its position in the session.
+    /// The position of the row in the session.
     pub seq: i64,
-    /// The run that it belongs to.
+    /// The run that the row belongs to. Null if there is none.
     pub run_id: Option<RunId>,
-    /// The author of its text.
+    /// The author of the text.
     pub role: MessageRole,
-    /// Its kind.
+    /// The kind of the row.
     pub kind: MessageKind,
-    /// Its text.
+    /// The text.
     pub content: String,
-    /// All other data, such as the input and the output of a tool call.
+    /// All other data of the row, such as the input and the output of a tool call.
     pub metadata: Value,
-    /// The instant of its creation.
+    /// The instant at which the row was created.
     pub created_at: Timestamp,
 }
 
 impl Message {
-    /// Returns the speaker that people see.
+    /// Returns the speaker that a transcript shows to people.
     pub fn speaker(&self) -> Speaker {
         Speaker::of(self.role.into(), self.kind.into(), &self.metadata)
     }
@@ -82,7 +82,7 @@ macro_rules! same_variants {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MessageRole {
-    /// The person or the program that gave the input.
+    /// The person or the program that sent the input.
     User,
     /// The agent.
     Assistant,
@@ -108,15 +108,15 @@ same_variants!(
 pub enum MessageKind {
     /// An input or an answer.
     Message,
-    /// The agent's thoughts.
+    /// A thought of the agent.
     Thought,
     /// A tool call, in its latest state.
     ToolCall,
-    /// The agent's plan, in its latest state.
+    /// The plan of the agent, in its latest state.
     Plan,
     /// A permission request and its answer.
     Permission,
-    /// A note of Matins about the turn.
+    /// A note by Matins about the turn.
     Notice,
 }
 

@@ -1,4 +1,4 @@
-//! Spans of time as whole milliseconds.
+//! Serde functions for durations in whole milliseconds.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The text of notifications: the JSON that endpoints receive.
+//! The JSON body of a notification.
 
 use model::{
     AutomationId, EndpointId, InputId, RunId, SessionId, Timestamp, TriggerId, entity,
@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 
 use crate::{TraceEvent, runs::FlatState};
 
-/// A notification, as an endpoint receives it.
+/// The body of a notification.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Notification {
     /// The kind of the notification.
@@ -19,23 +19,23 @@ pub struct Notification {
     pub kind: NotificationKind,
     /// The ID of the event. An endpoint gets one notification for each event.
     pub id: String,
-    /// When the event was logged.
+    /// The instant at which the event was logged.
     pub timestamp: Timestamp,
-    /// The event, and the things that it is about.
+    /// The event, and the resources that it is about.
     pub data: NotificationData,
 }
 
-/// The event of a notification, and the things that it is about.
+/// The event of a notification, and the resources that it is about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NotificationData {
     /// The event. Null in `endpoint.test`.
     pub event: Option<TraceEvent>,
-    /// The session, as it is when the notification is written.
+    /// The session, as it was when the notification was written. Null if the event has none.
     pub session: Option<NotificationSession>,
-    /// The automation, as it is when the notification is written. In `message.published`: the automation that
-    /// asked, with the name that it had then; null if a person asked.
+    /// The automation, as it was when the notification was written. In `message.published`: the automation that sent
+    /// the prompt, with the name that it had then. Null if the event has none.
     pub automation: Option<NotificationAutomation>,
-    /// The run that the event is about, as it is when the notification is written.
+    /// The run, as it was when the notification was written. Null if the event has none.
     pub run: Option<NotificationRun>,
     /// The endpoint. Null in all but `endpoint.test`.
     pub endpoint: Option<NotificationEndpoint>,
@@ -44,22 +44,22 @@ pub struct NotificationData {
 /// A session in a notification.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NotificationSession {
-    /// Its ID.
+    /// The ID of the session.
     pub id: SessionId,
-    /// Its type.
+    /// The source of the session.
     #[serde(rename = "type")]
     pub session_type: SessionType,
-    /// Its stable external name.
+    /// The stable external name of the session.
     pub key: Option<String>,
-    /// Its title.
+    /// The title of the session.
     pub title: Option<String>,
-    /// Its state.
+    /// The state of the session.
     pub state: SessionStatus,
-    /// The reason for its state.
+    /// The reason for the state.
     pub state_reason: Option<String>,
-    /// The program outside in which people talk in it, such as `slack`.
+    /// The program of the chat that the session belongs to, such as `slack`.
     pub channel: Option<String>,
-    /// The room there.
+    /// The room in that program.
     pub chat_id: Option<String>,
     /// The thread in that room.
     pub thread: Option<String>,
@@ -68,49 +68,49 @@ pub struct NotificationSession {
 /// An automation in a notification.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NotificationAutomation {
-    /// Its ID.
+    /// The ID of the automation.
     pub id: AutomationId,
-    /// Its name.
+    /// The name of the automation.
     pub name: String,
-    /// The reason for its pause.
+    /// The reason for the pause. Null if the automation is not paused.
     pub pause_reason: Option<String>,
-    /// The text that asks for a person's attention.
+    /// A problem that a person should look at. Null if there is none.
     pub attention: Option<String>,
 }
 
 /// A run in a notification.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NotificationRun {
-    /// Its ID.
+    /// The ID of the run.
     pub id: RunId,
-    /// The input.
+    /// The input of the run.
     pub input_id: InputId,
     /// The number of the attempt, from 1.
     #[schema(minimum = 1)]
     pub attempt: i64,
-    /// Its status.
+    /// The status of the run.
     pub status: RunStatus,
-    /// Where the input came from.
+    /// The source of the input.
     pub origin: Origin,
-    /// Its automation.
+    /// The automation of the run.
     pub automation_id: Option<AutomationId>,
-    /// Its trigger.
+    /// The trigger of the run.
     pub trigger_id: Option<TriggerId>,
-    /// The due instant.
+    /// The due instant of the occurrence.
     pub scheduled_for: Option<Timestamp>,
-    /// The last due instant, if it stands for more than one.
+    /// The last due instant, if the run stands for more than one.
     pub missed_until: Option<Timestamp>,
-    /// The number of due instants that it stands for.
+    /// The number of due instants that the run stands for.
     pub occurrences: i64,
-    /// The reason for its end, in one word.
+    /// The reason for the end of the run, in one word.
     pub reason: Option<String>,
-    /// The reason for its end, as text for people.
+    /// The reason for the end of the run, as text for people.
     pub message: Option<String>,
     /// The stop reason of the agent.
     pub stop_reason: Option<String>,
-    /// When its turn began.
+    /// The instant at which the turn began.
     pub started_at: Option<Timestamp>,
-    /// When it ended.
+    /// The instant at which the run ended.
     pub ended_at: Option<Timestamp>,
 }
 
@@ -140,8 +140,8 @@ impl From<entity::Run> for NotificationRun {
 /// An endpoint in a notification.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NotificationEndpoint {
-    /// Its ID.
+    /// The ID of the endpoint.
     pub id: EndpointId,
-    /// Its name.
+    /// The name of the endpoint.
     pub name: String,
 }

@@ -1,4 +1,4 @@
-//! Webhooks: those that come in, and notifications that go out.
+//! Webhooks: incoming requests that fire triggers, and outgoing notifications to endpoints.
 
 use std::fmt;
 
@@ -9,32 +9,32 @@ use model::{
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// An address to which notifications go.
+/// An address that receives notifications.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Endpoint {
-    /// Its ID.
+    /// The ID of the endpoint.
     pub id: EndpointId,
-    /// Its name, unique for the tenant.
+    /// The name of the endpoint, unique for the tenant.
     pub name: String,
-    /// Its address.
+    /// The URL that receives the notifications.
     pub url: String,
-    /// The notifications that it gets.
+    /// The kinds of notifications that the endpoint receives.
     pub events: Vec<NotificationKind>,
-    /// The only automation whose notifications it gets. Null: it gets those of all.
+    /// The automation to which the notifications are limited. Null if the endpoint receives those of all automations.
     pub automation_id: Option<AutomationId>,
-    /// The only channel whose sessions it gets notifications of. Null: it gets those of all sessions.
+    /// The channel to which the notifications are limited. Null if the endpoint receives those of all sessions.
     pub channel: Option<String>,
-    /// The instant since which nothing has arrived, if the last attempt failed.
+    /// The instant since which all attempts have failed. Null if the last attempt did not fail.
     pub failing_since: Option<Timestamp>,
-    /// The instant at which it was disabled.
+    /// The instant at which the endpoint was disabled. Null if the endpoint is enabled.
     pub disabled_at: Option<Timestamp>,
-    /// The reason for which it was disabled.
+    /// The reason why the endpoint was disabled. Null if the endpoint is enabled.
     pub disabled_reason: Option<String>,
-    /// The instant until which the previous secret holds beside the current one.
+    /// The instant until which the previous secret signs as well. Null if there is no previous secret.
     pub previous_secret_until: Option<Timestamp>,
-    /// The instant of its creation.
+    /// The instant at which the endpoint was created.
     pub created_at: Timestamp,
-    /// The instant of its last change.
+    /// The instant of the last change of the endpoint.
     pub updated_at: Timestamp,
 }
 
@@ -71,34 +71,34 @@ impl From<notification::Endpoint> for Endpoint {
     }
 }
 
-/// A notification on its way to an endpoint, or at its end.
+/// A delivery: one notification for one endpoint, with its attempts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Delivery {
-    /// Its ID, which is that of the webhook for every attempt.
+    /// The ID of the delivery, sent as the header `webhook-id` with every attempt.
     pub id: DeliveryId,
     /// The endpoint.
     pub endpoint_id: EndpointId,
-    /// The session that it is about.
+    /// The session of the event. Null if the event has none.
     pub session_id: Option<SessionId>,
-    /// The event that it tells of.
+    /// The ID of the event.
     pub event_id: String,
     /// The kind of the notification.
     pub kind: NotificationKind,
-    /// The body that is sent, byte for byte.
+    /// The body of the notification, sent byte for byte in every attempt.
     pub body: String,
-    /// Its state.
+    /// The state of the delivery.
     pub state: DeliveryStatus,
-    /// The number of attempts.
+    /// The number of attempts so far.
     pub attempts: i64,
-    /// The instant of the next attempt.
+    /// The instant of the next attempt. Null if there is none.
     pub next_attempt_at: Option<Timestamp>,
-    /// The HTTP status of the last response.
+    /// The HTTP status of the last response. Null if there was no response.
     pub last_status: Option<i64>,
-    /// The reason for which the last attempt got no response.
+    /// The reason why the last attempt got no response. Null if there was a response.
     pub last_error: Option<String>,
-    /// The instant of its creation.
+    /// The instant at which the delivery was created.
     pub created_at: Timestamp,
-    /// The instant of its end.
+    /// The instant at which the delivery ended. Null if the delivery has not ended.
     pub ended_at: Option<Timestamp>,
 }
 
@@ -135,20 +135,20 @@ impl From<notification::Delivery> for Delivery {
     }
 }
 
-/// The result of one attempt at a delivery.
+/// An attempt of a delivery, with its result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DeliveryAttempt {
     /// The number of the attempt, from 1.
     pub number: i64,
-    /// The HTTP status of the response.
+    /// The HTTP status of the response. Null if there was no response.
     pub status: Option<i64>,
-    /// The reason for which there was no response.
+    /// The reason why there was no response. Null if there was one.
     pub error: Option<String>,
-    /// The beginning of the response.
+    /// The beginning of the response body. Null if there was no response.
     pub answer: Option<String>,
-    /// The instant at which it began.
+    /// The instant at which the attempt began.
     pub started_at: Timestamp,
-    /// The instant of its end.
+    /// The instant at which the attempt ended.
     pub ended_at: Timestamp,
 }
 
@@ -173,47 +173,50 @@ impl From<notification::DeliveryAttempt> for DeliveryAttempt {
     }
 }
 
-/// An endpoint that somebody asks for.
+/// A request that creates or replaces an endpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EndpointRequest {
-    /// Its name.
+    /// The name of the endpoint, unique for the tenant.
     #[schema(min_length = 1)]
     pub name: String,
-    /// Where it is: an address with https, or with http where that is allowed.
+    /// The URL that receives the notifications. The URL uses `https`, or `http` where the configuration allows the
+    /// address.
     #[schema(min_length = 1)]
     pub url: String,
-    /// What it is told of: all but `endpoint.test`.
+    /// The kinds of notifications that the endpoint receives. All but `endpoint.test` are accepted.
     #[schema(min_items = 1)]
     pub events: Vec<NotificationKind>,
-    /// The only automation of which it is told, by name or id; absent: of everything.
+    /// The name or the ID of the automation to which the notifications are limited. If absent, those of all
+    /// automations.
     #[serde(default)]
     pub automation: Option<String>,
-    /// The only channel of whose sessions it is told; absent: of everything.
+    /// The channel to which the notifications are limited. If absent, those of all sessions.
     #[serde(default)]
     pub channel: Option<String>,
 }
 
-/// An endpoint that was made, and the secret that signs what it is sent, shown this one time.
+/// A new endpoint. The response is the only one that has the secret.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct EndpointMade {
     /// The endpoint.
     #[serde(flatten)]
     pub endpoint: Endpoint,
-    /// The secret, `whsec_...`; absent where the same request was made before.
+    /// The secret that signs notifications, `whsec_...`. Null if the response repeats the one to an earlier request
+    /// with the same idempotency key.
     pub secret: Option<String>,
 }
 
-/// How a secret is changed.
+/// A request that replaces a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Rotation {
-    /// How long the secret that held so far holds as well, in seconds.
+    /// The time for which the previous secret stays valid, in seconds. Default: one day.
     #[schema(maximum = 2_592_000)]
     pub overlap_seconds: u32,
 }
 
-/// The longest that two secrets hold beside each other: 30 days, in seconds.
+/// The maximum time for which two secrets are valid: 30 days, in seconds.
 pub const MOST_OVERLAP_SECONDS: u32 = 30 * 24 * 60 * 60;
 
 impl Default for Rotation {
@@ -224,31 +227,32 @@ impl Default for Rotation {
     }
 }
 
-/// A secret that took the place of another one.
+/// A secret that has replaced another one.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SecretRotated {
-    /// The secret, `whsec_...`; absent where the same request was made before.
+    /// The new secret, `whsec_...`. Null if the response repeats the one to an earlier request with the same
+    /// idempotency key.
     pub secret: Option<String>,
-    /// Until when the one before holds as well.
+    /// The instant until which the previous secret stays valid.
     pub previous_until: Timestamp,
 }
 
-/// The secret with which webhooks of a trigger are signed.
+/// The secret that signs webhook requests to a trigger.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct WebhookSecret {
     /// The secret, `whsec_...`.
     pub secret: String,
-    /// Where signed requests are sent, relative to the server.
+    /// The path that takes signed requests, relative to the server.
     pub path: String,
 }
 
-/// A delivery with what became of its attempts.
+/// A delivery, and the log of its attempts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DeliveryView {
     /// The delivery.
     #[serde(flatten)]
     pub delivery: Delivery,
-    /// The log of its attempts.
+    /// The attempts in order.
     pub log: Vec<DeliveryAttempt>,
 }
 
@@ -262,12 +266,12 @@ impl DeliveryView {
     }
 }
 
-/// What became of a webhook that was taken.
+/// The result of a webhook request that was accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ReceivedWebhook {
-    /// The row of its occurrence: a run, or one that says why it was skipped.
+    /// The run of the request. The status of the run tells whether the occurrence was skipped.
     pub run_id: RunId,
-    /// Whether it had been received before: then nothing was changed.
+    /// `true` if the same request had been received before, so that nothing changed.
     pub already_received: bool,
 }
 

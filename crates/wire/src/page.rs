@@ -1,11 +1,11 @@
-//! Lists, a page at a time.
+//! Pages of lists, with a cursor to the next page.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// The most that one page of a list holds.
+/// The most items that one page of a list holds.
 pub const MAX_PAGE: u32 = 500;
-/// What a page holds where nobody says how much.
+/// The number of items in a page if the request names no limit.
 pub const DEFAULT_PAGE: u32 = 50;
 
 /// A page of a list.
@@ -13,14 +13,14 @@ pub const DEFAULT_PAGE: u32 = 50;
 pub struct Page<T> {
     /// The items of the page.
     pub items: Vec<T>,
-    /// The value of `after` for the next page. Null: this is the last one.
+    /// The value of `after` that returns the next page. Null if this page is the last one.
     #[serde(default)]
     pub next: Option<String>,
 }
 
 impl<T> Page<T> {
-    /// Makes a page of what was found when one more than `limit` was looked for. `cursor` gives what
-    /// stands for an item in `after`.
+    /// Makes a page from the result of a query for `limit + 1` items. An item beyond `limit` proves that another page
+    /// follows. `cursor` returns the value of `after` for an item.
     pub fn of(mut found: Vec<T>, limit: u32, cursor: impl Fn(&T) -> String) -> Self {
         let limit = limit as usize;
         let more = found.len() > limit;
@@ -29,12 +29,12 @@ impl<T> Page<T> {
         Self { items: found, next }
     }
 
-    /// Makes the only page of a list.
+    /// Makes a page that is the whole list.
     pub fn whole(items: Vec<T>) -> Self {
         Self { items, next: None }
     }
 
-    /// The same page of something else.
+    /// Converts each item and keeps the cursor.
     pub fn map<U>(self, make: impl FnMut(T) -> U) -> Page<U> {
         Page {
             items: self.items.into_iter().map(make).collect(),

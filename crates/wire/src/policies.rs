@@ -18,97 +18,98 @@ use crate::{
 };
 
 document! {
-    /// The rules by which an automation's occurrences and turns are treated.
+    /// The rules for an automation's occurrences and turns.
     model::policy::Policies => Policies, PoliciesRequest, PoliciesPatch {
-        /// Says how an occurrence is treated while an earlier run of the automation is not over. Null: `allow` for
-        /// fresh sessions, else `queue`.
+        /// The treatment of an occurrence while an earlier run of the automation is not over. Null means `allow` for
+        /// fresh sessions and `queue` for all others.
         overlap: Option<Overlap> => Option<Overlap>, Overlap;
-        /// The number of the automation's runs that may wait.
+        /// The maximum number of the automation's runs that wait. A further occurrence is skipped.
         #[schema(minimum = 1)]
         queue_limit: u32;
-        /// Says which missed instants are made up for.
+        /// The missed due instants that get a run later.
         catch_up: CatchUp;
-        /// The age up to which a missed instant is made up for, in seconds.
+        /// The maximum age of a missed instant that gets a run, in seconds.
         catch_up_window_seconds: u64;
-        /// The span over which fires are scattered, in seconds.
+        /// The span over which the instants of firing are spread, in seconds.
         jitter_seconds: u32;
         /// The windows of the day in which occurrences are skipped.
         quiet_hours: QuietHours;
-        /// The longest that a turn may take, in seconds.
+        /// The maximum duration of a turn, in seconds.
         #[schema(minimum = 1)]
         timeout_seconds: u32;
-        /// The longest that an agent may be silent during a turn, in seconds.
+        /// The maximum silence of an agent during a turn, in seconds.
         #[schema(minimum = 1)]
         inactivity_seconds: u32;
-        /// Says how failures of the machinery are tried again.
+        /// The retries after a failure of the machinery, such as an agent that did not start or a worker that was
+        /// lost.
         retry: Retry => RetryRequest, RetryPatch;
-        /// Says how a run ends if the prompt may have reached an agent that was then lost.
+        /// The treatment of a run whose agent was lost after it may have received the prompt.
         on_crash: OnCrash;
-        /// The number of consecutive failures after which the automation pauses itself; 0: never.
+        /// The number of consecutive failures after which the automation pauses itself. 0 means never.
         pause_after_failures: u32;
-        /// The limits of its runs' usage.
+        /// The limits of the usage of the automation's runs.
         budget: Budget => BudgetRequest, BudgetPatch;
-        /// Says how permission requests that no rule covers are answered.
+        /// The answer to permission requests that no rule covers.
         unruled: Unruled;
-        /// The longest that such a request waits for a person, in seconds.
+        /// The maximum wait of such a request for the decision of a person, in seconds.
         #[schema(minimum = 1)]
         ask_seconds: u32;
-        /// A command that decides before each occurrence whether its turn is taken. Null: each turn is taken.
+        /// A command that decides before the turn of each occurrence whether the turn runs. Null means that every
+        /// turn runs.
         precheck: Option<Precheck> => each Option<PrecheckRequest>, PrecheckPatch;
     }
 }
 
 document! {
-    /// The number of attempts after a failure of the machinery, and the waits between them.
+    /// The number of attempts after failures of the machinery, and the waits between them.
     model::policy::Retry => Retry, RetryRequest, RetryPatch {
-        /// The number of attempts, the first one included.
+        /// The maximum number of attempts, including the first one.
         #[schema(minimum = 1)]
         attempts: u32;
-        /// The wait after the first failed attempt, in seconds. It doubles with each further one.
+        /// The wait after the first failed attempt, in seconds. The wait doubles with each further attempt.
         backoff_seconds: u32;
-        /// The longest wait, in seconds.
+        /// The maximum wait, in seconds.
         backoff_max_seconds: u32;
     }
 }
 
-/// A command that decides before each occurrence whether its turn is taken: exit code 1 skips the turn, any other
-/// end takes it.
+/// A command that decides before the turn of each occurrence whether the turn runs. Exit code 1 skips the occurrence;
+/// with any other end the turn runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Precheck {
     /// The program and its arguments.
     #[schema(min_items = 1)]
     pub command: Vec<String>,
-    /// The longest that the command may take, in seconds.
+    /// The maximum duration of the command, in seconds.
     #[schema(minimum = 1)]
     pub timeout_seconds: u32,
 }
 
-/// A command that decides before each occurrence whether its turn is taken: exit code 1 skips the turn, any other
-/// end takes it.
+/// A command that decides before the turn of each occurrence whether the turn runs. Exit code 1 skips the occurrence;
+/// with any other end the turn runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PrecheckRequest {
     /// The program and its arguments.
     #[schema(min_items = 1)]
     pub command: Vec<String>,
-    /// The longest that the command may take, in seconds.
+    /// The maximum duration of the command, in seconds. Default: 60.
     #[serde(default = "default_precheck_timeout")]
     #[schema(minimum = 1)]
     pub timeout_seconds: u32,
 }
 
-/// A command that decides before each occurrence whether its turn is taken: exit code 1 skips the turn, any other
-/// end takes it.
+/// The changes of a precheck (merge patch, RFC 7396).
 ///
-/// A field that is not named keeps its value, and null gives it its default.
+/// A field that is absent keeps its value, and null restores the default of the field.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PrecheckPatch {
-    /// The program and its arguments. An automation without a precheck needs them.
+    /// The program and its arguments. Required if the automation has no precheck yet.
     #[serde(skip_serializing_if = "Change::is_keep")]
     #[schema(value_type = Option<Vec<String>>, min_items = 1)]
     pub command: Change<Vec<String>>,
-    /// The longest that the command may take, in seconds.
+    /// The maximum duration of the command, in seconds.
     #[serde(skip_serializing_if = "Change::is_keep")]
     #[schema(value_type = Option<u32>, minimum = 1)]
     pub timeout_seconds: Change<u32>,
@@ -123,7 +124,7 @@ same_fields! {
     precheck::Precheck, PrecheckRequest { command, timeout_seconds }
 }
 
-/// Windows of the day, each written as `22:00-07:00`.
+/// Windows of the day, each in the form `22:00-07:00`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
     try_from = "Vec<schedule::QuietWindow>",

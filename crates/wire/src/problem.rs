@@ -1,35 +1,35 @@
-//! The one shape of errors: problem details (RFC 9457).
+//! Problem details (RFC 9457), the only shape of an error response.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::BoundAutomation;
 
-/// What kind of problem it is: the last part of its `type`.
+/// The kind of a problem: the last part of the problem's `type`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProblemKind {
-    /// What was sent cannot be taken: 400, 413, 415 or 422.
+    /// The request, its body or one of its parameters is invalid: 400, 413, 415 or 422.
     Invalid,
-    /// No valid token or cookie came with the request: 401.
+    /// The request has no valid token, cookie or signature: 401.
     Unauthenticated,
-    /// The token, the host or the origin of the request may not do this: 403.
+    /// The request may not do this, because of its token, its host or its origin: 403.
     Forbidden,
-    /// There is no such thing, or none that the token may see: 404.
+    /// The resource does not exist, or the token may not see it: 404.
     NotFound,
-    /// The route knows no such method: 405.
+    /// The route does not support the method: 405.
     MethodNotAllowed,
-    /// The state or the name does not allow it: 409.
+    /// The state of the resource, its name or the idempotency key does not allow the request: 409.
     Refused,
-    /// It is not what it was when it was read, or `If-Match` is missing: 412 or 428.
+    /// The resource changed after the client read it, or `If-Match` is missing: 412 or 428.
     Changed,
-    /// Too many requests came: 429.
+    /// The client sent too many requests: 429.
     TooMany,
-    /// An agent could not be started: 502.
+    /// The agent could not be started: 502.
     Agent,
-    /// The database or something else around the server fails: 503.
+    /// The database or another dependency of the server fails, or the response took too long: 503.
     Unavailable,
-    /// The server went wrong: 500.
+    /// The server has an internal error: 500.
     Internal,
 }
 
@@ -49,7 +49,7 @@ impl ProblemKind {
         Self::Internal,
     ];
 
-    /// The word that stands for it.
+    /// Returns the kind as the API writes it.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Invalid => "invalid",
@@ -66,7 +66,7 @@ impl ProblemKind {
         }
     }
 
-    /// A short text that is the same for all problems of the kind.
+    /// Returns the short text that all problems of the kind share.
     pub const fn title(self) -> &'static str {
         match self {
             Self::Invalid => "The request cannot be taken",
@@ -84,34 +84,34 @@ impl ProblemKind {
     }
 }
 
-/// Why a request was not done (RFC 9457, `application/problem+json`).
+/// An error response (RFC 9457, `application/problem+json`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Problem {
-    /// Where the kind of problem is described, relative to the server.
+    /// The address of the description of the problem's kind, relative to the server.
     #[serde(rename = "type")]
     pub type_uri: String,
-    /// The kind of problem, in one word.
+    /// The kind of the problem, in one word.
     pub kind: ProblemKind,
-    /// A short text that is the same for all problems of the kind.
+    /// A short text that all problems of the kind share.
     pub title: String,
-    /// The HTTP status.
+    /// The HTTP status of the response.
     #[schema(minimum = 400, maximum = 599)]
     pub status: u16,
-    /// What went wrong, in words that name the field, the value and what is accepted.
+    /// The cause of the error. The text names the field, the value and the accepted values.
     pub detail: String,
-    /// What a person can do about it.
+    /// The next step for a person. Absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// The field that is at fault, where one is.
+    /// The path of the invalid field, such as `triggers[1].expression`. Absent if no field is invalid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
-    /// The automations that block the deletion of a session.
+    /// The automations that prevent the deletion of a session. Absent in all other problems.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub automations: Option<Vec<BoundAutomation>>,
 }
 
 impl Problem {
-    /// Makes the problem of a kind with a status and what went wrong.
+    /// Makes a problem without a hint, a field or automations.
     pub fn new(kind: ProblemKind, status: u16, detail: impl Into<String>) -> Self {
         Self {
             type_uri: format!("/api/v1/docs#problem-{}", kind.as_str()),

@@ -1,4 +1,4 @@
-//! Runs, as people look at them and call them off.
+//! Runs, their internal records, and the text of running turns.
 
 use model::{
     AutomationId, InputId, RunId, SeatId, SessionId, TenantId, Timestamp, TriggerId, WorkerId,
@@ -11,67 +11,67 @@ use utoipa::ToSchema;
 
 use crate::{Waiting, document::same_fields};
 
-/// A run: one attempt at one input.
+/// A run: one attempt to answer one input.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Run {
-    /// Its ID.
+    /// The ID of the run.
     pub id: RunId,
-    /// Its owner.
+    /// The tenant that owns the run.
     pub tenant_id: TenantId,
-    /// The input that it is an attempt at.
+    /// The ID of the input, which all attempts at the input share.
     pub input_id: InputId,
     /// The number of the attempt, from 1.
     pub attempt: i64,
-    /// The number of attempts at the input that failed before it.
+    /// The number of earlier attempts at the input that failed.
     pub failures: i64,
-    /// Its status.
+    /// The status of the run.
     pub status: RunStatus,
-    /// The source of its input.
+    /// The source of the input.
     pub origin: Origin,
-    /// The session. Null: the occurrence was missed, or skipped outside of a session.
+    /// The session. Null if the occurrence was missed, or skipped outside of a session.
     pub session_id: Option<SessionId>,
-    /// The seat. Null: there is no session.
+    /// The seat. Null if the run has no session.
     pub seat_id: Option<SeatId>,
-    /// The automation.
+    /// The automation. Null if a person sent the input.
     pub automation_id: Option<AutomationId>,
-    /// The trigger.
+    /// The trigger. Null if no trigger created the run.
     pub trigger_id: Option<TriggerId>,
-    /// The due instant.
+    /// The due instant of the occurrence. Null if the run is not for an occurrence.
     pub scheduled_for: Option<Timestamp>,
-    /// The last instant of a range of missed ones.
+    /// The last due instant of a range of missed occurrences. Null in all other runs.
     pub missed_until: Option<Timestamp>,
-    /// The number of instants that the row stands for.
+    /// The number of due instants that the run stands for.
     pub occurrences: i64,
-    /// The text of its input.
+    /// The text of the input.
     pub content: String,
-    /// The earliest instant at which it may start.
+    /// The earliest instant at which the run may start. Null if the run may start at once.
     pub not_before: Option<Timestamp>,
-    /// The worker that executes it.
+    /// The worker that executes the run. Null if no worker has taken the run.
     pub worker_id: Option<WorkerId>,
-    /// The instant at which its turn began.
+    /// The instant at which the turn began. Null if no turn has begun.
     pub started_at: Option<Timestamp>,
-    /// The instant of its end.
+    /// The instant at which the run ended. Null if the run has not ended.
     pub ended_at: Option<Timestamp>,
-    /// The instant at which its cancellation was requested.
+    /// The instant at which a cancellation was requested. Null if there was no request.
     pub cancel_requested_at: Option<Timestamp>,
-    /// The reason of its end, in one word. Null: it succeeded. While it waits, `budget` says that a budget is used
-    /// up.
+    /// The reason for the end of the run, in one word. Null if the run succeeded. A run that waits has the reason
+    /// `budget` while a budget is used up.
     pub reason: Option<String>,
-    /// A short text for people.
+    /// A short text about the reason, for people.
     pub message: Option<String>,
-    /// The reason that the agent gave for the end of the turn.
+    /// The stop reason of the agent, such as `end_turn`. Null if the agent did not end the turn.
     pub stop_reason: Option<String>,
-    /// Observations about its turn.
+    /// Observations about the turn.
     pub flags: RunFlags,
-    /// The tokens and the cost that the agent reported.
+    /// The tokens and the cost that the agent has reported so far.
     pub usage: Option<Value>,
-    /// The attempt that it follows after an interruption.
+    /// The interrupted attempt that this run continues. Null if there is none.
     pub interrupted_run_id: Option<RunId>,
-    /// The template of the prompt that was sent.
+    /// The template of the prompt that was sent. Null if no prompt was sent.
     pub prompt_ref: Option<PromptRef>,
-    /// The instant at which its input came.
+    /// The instant at which the input arrived.
     pub input_at: Timestamp,
-    /// The instant of its creation.
+    /// The instant at which the run was created.
     pub created_at: Timestamp,
 }
 
@@ -132,7 +132,7 @@ impl From<entity::Run> for Run {
     }
 }
 
-/// The state of a run as responses show it: a status, and fields that are null in other states.
+/// The state of a run as responses show it: a status, and fields that are null in all other states.
 pub(crate) struct FlatState {
     pub(crate) status: RunStatus,
     pub(crate) missed_until: Option<Timestamp>,
@@ -171,19 +171,19 @@ impl FlatState {
     }
 }
 
-/// Observations about the turn of a run, beside its outcome.
+/// Observations about the turn of a run, in addition to its outcome.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct RunFlags {
-    /// `true` if the agent's answer has no text.
+    /// `true` if the answer of the agent has no text.
     pub empty_answer: bool,
     /// The number of permission requests that were denied.
     pub permissions_denied: u32,
     /// The number of tool calls that the agent made.
     pub tool_calls: u32,
-    /// `true` if the answer was longer than Matins keeps.
+    /// `true` if the answer was too long to be stored in full.
     pub answer_cut: bool,
-    /// `true` if the precheck ended without an answer, so that the turn was taken.
+    /// `true` if the precheck neither accepted nor declined the turn, so that the turn ran.
     pub precheck_unclear: bool,
 }
 
@@ -200,7 +200,7 @@ pub struct PromptRef {
     pub id: String,
     /// The version of the template.
     pub version: u32,
-    /// SHA-256 of the template's text, in hexadecimal digits.
+    /// The SHA-256 hash of the template's text, in hexadecimal digits.
     pub sha256: String,
 }
 
@@ -208,18 +208,18 @@ same_fields! {
     prompt::PromptRef, PromptRef { id, version, sha256 }
 }
 
-/// The internal record of a run: the prompt that was sent, and the error in full.
+/// The internal record of a run: the prompt that was sent, and the complete error.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RunRecord {
-    /// The template.
+    /// The template of the prompt. Null if no prompt was sent.
     pub prompt_ref: Option<PromptRef>,
-    /// The prompt as it was sent.
+    /// The prompt as the agent received it. Null if no prompt was sent.
     pub rendered_prompt: Option<String>,
-    /// The template's variables.
+    /// The variables of the template.
     pub variables: Value,
-    /// The output of the agent's process, and the state of the protocol.
+    /// The output of the agent's process and the state of the protocol.
     pub diagnostics: Value,
-    /// The error in full.
+    /// The complete error. Null if the run did not fail.
     pub error: Option<String>,
 }
 
@@ -242,42 +242,42 @@ impl From<entity::RunRecord> for RunRecord {
     }
 }
 
-/// One run with what is known of it.
+/// A run, its other attempts, and the cause of its wait.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RunView {
     /// The run.
     #[serde(flatten)]
     pub run: Run,
-    /// What it waits for.
+    /// The cause of the run's wait. Null if the run does not wait.
     pub waiting: Option<Waiting>,
-    /// All attempts at the same input, the first one first.
+    /// All attempts at the same input, in order.
     pub attempts: Vec<Run>,
-    /// Whether it had an internal record and retention has removed it.
+    /// `true` if retention has removed the internal record of the run.
     pub record_trimmed: bool,
 }
 
-/// The internal record of a run, for those who may see it.
+/// The internal record of a run, for callers that may read it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RunRecordView {
-    /// What was really sent, and what went wrong in full; absent where there is none yet, or none any more.
+    /// The record. Null if the run has no record yet, or if retention has removed it.
     pub record: Option<RunRecord>,
 }
 
-/// A run that was called off.
+/// The result of a cancellation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RunCancelled {
     /// The run.
     pub run_id: RunId,
-    /// Where it is by now: one that was running ends as soon as its agent has stopped.
+    /// The status after the request. A running run ends as soon as its agent has stopped.
     pub status: RunStatus,
 }
 
-/// The answer that a running turn has written so far.
+/// The text that a running turn has written so far.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LiveText {
-    /// The text from the position that was asked for.
+    /// The text from the requested position to the end.
     pub text: String,
-    /// The position of its end, in bytes.
+    /// The position of the end of the text, in bytes.
     #[schema(minimum = 0)]
     pub end: i64,
 }

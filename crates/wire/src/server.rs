@@ -1,60 +1,60 @@
-//! What serves, and where agents live.
+//! The server, and the instances on which agents run.
 
 use model::{InstanceId, Timestamp, WorkerId};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// Whom one talks to.
+/// The server that answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ServerInfo {
     /// The version of the program.
     pub version: String,
-    /// Whether it takes turns and fires triggers by itself.
+    /// `true` if the server runs turns and fires triggers. `false` if it only serves the API.
     pub serves: bool,
-    /// The present, by its clock.
+    /// The current time of the server's clock.
     pub now: Timestamp,
-    /// Whether automations of the web are bound to one conversation, which every web chat shows.
+    /// `true` if unified mode is on, so that automations of web chats go to one shared session.
     #[serde(default)]
     pub unified_session: bool,
 }
 
-/// Whether an instance can take turns.
+/// The state of an instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum InstanceState {
-    /// A server serves it.
+    /// A server runs the turns of the instance.
     Online,
-    /// Nobody does: runs whose memory lies there wait.
+    /// No server runs the turns of the instance. Runs whose memory is on the instance wait.
     Offline,
 }
 
-/// A place where agents run and keep their own files.
+/// An instance: the data folder of one machine, in which agents keep their memory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Instance {
-    /// Its id.
+    /// The ID of the instance.
     pub id: InstanceId,
-    /// Its name.
+    /// The name of the instance.
     pub name: String,
-    /// Whether a server serves it now.
+    /// The state of the instance.
     pub state: InstanceState,
-    /// The worker of the server that serves it, or did last; absent where none ever has.
+    /// The worker of the present or the last server of the instance. Null if there was none.
     #[serde(default)]
     pub worker: Option<WorkerId>,
-    /// The version of that server's program.
+    /// The version of that server. Null if there was none.
     #[serde(default)]
     pub version: Option<String>,
-    /// The highest document format that the server honours.
+    /// The highest document format that the server supports. Null if there was no server.
     #[serde(default)]
     #[schema(minimum = 1)]
     pub format: Option<i64>,
-    /// How many automations need a later document format than the server honours: it neither fires them nor begins
-    /// their runs.
+    /// The number of automations that need a later document format than the server supports. The server neither fires
+    /// them nor starts their runs.
     #[serde(default)]
     #[schema(minimum = 0)]
     pub automations_too_new: i64,
-    /// When a command or a server last used it.
+    /// The instant at which a command or a server last used the instance.
     pub last_seen_at: Option<Timestamp>,
-    /// How many queued runs wait for it, because their memory lies there.
+    /// The number of queued runs that wait for the instance, because it holds the memory of their agents.
     #[schema(minimum = 0)]
     pub waiting: i64,
 }

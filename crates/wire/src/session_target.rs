@@ -1,24 +1,24 @@
-//! Where an automation's turns are to go, as people write it.
+//! The session in which the turns of an automation run, in its textual form.
 
 use std::{borrow::Cow, fmt, str::FromStr};
 
 use model::policy::SessionMode;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Where an automation's turns are to go: `fresh`, `continuous`, or `bound:` and a session.
+/// The session in which the turns of an automation run: `fresh`, `continuous`, or `bound:` and a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum SessionTarget {
     /// A new session for each run.
     #[default]
     Fresh,
-    /// The automation's own session.
+    /// A session of the automation's own, which the first run creates and all later runs continue.
     Continuous,
-    /// An existing session, by its key, its id or the beginning of that. Empty: the one that is meant where
-    /// the request comes from, if there is one.
+    /// An existing session, by its key, its ID or a prefix of its ID. If empty, the session that the source of the
+    /// request implies.
     Bound(String),
 }
 
-/// A text that names no target.
+/// The error for a text that names no session target.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "take the session {given:?}: accepted are fresh, continuous, or bound: and the key or the id of a session"
@@ -28,7 +28,7 @@ pub struct InvalidTarget {
 }
 
 impl SessionTarget {
-    /// The session mode that it means.
+    /// Returns the session mode.
     pub const fn mode(&self) -> SessionMode {
         match self {
             Self::Fresh => SessionMode::Fresh,

@@ -1,4 +1,4 @@
-//! Sessions: begun, spoken to, looked at, moved on, deleted.
+//! Sessions, their seats, transcripts and replays, and the requests that create and change sessions.
 
 use model::{
     AcpSessionId, ApprovalId, AutomationId, HarnessId, InstanceId, RunId, SeatId, SessionId,
@@ -14,27 +14,28 @@ use utoipa::ToSchema;
 
 use crate::{Change, Channel, ChannelRequest, Message, Run, SeatSettings, SeatSettingsRequest};
 
-/// A session to be begun.
+/// A request that creates a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SessionRequest {
-    /// The harness that starts the agent: its name or its id.
+    /// The name or the ID of the harness that starts the agent.
     #[schema(min_length = 1)]
     pub harness: String,
-    /// The working directory, absolute; absent: a folder of the session's own. It never changes.
+    /// The working directory, as an absolute path. The directory never changes. If absent, the session gets a folder
+    /// of its own.
     #[serde(default)]
     #[schema(min_length = 1)]
     pub cwd: Option<String>,
-    /// What lists call it.
+    /// The title in lists.
     #[serde(default)]
     pub title: Option<String>,
-    /// Its stable external name, such as `web:7`; absent: one is made.
+    /// The stable external name of the session, such as `web:7`. If absent, the server makes a key.
     #[serde(default)]
     pub session_key: Option<String>,
-    /// Where its chat lives, if it is one of a channel.
+    /// The external chat that the session belongs to. Absent for a session without a channel.
     #[serde(default)]
     pub channel: Option<ChannelRequest>,
-    /// Whether it begins as a draft, in which inputs wait until it is enabled.
+    /// `true` if the session starts as a draft. The inputs of a draft wait until it is enabled.
     #[serde(default)]
     pub draft: bool,
     /// The mode and the settings of the agent.
@@ -42,73 +43,73 @@ pub struct SessionRequest {
     pub settings: SeatSettingsRequest,
 }
 
-/// The fields of a session that change (merge patch, RFC 7396).
+/// The changes of a session (merge patch, RFC 7396).
 ///
-/// A field that is not named keeps its value, and null gives it its default.
+/// A field that is absent keeps its value, and null restores the default of the field.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SessionPatch {
-    /// Its name in lists.
+    /// The title in lists. Null removes the title.
     #[serde(skip_serializing_if = "Change::is_keep")]
     #[schema(value_type = Option<String>)]
     pub title: Change<String>,
 }
 
-/// The part of a session that a patch can change, as it is. Its hash is the entity tag of the session.
+/// The current values of the fields that a patch can change. The hash of the values is the entity tag of the session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct SessionEdit {
-    /// What lists call it; null for nothing.
+    /// The title in lists. `None` if the session has no title.
     pub title: Option<String>,
 }
 
-/// A person's words.
+/// The message of a person to a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Words {
-    /// The words.
+    /// The text of the message.
     #[schema(min_length = 1)]
     pub words: String,
 }
 
-/// Why somebody moves a session on.
+/// The reason for a move of a session to another state.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Move {
-    /// Why, for those who look at it later.
+    /// The reason, which the session keeps as `state_reason`.
     pub reason: Option<String>,
 }
 
 /// A session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Session {
-    /// Its ID.
+    /// The ID of the session.
     pub id: SessionId,
-    /// Its owner.
+    /// The tenant that owns the session.
     pub tenant_id: TenantId,
-    /// Its purpose.
+    /// The purpose of the session.
     pub kind: SessionKind,
-    /// Its source.
+    /// The source of the session.
     #[serde(rename = "type")]
     pub session_type: SessionType,
-    /// Its state.
+    /// The state of the session.
     pub state: SessionStatus,
-    /// The reason of its state, as a person gave it.
+    /// The reason for the state, as a person gave it. Null if no reason was given.
     pub state_reason: Option<String>,
-    /// Its stable external name.
+    /// The stable external name of the session. Automations are bound to the session by this key.
     pub session_key: Option<String>,
-    /// Its name in lists.
+    /// The title in lists.
     pub title: Option<String>,
-    /// The working directory of its agents, absolute. It never changes.
+    /// The working directory of the agents, as an absolute path. The directory never changes.
     pub cwd: String,
-    /// The place outside of Matins where people talk in it.
+    /// The external chat that the session belongs to. Null if there is none.
     pub channel: Option<Channel>,
-    /// The automation that created it.
+    /// The automation that created the session. Null if a person created it.
     pub schedule_id: Option<AutomationId>,
-    /// The number of its newest event.
+    /// The number of the newest event in the log of the session.
     pub last_seq: i64,
-    /// The instant of its creation.
+    /// The instant at which the session was created.
     pub created_at: Timestamp,
-    /// The instant of its last change.
+    /// The instant of the last change of the session.
     pub updated_at: Timestamp,
 }
 
@@ -148,31 +149,31 @@ impl From<entity::Session> for Session {
     }
 }
 
-/// The seat of an agent in a session.
+/// The seat of an agent in a session. The seat refers to the agent's memory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Seat {
-    /// Its ID.
+    /// The ID of the seat.
     pub id: SeatId,
     /// The session.
     pub session_id: SessionId,
-    /// The part of its agent in the session.
+    /// The role of the agent in the session.
     pub role: String,
     /// The harness that starts the agent.
     pub harness_id: HarnessId,
-    /// `true` if it takes the inputs that name no seat.
+    /// `true` if the seat takes the inputs that name no seat.
     pub is_entry: bool,
-    /// The instance that holds the agent's memory, from its first turn on.
+    /// The instance that holds the agent's memory. Null until the first turn begins.
     pub instance_id: Option<InstanceId>,
-    /// The ID of the agent's own session, from the end of its first turn on.
+    /// The ID of the agent's own session, which is the memory. Null until the first turn ends.
     pub acp_session_id: Option<AcpSessionId>,
     /// The number of turns that have ended.
     pub turns: i64,
-    /// The tokens in its context and the cost of its session, as the agent last reported them.
+    /// The tokens in the agent's context and the cost of its session, as the agent last reported them.
     #[serde(default)]
     pub usage: Option<Value>,
-    /// The mode and the settings that are applied after each restore.
+    /// The mode and the settings that Matins applies each time it creates or restores the agent's session.
     pub settings: SeatSettings,
-    /// The instant at which its memory last changed: the end of a turn.
+    /// The instant of the last change of the agent's memory: the end of a turn.
     pub updated_at: Timestamp,
 }
 
@@ -207,77 +208,78 @@ impl From<entity::Seat> for Seat {
     }
 }
 
-/// A session with what belongs to it.
+/// A session, its seats, its bound automations, and its runs that are not over.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SessionView {
     /// The session.
     #[serde(flatten)]
     pub session: Session,
-    /// Its seats.
+    /// The seats of the session.
     pub seats: Vec<Seat>,
-    /// The names of the automations that are bound to it.
+    /// The names of the automations that are bound to the session.
     pub bound_automations: Vec<String>,
-    /// Its runs that are not over, the oldest first.
+    /// The runs that are not over, the oldest first.
     pub open_runs: Vec<OpenRun>,
-    /// The number of the oldest event of its log that retention has kept, or that of the next one.
+    /// The number of the oldest event that the log of the session still has. If the log has none, the number of the
+    /// next event.
     #[schema(minimum = 0)]
     pub oldest_event: i64,
 }
 
-/// A run that is not over, with what it waits for.
+/// A run that is not over, and the cause of its wait.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct OpenRun {
     /// The run.
     #[serde(flatten)]
     pub run: Run,
-    /// What it waits for, if it has not begun.
+    /// The cause of the run's wait. Null if the run does not wait.
     pub waiting: Option<Waiting>,
 }
 
-/// Some rows of a transcript, in order.
+/// Rows of a transcript, in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Messages {
     /// The rows.
     pub items: Vec<Message>,
-    /// How many rows come before the first of them, where the end of the transcript was asked for.
+    /// The number of rows before the first item. Null unless the request names `last`.
     #[serde(default)]
     #[schema(minimum = 0)]
     pub before: Option<i64>,
-    /// What `after` takes for the next page; absent where no more are there by now.
+    /// The value of `after` that returns the next page. Null if there are no more rows at present.
     #[serde(default)]
     pub next: Option<i64>,
 }
 
-/// What a replay shows, in order.
+/// A part of a replay: rows of a transcript, and their runs, in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Replay {
-    /// What happened.
+    /// The items in order.
     pub items: Vec<Replayed>,
-    /// What `after` takes for the next page; absent on the last one.
+    /// The value of `after` that returns the next page. Null if this page is the last one.
     #[serde(default)]
     pub next: Option<i64>,
 }
 
-/// One thing of a replay: a row of the transcript, or a run when its first row comes.
+/// An item of a replay. A run comes before the first row that belongs to the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "event", content = "data", rename_all = "snake_case")]
 pub enum Replayed {
-    /// A run, as it is now.
+    /// A run, with its present status.
     Run(Box<Run>),
     /// A row of the transcript.
     Message(Message),
 }
 
-/// What became of a wish to delete a session.
+/// The result of deleting a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SessionDeleted {
-    /// Whether it is gone.
+    /// `true` if the session was deleted.
     pub deleted: bool,
-    /// Whether that would have taken automations with it, to which nobody has consented.
+    /// `true` if the session was kept, because automations are bound to it and the request does not delete them.
     pub blocked_by_automations: bool,
-    /// The automations that block it, or those that went with it.
+    /// The automations that prevented the deletion, or that were deleted with the session.
     pub automations: Vec<BoundAutomation>,
-    /// How many turns were under way and were called off with it.
+    /// The number of running turns that were cancelled with the deletion.
     #[serde(default)]
     #[schema(minimum = 0)]
     pub turns: u32,
@@ -286,11 +288,11 @@ pub struct SessionDeleted {
 /// An automation that is bound to a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct BoundAutomation {
-    /// Its id.
+    /// The ID of the automation.
     pub id: AutomationId,
-    /// Its name.
+    /// The name of the automation.
     pub name: String,
-    /// Whether its triggers fire.
+    /// `true` if the triggers of the automation fire.
     pub enabled: bool,
 }
 
@@ -304,66 +306,66 @@ impl From<entity::Automation> for BoundAutomation {
     }
 }
 
-/// How much of a session was called off.
+/// The result of cancelling the runs of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SessionCancelled {
     /// The session.
     pub session_id: SessionId,
-    /// How many runs.
+    /// The number of runs that were cancelled.
     #[schema(minimum = 0)]
     pub cancelled: u32,
 }
 
-/// What a run waits for.
+/// The cause of a run's wait.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "for", rename_all = "snake_case")]
 pub enum Waiting {
-    /// A worker.
+    /// The run waits for a worker.
     Worker,
-    /// The end of its backoff.
+    /// The run waits for the end of its backoff.
     Backoff {
-        /// When that is.
+        /// The end of the backoff.
         until: Timestamp,
     },
-    /// A budget that is used up.
+    /// The run waits because a budget is used up.
     Budget {
-        /// When there is one again.
+        /// The instant at which the budget is available again.
         until: Timestamp,
-        /// Which one it is.
+        /// The budget that is used up, as text for people.
         reason: String,
     },
-    /// Its session is held.
+    /// The run waits because its session is a draft or is paused.
     Session {
         /// The state of the session.
         state: SessionStatus,
     },
-    /// Another run on its seat, or of its automation.
+    /// The run waits for another run on the same seat, or of the same automation.
     Run {
-        /// The other run.
+        /// The ID of the other run.
         run: RunId,
-        /// Where that is in its life.
+        /// The status of the other run.
         status: RunStatus,
-        /// Where the other's input came from.
+        /// The source of the other run's input.
         origin: Origin,
     },
-    /// Its turn among those that wait.
+    /// The run waits for its place in the queue.
     Turn,
-    /// A person: its agent asks for a permission.
+    /// The run waits for a person to decide on a permission request of the agent.
     Approval {
-        /// What is to be decided; of several, the newest.
+        /// The approval to decide. If several wait, the newest.
         approval: ApprovalId,
-        /// What the agent asks for.
+        /// The line that the agent shows for the tool call.
         title: String,
     },
 }
 
-/// How a conversation is written down.
+/// A format of an exported transcript.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ExportFormat {
-    /// One JSON object a line: first one about the session, then one for each row.
+    /// One JSON object on each line: first the session, then each row.
     #[default]
     Jsonl,
-    /// To be read by people.
+    /// Markdown, for people.
     Markdown,
 }

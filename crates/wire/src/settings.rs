@@ -1,4 +1,4 @@
-//! The settings of agents, the rules that answer their permission requests, and the places where people talk.
+//! Settings of agents, permission rules, and the external chats that sessions belong to.
 
 use std::collections::BTreeMap;
 
@@ -13,9 +13,9 @@ use crate::document::{document, same_fields};
 document! {
     /// The mode and the settings of a seat, by the agent's own IDs.
     entity::SeatSettings => SeatSettings, SeatSettingsRequest, SeatSettingsPatch {
-        /// The mode.
+        /// The ID of the mode.
         mode: Option<String> => Option<String>, String;
-        /// The other settings: ID and value.
+        /// The other settings: the value of each ID.
         values: BTreeMap<String, String> => BTreeMap<String, String>, BTreeMap<String, Option<String>>;
     }
 }
@@ -23,9 +23,9 @@ document! {
 /// A rule that answers permission requests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PermissionRule {
-    /// A pattern for the kind of the tool. `*` stands for any run of characters.
+    /// A pattern for the kind of the tool. `*` matches any run of characters.
     pub tool: String,
-    /// A pattern for the title of the request. Null: every title matches.
+    /// A pattern for the title of the request. Null matches every title.
     #[serde(default)]
     pub title: Option<String>,
     /// The answer to a request that matches both patterns.
@@ -36,46 +36,46 @@ pub struct PermissionRule {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PermissionRuleRequest {
-    /// A pattern for the kind of the tool. `*` stands for any run of characters.
+    /// A pattern for the kind of the tool. `*` matches any run of characters.
     pub tool: String,
-    /// A pattern for the title of the request. Null: every title matches.
+    /// A pattern for the title of the request. If absent, every title matches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// The answer to a request that matches both patterns.
     pub verdict: Verdict,
 }
 
-/// Rules that answer permission requests. A rule that denies outweighs each rule that allows.
+/// Rules that answer permission requests. If several rules match, one that denies prevails.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(transparent)]
 pub struct PermissionRules(pub Vec<PermissionRule>);
 
-/// Rules that answer permission requests. A rule that denies outweighs each rule that allows.
+/// Rules that answer permission requests. If several rules match, one that denies prevails.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(transparent)]
 pub struct PermissionRulesRequest(pub Vec<PermissionRuleRequest>);
 
-/// A place outside of Matins where people talk in a session.
+/// An external chat that a session belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Channel {
-    /// The program that carries the messages, such as `slack`.
+    /// The program of the chat, such as `slack`.
     pub channel: String,
-    /// The room in that program.
+    /// The room in the program.
     pub chat_id: String,
-    /// The thread in that room.
+    /// The thread in the room. Null if the chat is the room itself.
     #[serde(default)]
     pub thread: Option<String>,
 }
 
-/// A place outside of Matins where people talk in a session.
+/// An external chat that a session belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChannelRequest {
-    /// The program that carries the messages, such as `slack`.
+    /// The program of the chat, such as `slack`.
     pub channel: String,
-    /// The room in that program.
+    /// The room in the program.
     pub chat_id: String,
-    /// The thread in that room.
+    /// The thread in the room. If absent, the chat is the room itself.
     #[serde(default)]
     pub thread: Option<String>,
 }

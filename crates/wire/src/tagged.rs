@@ -1,16 +1,15 @@
-//! Unions that a client tells apart by one property, and their schemas.
+//! Unions that clients tell apart by one property (the tag), and their schemas.
 
 use utoipa::openapi::{
     RefOr,
     schema::{ObjectBuilder, Schema, Type},
 };
 
-/// Declares a union of structs. In JSON each value is the object of its struct with the tag beside the other
-/// properties.
+/// Declares a union of structs. In JSON a value is the object of its struct, with the tag as one more property.
 ///
-/// The schema is a `oneOf` of references with a discriminator and its mapping. The component of each struct is named
-/// after the union and the variant, such as `TraceEventRun`, and has the tag as a required property with one value, so
-/// that generators of clients make a type for each.
+/// The schema is a `oneOf` of references with a discriminator and its mapping. Each variant gets a component of its
+/// own, such as `TraceEventRun`, with the tag as a required property that has one value, so that client generators
+/// make a type for each variant.
 macro_rules! tagged_union {
     (
         $(#[$doc:meta])*
@@ -65,7 +64,7 @@ macro_rules! tagged_union {
 
 pub(crate) use tagged_union;
 
-/// Adds the tag to the schema of a struct.
+/// Adds the tag to the schema of a struct, as its first required property.
 pub(crate) fn with_tag(schema: RefOr<Schema>, tag: &str, word: &str) -> RefOr<Schema> {
     let RefOr::T(Schema::Object(mut object)) = schema else {
         return schema;

@@ -1,4 +1,4 @@
-//! The events that leave the process: in live traces, in feeds and in notifications.
+//! Events that leave the process, in live traces, in feeds and in notifications.
 
 mod changes;
 
@@ -40,66 +40,66 @@ tagged_union! {
 /// A session changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TraceSession {
-    /// Its number in the log of the session, from 1 and without a gap.
+    /// The number of the event in the log of the session, from 1 and without a gap.
     pub seq: i64,
-    /// When the change was committed to the log.
+    /// The instant at which the change was committed to the log.
     pub created_at: Timestamp,
     /// The automation that the session belongs to. Null in the trace of a session.
     pub automation_id: Option<AutomationId>,
     /// The session.
     pub session_id: SessionId,
-    /// How it changed.
+    /// The change of the session.
     pub change: SessionChange,
 }
 
 /// A run moved to another status.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TraceRun {
-    /// Its number in its log, from 1 and without a gap.
+    /// The number of the event in its log, from 1 and without a gap.
     pub seq: i64,
-    /// When the change was committed to the log.
+    /// The instant at which the change was committed to the log.
     pub created_at: Timestamp,
-    /// The session in whose log it is. A skipped or missed occurrence has no session: its event is in the log of
-    /// its automation.
+    /// The session whose log has the event. Null for a skipped or missed occurrence, which has no session: its event
+    /// is in the log of the automation.
     pub session_id: Option<SessionId>,
     /// The automation that the run belongs to. Null in the trace of a session.
     pub automation_id: Option<AutomationId>,
     /// The run.
     pub run_id: RunId,
-    /// The status that it moved to, with the data of that status.
+    /// The new status, with the data of that status.
     pub change: RunChange,
 }
 
-/// A row of a transcript was written, or written again under the same ID.
+/// A row of a transcript was written, or rewritten under the same ID.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TraceMessage {
-    /// Its number in the log of the session, from 1 and without a gap.
+    /// The number of the event in the log of the session, from 1 and without a gap.
     pub seq: i64,
-    /// When the row was committed to the log.
+    /// The instant at which the row was committed to the log.
     pub created_at: Timestamp,
     /// The session.
     pub session_id: SessionId,
     /// The automation that the row belongs to. Null in the trace of a session.
     pub automation_id: Option<AutomationId>,
-    /// The row.
+    /// The ID of the row.
     pub message_id: MessageId,
     /// The role of the author.
     pub role: MessageRole,
     /// The kind of the row.
     pub message_kind: MessageKind,
-    /// The seat that the row is addressed to, if it is a message from one seat to another.
+    /// The seat that receives the row. Null if the row is not a message from one seat to another.
     pub to_seat_id: Option<SeatId>,
-    /// The row as it is when the event is sent: a row that was written again has its last text here. Null if the
-    /// row is gone.
+    /// The row as it is when the event is sent, so a row that was rewritten has its latest text. Null if the row was
+    /// deleted.
     pub message: Option<Box<Message>>,
 }
 
 /// An approval was requested, decided, or ended without a decision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TraceApproval {
-    /// Its number in the log of the session, from 1 and without a gap.
+    /// The number of the event in the log of the session, from 1 and without a gap.
     pub seq: i64,
-    /// When the change was committed to the log.
+    /// The instant at which the change was committed to the log.
     pub created_at: Timestamp,
     /// The session.
     pub session_id: SessionId,
@@ -107,80 +107,80 @@ pub struct TraceApproval {
     pub automation_id: Option<AutomationId>,
     /// The approval.
     pub approval_id: ApprovalId,
-    /// The run whose agent requested it.
+    /// The run whose agent made the request.
     pub run_id: RunId,
     /// The kind of the tool, as the agent named it.
     pub tool_kind: String,
     /// The line that the agent shows for the tool call.
     pub title: String,
-    /// The state that it moved to, with the data of that state.
+    /// The new state, with the data of that state.
     pub change: ApprovalChange,
 }
 
 /// An automation changed. Only feeds and notifications have these events.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TraceAutomation {
-    /// Its number in the log of the automation, from 1 and without a gap.
+    /// The number of the event in the log of the automation, from 1 and without a gap.
     pub seq: i64,
-    /// When the change was committed to the log.
+    /// The instant at which the change was committed to the log.
     pub created_at: Timestamp,
     /// The automation.
     pub automation_id: AutomationId,
-    /// How it changed.
+    /// The change of the automation.
     pub change: AutomationChange,
 }
 
-/// A later version of Matins, on the same database, logged a change that this server cannot read. Clients skip it.
+/// A later version of Matins, on the same database, logged a change that this server cannot read. Clients skip the
+/// event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TraceUnknown {
-    /// Its number in its log. It keeps its place, so that the log has no gap.
+    /// The number of the event in its log. The event keeps this number, so that the log has no gap.
     pub seq: i64,
-    /// When the change was committed to the log.
+    /// The instant at which the change was committed to the log.
     pub created_at: Timestamp,
-    /// The session in whose log it is.
+    /// The session whose log has the event. Null if the event is in the log of an automation.
     pub session_id: Option<SessionId>,
-    /// The automation that it belongs to. Null in the trace of a session.
+    /// The automation that the event belongs to. Null in the trace of a session.
     pub automation_id: Option<AutomationId>,
-    /// The kind of the change, as the later version wrote it.
+    /// The kind of the change, as the later version named it.
     pub logged_kind: String,
 }
 
-/// A piece of text that a running turn has written. Only traces of sessions have it. It has no number, because the
-/// log gets the whole answer when the turn ends.
+/// A piece of text that a running turn has written. Only traces of sessions have this event. The event has no number,
+/// because the log gets the whole answer when the turn ends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TraceDelta {
     /// The run.
     pub run_id: RunId,
-    /// Where the piece begins in the text of the turn, in bytes.
+    /// The position of the piece in the text of the turn, in bytes.
     #[schema(minimum = 0)]
     pub position: i64,
     /// The piece.
     pub text: String,
 }
 
-/// A snapshot of a session. It takes the place of events that retention has removed; the trace continues after
+/// A snapshot of a session. The snapshot replaces events that retention has removed; the trace continues after
 /// `last_seq`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TraceResync {
     /// The session.
     pub session: Box<Session>,
-    /// The number of its newest event.
+    /// The number of the newest event of the session.
     pub last_seq: i64,
-    /// Its runs that are not over.
+    /// The runs of the session that are not over.
     pub runs: Vec<Run>,
-    /// Its approvals that wait for a decision.
+    /// The approvals of the session that are pending.
     pub approvals: Vec<Approval>,
 }
 
-/// A snapshot of a feed. It takes the place of events that retention has removed; the feed continues after
-/// `cursor`.
+/// A snapshot of a feed. The snapshot replaces events that retention has removed; the feed continues after `cursor`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TraceFeedResync {
-    /// The ID of an event after which the feed continues.
+    /// The event ID after which the feed continues.
     pub cursor: String,
     /// The runs of the feed that are not over.
     pub runs: Vec<Run>,
-    /// The approvals of the feed that wait for a decision.
+    /// The approvals of the feed that are pending.
     pub approvals: Vec<Approval>,
 }
 

@@ -1,4 +1,4 @@
-//! Triggers of automations.
+//! Triggers of automations, and their schedules.
 
 use std::fmt;
 
@@ -9,48 +9,48 @@ use model::{
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// When an automation is to fire.
+/// A request that creates a trigger.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum TriggerRequest {
-    /// At the times of a cron expression.
+    /// The trigger fires at the times of a cron expression.
     Cron {
-        /// Five fields, or six with the seconds in front, or a name such as `@daily`.
+        /// A cron expression: five fields, or six with the seconds first, or a name such as `@daily`.
         #[schema(min_length = 1)]
         expression: String,
-        /// The IANA name of the zone in which the fields are read.
+        /// The IANA name of the time zone of the expression. If absent, `zone` of the request.
         #[serde(default)]
         zone: Option<String>,
     },
-    /// At equal distances.
+    /// The trigger fires at equal distances.
     Every {
-        /// The distance: numbers with their units, such as `90s`, `10m`, `1h30m` or `2d`.
+        /// The distance: numbers with units, such as `90s`, `10m`, `1h30m` or `2d`.
         #[schema(min_length = 1)]
         period: String,
-        /// Where counting starts, and the first instant; absent: one distance from now.
+        /// The first instant, from which the distances count. If absent, one distance from now.
         #[serde(default)]
         #[schema(pattern = "^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ]")]
         anchor: Option<Timestamp>,
-        /// The IANA name of the zone in which quiet hours are read and instants shown.
+        /// The IANA name of the time zone of quiet hours and of displayed instants. If absent, `zone` of the request.
         #[serde(default)]
         zone: Option<String>,
     },
-    /// Once.
+    /// The trigger fires once.
     At {
-        /// The instant: `2026-05-04T09:00:00Z`, or a time on the clocks of the zone without an offset.
+        /// The instant, such as `2026-05-04T09:00:00Z`. A time without an offset is a local time in the zone.
         #[schema(min_length = 1)]
         at: String,
-        /// The IANA name of the zone.
+        /// The IANA name of the time zone. If absent, `zone` of the request.
         #[serde(default)]
         zone: Option<String>,
     },
-    /// When a signed request arrives.
+    /// The trigger fires when a signed request arrives.
     Webhook {},
 }
 
 impl TriggerRequest {
-    /// Returns the request that creates a trigger with this schedule. Returns `None` for the manual trigger, which
-    /// every automation has.
+    /// Returns the request that creates a trigger with this schedule. Returns `None` for the manual trigger, because
+    /// every automation has one.
     pub fn of(spec: &TriggerSpec) -> Option<Self> {
         Some(match spec.clone() {
             TriggerSpec::Cron { expression, zone } => Self::Cron {
@@ -75,7 +75,7 @@ impl TriggerRequest {
         })
     }
 
-    /// The zone that it names.
+    /// Returns the time zone of the trigger, to be changed. Returns `None` for a webhook, which has no zone.
     pub fn zone_mut(&mut self) -> Option<&mut Option<String>> {
         match self {
             Self::Cron { zone, .. } | Self::Every { zone, .. } | Self::At { zone, .. } => {
@@ -86,22 +86,22 @@ impl TriggerRequest {
     }
 }
 
-/// A trigger.
+/// A trigger of an automation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Trigger {
-    /// Its ID.
+    /// The ID of the trigger.
     pub id: TriggerId,
     /// The automation that it fires.
     pub automation_id: AutomationId,
     /// The schedule on which it fires.
     pub spec: TriggerSpec,
-    /// The next instant that the schedule names.
+    /// The next due instant of the schedule. Null if there is none.
     pub next_scheduled_for: Option<Timestamp>,
-    /// The instant at which that one fires, spread by jitter.
+    /// The instant at which the trigger fires next: the next due instant plus jitter. Null if there is none.
     pub next_fire_at: Option<Timestamp>,
-    /// The last instant that was processed.
+    /// The last due instant that was processed. Null if none was.
     pub last_scheduled_for: Option<Timestamp>,
-    /// The instant at which it fired for the last time ever.
+    /// The instant at which the trigger fired for the last time. Null if the trigger can fire again.
     pub done_at: Option<Timestamp>,
 }
 
@@ -134,28 +134,28 @@ impl From<entity::Trigger> for Trigger {
 pub enum TriggerSpec {
     /// The trigger fires at the times of a cron expression.
     Cron {
-        /// Five fields, or six with the seconds in front, or a name such as `@daily`.
+        /// A cron expression: five fields, or six with the seconds first, or a name such as `@daily`.
         expression: String,
-        /// The IANA name of the zone in which the fields are read.
+        /// The IANA name of the time zone of the expression.
         zone: String,
     },
-    /// The trigger fires at equal distances from an anchor, which is itself an instant of the schedule.
+    /// The trigger fires at equal distances from an anchor, which is itself a due instant.
     Every {
-        /// The distance.
+        /// The distance between two due instants.
         period: Period,
-        /// The first instant of the schedule.
+        /// The anchor.
         anchor: Timestamp,
-        /// The IANA name of the zone in which quiet hours are read and instants shown.
+        /// The IANA name of the time zone of quiet hours and of displayed instants.
         zone: String,
     },
     /// The trigger fires once.
     At {
-        /// The instant.
+        /// The due instant.
         at: Timestamp,
-        /// The IANA name of the zone in which quiet hours are read and the instant shown.
+        /// The IANA name of the time zone of quiet hours and of displayed instants.
         zone: String,
     },
-    /// The trigger fires on demand only.
+    /// The trigger fires on request only.
     Manual {},
     /// The trigger fires when a signed request arrives.
     Webhook {},
@@ -190,7 +190,7 @@ same_specs!(Spec, TriggerSpec);
 same_specs!(TriggerSpec, Spec);
 
 impl fmt::Display for TriggerSpec {
-    /// Writes the short form for people: `cron 0 9 * * 1-5 (Europe/Prague)`, `every 10m`.
+    /// Formats the schedule for people: `cron 0 9 * * 1-5 (Europe/Prague)`, `every 10m`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Spec::from(self.clone()).fmt(f)
     }

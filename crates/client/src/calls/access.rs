@@ -1,4 +1,4 @@
-//! Tenants, tokens, and how a browser signs in.
+//! Operations on tenants and tokens, and the sign-in of browsers.
 
 use http::Method;
 use wire::{
@@ -15,17 +15,17 @@ impl Client {
         self.get(&["tokens"]).part(part).fetch().await
     }
 
-    /// Shows a token, by its id, without its secret.
+    /// Returns a token without its secret, by its ID.
     pub async fn token(&self, token: &str) -> Result<Token, Error> {
         self.get(&["tokens", token]).fetch().await
     }
 
-    /// Makes a token. Its secret is told this one time; not where an answer was lost on its way.
+    /// Creates a token. The response has the secret, unless it repeats an earlier one that was lost on its way.
     pub async fn create_token(&self, request: &TokenRequest) -> Result<TokenCreated, Error> {
         self.post(&["tokens"]).json(request).once().fetch().await
     }
 
-    /// Takes a token back, by its id.
+    /// Revokes a token, by its ID.
     pub async fn revoke_token(&self, token: &str) -> Result<Token, Error> {
         self.delete(&["tokens", token]).fetch().await
     }
@@ -35,17 +35,17 @@ impl Client {
         self.get(&["tenants"]).part(part).fetch().await
     }
 
-    /// Shows a tenant, by its id or its name.
+    /// Returns a tenant, by its ID or its name.
     pub async fn tenant(&self, tenant: &str) -> Result<Tagged<Tenant>, Error> {
         self.get(&["tenants", tenant]).fetch_tagged().await
     }
 
-    /// Tells what all runs of a tenant have used together, and what they may use.
+    /// Returns the budget of a tenant, and the usage of all its runs.
     pub async fn tenant_spending(&self, tenant: &str) -> Result<Spending, Error> {
         self.get(&["tenants", tenant, "spending"]).fetch().await
     }
 
-    /// Sets what all runs of a tenant may use together: with a tag, of the one that was seen alone.
+    /// Replaces the budget of a tenant. With an entity tag, the server refuses if the tenant has changed since.
     pub async fn set_tenant_budget(
         &self,
         tenant: &str,
@@ -56,13 +56,13 @@ impl Client {
         call.json(budget).seen(seen).fetch().await
     }
 
-    /// Makes a tenant with the token of its first admin.
+    /// Creates a tenant, and a token for its first admin.
     pub async fn create_tenant(&self, request: &TenantRequest) -> Result<TenantCreated, Error> {
         self.post(&["tenants"]).json(request).once().fetch().await
     }
 
-    /// Makes a link by which a browser signs in, once. It is told this one time; not where an answer was lost on
-    /// its way.
+    /// Creates a link that signs a browser in once. The response has the link, unless it repeats an earlier one that
+    /// was lost on its way.
     pub async fn create_sign_in_link(&self) -> Result<SignInLink, Error> {
         self.post(&["sign-in-links"]).once().fetch().await
     }

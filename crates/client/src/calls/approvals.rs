@@ -1,4 +1,4 @@
-//! Approvals.
+//! Operations on approvals.
 
 use model::{approval::ApprovalStatus, permission::Verdict};
 use wire::{Approval, DecisionRequest, Page};
@@ -6,30 +6,30 @@ use wire::{Approval, DecisionRequest, Page};
 use super::Part;
 use crate::{Client, Error};
 
-/// Which approvals a list shows.
+/// The filter of a list of approvals.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ApprovalFilter {
-    /// In which states.
+    /// The accepted states.
     pub states: ApprovalStates,
-    /// Those of a session: its key, its id or the beginning of that.
+    /// The session of the approvals, by its key, its ID or a prefix of its ID.
     pub session: Option<String>,
-    /// Those of an automation: its name, its id or the beginning of that.
+    /// The automation of the approvals, by its name, its ID or a prefix of its ID.
     pub automation: Option<String>,
-    /// Those of a run: its id or the beginning of that.
+    /// The run of the approvals, by its ID or a prefix of its ID.
     pub run: Option<String>,
-    /// Which part.
+    /// The requested part of the list.
     pub part: Part,
 }
 
-/// In which states approvals are wanted.
+/// The states of approvals in a list.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ApprovalStates {
-    /// Those that wait.
+    /// Pending approvals only.
     #[default]
     Waiting,
-    /// All.
+    /// Approvals in any state.
     Any,
-    /// Those in one state.
+    /// Approvals in one state only.
     Of(ApprovalStatus),
 }
 
@@ -51,12 +51,12 @@ impl Client {
             .await
     }
 
-    /// Shows an approval, by its id or the beginning of that.
+    /// Returns an approval, by its ID or a prefix of its ID.
     pub async fn approval(&self, approval: &str) -> Result<Approval, Error> {
         self.get(&["approvals", approval]).fetch().await
     }
 
-    /// Decides an approval.
+    /// Allows or denies an approval.
     pub async fn decide(
         &self,
         approval: &str,

@@ -1,4 +1,4 @@
-//! Automations and their triggers.
+//! Operations on automations and their triggers.
 
 use http::Method;
 use model::{automation::AutomationState, run::RunStatus};
@@ -10,16 +10,16 @@ use wire::{
 use super::{Part, Tagged};
 use crate::{Client, Error};
 
-/// Which automations a list shows.
+/// The filter of a list of automations.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AutomationFilter {
-    /// Whether they are enabled or paused.
+    /// The accepted state.
     pub state: Option<AutomationState>,
-    /// A text in their names.
+    /// A text that the name contains.
     pub text: Option<String>,
-    /// The session to which their turns go: its key, its id or the beginning of that.
+    /// The session in which the turns run, by its key, its ID or a prefix of its ID.
     pub session: Option<String>,
-    /// Which part.
+    /// The requested part of the list.
     pub part: Part,
 }
 
@@ -35,7 +35,7 @@ impl Client {
             .await
     }
 
-    /// Makes an automation.
+    /// Creates an automation.
     pub async fn create_automation(
         &self,
         request: &AutomationRequest,
@@ -44,25 +44,25 @@ impl Client {
         call.json(request).once().fetch().await
     }
 
-    /// Tells when triggers would fire, without making anything.
+    /// Returns the instants at which triggers would fire. Creates nothing.
     pub async fn preview_fires(&self, request: &PreviewRequest) -> Result<Preview, Error> {
         let call = self.post(&["automations", "preview"]);
         call.json(request).fetch().await
     }
 
-    /// Shows an automation, by its name, its id or the beginning of that.
+    /// Returns an automation, by its name, its ID or a prefix of its ID.
     pub async fn automation(&self, automation: &str) -> Result<Tagged<AutomationView>, Error> {
         self.get(&["automations", automation]).fetch_tagged().await
     }
 
-    /// Tells what an automation has used, and what it may use.
+    /// Returns the budget of an automation, and its usage.
     pub async fn automation_spending(&self, automation: &str) -> Result<Spending, Error> {
         let call = self.get(&["automations", automation, "spending"]);
         call.fetch().await
     }
 
-    /// Makes an automation what is asked for: with a tag, the one that was seen alone. With `reset` it lets
-    /// go of its current session.
+    /// Replaces an automation. With an entity tag, the server refuses if the automation has changed since. With
+    /// `reset`, the automation leaves its current session.
     pub async fn replace_automation(
         &self,
         automation: &str,
@@ -75,7 +75,8 @@ impl Client {
         call.fetch().await
     }
 
-    /// Changes some fields of an automation (a merge patch, RFC 7396).
+    /// Changes some fields of an automation (merge patch, RFC 7396). `seen` and `reset` are as in
+    /// [`Self::replace_automation`].
     pub async fn edit_automation(
         &self,
         automation: &str,
@@ -88,7 +89,7 @@ impl Client {
         call.fetch().await
     }
 
-    /// Deletes an automation; its sessions stay, unless they are to go, too.
+    /// Deletes an automation, and its sessions if `with_sessions` is set.
     pub async fn delete_automation(
         &self,
         automation: &str,
@@ -111,14 +112,14 @@ impl Client {
             .await
     }
 
-    /// Lets a paused automation go on.
+    /// Resumes a paused automation.
     pub async fn resume_automation(&self, automation: &str) -> Result<AutomationView, Error> {
         self.post(&["automations", automation, "resume"])
             .fetch()
             .await
     }
 
-    /// Lets an automation let go of its current session.
+    /// Makes an automation leave its current session, so that its next run creates another.
     pub async fn reset_automation(&self, automation: &str) -> Result<AutomationView, Error> {
         self.post(&["automations", automation, "reset"])
             .fetch()
@@ -143,14 +144,14 @@ impl Client {
             .await
     }
 
-    /// Shows a trigger of an automation, by its id or the beginning of that.
+    /// Returns a trigger of an automation, by its ID or a prefix of its ID.
     pub async fn trigger(&self, automation: &str, trigger: &str) -> Result<Trigger, Error> {
         self.get(&["automations", automation, "triggers", trigger])
             .fetch()
             .await
     }
 
-    /// Adds a trigger to an automation: with a tag, to the one that was seen alone.
+    /// Adds a trigger to an automation. With an entity tag, the server refuses if the automation has changed since.
     pub async fn add_trigger(
         &self,
         automation: &str,
@@ -161,8 +162,8 @@ impl Client {
         call.json(request).seen(seen).once().fetch().await
     }
 
-    /// Removes a trigger from an automation, by its id or the beginning of that: with a tag, from the one that
-    /// was seen alone.
+    /// Removes a trigger from an automation, by its ID or a prefix of its ID. With an entity tag, the server refuses
+    /// if the automation has changed since.
     pub async fn remove_trigger(
         &self,
         automation: &str,

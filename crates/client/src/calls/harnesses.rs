@@ -1,4 +1,4 @@
-//! Harnesses.
+//! Operations on harnesses.
 
 use http::Method;
 use wire::{CheckRequest, Checked, Depth, Harness, HarnessConfigRequest, HarnessView, Page};
@@ -7,17 +7,18 @@ use super::Tagged;
 use crate::{Client, Error};
 
 impl Client {
-    /// Lists the harnesses by name, each with what the server's machine has of its agent.
+    /// Lists the harnesses by name, each with the state of its agent on the server's machine.
     pub async fn harnesses(&self) -> Result<Page<HarnessView>, Error> {
         self.get(&["harnesses"]).fetch().await
     }
 
-    /// Shows a harness, by its name or its id.
+    /// Returns a harness, by its name or its ID.
     pub async fn harness(&self, harness: &str) -> Result<Tagged<Harness>, Error> {
         self.get(&["harnesses", harness]).fetch_tagged().await
     }
 
-    /// Adds a harness, or replaces the one of that name: with a tag, the one that was seen alone.
+    /// Creates or replaces the harness of a name. With an entity tag, the server refuses if the harness has changed
+    /// since.
     pub async fn put_harness(
         &self,
         name: &str,
@@ -28,7 +29,7 @@ impl Client {
         call.json(config).seen(seen).fetch().await
     }
 
-    /// Starts the agent of a harness and looks at it. This takes as long as the agent does.
+    /// Starts the agent of a harness and checks it. The call has no time limit, because it waits for the agent.
     pub async fn check_harness(&self, harness: &str, depth: Depth) -> Result<Checked, Error> {
         let call = self.post(&["harnesses", harness, "check"]);
         call.json(&CheckRequest { depth }).patiently().fetch().await

@@ -1,4 +1,4 @@
-//! The operations of the API, those of one kind of thing a file.
+//! The operations of the API, one file for each kind of resource.
 
 mod access;
 mod approvals;
@@ -18,17 +18,17 @@ pub use automations::AutomationFilter;
 pub use runs::RunFilter;
 pub use sessions::{MessagePart, SessionFilter, SessionMove};
 
-/// Which part of a list is asked for.
+/// The requested part of a list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Part {
-    /// What `next` of the page before said.
+    /// The value of `next` of the previous page. `None` requests the first page.
     pub after: Option<String>,
-    /// How many at the most; absent: as many as the server gives.
+    /// The maximum number of items. `None` means the default of the server.
     pub limit: Option<u32>,
 }
 
 impl Part {
-    /// The first so many.
+    /// Returns the first part with up to `limit` items.
     pub fn first(limit: u32) -> Self {
         Self {
             after: None,
@@ -37,12 +37,12 @@ impl Part {
     }
 }
 
-/// What can be edited, with what an edit says that it has seen.
+/// A resource, and its entity tag for a later edit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tagged<T> {
-    /// What can be edited.
+    /// The resource.
     pub value: T,
-    /// Its entity tag.
+    /// The entity tag. `None` if the server sent none.
     pub tag: Option<String>,
 }
 
@@ -52,7 +52,7 @@ impl Call<'_> {
             .ask("limit", part.limit)
     }
 
-    /// Sends it and understands the answer, with its entity tag.
+    /// Sends the request and parses the response and its entity tag.
     async fn fetch_tagged<T: DeserializeOwned>(self) -> Result<Tagged<T>, Error> {
         let client = self.client();
         let answer = self.answer().await?;

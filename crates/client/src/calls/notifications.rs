@@ -1,4 +1,4 @@
-//! Endpoints of notifications and what became of what they were sent; secrets of webhooks.
+//! Operations on endpoints, deliveries, and the secrets of webhooks.
 
 use http::Method;
 use wire::{
@@ -15,17 +15,18 @@ impl Client {
         self.get(&["endpoints"]).fetch().await
     }
 
-    /// Makes an endpoint. Its secret is told this one time; not where an answer was lost on its way.
+    /// Creates an endpoint. The response has the secret, unless it repeats an earlier one that was lost on its way.
     pub async fn create_endpoint(&self, request: &EndpointRequest) -> Result<EndpointMade, Error> {
         self.post(&["endpoints"]).json(request).once().fetch().await
     }
 
-    /// Shows an endpoint, by its name or its id.
+    /// Returns an endpoint, by its name or its ID.
     pub async fn endpoint(&self, endpoint: &str) -> Result<Tagged<Endpoint>, Error> {
         self.get(&["endpoints", endpoint]).fetch_tagged().await
     }
 
-    /// Replaces what of an endpoint can be edited: with a tag, of the one that was seen alone.
+    /// Replaces the editable fields of an endpoint. With an entity tag, the server refuses if the endpoint has
+    /// changed since.
     pub async fn replace_endpoint(
         &self,
         endpoint: &str,
@@ -36,29 +37,29 @@ impl Client {
         call.json(request).seen(seen).fetch().await
     }
 
-    /// Deletes an endpoint with its deliveries.
+    /// Deletes an endpoint and its deliveries.
     pub async fn delete_endpoint(&self, endpoint: &str) -> Result<Endpoint, Error> {
         self.delete(&["endpoints", endpoint]).fetch().await
     }
 
-    /// Lets an endpoint be sent notifications again.
+    /// Enables an endpoint, so that it receives notifications again.
     pub async fn enable_endpoint(&self, endpoint: &str) -> Result<Endpoint, Error> {
         self.post(&["endpoints", endpoint, "enable"]).fetch().await
     }
 
-    /// Sends an endpoint nothing more until it is enabled.
+    /// Disables an endpoint until it is enabled again.
     pub async fn disable_endpoint(&self, endpoint: &str) -> Result<Endpoint, Error> {
         self.post(&["endpoints", endpoint, "disable"]).fetch().await
     }
 
-    /// Sends an endpoint a notification that tells nothing, to see whether it arrives.
+    /// Sends a test notification to an endpoint.
     pub async fn test_endpoint(&self, endpoint: &str) -> Result<DeliveryView, Error> {
         let call = self.post(&["endpoints", endpoint, "test"]);
         call.once().fetch().await
     }
 
-    /// Gives an endpoint another secret; the one before holds as well for a while. It is told this one time; not
-    /// where an answer was lost on its way.
+    /// Replaces the secret of an endpoint. The previous secret stays valid for a while. The response has the new
+    /// secret, unless it repeats an earlier one that was lost on its way.
     pub async fn rotate_endpoint_secret(
         &self,
         endpoint: &str,
@@ -68,7 +69,7 @@ impl Client {
         call.json(&rotation).once().fetch().await
     }
 
-    /// Lists what was sent to an endpoint, the newest first.
+    /// Lists the deliveries to an endpoint, the newest first.
     pub async fn deliveries(&self, endpoint: &str, part: &Part) -> Result<Page<Delivery>, Error> {
         self.get(&["endpoints", endpoint, "deliveries"])
             .part(part)
@@ -76,18 +77,18 @@ impl Client {
             .await
     }
 
-    /// Shows a delivery, by its id, with the log of its attempts.
+    /// Returns a delivery and the log of its attempts, by its ID.
     pub async fn delivery(&self, delivery: &str) -> Result<DeliveryView, Error> {
         self.get(&["deliveries", delivery]).fetch().await
     }
 
-    /// Tries a delivery that is over once more.
+    /// Sends a delivery that has ended once more.
     pub async fn redeliver(&self, delivery: &str) -> Result<DeliveryView, Error> {
         let call = self.post(&["deliveries", delivery, "redeliver"]);
         call.once().fetch().await
     }
 
-    /// Tells the secret of a webhook trigger, and where signed requests are sent.
+    /// Returns the secret of a webhook trigger, and the path that takes signed requests.
     pub async fn webhook_secret(
         &self,
         automation: &str,
@@ -98,8 +99,8 @@ impl Client {
             .await
     }
 
-    /// Gives a webhook trigger another secret; the one before holds as well for a while. It is told this one
-    /// time; not where an answer was lost on its way.
+    /// Replaces the secret of a webhook trigger. The previous secret stays valid for a while. The response has the
+    /// new secret, unless it repeats an earlier one that was lost on its way.
     pub async fn rotate_webhook_secret(
         &self,
         automation: &str,

@@ -1,4 +1,4 @@
-//! Runs.
+//! Operations on runs.
 
 use model::run::{Origin, RunStatus};
 use wire::{LiveText, Page, Run, RunCancelled, RunRecordView, RunView};
@@ -6,18 +6,18 @@ use wire::{LiveText, Page, Run, RunCancelled, RunRecordView, RunView};
 use super::Part;
 use crate::{Client, Error};
 
-/// Which runs a list shows.
+/// The filter of a list of runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RunFilter {
-    /// Those of a session: its key, its id or the beginning of that.
+    /// The session of the runs, by its key, its ID or a prefix of its ID.
     pub session: Option<String>,
-    /// Those of an automation: its name, its id or the beginning of that.
+    /// The automation of the runs, by its name, its ID or a prefix of its ID.
     pub automation: Option<String>,
-    /// Those in a status.
+    /// The accepted status.
     pub status: Option<RunStatus>,
-    /// Those whose inputs came from there.
+    /// The source of the runs' inputs.
     pub origin: Option<Origin>,
-    /// Which part.
+    /// The requested part of the list.
     pub part: Part,
 }
 
@@ -34,28 +34,28 @@ impl Client {
             .await
     }
 
-    /// Shows a run with all attempts at the same input, by its id or the beginning of that.
+    /// Returns a run and all attempts at the same input, by its ID or a prefix of its ID.
     pub async fn run(&self, run: &str) -> Result<RunView, Error> {
         self.get(&["runs", run]).fetch().await
     }
 
-    /// Shows the internal record of a run.
+    /// Returns the internal record of a run.
     pub async fn run_record(&self, run: &str) -> Result<RunRecordView, Error> {
         self.get(&["runs", run, "record"]).fetch().await
     }
 
-    /// Reads the text that a run is writing, from a position on.
+    /// Returns the text that a running turn has written, from a position in bytes.
     pub async fn live_text(&self, run: &str, from: i64) -> Result<LiveText, Error> {
         let call = self.get(&["runs", run, "text"]);
         call.ask("from", (from > 0).then_some(from)).fetch().await
     }
 
-    /// Tries a run again; gives the new attempt.
+    /// Retries a run, and returns the new attempt.
     pub async fn retry_run(&self, run: &str) -> Result<Run, Error> {
         self.post(&["runs", run, "retry"]).once().fetch().await
     }
 
-    /// Calls a run off.
+    /// Cancels a run.
     pub async fn cancel_run(&self, run: &str) -> Result<RunCancelled, Error> {
         self.post(&["runs", run, "cancel"]).fetch().await
     }

@@ -1,16 +1,16 @@
-//! The server itself, and the instances where agents live.
+//! Operations on the server and the instances.
 
 use wire::{Instance, Page, ServerInfo, Whoami};
 
 use crate::{Client, Error};
 
 impl Client {
-    /// Shows what answers.
+    /// Returns the version and the state of the server.
     pub async fn server(&self) -> Result<ServerInfo, Error> {
         self.get(&["server"]).fetch().await
     }
 
-    /// Shows who asks.
+    /// Returns the identity and the permissions of the caller.
     pub async fn whoami(&self) -> Result<Whoami, Error> {
         self.get(&["whoami"]).fetch().await
     }
@@ -20,12 +20,12 @@ impl Client {
         self.get(&["instances"]).fetch().await
     }
 
-    /// Shows an instance, by its id or its name.
+    /// Returns an instance, by its ID or its name.
     pub async fn instance(&self, instance: &str) -> Result<Instance, Error> {
         self.get(&["instances", instance]).fetch().await
     }
 
-    /// Gives an instance up, by its id or its name.
+    /// Removes an instance, by its ID or its name.
     pub async fn remove_instance(&self, instance: &str) -> Result<Instance, Error> {
         self.delete(&["instances", instance]).fetch().await
     }

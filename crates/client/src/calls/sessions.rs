@@ -1,4 +1,4 @@
-//! Sessions: begun, spoken to, looked at, moved on, deleted.
+//! Operations on sessions, their seats and their transcripts.
 
 use http::Method;
 use model::{
@@ -13,48 +13,48 @@ use wire::{
 use super::{Part, Tagged};
 use crate::{Body, Client, Error};
 
-/// Which sessions a list shows.
+/// The filter of a list of sessions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionFilter {
-    /// Those of these types; none: what the server shows unless asked otherwise.
+    /// The accepted types. If empty, the default of the server.
     pub types: Vec<SessionType>,
-    /// Those of a kind.
+    /// The accepted kind.
     pub kind: Option<SessionKind>,
-    /// Those in a state.
+    /// The accepted state.
     pub state: Option<SessionStatus>,
-    /// Those that an automation made: its name, its id or the beginning of that.
+    /// The automation that created the sessions, by its name, its ID or a prefix of its ID.
     pub automation: Option<String>,
-    /// Those with a text in their titles, keys or ids.
+    /// A text that the title, the key or the ID contains.
     pub text: Option<String>,
-    /// Those first in which anything changed last; such a list has one page.
+    /// `true` to sort by the last change, the latest first. Such a list has one page only.
     pub by_change: bool,
-    /// Which part.
+    /// The requested part of the list.
     pub part: Part,
 }
 
-/// Which rows of a transcript are asked for.
+/// The requested rows of a transcript.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessagePart {
-    /// Those after this number.
+    /// The rows after this number.
     After(i64),
-    /// Those from the beginning of what belongs to this run on.
+    /// The rows from the first one of this run on.
     FromRun(RunId),
-    /// The last ones, so many.
+    /// The last rows, up to this number of them.
     Last(u32),
 }
 
-/// What moves a session on in its life.
+/// A move of a session to another state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionMove {
-    /// A draft becomes active.
+    /// The move from draft to active.
     Enable,
-    /// Everything that has not begun waits.
+    /// The move from active to paused. Runs that have not begun then wait.
     Pause,
-    /// What waited starts.
+    /// The move from paused to active. Runs that waited then start.
     Resume,
-    /// It is done.
+    /// The move to done.
     Complete,
-    /// One that is done or failed is put away.
+    /// The move from done or failed to archived.
     Archive,
 }
 
@@ -87,17 +87,17 @@ impl Client {
             .await
     }
 
-    /// Begins a session.
+    /// Creates a session.
     pub async fn create_session(&self, request: &SessionRequest) -> Result<Session, Error> {
         self.post(&["sessions"]).json(request).once().fetch().await
     }
 
-    /// Shows a session, by its key, its id or the beginning of that.
+    /// Returns a session, by its key, its ID or a prefix of its ID.
     pub async fn session(&self, session: &str) -> Result<Tagged<SessionView>, Error> {
         self.get(&["sessions", session]).fetch_tagged().await
     }
 
-    /// Changes what of a session can be changed: with a tag, of the one that was seen alone.
+    /// Changes some fields of a session. With an entity tag, the server refuses if the session has changed since.
     pub async fn edit_session(
         &self,
         session: &str,
@@ -108,8 +108,8 @@ impl Client {
         call.json(patch).seen(seen).fetch().await
     }
 
-    /// Deletes a session. Automations that are bound to it block that, which is no error; unless they are to
-    /// go, too.
+    /// Deletes a session. If automations are bound to the session and `with_automations` is not set, the session
+    /// stays and the result names them.
     pub async fn delete_session(
         &self,
         session: &str,
@@ -133,7 +133,7 @@ impl Client {
         self.get(&["sessions", session, "seats"]).fetch().await
     }
 
-    /// Shows a seat of a session, by its id.
+    /// Returns a seat of a session, by its ID.
     pub async fn seat(&self, session: &str, seat: &str) -> Result<Seat, Error> {
         self.get(&["sessions", session, "seats", seat])
             .fetch()
@@ -156,7 +156,7 @@ impl Client {
         call.ask("limit", limit).fetch().await
     }
 
-    /// Says something in a session; gives the run that the words became.
+    /// Sends a message to a session, and returns the run that answers it.
     pub async fn say(&self, session: &str, words: &str) -> Result<Run, Error> {
         let words = Words {
             words: words.to_owned(),
@@ -165,7 +165,7 @@ impl Client {
         call.json(&words).once().fetch().await
     }
 
-    /// Tells what happened in a session, in order, behind a number.
+    /// Returns a part of the replay of a session, from the rows after a number.
     pub async fn replay(
         &self,
         session: &str,
@@ -176,8 +176,8 @@ impl Client {
         call.ask("after", after).ask("limit", limit).fetch().await
     }
 
-    /// Writes a session down, as it comes. A body that breaks off ends with an error. Markdown shows times in
-    /// a zone, by its IANA name.
+    /// Streams the export of a session. If the connection breaks, the last item of the body is an error. Markdown
+    /// shows instants in the time zone with the IANA name `zone`.
     pub async fn export_session(
         &self,
         session: &str,
@@ -193,12 +193,12 @@ impl Client {
         Ok(call.stream().await?.into_body())
     }
 
-    /// Calls off everything in a session.
+    /// Cancels all runs of a session.
     pub async fn cancel_session(&self, session: &str) -> Result<SessionCancelled, Error> {
         self.post(&["sessions", session, "cancel"]).fetch().await
     }
 
-    /// Moves a session on in its life.
+    /// Moves a session to another state.
     pub async fn move_session(
         &self,
         session: &str,

@@ -1,4 +1,4 @@
-//! The changes inside trace events, one struct for each state or action.
+//! The changes inside trace events: one struct for each state or action.
 
 use model::{
     AutomationId, SessionId, Timestamp, TriggerId, WorkerId, run::Origin, session::SessionStatus,
@@ -23,34 +23,34 @@ tagged_union! {
 /// The session was created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SessionCreatedChange {
-    /// Its first state.
+    /// The first state of the session.
     pub state: SessionStatus,
 }
 
 /// The session moved to another state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SessionMovedChange {
-    /// Its new state.
+    /// The new state.
     pub state: SessionStatus,
-    /// The reason, if the person gave one.
+    /// The reason that the person gave. Null if there is none.
     pub reason: Option<String>,
 }
 
 /// The session got another title, or lost its title.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SessionRenamedChange {
-    /// Its state, which stays.
+    /// The state of the session, which stays.
     pub state: SessionStatus,
-    /// The new title.
+    /// The new title. Null if the session has lost its title.
     pub title: Option<String>,
 }
 
 tagged_union! {
     /// A status that a run moved to, with its data.
     RunChange, "status", "A status that a run moved to, with the data of that status." {
-        /// The run holds its seat and waits for a worker.
+        /// The run reserves its seat and waits for a worker.
         Queued(RunQueuedChange) = "queued",
-        /// The run waits for its seat, its session or an instant.
+        /// The run waits for its seat, its session, a budget or an instant.
         Deferred(RunDeferredChange) = "deferred",
         /// A worker began the turn.
         Running(RunRunningChange) = "running",
@@ -60,46 +60,46 @@ tagged_union! {
         Failed(RunFailedChange) = "failed",
         /// The run was cancelled.
         Cancelled(RunCancelledChange) = "cancelled",
-        /// The worker was lost, or gave the run back.
+        /// The worker was lost, or requeued the run.
         Stalled(RunStalledChange) = "stalled",
         /// A policy or a precheck declined the run.
         Skipped(RunSkippedChange) = "skipped",
-        /// Occurrences were due while no server ran.
+        /// Due instants were not handled in time, and no run makes up for them.
         Missed(RunMissedChange) = "missed",
     }
 }
 
-/// The run holds its seat and waits for a worker.
+/// The run reserves its seat and waits for a worker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RunQueuedChange {
     /// The input, if the run was created in this status. Null if the run already existed.
     pub input: Option<RunInput>,
 }
 
-/// The run waits for its seat, its session or an instant.
+/// The run waits for its seat, its session, a budget or an instant.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RunDeferredChange {
     /// The input, if the run was created in this status. Null if the run already existed.
     pub input: Option<RunInput>,
-    /// `budget` if a budget is used up.
+    /// `budget` if a budget is used up. Null in all other cases.
     pub reason: Option<String>,
-    /// The earliest start, if a budget is used up.
+    /// The instant at which the budget is available again. Null if no budget is used up.
     pub not_before: Option<Timestamp>,
 }
 
 /// The input of a run that was just created.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RunInput {
-    /// Where the input came from.
+    /// The source of the input.
     pub origin: Origin,
     /// The number of the attempt, from 1.
     #[schema(minimum = 1)]
     pub attempt: i64,
-    /// The automation.
+    /// The automation. Null if a person sent the input.
     pub automation_id: Option<AutomationId>,
-    /// The due instant.
+    /// The due instant of the occurrence. Null if the run is not for an occurrence.
     pub scheduled_for: Option<Timestamp>,
-    /// The earliest start.
+    /// The earliest instant at which the run may start. Null if the run may start at once.
     pub not_before: Option<Timestamp>,
 }
 
@@ -141,28 +141,28 @@ pub struct RunCancelledChange {
     pub reason: String,
 }
 
-/// The worker was lost, or gave the run back.
+/// The worker was lost, or requeued the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RunStalledChange {
     /// The number of the attempt, from 1.
     #[schema(minimum = 1)]
     pub attempt: i64,
-    /// `worker_lost` or `handed_back`.
+    /// `worker_lost`, or `handed_back` if the worker requeued the run.
     pub reason: String,
 }
 
 /// A policy or a precheck declined the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RunSkippedChange {
-    /// The reason, such as `overlap` or `precheck`.
+    /// The reason in one word, such as `overlap` or `precheck`.
     pub reason: String,
-    /// The number of the attempt, if the run keeps its session.
+    /// The number of the attempt, if the run keeps its session. Null in all other cases.
     pub attempt: Option<i64>,
-    /// The skipped occurrences, if they have no session.
+    /// The skipped occurrences, if they have no session. Null in all other cases.
     pub occurrences: Option<DueOccurrences>,
 }
 
-/// Occurrences were due while no server ran, and the policy `catch_up` leaves them out.
+/// Due instants were not handled in time, and no run makes up for them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RunMissedChange {
     /// The reason, as text for people.
@@ -174,11 +174,11 @@ pub struct RunMissedChange {
 /// Due instants of a trigger that share one row.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DueOccurrences {
-    /// The trigger.
+    /// The trigger. Null if there is none.
     pub trigger_id: Option<TriggerId>,
     /// The first due instant.
     pub scheduled_for: Option<Timestamp>,
-    /// The last due instant, if there is more than one.
+    /// The last due instant. Null if there is only one.
     pub missed_until: Option<Timestamp>,
     /// The number of due instants.
     #[schema(minimum = 0)]
@@ -196,7 +196,7 @@ tagged_union! {
         Denied(ApprovalDeniedChange) = "denied",
         /// The deadline passed without a decision.
         Expired(ApprovalExpiredChange) = "expired",
-        /// The attempt ended first.
+        /// The attempt ended or was cancelled before a decision.
         Void(ApprovalVoidChange) = "void",
     }
 }
@@ -204,21 +204,21 @@ tagged_union! {
 /// The agent waits for a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ApprovalPendingChange {
-    /// The end of the wait.
+    /// The instant at which the approval expires.
     pub deadline_at: Timestamp,
 }
 
 /// A person allowed the tool call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ApprovalAllowedChange {
-    /// The name of the token, or of the private socket, that decided.
+    /// The name of the token that decided, or `socket` for the private socket.
     pub decided_by: String,
 }
 
 /// A person denied the tool call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ApprovalDeniedChange {
-    /// The name of the token, or of the private socket, that decided.
+    /// The name of the token that decided, or `socket` for the private socket.
     pub decided_by: String,
 }
 
@@ -226,7 +226,7 @@ pub struct ApprovalDeniedChange {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ApprovalExpiredChange {}
 
-/// The attempt ended or was cancelled first, so no decision can reach the agent.
+/// The attempt ended or was cancelled before a decision, so no decision can reach the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ApprovalVoidChange {}
 
@@ -253,25 +253,25 @@ tagged_union! {
 /// The automation was created.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AutomationCreatedChange {
-    /// Its name.
+    /// The name of the automation.
     pub name: String,
 }
 
 /// The automation was edited.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AutomationEditedChange {
-    /// Its name after the edit.
+    /// The name of the automation after the edit.
     pub name: String,
-    /// The trigger that was added, if the edit did no more than that.
+    /// The added trigger, if the edit did nothing else. Null in all other cases.
     pub trigger_added: Option<TriggerId>,
-    /// The trigger that was removed, if the edit did no more than that.
+    /// The removed trigger, if the edit did nothing else. Null in all other cases.
     pub trigger_removed: Option<TriggerId>,
 }
 
 /// The automation was paused, by a person or by itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AutomationPausedChange {
-    /// The reason.
+    /// The reason for the pause.
     pub reason: String,
 }
 
@@ -279,17 +279,17 @@ pub struct AutomationPausedChange {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AutomationResumedChange {}
 
-/// The automation left its current session. Its next run creates another one.
+/// The automation left its current session. The next run creates another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AutomationResetChange {
-    /// The session that it left.
+    /// The session that the automation left. Null if the automation had none.
     pub session_id: Option<SessionId>,
 }
 
 /// The automation needs a person's attention.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AutomationAttentionChange {
-    /// The text for that person.
+    /// The problem, as text for a person.
     pub text: String,
 }
 
