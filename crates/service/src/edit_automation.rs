@@ -8,7 +8,7 @@ use crate::{Error, Service};
 impl Service {
     /// Replaces the definition of the automation that was read as `seen`, entirely or not at all. Returns the
     /// automation as [`Service::create_automation`] does. With `reset`, detaches the automation from its current
-    /// session, so that the edit may change what is fixed for the life of that session.
+    /// session, so that the edit may change the harness and the directory.
     ///
     /// # Errors
     ///
