@@ -25,6 +25,7 @@ const PAGE: u32 = 500;
 /// Creates the deliveries of the events that endpoints have not received yet. Returns `true` if any endpoint is
 /// enabled.
 pub async fn tell(host: &Host, now: Timestamp) -> Result<bool, Error> {
+    // 1. Find the enabled endpoints, with their cursors in the feeds.
     let subscriptions = host.store.subscriptions().await?;
     let any = !subscriptions.is_empty();
     // Group the endpoints by tenant and cursor, so that each feed page is read once per group.
@@ -33,6 +34,7 @@ pub async fn tell(host: &Host, now: Timestamp) -> Result<bool, Error> {
         let key = (one.tenant, one.cursor);
         alike.entry(key).or_default().push(one);
     }
+    // 2. For each group, read its feed page by page.
     for ((tenant, cursor), mut subscriptions) in alike {
         let mut after = cursor;
         loop {
@@ -51,6 +53,8 @@ pub async fn tell(host: &Host, now: Timestamp) -> Result<bool, Error> {
                 .into_iter()
                 .map(|notice| (notice.clone(), notification_text::delivery(notice)))
                 .collect();
+            // 3. For each endpoint, insert its deliveries and move its cursor in one transaction, so that a crash
+            // neither skips nor repeats an event.
             let mut told = Vec::with_capacity(subscriptions.len());
             for mut one in subscriptions {
                 let wanted = notices.iter().filter(|(notice, _)| one.wants(notice));
@@ -141,6 +145,8 @@ async fn attempt(host: &Host, sender: &Sender, claimed: &Claimed) -> Result<(), 
         started_at,
         ended_at: host.now(),
     };
+    // The attempt's number is its fence. If the lease is over and another attempt has begun, the store only logs this
+    // one.
     host.store.record_delivery(claimed, &attempted).await?;
     Ok(())
 }

@@ -58,6 +58,8 @@ impl Look for Presence {
             // The process was started without registering as the server of its data folder, so no row exists yet.
             Shown::Taken if store.serving(*instance).await?.is_none() => {
                 let version = env!("CARGO_PKG_VERSION");
+                // `false` would mean that another server was faster. The next tick then finds that server and stops
+                // this one.
                 store.serve(*instance, worker, None, version, now).await?;
             }
             Shown::Taken => {

@@ -1,8 +1,8 @@
 //! Liveness of the workers of one instance, by file locks.
 //!
 //! Each worker holds the lock on a file of its own in the instance's folder. The kernel releases the lock when the
-//! process ends in any way, and at no other time. So neither a reused process ID nor another machine or container of
-//! the same name can be mistaken for the worker, as it could with a PID file.
+//! process ends, in whatever way. So neither a reused process ID nor another machine or container of the same name
+//! can be mistaken for the worker, as it could with a PID file.
 
 use std::{
     collections::HashSet,

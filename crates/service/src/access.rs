@@ -1,7 +1,7 @@
 //! Tenants, tokens, and links that sign a browser in.
 //!
-//! **Invariants:** a new token never permits more than its creator may do. A secret is returned once, by the call
-//! that creates it; the store keeps only its hash.
+//! **Invariants:** [`Service::create_token`] never grants a permission that the caller lacks. A secret is returned
+//! once, by the call that creates it; the store keeps only its hash.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -41,6 +41,7 @@ impl Service {
         limit: u32,
     ) -> Result<Page<Tenant>, Error> {
         let scope = if all { Scope::System } else { self.scope() };
+        // One row more than the page, so that `Page::of` can tell whether another page follows.
         let page = StorePage {
             after,
             limit: limit + 1,

@@ -142,12 +142,15 @@ impl Service {
         so_far: Option<&str>,
     ) -> Result<(Harness, Option<String>, Option<String>), Error> {
         let cwd = working_directory::check(request.cwd.as_deref())?;
+        // 1. Find the session. If the request names none, it is the unified conversation, whose key takes the
+        // place of the reference.
         let session = self.session_to_bind(request, given, so_far).await?;
         let given = match &session.session_key {
             Some(key) if given.is_empty() => key,
             _ => given,
         };
         let key = bound_key(given, &session)?;
+        // 2. Refuse a directory or settings that the session would ignore.
         if let Some(cwd) = cwd.filter(|cwd| *cwd != session.cwd) {
             let problem = format!(
                 "the session {given} works in {}, and that never changes",
@@ -159,6 +162,7 @@ impl Service {
             let problem = "the mode and the settings of its agent were given when it began";
             return Err(Error::invalid("session", given, problem));
         }
+        // 3. Take the harness from the seat that receives inputs, and refuse another one.
         let seats = self.store.seats(self.scope(), session.id).await?;
         let Some(seat) = seats.iter().find(|seat| seat.is_entry) else {
             let problem = "it has no agent that takes inputs";

@@ -34,6 +34,7 @@ impl Service {
             self.put(DEMO_HARNESS, &config, harness.offers.as_ref())
                 .await?;
         }
+        // `add_harness` changes nothing if a concurrent process has added the harness since the list was read.
         let demo = (DEMO_HARNESS.to_owned(), demo);
         for (name, config) in catalogue::harnesses().into_iter().chain([demo]) {
             if there.iter().all(|harness| harness.name != name) {

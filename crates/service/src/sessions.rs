@@ -59,6 +59,7 @@ impl Service {
         id: Option<SessionId>,
     ) -> Result<Session, Error> {
         if let Some(id) = id {
+            // Before any check: the harness or the directory may have changed since the first request.
             match self.store.session(self.scope(), id).await {
                 Err(store::Error::NotFound { .. }) => {}
                 there => return Ok(there?),
@@ -295,7 +296,8 @@ impl Service {
         })
     }
 
-    /// Applies an event such as pause, resume or close to a session.
+    /// Applies an event such as pause, resume or close to a session. Running turns go on in any case. A paused
+    /// session holds back its other runs until it is resumed; a closed session cancels them.
     pub async fn move_session(
         &self,
         given: &str,

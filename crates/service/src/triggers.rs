@@ -64,6 +64,7 @@ impl Service {
             .add_trigger_as(self.scope(), view.automation.id, new, now);
         let added = match add.await {
             Ok(is) => is == id,
+            // An earlier request with this ID has added the trigger.
             Err(store::Error::Made { .. }) => true,
             Err(error) => return Err(error.into()),
         };
