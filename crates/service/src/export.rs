@@ -1,6 +1,6 @@
 //! Exports a session's transcript: as JSON Lines for programs, as Markdown for people.
 //!
-//! **Invariant:** an export ends with the last row at its beginning. It is streamed in batches, so that a long
+//! **Invariant:** an export contains the rows that existed when it began. It is streamed in batches, so that a long
 //! transcript is never in memory as a whole.
 
 use futures::{Stream, stream};
