@@ -1,4 +1,6 @@
-//! Asking people, and waiting for what they decide, here or on another replica.
+//! Requests an approval on behalf of a turn, and waits for the decision, which may be made on any server.
+//!
+//! **Invariant:** without a decision the request is denied: at its deadline, or if the run is lost.
 
 use std::time::Duration;
 
@@ -9,11 +11,15 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::Host;
 
-/// The pause while the database is away. The turn's own limits end it.
+/// The pause between two attempts while the database is unavailable. The attempts end when the turn's own limits do.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Asks for a permission on behalf of a turn, and waits for the answer as long as `patience` at the most;
-/// then it is denied.
+/// Requests an approval for a run and waits for the decision. Returns [`Verdict::Deny`] if no decision is made within
+/// `patience`, or if the run is no longer this worker's.
+///
+/// # Errors
+///
+/// Returns an error of the store that is not transient. Transient errors are retried.
 pub(crate) async fn ask(
     host: &Host,
     run: RunId,
@@ -25,8 +31,10 @@ pub(crate) async fn ask(
     let until = Instant::now() + patience;
     let now = host.now();
     let (id, deadline) = (ApprovalId::generate(now, &*host.entropy), now + patience);
-    // It listens before it asks, so that no answer is missed.
+    // Subscribe before the request is written. Otherwise a decision between the two would go unnoticed until the next
+    // poll.
     let mut changes = store.changes();
+    // The ID is chosen above, outside the retries, so that a retry after a lost answer does not ask twice.
     let asked = again(|| Box::pin(store.ask(run, worker, id, question, deadline, now))).await?;
     if asked == Settled::Lost {
         return Ok(Verdict::Deny);
@@ -34,6 +42,7 @@ pub(crate) async fn ask(
     tracing::info!(%run, approval = %id, "{run} waits for a person: {id}");
     loop {
         let approval = again(|| Box::pin(store.approval(Scope::System, id))).await?;
+        // Read the status first and wait afterwards: a wake-up says only that the log of the session has grown.
         if let Some(verdict) = approval.status().verdict() {
             return Ok(verdict);
         }
@@ -42,12 +51,12 @@ pub(crate) async fn ask(
             () = sleep_until(until) => break,
         }
     }
-    // A decision that came at the last moment stands.
+    // `expire` returns the decision if one was made at the last moment, and that decision counts.
     let state = again(|| Box::pin(store.expire(id, host.now()))).await?;
     Ok(state.verdict().unwrap_or(Verdict::Deny))
 }
 
-/// Waits until the log of a session may have grown.
+/// Waits until the log of the session may have grown. Without a session, any change ends the wait.
 async fn changed(changes: &mut Changes, session: Option<SessionId>) {
     loop {
         let changed = changes.next().await;
@@ -58,7 +67,7 @@ async fn changed(changes: &mut Changes, session: Option<SessionId>) {
     }
 }
 
-/// Does something again for as long as the database is only away.
+/// Repeats a store call as long as its error is transient.
 async fn again<'a, T>(doing: impl Fn() -> BoxFuture<'a, Result<T, Error>>) -> Result<T, Error> {
     loop {
         match doing().await {

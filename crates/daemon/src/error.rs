@@ -1,24 +1,24 @@
-//! Why a loop's look failed. The next one tries again.
+//! Errors of the loops. The runner logs an error and runs the loop again after a pause.
 
-/// Why something that a loop does failed.
+/// An error of a loop or of a turn.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The store could not do it.
+    /// The database or the store reported an error.
     #[error("keep the books")]
     Store(#[from] store::Error),
-    /// It did not come to an end.
+    /// A tick or a reading of the database's clock exceeded its time limit.
     #[error("keep the books within {0:?}")]
     TooLong(std::time::Duration),
-    /// The database's clock is not known.
+    /// The uncertainty of the clock exceeds the given limit.
     #[error("know the time within {0:?}")]
     TimeUnknown(std::time::Duration),
-    /// No client of HTTP can be made.
+    /// The HTTP client for notifications could not be built.
     #[error("send notifications")]
     Sender(#[from] webhook::SenderError),
-    /// What gone workers have left is still there, or cannot be looked for.
+    /// Processes of dead workers could not be found or killed.
     #[error("clear away what workers have left that are gone")]
     Left(#[source] std::io::Error),
-    /// A turn's ledger could not be written.
+    /// A write of a turn to the store failed.
     #[error("take a turn")]
     Turn(#[from] turn::LedgerError),
 }

@@ -1,4 +1,8 @@
-//! The clock of a process that shares a PostgreSQL database with others: the database's, as far as it is known.
+//! The clock of a process that shares a PostgreSQL database with other processes: the database's clock.
+//!
+//! **Invariants:** all servers of a database judge instants by one clock. Between two readings the time advances by
+//! the machine's uptime, so that setting the machine's own clock has no effect. The uncertainty is at least half of
+//! the time that the reading took, plus the possible drift since.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -19,12 +23,13 @@ use crate::{
     runner::{self, Look},
 };
 
-/// How long the database may take to tell the time: what takes longer says too little.
+/// The time limit of a reading. Half of the answer time is uncertain, so a slower reading would exceed
+/// [`limits::CLOCK_UNCERTAINTY`] and be useless.
 const PATIENCE: Duration = limits::CLOCK_UNCERTAINTY.saturating_mul(2);
 
-/// Shows the time of the database's clock, which is the one of all who share it. Between readings it counts by
-/// the machine's uptime, so that it does not matter what the machine's own clock shows, or is set to; that one
-/// is shown only before the first reading.
+/// A clock that shows the time of the database's clock. Before the first reading it shows the machine's own clock,
+/// and its uncertainty is unbounded. It counts on from a reading by the machine's uptime, so that the machine's own
+/// clock may be wrong or be set.
 pub struct FleetClock {
     own: Arc<dyn Clock>,
     uptime: Arc<dyn Uptime>,
@@ -32,7 +37,7 @@ pub struct FleetClock {
 }
 
 impl FleetClock {
-    /// Makes a clock of which nothing is known yet, from the machine's own clock and its uptime.
+    /// Returns a clock without a reading, from the machine's own clock and its uptime.
     pub fn new(own: Arc<dyn Clock>, uptime: Arc<dyn Uptime>) -> Self {
         Self {
             own,
@@ -41,7 +46,11 @@ impl FleetClock {
         }
     }
 
-    /// Reads the database's clock. On SQLite there is none, and nothing is learned.
+    /// Reads the database's clock. On SQLite this does nothing, because the machine's clock is the only one.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the database does not answer, or not within 10 s.
     pub async fn read(&self, store: &Store) -> Result<(), Error> {
         let reading = timeout(PATIENCE, store.read_clock(&*self.uptime)).await;
         if let Some(reading) = reading.map_err(|_| Error::TooLong(PATIENCE))?? {
@@ -55,8 +64,8 @@ impl FleetClock {
         self.time().learn(reading);
     }
 
-    /// Reads the database's clock again and again until it is stopped, and wakes the loops once the time is
-    /// known that was not.
+    /// Reads the database's clock at an interval until `stop` is cancelled. Wakes the loops when the time becomes
+    /// known.
     pub async fn keep(self: Arc<Self>, host: Host, waker: Waker, stop: CancellationToken) {
         let keeper = Keeper {
             known: host.knows_the_time(),
@@ -76,7 +85,8 @@ impl FleetClock {
 
 impl Clock for FleetClock {
     fn now(&self) -> Timestamp {
-        // Asked for under the lock, so that of two who ask the later one is shown no earlier time.
+        // The uptime must be read under the lock. Otherwise a thread could read it, wait for the lock, and then show
+        // an earlier time than another thread has already shown.
         let mut time = self.time();
         let shown = time.show(self.uptime.uptime());
         drop(time);
@@ -95,14 +105,14 @@ impl Clock for FleetClock {
     }
 }
 
-/// What keeps the clock of one server right.
+/// The loop that keeps the clock of one server synchronized.
 struct Keeper {
     host: Host,
     clock: Arc<FleetClock>,
     waker: Waker,
-    /// Whether the time was known at the last look.
+    /// `true` if the time was known at the last tick.
     known: bool,
-    /// Whether the last reading failed.
+    /// `true` if the last reading failed.
     fails: bool,
 }
 
@@ -111,7 +121,8 @@ impl Look for Keeper {
 
     async fn look(&mut self, _: Timestamp) -> Result<Option<Timestamp>, Error> {
         let read = self.clock.read(&self.host.store).await;
-        // Told once, and tried again at once: a database that is away is told of by all others as well.
+        // Do not return the error: the runner would back off up to 30 s, and until then nothing could fire or be
+        // claimed. Log only the first failure of an outage, because the other loops log it as well.
         let failed = read.is_err();
         if let Err(error) = read {
             self.host.metrics.failed(Self::NAME);

@@ -1,4 +1,4 @@
-//! What every loop of one server shares.
+//! The settings and the shared resources of the loops of one server.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,28 +9,28 @@ use turn::Agents;
 
 use crate::SignOfLife;
 
-/// Knobs of the loops.
+/// The settings of the loops.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// How many turns run at once.
+    /// The number of slots: the highest number of turns that run at once.
     pub workers: u32,
-    /// How many turns that wait for people lend their slots to others.
+    /// The highest number of turns that lend their slots to other turns while they wait for an approval.
     pub waiting_turns: u32,
-    /// The longest sleep of the scheduler and of the workers: a net below the wake-ups.
+    /// The longest sleep of the scheduler, the workers and the notifier. It bounds the delay if a wake-up is lost.
     pub tick: Duration,
     /// The period of heartbeats.
     pub heartbeat: Duration,
-    /// The age at which a heartbeat is stale and its run is given up.
+    /// The age at which a heartbeat is stale, so that the watchdog gives its run up.
     pub heartbeat_stale: Duration,
-    /// The period of the watchdog.
+    /// The longest time between two ticks of the watchdog.
     pub watchdog: Duration,
-    /// How long running turns may take to end when the server stops.
+    /// The time that running turns get to end when the server stops.
     pub stop_deadline: Duration,
-    /// How long the internal record of a run is kept after its end; none: for ever.
+    /// The time that the internal record of a run is kept after its end. `None` keeps records forever.
     pub retain_records: Option<Duration>,
-    /// How long the events of a session's log are kept; none: for ever.
+    /// The time that events are kept in the logs of sessions and automations. `None` keeps events forever.
     pub retain_events: Option<Duration>,
-    /// Where notifications may go beside the public internet.
+    /// The addresses outside the public internet to which notifications may be sent.
     pub webhook_allow: Allowance,
 }
 
@@ -52,40 +52,43 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// How long after a heartbeat an agent may live: its guard kills it before the heartbeat is stale.
+    /// Returns the time that an agent may live after a heartbeat. It is shorter than `heartbeat_stale`, so that the
+    /// guard kills the agent before the watchdog gives the run to another worker.
     pub fn lease(&self) -> Duration {
         let margin = limits::LEASE_MARGIN.min(self.heartbeat_stale / 4);
         self.heartbeat_stale.saturating_sub(margin)
     }
 
-    /// How uncertain the time may be for a process that fires, claims and gives up by it. A heartbeat that is
-    /// dated too early, and judged by somebody who is too late, must not look stale before the lease is over.
+    /// Returns the highest uncertainty of the clock at which this process may fire, claim and give up runs. Two
+    /// clocks can be wrong in opposite directions: the worker dates a heartbeat too early, and the watchdog of
+    /// another server judges it too late. So each clock gets half of the difference between staleness and lease;
+    /// otherwise a heartbeat could look stale while the lease that it renewed still lets the agent live.
     pub fn clock_uncertainty(&self) -> Duration {
         let margin = self.heartbeat_stale.saturating_sub(self.lease());
         limits::CLOCK_UNCERTAINTY.min(margin / 2)
     }
 }
 
-/// Everything that the loops of one server need. Cheap to clone.
+/// The resources that the loops of one server share. Cheap to clone.
 #[derive(Clone)]
 pub struct Host {
     /// The store.
     pub store: Store,
-    /// Tells the time.
+    /// The clock: on PostgreSQL a [`crate::FleetClock`].
     pub clock: Arc<dyn Clock>,
-    /// Makes ids.
+    /// The source of the randomness in IDs.
     pub entropy: Arc<dyn Entropy>,
-    /// The place whose disk holds the agents' memories.
+    /// The instance that this server serves, whose data folder holds the memories of its agents.
     pub instance: InstanceId,
-    /// Who claims.
+    /// The name under which this server claims runs.
     pub worker: WorkerId,
-    /// What shows other workers of the instance that this one lives.
+    /// The file lock that proves to other workers of the instance that this process lives.
     pub sign_of_life: Arc<SignOfLife>,
-    /// How agents are started.
+    /// The settings with which turns start agents.
     pub agents: Agents,
-    /// Knobs.
+    /// The settings of the loops.
     pub settings: Settings,
-    /// What is counted and timed.
+    /// The metrics of this process.
     pub metrics: Metrics,
 }
 
@@ -94,8 +97,8 @@ impl Host {
         self.clock.now()
     }
 
-    /// Whether the time is known well enough to judge by it. Where it is not, nothing is fired, claimed or
-    /// given up by its heartbeat.
+    /// `true` if the clock is certain enough to judge heartbeats and due instants by it. While it is `false`, the
+    /// server fires no trigger, claims no run, renews no heartbeat and gives up no run because of its heartbeat.
     pub fn knows_the_time(&self) -> bool {
         self.clock.uncertainty() <= self.settings.clock_uncertainty()
     }

@@ -1,24 +1,24 @@
-//! Removes what is old: internal records, the beginnings of logs, what ended runs left behind, and what
-//! requests left behind: their answers, and sign-ins that are over.
+//! Housekeeping: removes old internal records, log events, leftovers of ended runs, recorded responses of requests,
+//! expired sign-ins, webhook receipts, deliveries and usage counters.
 //!
-//! Transcripts and runs stay. It goes a small piece at a time, with a pause after each, so that nobody
-//! who writes waits long.
+//! **Invariants:** transcripts and runs are never removed. Each tick removes a small batch, with a pause after it, so
+//! that writers never wait long.
 
 use model::{SessionId, Timestamp, limits};
 
 use crate::{Error, Host, runner::Look};
 
-/// How far a round has come.
+/// The progress of one round through all old rows.
 #[derive(Debug, Default)]
 pub struct Round {
-    /// The session whose log was looked at last.
+    /// The last session whose log was trimmed. `None` at the beginning of a round.
     after: Option<SessionId>,
-    /// How many rows it has removed.
+    /// The number of rows that this round has removed.
     removed: u64,
 }
 
-/// One piece of a round. Gives when the next is wanted: soon while there is more, else in an hour. While the
-/// time is not known, nothing is old.
+/// Removes one batch. Returns when the next batch is due: after a short pause if more rows may be old, otherwise
+/// after an hour. Removes nothing while the time is unknown, because no age can be judged.
 pub async fn tick(host: &Host, round: &mut Round, now: Timestamp) -> Result<Timestamp, Error> {
     if !host.knows_the_time() {
         return Ok(now + limits::TICK);
@@ -44,13 +44,14 @@ pub async fn tick(host: &Host, round: &mut Round, now: Timestamp) -> Result<Time
     if let Some(age) = host.settings.retain_events {
         removed += store.trim_automation_logs(now.saturating_sub(age)).await?;
     }
+    // Each call above removes a limited number of rows, so a full sweep ends with a tick that removes none.
     let mut more = removed > 0;
     if let Some(age) = host.settings.retain_events {
         let before = now.saturating_sub(age);
         let trimmed = store.trim_logs(before, round.after).await?;
         removed += u64::from(trimmed.events);
         more |= trimmed.more;
-        // Whoever has come to the end begins anew.
+        // Start again with the first session once the last one is reached.
         round.after = trimmed.after.filter(|_| trimmed.more);
     }
     round.removed += removed;
@@ -64,7 +65,7 @@ pub async fn tick(host: &Host, round: &mut Round, now: Timestamp) -> Result<Time
     Ok(now + limits::HOUSEKEEPING)
 }
 
-/// The housekeeper of one server.
+/// The housekeeping loop of one server.
 pub(crate) struct Housekeeper {
     pub(crate) host: Host,
     pub(crate) round: Round,

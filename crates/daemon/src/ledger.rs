@@ -1,4 +1,7 @@
-//! A worker's ledger: the store.
+//! The `Ledger` of a turn over the store: the lasting effects of one turn become store transactions.
+//!
+//! **Invariants:** every write names the run and this worker, so that the store rejects writes to a run that the
+//! worker has lost. While the time is unknown, no turn begins and no heartbeat is renewed.
 
 use std::{
     collections::HashMap,
@@ -27,14 +30,16 @@ use crate::{
     waits::{OwnWaits, Waits},
 };
 
-/// Keeps the turns of one worker in the store.
+/// A ledger that writes the turns of one worker to the store.
 pub struct StoreLedger {
     host: Host,
+    /// The turns that have begun and not ended, for metrics and approvals.
     begun: Mutex<HashMap<RunId, Begun>>,
+    /// The approvals that the turn waits for.
     waits: OwnWaits,
 }
 
-/// A turn that is under way.
+/// A turn under way.
 struct Begun {
     origin: Origin,
     session: SessionId,
@@ -42,7 +47,7 @@ struct Begun {
 }
 
 impl StoreLedger {
-    /// The ledger of a host's worker.
+    /// Returns a ledger for the worker of `host`.
     pub fn new(host: Host) -> Self {
         Self {
             host,
@@ -51,7 +56,7 @@ impl StoreLedger {
         }
     }
 
-    /// The same, which tells when its turn waits for people.
+    /// Returns the same ledger, which counts its turn in `waits` while the turn waits for an approval.
     pub(crate) fn waiting_in(mut self, waits: Waits) -> Self {
         self.waits = OwnWaits::of(waits);
         self
@@ -61,8 +66,12 @@ impl StoreLedger {
         self.begun.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Fails while the time is not known: a heartbeat that is dated wrongly may look stale while the lease that
-    /// it renewed goes on.
+    /// Returns an error while the time is unknown. A heartbeat with a wrong date could look stale while the lease
+    /// that it renewed still lets the agent live, so that two workers would run one session.
+    ///
+    /// # Errors
+    ///
+    /// The error is marked as transient, because the time may become known again.
     fn know_the_time(&self) -> Result<(), LedgerError> {
         if self.host.knows_the_time() {
             return Ok(());
@@ -74,7 +83,7 @@ impl StoreLedger {
         })
     }
 
-    /// Notes a turn that has begun.
+    /// Remembers a turn that has begun, and names its session in the tracing span.
     fn note(&self, run: RunId, begun: Result<Begin, store::Error>) -> Result<Begin, LedgerError> {
         let begun = begun.map_err(failed)?;
         if let Begin::Started(assignment) = &begun {
@@ -90,14 +99,14 @@ impl StoreLedger {
         Ok(begun)
     }
 
-    /// Counts the end of a turn that is written.
+    /// Counts the end of a turn in the metrics, after the end has been written.
     async fn count(&self, run: RunId, outcome: &Outcome) {
         let Some(Begun { origin, at, .. }) = self.begun().remove(&run) else {
             return;
         };
         let took = at.elapsed();
         let status = match outcome.status() {
-            // One that was called off meanwhile has ended so, whatever its turn made of it.
+            // The store records a failed turn as cancelled if it was cancelled meanwhile, so the status must be read.
             RunStatus::Failed => match self.host.store.run(Scope::System, run).await {
                 Ok(run) => run.status(),
                 Err(_) => RunStatus::Failed,
@@ -221,6 +230,7 @@ impl Ledger for StoreLedger {
         patience: Duration,
     ) -> BoxFuture<'_, Result<Verdict, LedgerError>> {
         Box::pin(async move {
+            // The guard lends the slot until the answer arrives or this future is dropped.
             let _waits = self.waits.begin();
             let session = self.begun().get(&run).map(|begun| begun.session);
             asking::ask(&self.host, run, session, &question, patience)
@@ -250,6 +260,7 @@ impl Ledger for StoreLedger {
                 .finish(run, worker, &finished, self.host.now())
                 .await
                 .map_err(failed)?;
+            // Only the worker that wrote the end counts it. A worker that lost the run would count it twice.
             if settled == Settled::Written {
                 self.count(run, &finished.outcome).await;
             }

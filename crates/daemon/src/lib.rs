@@ -1,8 +1,10 @@
-//! The loops that make things happen on time: scheduler, workers, watchdog, housekeeping.
+//! The background loops of a server: scheduler, worker pool, watchdog, notifier, housekeeping, presence and, on
+//! PostgreSQL, the clock keeper.
 //!
-//! **Invariants:** no HTTP server, and nothing shared with one but the database. Scheduler,
-//! watchdog and housekeeping are a `tick` each that can be called by itself, and one small runner owns
-//! their sleeping, waking and stopping. The pool of workers keeps its own time, since it waits for its turns.
+//! **Invariants:** this crate has no HTTP server, and shares only the database with one. Each loop except the worker
+//! pool is a single tick that tests can call directly; the `runner` module owns the sleeping, waking and stopping of
+//! these loops. The worker pool keeps its own time, because it also waits for its turns to end. A wake-up is only an
+//! optimization: every loop also polls the database at an interval, so a lost wake-up delays work and never loses it.
 
 mod asking;
 mod error;
@@ -48,10 +50,11 @@ use crate::{
     watchdog::{Watch, Watchdog},
 };
 
-/// How long what has nothing more to do may take to end: it may hang in the database.
+/// The time that each upkeep task gets to end after the last turn has ended. The limit exists because such a task may
+/// hang in a database call.
 const UPKEEP_END: Duration = Duration::from_secs(5);
 
-/// Wakes the loops after something changed in the database. Cheap to clone.
+/// Signals that wake the loops after a change in the database. Cheap to clone.
 #[derive(Clone)]
 pub struct Waker {
     pub(crate) scheduler: Arc<Notify>,
@@ -72,7 +75,7 @@ impl Default for Waker {
 }
 
 impl Waker {
-    /// Makes every loop look again: something may be due, queued or called off.
+    /// Wakes every loop, because a trigger may be due, a run queued or a run cancelled.
     pub fn wake(&self) {
         self.scheduler.notify_one();
         self.pool.notify_one();
@@ -80,7 +83,8 @@ impl Waker {
         self.notifier.notify_one();
     }
 
-    /// Wakes the loops for what other servers make to do, for as long as somebody waits for it.
+    /// Wakes the loops when another server reports new work. Never returns; the caller stops the future by dropping
+    /// it.
     async fn woken_by(self, mut work: Work) {
         loop {
             let calls = work.next().await;
@@ -100,33 +104,38 @@ impl Waker {
 /// The running loops of one server.
 pub struct Daemon {
     waker: Waker,
-    /// Nothing more is fired or claimed.
+    /// Stops the firing of triggers and the claiming of runs.
     stop: CancellationToken,
-    /// What runs is handed back.
+    /// Makes running turns end, so that their runs are requeued.
     hand_back: CancellationToken,
-    /// Nothing runs any more.
+    /// Stops the upkeep tasks once no turn runs any more.
     over: CancellationToken,
+    /// Cancelled as soon as any loop has ended, whether by a stop or by a panic.
     ended: CancellationToken,
+    /// The loops that end with `stop`: scheduler, watchdog, housekeeping and notifier.
     loops: Vec<JoinHandle<()>>,
+    /// The tasks that running turns depend on; these tasks end with `over`.
     upkeep: Vec<JoinHandle<()>>,
     pool: JoinHandle<Stopped>,
+    /// The notification requests under way.
     sending: TaskTracker,
     host: Host,
 }
 
 impl Daemon {
-    /// Starts the loops. Must be called within a tokio runtime.
+    /// Starts the loops. The caller must be inside a tokio runtime.
     pub fn start(host: Host) -> Self {
         Self::start_with(host, Waker::default())
     }
 
-    /// Starts the loops, to be woken by a waker that others may have already.
+    /// Starts the loops with a `Waker` that other parts of the process, such as the API, may already hold.
     pub fn start_with(host: Host, waker: Waker) -> Self {
         Self::start_in_fleet(host, waker, None)
     }
 
-    /// The same, and keeps the host's clock right where it is one that others share.
+    /// Starts the loops, and keeps `clock` synchronized with the database's clock if one is given.
     pub fn start_in_fleet(host: Host, waker: Waker, clock: Option<Arc<FleetClock>>) -> Self {
+        // 1. Build the loops.
         let stop = CancellationToken::new();
         let hand_back = CancellationToken::new();
         let over = CancellationToken::new();
@@ -152,10 +161,12 @@ impl Daemon {
             hand_back.clone(),
             Arc::clone(&news),
         );
-        // Nobody wakes the watchdog: what it looks for is that nothing happens. Nor is what is old urgent.
+        // Nothing notifies `never`: the watchdog polls, because a missing heartbeat produces no event, and
+        // housekeeping is never urgent.
         let never = Arc::new(Notify::new());
         let (tick, period) = (host.settings.tick, host.settings.watchdog);
         let wake = Arc::clone(&waker.scheduler);
+        // 2. Start the loops that end with `stop`.
         let loops = vec![
             tokio::spawn(telling(
                 ended.clone(),
@@ -186,7 +197,10 @@ impl Daemon {
                 runner::run(notifier, host.clone(), tick, news, stop.clone()),
             )),
         ];
-        // What running turns need goes on until the last one has ended: a server that stops may take hours.
+        // 3. Start the tasks that running turns depend on. These tasks end with `over` and not with `stop`, because a
+        // server that stops may wait for hours for its last turn. Without presence, other servers would take this
+        // server for dead; without the clock, its heartbeats would not be renewed; without the forwarded wake-ups, a
+        // cancellation from another server would arrive only with the next heartbeat.
         let presence = Presence {
             host: host.clone(),
             stop: stop.clone(),
@@ -206,6 +220,7 @@ impl Daemon {
             let keeping = clock.keep(host.clone(), waker.clone(), over.clone());
             upkeep.push(tokio::spawn(telling(ended.clone(), keeping)));
         }
+        // 4. Start the workers.
         let pool = pool::run(host.clone(), waker.clone(), stop.clone(), hand_back.clone());
         let pool = tokio::spawn(telling(ended.clone(), pool));
         Self {
@@ -222,24 +237,25 @@ impl Daemon {
         }
     }
 
-    /// What wakes the loops.
+    /// Returns the signals that wake the loops.
     pub fn waker(&self) -> Waker {
         self.waker.clone()
     }
 
-    /// Cancelled when a loop has ended. If nobody stopped it, it died, and the server with it: nothing
-    /// is fired or taken any more.
+    /// Returns a token that is cancelled once any loop has ended. If the caller has not stopped the server, that loop
+    /// has died and the server must stop, because triggers no longer fire or runs are no longer claimed.
     pub fn ended(&self) -> CancellationToken {
         self.ended.clone()
     }
 
-    /// What makes a stop that is under way hand running turns back at once.
+    /// Returns a token that, when cancelled during a stop, requeues the running turns at once instead of at the
+    /// deadline.
     pub fn hurry(&self) -> CancellationToken {
         self.hand_back.clone()
     }
 
-    /// Stops: nothing more is fired or claimed, running turns may end until the deadline of the
-    /// settings, and what runs then is handed back.
+    /// Stops the server: fires and claims nothing more, lets running turns end until `Settings::stop_deadline`, and
+    /// then requeues the turns that still run. Returns how many turns ended and how many were requeued.
     pub async fn stop(self) -> Stopped {
         let Self { host, upkeep, .. } = self;
         self.stop.cancel();
@@ -256,7 +272,8 @@ impl Daemon {
                 running.abort();
             }
         }
-        // Others need not wait to see that nobody serves its folder.
+        // Record the stop, so that other servers see at once that the data folder is free. Without the record, this
+        // server would count as online until `limits::SERVER_AWAY` has passed.
         let gone = host
             .store
             .stop_serving(host.instance, &host.worker, host.now());
@@ -267,7 +284,7 @@ impl Daemon {
     }
 }
 
-/// What comes to its end when a server stops.
+/// The tasks that a stop waits for.
 struct Working {
     loops: Vec<JoinHandle<()>>,
     pool: JoinHandle<Stopped>,
@@ -275,7 +292,8 @@ struct Working {
 }
 
 impl Working {
-    /// Waits for it; from the deadline on, or when somebody hurries, what runs is handed back.
+    /// Waits until all tasks have ended. At the deadline, or as soon as `hand_back` is cancelled, aborts the loops
+    /// and requeues the running turns.
     async fn end(self, deadline: Duration, hand_back: &CancellationToken) -> Stopped {
         let aborts: Vec<_> = self.loops.iter().map(JoinHandle::abort_handle).collect();
         let mut ended = std::pin::pin!(async {
@@ -283,7 +301,8 @@ impl Working {
                 running.await.ok();
             }
             let stopped = self.pool.await.unwrap_or_default();
-            // What is being sent now comes to its end, so that nobody is sent it twice.
+            // Let the requests under way complete. A request that is cut off counts as unsent, and would be sent a
+            // second time once its lease is over.
             self.sending.close();
             self.sending.wait().await;
             stopped
@@ -293,7 +312,9 @@ impl Working {
             () = sleep(deadline) => {}
             () = hand_back.cancelled() => {}
         }
-        // A loop that hangs in the database has nothing that must be brought to an end.
+        // Abort the loops, because one may hang in a database call and would block the stop. A loop may be aborted
+        // anywhere, since each of its changes is one transaction. The pool is not aborted: each of its turns must
+        // still shut its agent down and write its end.
         for hanging in aborts {
             hanging.abort();
         }
@@ -302,7 +323,7 @@ impl Working {
     }
 }
 
-/// Goes on until it is stopped.
+/// Runs `running` until it ends or `stop` is cancelled.
 async fn until(stop: CancellationToken, running: impl Future<Output = ()>) {
     tokio::select! {
         () = running => {}
@@ -310,7 +331,7 @@ async fn until(stop: CancellationToken, running: impl Future<Output = ()>) {
     }
 }
 
-/// Runs a loop and tells when it has ended, in whatever way.
+/// Runs a loop and cancels `ended` after it. The drop guard does so even if the loop panics.
 async fn telling<T>(ended: CancellationToken, running: impl Future<Output = T>) -> T {
     let _tells = ended.drop_guard();
     running.await

@@ -1,8 +1,8 @@
-//! Tells endpoints of what happens: makes deliveries of what the feed has, and sends what is due.
+//! The notifier: creates deliveries from the feeds of tenants, and sends due deliveries to endpoints.
 //!
-//! **Invariants:** nothing here is done for a turn, and no turn waits for it: the feed is read after it was
-//! written. A delivery is made once for each event and endpoint, and sent at least once, always under
-//! the same id. Each endpoint is sent to by itself, so that a slow one holds up no other.
+//! **Invariants:** no turn waits for the notifier, which reads the feed after the turn's transactions. Each event has
+//! one delivery per endpoint. A delivery is sent at least once, always with the same ID, so that receivers can drop
+//! duplicates. Each endpoint has a task of its own, so that a slow one does not delay the others.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -19,19 +19,22 @@ use webhook::Sender;
 
 use crate::{Error, Host, runner::Look};
 
-/// How many events are read of a feed at once.
+/// The number of events that are read from a feed at once.
 const PAGE: u32 = 500;
 
-/// Makes deliveries of what endpoints have not been told yet. Gives whether there are endpoints at all.
+/// Creates the deliveries of the events that endpoints have not received yet. Returns `true` if any endpoint is
+/// enabled.
 pub async fn tell(host: &Host, now: Timestamp) -> Result<bool, Error> {
+    // 1. Find the enabled endpoints, with their cursors in the feeds.
     let subscriptions = host.store.subscriptions().await?;
     let any = !subscriptions.is_empty();
-    // Those that were told as far are told together: the feed is read once for all of them.
+    // Group the endpoints by tenant and cursor, so that each feed page is read once per group.
     let mut alike: BTreeMap<(TenantId, FeedCursor), Vec<Subscription>> = BTreeMap::new();
     for one in subscriptions {
         let key = (one.tenant, one.cursor);
         alike.entry(key).or_default().push(one);
     }
+    // 2. For each group, read its feed page by page.
     for ((tenant, cursor), mut subscriptions) in alike {
         let mut after = cursor;
         loop {
@@ -39,21 +42,25 @@ pub async fn tell(host: &Host, now: Timestamp) -> Result<bool, Error> {
             if let Some(lost) = page.lost {
                 tracing::warn!(%tenant, "notifications of {tenant} are missing: {}", missing(lost));
             }
-            // Where nothing happened, nothing is written.
+            // An idle feed must cost no write, because this runs every second.
             if page.events.is_empty() && page.lost.is_none() {
                 break;
             }
             let mut notices = host.store.notices(tenant, page.events).await?;
             notices.retain(|notice| subscriptions.iter().any(|one| one.wants(notice)));
-            // The text is the same for every endpoint, so it is written once.
+            // The body is the same for every endpoint, so it is built once.
             let notices: Vec<(Notice, NewDelivery)> = notices
                 .into_iter()
                 .map(|notice| (notice.clone(), notification_text::delivery(notice)))
                 .collect();
+            // 3. For each endpoint, insert its deliveries and move its cursor in one transaction, so that a crash
+            // neither skips nor repeats an event.
             let mut told = Vec::with_capacity(subscriptions.len());
             for mut one in subscriptions {
                 let wanted = notices.iter().filter(|(notice, _)| one.wants(notice));
                 let wanted: Vec<_> = wanted.map(|(_, delivery)| delivery).collect();
+                // `false` if another server has moved this endpoint's cursor, or the endpoint was disabled. Go on
+                // without it: the next tick reads its cursor again.
                 if host.store.tell(&one, page.scanned, &wanted, now).await? {
                     one.cursor = page.scanned;
                     told.push(one);
@@ -76,8 +83,10 @@ fn missing(lost: Lost) -> &'static str {
     }
 }
 
-/// Sends an endpoint what is due, one round of it. What is about one session goes in order, as long as
-/// all goes well. Gives how much was sent.
+/// Sends one batch of due deliveries to an endpoint. Returns how many were sent.
+///
+/// Deliveries about one session are sent one after the other, in order; different sessions are sent concurrently. The
+/// order holds only while every attempt succeeds: a failed delivery is retried later, and its successors do not wait.
 pub async fn send(host: &Host, sender: &Sender, endpoint: EndpointId) -> Result<usize, Error> {
     let now = host.now();
     let until = now + limits::DELIVERY_LEASE;
@@ -85,6 +94,7 @@ pub async fn send(host: &Host, sender: &Sender, endpoint: EndpointId) -> Result<
         .store
         .claim_deliveries(endpoint, limits::DELIVERIES_AT_ONCE, until, now)
         .await?;
+    // A lane holds the deliveries of one session. A delivery without a session gets a lane of its own by its index.
     let mut lanes: BTreeMap<(Option<SessionId>, usize), Vec<Claimed>> = BTreeMap::new();
     for (at, one) in claimed.into_iter().enumerate() {
         let session = one.delivery.session_id;
@@ -94,7 +104,8 @@ pub async fn send(host: &Host, sender: &Sender, endpoint: EndpointId) -> Result<
     let sent = lanes.into_values().map(|lane| async {
         let mut sent = 0;
         for one in lane {
-            // What cannot be done within the lease is done by whoever takes it next.
+            // Stop if the request could outlast the lease, because another server may send this delivery afterwards.
+            // The delivery is claimed again once the lease is over.
             if host.now() + limits::DELIVERY_LIMIT > until {
                 break;
             }
@@ -106,7 +117,7 @@ pub async fn send(host: &Host, sender: &Sender, endpoint: EndpointId) -> Result<
     join_all(sent).await.into_iter().sum()
 }
 
-/// Makes one attempt at a delivery.
+/// Makes one attempt at a delivery and records its result.
 async fn attempt(host: &Host, sender: &Sender, claimed: &Claimed) -> Result<(), Error> {
     let delivery = &claimed.delivery;
     let scope = Scope::Tenant(claimed.tenant);
@@ -116,10 +127,11 @@ async fn attempt(host: &Host, sender: &Sender, claimed: &Claimed) -> Result<(), 
         .await;
     let (endpoint, secrets) = match found {
         Ok(found) => found,
-        // It was removed, and all that was on its way with it.
+        // The endpoint was deleted after the claim, together with its deliveries.
         Err(store::Error::NotFound { .. }) => return Ok(()),
         Err(error) => return Err(error.into()),
     };
+    // The secrets are chosen now and not at the claim, so that a rotated secret takes effect at once.
     let started_at = host.now();
     let id = delivery.id.to_string();
     let valid = secrets.valid(started_at);
@@ -133,23 +145,30 @@ async fn attempt(host: &Host, sender: &Sender, claimed: &Claimed) -> Result<(), 
         started_at,
         ended_at: host.now(),
     };
+    // The attempt's number is its fence. If the lease is over and another attempt has begun, the store only logs this
+    // one.
     host.store.record_delivery(claimed, &attempted).await?;
     Ok(())
 }
 
-/// The notifier of one server.
+/// The notifier loop of one server.
 pub(crate) struct Notifier {
     host: Host,
+    /// The HTTP client, built when the first delivery is due.
     sender: Option<Sender>,
+    /// The endpoints with a sending task under way.
     sending: Arc<Mutex<HashSet<EndpointId>>>,
+    /// The sending tasks, which a stop waits for.
     tasks: TaskTracker,
+    /// Aborts the sending tasks.
     give_up: CancellationToken,
+    /// Wakes this loop after a task has sent its batch.
     wake: Arc<Notify>,
 }
 
 impl Notifier {
-    /// Makes a notifier that is woken by `wake`. Whatever it sends is one of `tasks`, and breaks off at
-    /// `give_up`: it is then sent again once its lease is over.
+    /// Returns a notifier that `wake` wakes. It spawns its sending tasks into `tasks` and aborts them once `give_up`
+    /// is cancelled; the deliveries of an aborted task are sent again after their lease.
     pub(crate) fn new(
         host: Host,
         tasks: TaskTracker,
@@ -175,9 +194,10 @@ impl Notifier {
         Ok(self.sender.insert(sender).clone())
     }
 
-    /// Begins to send to endpoints that have something due, unless they are being sent to.
+    /// Starts a sending task for each endpoint with due deliveries, unless it has one already.
     async fn send_due(&mut self, now: Timestamp) -> Result<(), Error> {
         let most = u32::try_from(limits::ENDPOINTS_AT_ONCE).unwrap_or(u32::MAX);
+        // Ask for twice the limit, because the list may begin with endpoints that have a task already.
         let due = self.host.store.endpoints_due(most * 2, now).await?;
         if due.is_empty() {
             return Ok(());
@@ -198,8 +218,10 @@ impl Notifier {
                     sent = send(&host, &sender, endpoint) => sent,
                     () = give_up.cancelled() => Ok(0),
                 };
+                // Remove before the wake-up, so that the woken loop can start the next batch of this endpoint.
                 lock(&sending).remove(&endpoint);
                 match sent {
+                    // Nothing was sent, so a wake-up would only spin.
                     Ok(0) => {}
                     Ok(_) => wake.notify_one(),
                     Err(error) => {
@@ -223,14 +245,15 @@ impl Look for Notifier {
 
     async fn look(&mut self, now: Timestamp) -> Result<Option<Timestamp>, Error> {
         let any = tell(&self.host, now).await?;
-        // Who sends is known by the time alone: for as long as nobody is sure, nobody takes what another has.
+        // The leases of deliveries are judged by the clock alone. With an unknown time, this server could take over a
+        // delivery that another server is still sending.
         if self.host.knows_the_time() {
             self.send_due(now).await?;
         }
         if !any {
             return Ok(None);
         }
-        // What is due is being sent, and wakes this when it is done.
+        // Due deliveries need no earlier tick: a task that has sent its batch wakes this loop.
         Ok(Some(now + limits::NOTIFY))
     }
 }

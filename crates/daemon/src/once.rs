@@ -1,4 +1,4 @@
-//! Taking the turn of one input in this process, without the loops.
+//! Takes the turn of one input in this process, without a server and its loops.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,19 +13,21 @@ use turn::Orders;
 
 use crate::{Error, Host, scheduler, turns, waits::Waits, watchdog::Watch};
 
-/// How often a run that waits is looked at. Another process may end what it waits for, and cannot
-/// tell.
+/// The interval at which a waiting run is polled. Another process may end the run that it waits for, and cannot wake
+/// this process.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// How often a turn asks what is wanted of it.
+/// The interval at which a turn sends its heartbeat, and so learns of a cancellation.
 const BEAT: Duration = Duration::from_secs(1);
 
-/// Takes the turn of a run in this process, and of the attempts that follow it, while others may be at
-/// work beside. It waits while the seat is busy. Gives the last attempt, over or, when `stop` came
-/// first, as it stands.
+/// Takes the turn of a run in this process, and the turns of the retries that follow it. Waits while the seat is
+/// busy. Other processes may work on the same database at the same time.
+///
+/// Returns the last attempt once it is over. After `stop` is cancelled, ends a running turn, requeues its run and
+/// returns the newest attempt in its present state.
 pub async fn take_one(host: &Host, run: RunId, stop: CancellationToken) -> Result<Run, Error> {
     let mut watch = Watch::default();
-    // It has one turn, and nobody to lend a slot to.
+    // A counter that no pool reads: this process has one turn and no slot to lend.
     let waits = Waits::default();
     let mut run = host.store.run(Scope::System, run).await?;
     loop {
@@ -40,6 +42,7 @@ pub async fn take_one(host: &Host, run: RunId, stop: CancellationToken) -> Resul
                     ended = turns::take(host, run.id, &orders, &waits) => {
                         ended?;
                     }
+                    // Never completes; it only runs beside the turn.
                     () = ask_often(&orders.beat) => {}
                 }
             }
@@ -48,20 +51,21 @@ pub async fn take_one(host: &Host, run: RunId, stop: CancellationToken) -> Resul
         if run.status().is_over() || stop.is_cancelled() {
             return Ok(run);
         }
-        // A queued run that could not be claimed is about to be taken by somebody else, or its agent's
-        // memory lies on another instance.
+        // The run is deferred, or another worker is about to claim it, or its agent's memory lies on another
+        // instance.
         tokio::select! {
             () = sleep(LOOK) => {}
             () = stop.cancelled() => {}
         }
-        // Without a server nobody else sees that a backoff is over or a worker is lost.
+        // Do the work of the watchdog and the scheduler, because no server may be running: otherwise a lost worker or
+        // a backoff that is over would block this run forever.
         watch.look(host, host.now(), Instant::now()).await?;
         scheduler::promote(host, host.now()).await?;
         run = newest_attempt(host, &run).await?;
     }
 }
 
-/// Makes the turn ask often whether it is to be called off: nobody can wake this process.
+/// Makes the turn send its heartbeat often, because no other process can wake this one for a cancellation.
 async fn ask_often(beat: &Notify) {
     loop {
         sleep(BEAT).await;

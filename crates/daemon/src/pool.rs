@@ -1,4 +1,7 @@
-//! Workers: as many turns at once as there are slots.
+//! The worker pool: claims queued runs and takes as many turns at once as there are slots.
+//!
+//! **Invariants:** the pool claims only as many runs as it has free slots. A run that this worker has claimed is
+//! always either under way in this process or, after a claim with a lost answer, found again by `start_unknown`.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -17,22 +20,24 @@ use turn::{Ended, Orders};
 
 use crate::{Error, Host, Settings, Waker, turns, waits::Waits};
 
-/// How long to wait after a claim that failed.
+/// The pause after a failed claim.
 const AFTER_ERROR: Duration = Duration::from_secs(1);
 
-/// For how long a claim that failed may still be done: whoever it was sent to may only be slow.
+/// The time after a failed claim during which its transaction may still be committed, because the database may only
+/// have been slow to answer.
 const UNSURE: Duration = Duration::from_mins(2);
 
-/// What became of the turns that ran when the server stopped.
+/// The turns that were running when the server stopped, counted by how they ended. Turns that were lost, did not
+/// begin or panicked are not counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stopped {
-    /// Turns that ended.
+    /// Turns that came to their end.
     pub finished: u32,
-    /// Turns that were handed back.
+    /// Turns that were ended early and whose runs were requeued.
     pub handed_back: u32,
 }
 
-/// Claims and executes until it is stopped, then waits for what runs.
+/// Claims runs and takes their turns until `stop` is cancelled, then waits for the running turns to end.
 pub(crate) async fn run(
     host: Host,
     waker: Waker,
@@ -53,6 +58,8 @@ pub(crate) async fn run(
         let net = match turns.claim().await {
             Ok(()) => turns.host.settings.tick,
             Err(error) => {
+                // The error does not say whether the claim was committed. Without this note, committed runs would
+                // keep their heartbeats unrenewed and be given up although this worker lives.
                 turns.unsure_until = Some(Instant::now() + UNSURE);
                 turns.host.metrics.failed("workers");
                 report("claim runs, will try again", &error);
@@ -67,6 +74,7 @@ pub(crate) async fn run(
             () = stop.cancelled() => {}
         }
     }
+    // Heartbeat requests are still served while the last turns end: a turn may be cancelled during a stop.
     let mut stopped = Stopped::default();
     while !turns.set.is_empty() {
         tokio::select! {
@@ -81,7 +89,7 @@ pub(crate) async fn run(
     stopped
 }
 
-/// The turns that run.
+/// The running turns of one worker.
 struct Turns {
     waits: Waits,
     host: Host,
@@ -89,22 +97,25 @@ struct Turns {
     hand_back: CancellationToken,
     set: JoinSet<Option<Ended>>,
     under_way: HashMap<Id, UnderWay>,
-    /// Until when runs may become this worker's of which it does not know: the answer to a claim may have been
-    /// lost, whether it was done by then or not.
+    /// The end of the period in which this worker may own runs that it does not know of, because the answer to a
+    /// claim was lost. `None` if no claim is in doubt.
     unsure_until: Option<Instant>,
 }
 
-/// A turn that runs.
+/// A running turn.
 struct UnderWay {
+    /// The claimed run.
     run: RunId,
-    /// Makes it ask at once what is wanted of it.
+    /// Makes the turn send its heartbeat at once, so that it learns of a cancellation without delay.
     beat: Arc<Notify>,
 }
 
 impl Turns {
-    /// Claims as many runs as there are free slots, and starts their turns. Turns that wait for people lend
-    /// theirs, up to a number; they go on whether a slot is free again by then or not, and nothing is claimed
-    /// until there are no more than slots.
+    /// Claims as many runs as there are free slots, and starts their turns.
+    ///
+    /// Turns that wait for an approval lend their slots, up to `Settings::waiting_turns`. A lent slot is not
+    /// reserved: when such a turn goes on, more turns than slots may run, and the pool claims nothing until the
+    /// excess has ended.
     async fn claim(&mut self) -> Result<(), Error> {
         let Settings {
             workers,
@@ -112,6 +123,8 @@ impl Turns {
             ..
         } = self.host.settings;
         if let Some(until) = self.unsure_until {
+            // Taken before the query, so that one query runs after the end of the period: a claim that was committed
+            // at the last moment is still found.
             let over = Instant::now() >= until;
             self.start_unknown().await?;
             self.unsure_until = Some(until).filter(|_| !over);
@@ -128,7 +141,7 @@ impl Turns {
         Ok(())
     }
 
-    /// Starts the turns of what this worker has claimed and does not know of.
+    /// Starts the turns of the runs that this worker has claimed and does not know of.
     async fn start_unknown(&mut self) -> Result<(), Error> {
         let known: HashSet<RunId> = self.under_way.values().map(|turn| turn.run).collect();
         let claimed = self.host.store.claimed_by(&self.host.worker).await?;
@@ -160,7 +173,7 @@ impl Turns {
         self.under_way.insert(handle.id(), UnderWay { run, beat });
     }
 
-    /// Waits for a turn to end. What waited for it may start then.
+    /// Waits for a turn to end, and wakes the scheduler. Never returns if no turn runs.
     async fn ended(&mut self) -> Option<Ended> {
         match self.set.join_next_with_id().await {
             Some(joined) => self.left(joined),
@@ -168,9 +181,10 @@ impl Turns {
         }
     }
 
-    /// Takes leave of the turns that have ended beside the last one: they share a transaction mostly, and one
-    /// claim is to fill all their slots.
+    /// Removes all other turns that have ended by now. Several ends usually share one transaction, so that one claim
+    /// can fill all their slots instead of one claim for each.
     async fn ended_beside(&mut self) {
+        // Let the tasks that the same transaction has completed run to their ends first.
         yield_now().await;
         while let Some(joined) = self.set.try_join_next_with_id() {
             self.left(joined);
@@ -181,16 +195,19 @@ impl Turns {
         let (id, ended) = match joined {
             Ok((id, ended)) => (id, ended),
             Err(error) => {
+                // The run is not ended here. Its heartbeat is no longer renewed, so the watchdog gives the run up
+                // once that heartbeat is stale.
                 tracing::error!(%error, "a turn panicked");
                 (error.id(), None)
             }
         };
         self.under_way.remove(&id);
+        // The end of the run may have queued a retry with a backoff, which the scheduler must wait for.
         self.waker.scheduler.notify_one();
         ended
     }
 
-    /// Makes every running turn ask at once what is wanted of it.
+    /// Makes every running turn send its heartbeat at once.
     fn beat(&self) {
         for turn in self.under_way.values() {
             turn.beat.notify_one();

@@ -1,4 +1,7 @@
-//! Showing that this server is there: whose data folder it serves, and with which version.
+//! Shows other servers which data folder this server serves, and stops this server if it may not go on.
+//!
+//! **Invariant:** at most one server serves a data folder with a given identity. A server that finds another one in
+//! its place stops, because agents on two copies of a folder would not share their memories.
 
 use std::time::Duration;
 
@@ -8,19 +11,20 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{Error, Host, runner::Look};
 
-/// How this server shows itself to others.
+/// The presence loop of one server.
 pub(crate) struct Presence {
     pub(crate) host: Host,
-    /// Whether the server stops already.
+    /// Cancelled once the server is stopping.
     pub(crate) stop: CancellationToken,
-    /// Ends the server: it may not go on.
+    /// Stops the server when cancelled.
     pub(crate) end: CancellationToken,
-    /// Has what runs handed back, where the server stops and waits for it.
+    /// Makes running turns end, so that a stop under way need not wait for them.
     pub(crate) hand_back: CancellationToken,
 }
 
 impl Presence {
-    /// How often a server shows itself. On SQLite nobody looks but whoever asks on the same machine.
+    /// Returns the interval at which the server shows itself. On SQLite it may be long, because only commands on the
+    /// same machine read it.
     pub(crate) fn period(host: &Host) -> Duration {
         match host.store.database().dialect() {
             Dialect::Postgres => limits::PRESENCE.min(host.settings.heartbeat),
@@ -30,7 +34,7 @@ impl Presence {
 }
 
 impl Presence {
-    /// Ends the server; at once, if it is about to.
+    /// Stops the server. If it is stopping already, requeues the running turns at once.
     fn end(&self) {
         self.end.cancel();
         if self.stop.is_cancelled() {
@@ -51,9 +55,11 @@ impl Look for Presence {
         } = &self.host;
         match store.show_presence(*instance, worker, now).await? {
             Shown::Noted => {}
-            // Whoever started it without a word of whose folder it serves.
+            // The process was started without registering as the server of its data folder, so no row exists yet.
             Shown::Taken if store.serving(*instance).await?.is_none() => {
                 let version = env!("CARGO_PKG_VERSION");
+                // `false` would mean that another server was faster. The next tick then finds that server and stops
+                // this one.
                 store.serve(*instance, worker, None, version, now).await?;
             }
             Shown::Taken => {

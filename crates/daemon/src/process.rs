@@ -1,8 +1,8 @@
-//! Whether a worker of this instance still lives.
+//! Liveness of the workers of one instance, by file locks.
 //!
-//! Each worker holds the lock on a file of its own in the instance's folder. The system takes the lock
-//! back when the process ends, however it does, and from nobody else's: a reused process id, another
-//! machine of the same name and another container are told apart without a thought.
+//! Each worker holds the lock on a file of its own in the instance's folder. The kernel releases the lock when the
+//! process ends, in whatever way. So neither a reused process ID nor another machine or container of the same name
+//! can be mistaken for the worker, as it could with a PID file.
 
 use std::{
     collections::HashSet,
@@ -17,20 +17,22 @@ use model::WorkerId;
 
 use crate::Error;
 
-/// A worker's sign of life, for as long as it is kept.
+/// The lock that proves that a worker lives, for as long as this value is kept.
 #[derive(Debug)]
 pub struct SignOfLife {
     folder: PathBuf,
     path: PathBuf,
+    /// The value that identifies this worker in the environment of its agents' processes.
     mark: String,
-    /// Files of gone workers of whom nothing is left.
+    /// Files of dead workers whose leftover processes have been killed.
     cleared: Mutex<HashSet<PathBuf>>,
     _lock: File,
 }
 
 impl SignOfLife {
-    /// Gives it for a worker, in the folder that all workers of the instance share; made if it is not
-    /// there. To be called before the worker claims anything.
+    /// Takes the lock for a worker, in the folder that all workers of the instance share. Creates the folder if
+    /// needed. The caller must do this before the worker claims a run, because other workers treat a worker without a
+    /// lock file as unknown.
     pub fn give(folder: &Path, worker: &WorkerId) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
         let path = file_of(folder, worker);
@@ -42,7 +44,8 @@ impl SignOfLife {
                 .open(&path)?;
             lock.lock()?;
             let own = lock.metadata()?;
-            // Somebody who tidies up may have found the file before it was locked.
+            // Another worker's `tidy` may have removed the file after it was opened and before it was locked. A lock
+            // on a removed file proves nothing, so retry with a new file.
             if fs::metadata(&path).is_ok_and(|file| identity(&file) == identity(&own)) {
                 return Ok(Self {
                     folder: folder.to_owned(),
@@ -55,23 +58,28 @@ impl SignOfLife {
         }
     }
 
-    /// What the processes carry that this worker starts: its name, and which file is its sign. That of a copy of
-    /// the folder is another one, which nobody holds though the worker lives.
+    /// Returns the mark that processes started by this worker carry: the worker's name, and the device and inode
+    /// number of its lock file. In a copy of the data folder the lock file has another inode, and no process holds
+    /// its lock although the worker lives; because the numbers differ, a server on the copy does not kill the
+    /// processes of this worker.
     pub(crate) fn mark(&self) -> &str {
         &self.mark
     }
 
-    /// Whether another worker of the instance is known to be gone. One that has left no file may be of
-    /// another folder or an older version: its stale heartbeat tells in the end.
+    /// `true` if another worker of the instance is known to be dead. Returns `false` if that worker has no lock file,
+    /// because it may belong to another folder or an older version; the watchdog then waits for its heartbeat to
+    /// become stale.
     pub(crate) fn is_gone(&self, other: &WorkerId) -> bool {
         let path = file_of(&self.folder, other);
         path != self.path && nobody_holds(&path)
     }
 
-    /// Kills what workers of the instance have left that are gone and whose guards were killed with them. To be
-    /// called before each claim: another server may have given their runs up long ago, so that no run leads there
-    /// any more, and the next turn would be taken beside it. Costs a look into the folder where nobody is newly
-    /// gone. Gives the files of those who are gone.
+    /// Kills the processes that dead workers of the instance have left because their guards were killed as well.
+    /// Returns the lock files of the dead workers.
+    ///
+    /// The caller must do this before each claim: another server may have given up the runs of a dead worker long
+    /// ago, so that no run leads to the processes any more, and the next turn would run beside them. If no worker has
+    /// died since the last call, this costs one listing of the folder.
     pub(crate) async fn clear(&self) -> Result<Vec<PathBuf>, Error> {
         let mut gone = Vec::new();
         for entry in fs::read_dir(&self.folder).map_err(Error::Left)? {
@@ -80,11 +88,13 @@ impl SignOfLife {
                 gone.push(path);
             }
         }
+        // Skip the scan of all processes if it would find nothing new: a claim happens far more often than a death.
         let known = |path| self.cleared().contains(path);
         if gone.iter().all(known) {
             return Ok(gone);
         }
         let (folder, own) = (self.folder.clone(), self.path.clone());
+        // The sweep reads `/proc` and waits for the killed processes to end, so it must not block the runtime.
         let swept = tokio::task::spawn_blocking(move || {
             agent::guard::sweep_workers(|mark| has_gone(&folder, &own, mark))
         });
@@ -96,12 +106,13 @@ impl SignOfLife {
                 "killed {killed} processes left by workers that are gone"
             );
         }
+        // Only after success, so that a failed sweep is repeated by the next claim.
         self.cleared().extend(gone.iter().cloned());
         Ok(gone)
     }
 
-    /// Takes away the files of workers that are gone, but for those that still have runs, once nothing is left of
-    /// them. A file stays when its worker ends, so that what it may have left behind is found at once.
+    /// Removes the lock files of dead workers once their processes are killed, except for the workers in `with_runs`.
+    /// The file outlives its worker so that other workers can see its death at once.
     pub(crate) async fn tidy(&self, with_runs: &[WorkerId]) -> Result<(), Error> {
         let needed: Vec<_> = with_runs
             .iter()
@@ -121,7 +132,8 @@ impl SignOfLife {
     }
 }
 
-/// Whether what carries a mark was started by a worker of `folder` that is gone, other than the one of `own`.
+/// `true` if a process with this mark was started by a dead worker of `folder`. `own` is the lock file of the calling
+/// worker, whose processes never count.
 fn has_gone(folder: &Path, own: &Path, mark: &str) -> bool {
     let Some((worker, sign)) = mark.rsplit_once('@') else {
         return false;
@@ -132,18 +144,18 @@ fn has_gone(folder: &Path, own: &Path, mark: &str) -> bool {
         && nobody_holds(&path)
 }
 
-/// Whether a worker that gave its sign in `folder` is gone, for whoever only looks.
+/// `true` if a worker with a lock file in `folder` is dead. For callers that hold no [`SignOfLife`] themselves.
 pub fn has_let_go(folder: &Path, worker: &WorkerId) -> bool {
     nobody_holds(&file_of(folder, worker))
 }
 
-/// Whether there is a file, and nobody holds it.
+/// `true` if the file exists and no process holds its lock. Returns `false` if that cannot be determined.
 fn nobody_holds(path: &Path) -> bool {
-    // Locks belong to open files, so this one is given back at once.
+    // The lock belongs to the open file, so it is released when this function returns.
     let Ok(file) = File::open(path) else {
         return false;
     };
-    // Shared, so that two who look at once do not take each other for the worker.
+    // The lock is shared, so that two processes that check at once do not each take the other for the worker.
     match file.try_lock_shared() {
         Ok(()) => true,
         Err(TryLockError::WouldBlock) => false,
@@ -154,12 +166,13 @@ fn nobody_holds(path: &Path) -> bool {
     }
 }
 
-/// Which file it is, however it is called.
+/// Returns the device and inode number of a file, which stay the same if the file is renamed.
 fn identity(file: &Metadata) -> String {
     format!("{}:{}", file.dev(), file.ino())
 }
 
-/// Worker ids are made of a host's name, which is not of our making.
+/// Returns the path of a worker's lock file. Replaces unusual characters, because worker IDs contain the host's name,
+/// which could otherwise lead out of the folder.
 fn file_of(folder: &Path, worker: &WorkerId) -> PathBuf {
     let plain = |letter: char| match letter {
         'a'..='z' | 'A'..='Z' | '0'..='9' | '-' | '.' => letter,

@@ -1,4 +1,7 @@
-//! How the scheduler, the watchdog and the housekeeping sleep, wake and stop.
+//! Runs a loop: ticks, sleeps, wakes, backs off after errors and stops.
+//!
+//! **Invariants:** a loop never sleeps longer than its `longest` interval, so that a lost wake-up or a clock that was
+//! set costs at most one interval. An error never ends a loop; only the stop does.
 
 use std::{sync::Arc, time::Duration};
 
@@ -8,26 +11,26 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{Error, Host};
 
-/// The shortest and the longest pause after a look that failed.
+/// The shortest and the longest pause after a failed tick. The pause doubles with each failure in a row.
 const PAUSES: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(30)];
 
-/// How long one look may take: a database that hangs must not stop everything for good.
+/// The time limit of one tick, so that a database call that hangs cannot block a loop forever.
 const LOOK_LIMIT: Duration = Duration::from_mins(5);
 
-/// Something that is looked at again and again.
+/// A loop body, called again and again by [`run`].
 pub(crate) trait Look: Send + Sync {
-    /// What errors call it.
+    /// The name of the loop in logs and metrics.
     const NAME: &'static str;
 
-    /// Looks once, and says when it wants to look again.
+    /// Runs one tick. Returns when the next tick is due, or `None` if the longest interval will do.
     fn look(
         &mut self,
         now: Timestamp,
     ) -> impl Future<Output = Result<Option<Timestamp>, Error>> + Send;
 }
 
-/// Looks until it is stopped: when the last look wanted it, when it is woken, and at the latest after
-/// `longest`. After an error it waits longer each time.
+/// Ticks until `stop` is cancelled: at the instant that the last tick returned, on each `wake`, and at the latest
+/// after `longest`. After an error, ticks again after a pause that doubles with each error.
 pub(crate) async fn run<L: Look>(
     mut look: L,
     host: Host,
@@ -39,6 +42,8 @@ pub(crate) async fn run<L: Look>(
     while !stop.is_cancelled() {
         let now = host.now();
         let looked = timeout(LOOK_LIMIT, look.look(now)).await;
+        // The next tick is counted from the beginning of this one. A failed tick that took longer than the pause is
+        // therefore repeated at once.
         let until = match looked.unwrap_or(Err(Error::TooLong(LOOK_LIMIT))) {
             Ok(next) => {
                 pause = PAUSES[0];
@@ -68,10 +73,11 @@ fn report(name: &str, error: &(dyn std::error::Error + 'static), pause: Duration
     );
 }
 
-/// Sleeps until the clock says `until`, and never longer than `longest` in all.
+/// Sleeps until the clock shows `until`, but never longer than `longest`.
 ///
-/// Timers stand still while a machine sleeps, and clocks are set: so it sleeps in slices and asks the
-/// clock again after each. A clock that was set back cannot make it sleep for ever.
+/// Sleeps in slices and reads the clock after each one, because timers stand still while a machine is suspended, and
+/// clocks can be set. The bound by `longest` uses the monotonic clock, so a clock that was set back cannot make the
+/// loop sleep forever.
 async fn sleep_until(host: &Host, until: Timestamp, longest: Duration) {
     let started = tokio::time::Instant::now();
     loop {

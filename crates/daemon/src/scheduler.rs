@@ -1,4 +1,8 @@
-//! Fires what is due, and lets start what has waited long enough.
+//! The scheduler: fires due triggers, promotes runs whose backoff is over, and fails runs whose instance was removed.
+//!
+//! **Invariants:** an idle tick is one SQL statement. Several servers may run schedulers at the same time: each
+//! trigger is locked while it fires, and locked triggers are skipped. [`tick`] does nothing while the time is
+//! unknown.
 
 use std::time::Duration;
 
@@ -7,14 +11,14 @@ use store::Scope;
 
 use crate::{Error, Host, Waker, runner::Look};
 
-/// How long to wait before looking again at what another process holds.
+/// The pause before a retry if the due triggers are locked by another process.
 const HELD: Duration = Duration::from_millis(250);
-/// How many transactions fire what is due until it is looked at what waits otherwise.
+/// The highest number of transactions in a row that fire triggers before the tick turns to its other work.
 const IN_A_ROW: u32 = 16;
 
-/// One look. Gives when the next is wanted. Where nothing is to be done, that is one statement.
+/// Runs one tick of the scheduler. Returns when the next tick is due. An idle tick is one SQL statement.
 pub async fn tick(host: &Host, now: Timestamp) -> Result<Tick, Error> {
-    // Whoever reads the clock wakes the scheduler once it is known.
+    // Do not ask for a next tick: the loop that reads the clock wakes the scheduler once the time is known.
     if !host.knows_the_time() {
         return Ok(Tick {
             started: 0,
@@ -38,19 +42,21 @@ pub async fn tick(host: &Host, now: Timestamp) -> Result<Tick, Error> {
         );
     }
     if outlook.waiting || outlook.due.is_some_and(|at| at <= now) {
+        // Read again, because firing has moved the next instants and promotion has ended backoffs.
         outlook = host.store.outlook(now).await?;
     }
     let next = match outlook.next() {
         _ if more => Some(now),
-        // What is due and could not be fired is another process's, which holds it: no use in asking at once.
+        // A trigger that is still due is locked by another process, so retrying at once would only spin.
         Some(at) if at <= now => Some(now + HELD),
         next => next,
     };
     Ok(Tick { started, next })
 }
 
-/// Fires what is due, and what becomes due meanwhile: whose much is due does not hold up the others. Gives
-/// how many inputs that started, and whether more is due.
+/// Fires the due triggers, including those that become due meanwhile. Returns the number of occurrences, and `true`
+/// if more triggers are due. The number of transactions is bounded, so that a burst of due triggers cannot starve
+/// promotions.
 async fn fire(host: &Host, now: Timestamp) -> Result<(u32, bool), Error> {
     let (mut started, mut at) = (0, now);
     for _ in 0..IN_A_ROW {
@@ -70,12 +76,15 @@ async fn fire(host: &Host, now: Timestamp) -> Result<(u32, bool), Error> {
         if !fired.more {
             return Ok((started, false));
         }
+        // A long burst advances the time, so that the next transaction judges lateness by the present and not by the
+        // beginning of the tick.
         at = at.max(host.now());
     }
     Ok((started, true))
 }
 
-/// Lets start what has waited long enough.
+/// Queues the runs whose backoff is over, and deferred runs that an earlier promotion has missed. Returns their
+/// number. Missed promotions are faults of this program, so they are logged as errors and counted.
 pub(crate) async fn promote(host: &Host, now: Timestamp) -> Result<u32, Error> {
     let swept = host.store.promote_due(now).await?;
     host.metrics.left_behind(swept.faults);
@@ -89,16 +98,17 @@ pub(crate) async fn promote(host: &Host, now: Timestamp) -> Result<u32, Error> {
     Ok(swept.backoffs + swept.faults)
 }
 
-/// What a look did.
+/// The result of one tick.
 #[derive(Debug, Clone, Copy)]
 pub struct Tick {
-    /// Inputs that a worker may take up now.
+    /// The number of occurrences that were fired plus the number of runs that were promoted. Some of these
+    /// occurrences may have been skipped or deferred, so the workers may be woken for nothing.
     pub started: u32,
-    /// When something is due next.
+    /// The instant of the next tick. `None` if no trigger and no backoff is pending.
     pub next: Option<Timestamp>,
 }
 
-/// The scheduler of one server.
+/// The scheduler loop of one server.
 pub(crate) struct Scheduler {
     pub(crate) host: Host,
     pub(crate) waker: Waker,

@@ -1,4 +1,4 @@
-//! Claiming runs and taking their turns, seen by those who watch the server.
+//! Claims runs and takes their turns, with the metrics and the tracing span of each.
 
 use model::{RunId, turn::Claimed};
 use tokio::time::Instant;
@@ -7,8 +7,12 @@ use turn::{Ended, LedgerError, Orders, execute};
 
 use crate::{Error, Host, StoreLedger, waits::Waits};
 
-/// Claims up to `limit` runs, or only the run `only`; none while the time is not known, since a claim is dated
-/// and judged by others.
+/// Claims up to `limit` runs, or only the run `only`. Claims none while the time is unknown, because a claim carries
+/// a date by which other servers judge it.
+///
+/// # Errors
+///
+/// Returns an error if processes of dead workers cannot be killed, or if the store fails.
 pub(crate) async fn claim(
     host: &Host,
     limit: u32,
@@ -17,6 +21,8 @@ pub(crate) async fn claim(
     if !host.knows_the_time() {
         return Ok(Vec::new());
     }
+    // Before each claim, kill leftover agents of dead workers. Otherwise the next turn of a session could run beside
+    // the previous agent.
     host.sign_of_life.clear().await?;
     let Host {
         store,
@@ -33,22 +39,22 @@ pub(crate) async fn claim(
         metrics.claimed(asked.elapsed());
     }
     let now = host.now();
-    // What a later attempt waited for is mostly the attempts before it.
+    // Only first attempts are measured: a retry mostly waited for the attempts before it.
     for first in claimed.iter().filter(|one| one.attempt == 1) {
         metrics.waited(now.since(first.input_at));
     }
     Ok(claimed)
 }
 
-/// Takes the turn of a run that was claimed. One span holds all of it, with ids alone: of what is said in a
-/// turn nothing leaves the database.
+/// Takes the turn of a claimed run, inside one tracing span. The span holds only IDs, so that no text of a turn
+/// leaves the database.
 pub(crate) async fn take(
     host: &Host,
     run: RunId,
     orders: &Orders,
     waits: &Waits,
 ) -> Result<Ended, LedgerError> {
-    // The session is known once the turn has begun.
+    // `session` is recorded once the turn has begun and its session is known.
     let span =
         tracing::info_span!("turn", %run, session = tracing::field::Empty, worker = %host.worker);
     let ledger = StoreLedger::new(host.clone()).waiting_in(waits.clone());

@@ -1,4 +1,4 @@
-//! Turns that wait for people, and whose slots are free for others meanwhile.
+//! Counts the turns that wait for an approval. Their slots are lent to other turns meanwhile.
 
 use std::sync::{
     Arc,
@@ -7,16 +7,16 @@ use std::sync::{
 
 use tokio::sync::Notify;
 
-/// The turns of one worker that wait for people. Cheap to clone.
+/// The number of turns of one worker that wait for an approval. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Waits {
     turns: Arc<AtomicU32>,
-    /// Rung when a slot may be free.
+    /// Notified when a slot may have become free.
     bell: Arc<Notify>,
 }
 
 impl Waits {
-    /// Counts for whoever is woken by `bell`.
+    /// Returns a counter of zero that notifies `bell` whenever a turn begins to wait.
     pub(crate) fn ringing(bell: Arc<Notify>) -> Self {
         Self {
             turns: Arc::default(),
@@ -24,21 +24,23 @@ impl Waits {
         }
     }
 
-    /// How many turns wait.
+    /// Returns the number of waiting turns.
     pub(crate) fn turns(&self) -> u32 {
         self.turns.load(Ordering::SeqCst)
     }
 }
 
-/// What one turn waits for: it may ask more than one thing at a time, and counts once.
+/// The pending approvals of one turn. A turn may wait for several at a time and still counts once, because it has
+/// only one slot to lend.
 #[derive(Debug, Default)]
 pub(crate) struct OwnWaits {
     all: Waits,
+    /// The number of pending approvals of this turn.
     asked: AtomicU32,
 }
 
 impl OwnWaits {
-    /// Of one of those turns.
+    /// Returns the counter of one of the turns in `all`.
     pub(crate) fn of(all: Waits) -> Self {
         Self {
             all,
@@ -46,7 +48,7 @@ impl OwnWaits {
         }
     }
 
-    /// Waits until what it gives is dropped.
+    /// Counts a pending approval until the returned guard is dropped.
     pub(crate) fn begin(&self) -> Waiting<'_> {
         if self.asked.fetch_add(1, Ordering::SeqCst) == 0 {
             self.all.turns.fetch_add(1, Ordering::SeqCst);
@@ -56,13 +58,14 @@ impl OwnWaits {
     }
 }
 
-/// Something that a turn waits for.
+/// A guard for one pending approval of a turn.
 pub(crate) struct Waiting<'a>(&'a OwnWaits);
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         let OwnWaits { all, asked } = self.0;
         if asked.fetch_sub(1, Ordering::SeqCst) == 1 {
+            // No notification: the turn takes its slot back, so nothing more can be claimed.
             all.turns.fetch_sub(1, Ordering::SeqCst);
         }
     }

@@ -1,4 +1,8 @@
-//! Gives up runs whose worker is lost, so that their inputs are taken up again.
+//! The watchdog: gives up runs whose worker is lost, so that their inputs are retried.
+//!
+//! **Invariants:** a run is given up only if its worker process is known to be dead, or if its heartbeat is stale by
+//! a clock that can be trusted. What a dead worker of this instance has left running is killed before its run is
+//! given up.
 
 use std::time::Duration;
 
@@ -7,23 +11,26 @@ use tokio::time::Instant;
 
 use crate::{Error, Host, Settings, Waker, runner::Look};
 
-/// How much more than the time that has passed the clock may advance between two looks.
+/// The highest difference between the clock and the monotonic clock, over one interval, that does not count as a
+/// leap.
 const CLOCK_DRIFT: Duration = Duration::from_secs(1);
 
-/// One look: runs whose heartbeat is stale, and those whose worker was a process of this instance that
-/// is gone; and approvals whose time is over. While the time is not known, only what needs none. Gives the
-/// runs that were given up.
+/// Runs one tick: gives up the runs whose worker process on this instance is dead, and the runs with a stale
+/// heartbeat, and expires overdue approvals. While the time is unknown, does only the first of these, because it
+/// needs no clock. Returns the runs that were given up.
 pub async fn tick(host: &Host, now: Timestamp) -> Result<Vec<RunId>, Error> {
     if !host.knows_the_time() {
         return give_up_gone(host, now).await;
     }
     let stale_before = now.saturating_sub(host.settings.heartbeat_stale);
-    // First those of whom it is known where to look for what they have left.
+    // Dead workers of this instance come first, because `stall` below does not kill their leftover processes.
     let mut given_up = give_up_gone(host, now).await?;
     let stale = host.store.stall(stale_before, now).await?;
     host.metrics.stalled(stale.len());
     given_up.extend(stale);
-    // Whoever asked may be gone or frozen. Those who wait for what was given up must be woken in any case.
+    // The turn that waits for an approval normally expires it; the watchdog does so in case that worker is dead or
+    // frozen. An error is only logged: the caller must still learn of the runs that were given up, so that it wakes
+    // the loops that wait for them.
     if let Err(error) = host.store.expire_overdue(now).await {
         let error: &(dyn std::error::Error + 'static) = &error;
         tracing::error!(error, "failed to deny what nobody has decided in time");
@@ -32,7 +39,7 @@ pub async fn tick(host: &Host, now: Timestamp) -> Result<Vec<RunId>, Error> {
     Ok(given_up)
 }
 
-/// Gives up the runs whose worker was a process of this instance that is gone.
+/// Gives up the runs whose worker process belonged to this instance and is dead.
 async fn give_up_gone(host: &Host, now: Timestamp) -> Result<Vec<RunId>, Error> {
     let mut stalled = Vec::new();
     let executing = host.store.executing_on(host.instance).await?;
@@ -41,12 +48,16 @@ async fn give_up_gone(host: &Host, now: Timestamp) -> Result<Vec<RunId>, Error> 
         if !host.sign_of_life.is_gone(&worker) {
             continue;
         }
+        // Kill before the run is given up: afterwards another worker may start the next attempt at any moment.
         sweep(run).await;
+        // `false` if the run has ended, or another server has given it up, since the list was read.
         if host.store.stall_run(run, &worker, now).await? {
             host.metrics.stalled(1);
             stalled.push(run);
         }
     }
+    // Keep the lock files of workers that had runs in the list above. Without its file a worker no longer counts as
+    // dead, and a run that could not be given up now would have to wait until its heartbeat is stale.
     if let Err(error) = host.sign_of_life.tidy(&workers).await {
         let error: &(dyn std::error::Error + 'static) = &error;
         tracing::error!(error, "failed to tidy up after workers that are gone");
@@ -54,8 +65,9 @@ async fn give_up_gone(host: &Host, now: Timestamp) -> Result<Vec<RunId>, Error> 
     Ok(stalled)
 }
 
-/// Kills what a lost worker's agent has left. Its guard has done so unless it was killed as well, and
-/// nothing of the old attempt may be alive when the next one starts.
+/// Kills the processes that the agent of a run has left. The guard has killed them already unless it was killed
+/// itself; in that case the old attempt must not live beside the next one. A failure is only logged, because
+/// `SignOfLife::clear` refuses every claim on this instance until the processes are gone.
 async fn sweep(run: RunId) {
     let swept = tokio::task::spawn_blocking(move || agent::guard::sweep(&run.to_string())).await;
     match swept {
@@ -66,33 +78,32 @@ async fn sweep(run: RunId) {
     }
 }
 
-/// Looks at heartbeats, and knows when the clock cannot be trusted with their age.
+/// Judges heartbeats, and detects when the clock cannot be trusted with their age.
 ///
-/// A clock that was set forward (on PostgreSQL the database's: the machine's own does not matter there), or a
-/// machine that slept, makes every heartbeat look stale at once.
-/// Those who live renew theirs within a period, and the agents of those who do not, because they are
-/// frozen, are killed when their leases are over. So for as long as a lease only the dead are given up
-/// who are known to be dead. Who has just begun to look cannot know what the clock did before, and
-/// waits as long.
+/// After the clock leaps forward, every heartbeat looks stale at once. Such a leap comes from a clock that was set
+/// (on PostgreSQL the database's, since the machine's own clock does not matter there) or from a machine that was
+/// suspended. For one lease after a leap, `Watch` therefore gives up only runs whose worker process is known to be
+/// dead: during that time live workers renew their heartbeats, and guards kill the agents of frozen workers. The same
+/// period follows the start of the watchdog, because it cannot know what the clock did before.
 ///
-/// While the time is not known at all, what the clock shows is no look at it: the next one that is compares
-/// with the last one that was. So a first reading of the database's clock, which puts another time in the place
-/// of the machine's, is a beginning and no leap, and the wait begins with it.
+/// While the time is unknown, no reading of the clock is kept: the next known time is compared with the last known
+/// one. The first reading of the database's clock, which replaces the time of the machine's own clock, therefore
+/// counts as the start of the watchdog and not as a leap.
 ///
-/// Not for other crates: public for the simulation, which has clocks of its own.
+/// Public only for the simulation, which has clocks of its own.
 #[doc(hidden)]
 #[derive(Debug, Default)]
 pub struct Watch {
-    /// What the clock showed at the last look, and when that was.
+    /// The clock's time at the last tick, with the monotonic time of that tick.
     last: Option<(Timestamp, Instant)>,
-    /// Until when heartbeats may look older than they are.
+    /// The end of the period in which heartbeats may look older than they are. `None` if the clock is trusted.
     doubtful_until: Option<Instant>,
-    /// Whether the last look found no heartbeat.
+    /// `true` if the last tick found no heartbeat at all.
     idle: bool,
 }
 
 impl Watch {
-    /// One look, when the clock shows `now` and the process's own time is `at`. Gives the runs that
+    /// Runs one tick. `now` is the time of the clock, `at` the monotonic time of the process. Returns the runs that
     /// were given up.
     pub async fn look(
         &mut self,
@@ -105,6 +116,7 @@ impl Watch {
             let given_up = tick(host, now).await?;
             return Ok(told(given_up));
         }
+        // 1. Detect a leap of the clock. The first tick counts as one.
         let leapt = match self.last.replace((now, at)) {
             Some((shown, then)) => now.since(shown).saturating_sub(at - then),
             None => Duration::MAX,
@@ -115,7 +127,8 @@ impl Watch {
             }
             self.doubtful_until = Some(at + host.settings.lease());
         }
-        // Whatever a worker has has a heartbeat: without any there is nothing to give up.
+        // 2. Stop here if there is no heartbeat: every claimed run has one, so no run can be given up and no approval
+        // is pending. This keeps an idle tick at one statement.
         self.idle = host.store.oldest_heartbeat().await?.is_none();
         if self.idle {
             if !self.doubts(at) {
@@ -123,6 +136,7 @@ impl Watch {
             }
             return Ok(Vec::new());
         }
+        // 3. Give up runs: by the age of their heartbeats only if the clock is trusted.
         let given_up = if self.doubts(at) {
             give_up_gone(host, now).await?
         } else {
@@ -132,7 +146,7 @@ impl Watch {
         Ok(told(given_up))
     }
 
-    /// Whether heartbeats may look older than they are.
+    /// `true` if heartbeats may look older than they are.
     fn doubts(&self, at: Instant) -> bool {
         self.doubtful_until.is_some_and(|until| at < until)
     }
@@ -145,8 +159,7 @@ fn told(given_up: Vec<RunId>) -> Vec<RunId> {
     given_up
 }
 
-/// The watchdog of one server. It looks at its own period, and when the oldest heartbeat can have
-/// become stale.
+/// The watchdog loop of one server. Ticks at its own period, and when the oldest heartbeat can become stale.
 pub(crate) struct Watchdog {
     pub(crate) host: Host,
     pub(crate) waker: Waker,
@@ -178,11 +191,12 @@ impl Look for Watchdog {
             return Ok(Some(now + heartbeat));
         }
         if self.watch.doubtful_until.is_some() {
+            // Make this worker's turns renew their heartbeats now, so that none looks stale when the period ends.
             self.waker.beats.notify_one();
             return Ok(Some(now + heartbeat + CLOCK_DRIFT));
         }
         let oldest = self.host.store.oldest_heartbeat().await?;
-        // One that is exactly as old as it may be is not stale yet.
+        // The extra microsecond is needed because a heartbeat that is exactly as old as allowed is not stale yet.
         Ok(oldest.map(|at| at + heartbeat_stale + Duration::from_micros(1)))
     }
 }

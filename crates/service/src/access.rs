@@ -1,4 +1,7 @@
 //! Tenants, tokens, and links that sign a browser in.
+//!
+//! **Invariants:** [`Service::create_token`] never grants a permission that the caller lacks. A secret is returned
+//! once, by the call that creates it; the store keeps only its hash.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -15,22 +18,22 @@ use wire::{Page, SignInLink, TenantCreated, TokenCreated, TokenRequest};
 
 use crate::{Error, Service, naming};
 
-/// How long a sign-in link works.
+/// The lifetime of a sign-in link.
 const LINK_LIFE: Duration = Duration::from_mins(10);
-/// How long a browser stays signed in.
+/// The time that a browser stays signed in.
 const BROWSER_LIFE: Duration = Duration::from_hours(30 * 24);
-/// What the token of a tenant's first admin is called.
+/// The name of the token of a tenant's first admin.
 const FIRST_TOKEN: &str = "first";
-/// What the tokens are called on which browsers hang that were signed in from this machine.
+/// The name of the tokens for browsers that are signed in from this machine.
 const MACHINE_TOKEN: &str = "signed in from this machine";
 
 impl Service {
-    /// The tenant itself.
+    /// Returns the tenant of this service.
     pub async fn own_tenant(&self) -> Result<Tenant, Error> {
         Ok(self.store.tenant(self.scope(), self.tenant).await?)
     }
 
-    /// Lists tenants, the newest first: all of them, or the own one.
+    /// Lists tenants, the newest first: all tenants if `all`, otherwise the tenant of this service.
     pub async fn tenants(
         &self,
         all: bool,
@@ -38,6 +41,7 @@ impl Service {
         limit: u32,
     ) -> Result<Page<Tenant>, Error> {
         let scope = if all { Scope::System } else { self.scope() };
+        // One row more than the page, so that `Page::of` can tell whether another page follows.
         let page = StorePage {
             after,
             limit: limit + 1,
@@ -46,7 +50,7 @@ impl Service {
         Ok(Page::of(found, limit, |tenant| tenant.id.to_string()))
     }
 
-    /// The tenant of a name or an id: of all of them, or the own one.
+    /// Returns the tenant with this name or ID. Without `all`, finds only the tenant of this service.
     pub async fn tenant(&self, all: bool, given: &str) -> Result<Tenant, Error> {
         let found = if all {
             self.any_tenant(given).await?
@@ -74,8 +78,8 @@ impl Service {
         }
     }
 
-    /// Makes a tenant with its known harnesses and the token of its first admin. With an `id` that was
-    /// reserved for it, one that is there already is given, without a secret.
+    /// Creates a tenant with its default harnesses and the token of its first admin. With a reserved `id`, completes
+    /// or returns the tenant that an earlier request has created; the secret of an existing token is not returned.
     pub async fn create_tenant(
         &self,
         name: &str,
@@ -89,12 +93,13 @@ impl Service {
             Ok(()) | Err(store::Error::Made { .. }) => {}
             Err(error) => return Err(error.into()),
         }
+        // An earlier request may have stopped after any of these steps, so each step tolerates that its row exists.
         let of_tenant = Self {
             tenant: id,
             ..self.clone()
         };
         of_tenant.add_known_harnesses(demo_command).await?;
-        // Its id follows from the tenant's, so that whoever asks again finds the token that is there.
+        // The ID of the token is derived from the tenant's, so that a repeated request finds the existing token.
         let token = of_tenant.first_token_as(Some(TokenId::from_uuid(id.uuid())));
         let token = token.await?;
         Ok(TenantCreated {
@@ -103,7 +108,7 @@ impl Service {
         })
     }
 
-    /// Makes the token of the tenant's first admin.
+    /// Creates the token of the tenant's first admin.
     pub async fn first_token(&self) -> Result<TokenCreated, Error> {
         self.first_token_as(None).await
     }
@@ -128,14 +133,18 @@ impl Service {
         Ok(Page::of(found, limit, |token| token.id.to_string()))
     }
 
-    /// Reads one token, by its id or the beginning of that.
+    /// Returns one token, by its ID or an ID prefix.
     pub async fn token(&self, given: &str) -> Result<Token, Error> {
         let id = self.find_token(given).await?;
         Ok(self.store.token(self.scope(), id).await?)
     }
 
-    /// Makes a token that gives no more than is `permitted` to whoever asks for it. With an `id` that was
-    /// reserved for it, one that is there already is given, without its secret.
+    /// Creates a token with at most the `permitted` permissions of the caller. With a reserved `id`, returns the
+    /// token that an earlier request has created, without its secret.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the role or a scope is not permitted, or if the expiry lies in the past.
     pub async fn create_token(
         &self,
         request: &TokenRequest,
@@ -177,6 +186,7 @@ impl Service {
         };
         let secret = match self.store.create_token(self.tenant, &new, now).await {
             Ok(()) => Some(secret.reveal().to_owned()),
+            // A concurrent copy of this request has created the token and returned its secret.
             Err(store::Error::Made { .. }) => None,
             Err(error) => return Err(error.into()),
         };
@@ -186,7 +196,7 @@ impl Service {
         })
     }
 
-    /// Takes a token back, by its id or the beginning of that.
+    /// Revokes a token, by its ID or an ID prefix, and the tokens of the browsers that it signed in.
     pub async fn revoke_token(&self, given: &str) -> Result<Token, Error> {
         let id = self.find_token(given).await?;
         self.store
@@ -195,9 +205,11 @@ impl Service {
         Ok(self.store.token(self.scope(), id).await?)
     }
 
-    /// Makes a link that signs a browser in, once, as the bearer of a token; without one, as the bearer of a
-    /// new one of an admin, which has the id that was `reserved` for it. Where nobody lived to tell a code,
-    /// there is another one: the first is known to nobody.
+    /// Creates a link that signs a browser in once, as the bearer of `token`. Without a token, creates an admin token
+    /// for it first, with the `reserved` ID if one is given.
+    ///
+    /// A repeated request creates another link, because the code of the first one was never delivered and only its
+    /// hash is stored.
     pub async fn create_sign_in_link(
         &self,
         token: Option<TokenId>,
@@ -219,7 +231,8 @@ impl Service {
         })
     }
 
-    /// Makes a token whose secret nobody gets: browsers that are signed in from this machine hang on it.
+    /// Creates an admin token whose secret is discarded. It is the parent of the tokens of browsers that are signed
+    /// in from this machine, so that revoking it signs them out.
     async fn token_of_machine(&self, id: Option<TokenId>) -> Result<TokenId, Error> {
         let request = TokenRequest {
             name: MACHINE_TOKEN.to_owned(),
@@ -231,8 +244,8 @@ impl Service {
         Ok(made.token.id)
     }
 
-    /// Signs a browser in by the code of a link, with the secret that it is to show from then on. Gives for
-    /// how many seconds that is; nothing where the code is worth nothing.
+    /// Exchanges the code of a link for a browser token with the given secret. Returns the lifetime of that token in
+    /// seconds. Returns `None` if the link is unknown, expired or used, or if its token is no longer valid.
     pub async fn use_sign_in_link(
         &self,
         code: &LinkSecret,
@@ -253,7 +266,12 @@ impl Service {
     }
 }
 
-/// What a token may do that is asked for: no more than whoever asks for it may.
+/// Returns the scopes of a requested token, limited to the permissions of the caller. Returns `None` if the token
+/// gets all permissions of its role.
+///
+/// # Errors
+///
+/// Returns an error if a requested scope is beyond the role or beyond the permissions of the caller.
 fn scopes(
     request: &TokenRequest,
     permitted: &[Permission],
@@ -271,7 +289,8 @@ fn scopes(
             }
             Ok(Some(asked.iter().copied().collect()))
         }
-        // A role that gives more than whoever asks has is cut to that.
+        // The role permits more than the caller may do. Limit the token, so that a caller cannot create a token more
+        // powerful than its own.
         None if accepted.len() < Permission::ALL.iter().filter(|one| of_role(one)).count() => {
             Ok(Some(accepted))
         }

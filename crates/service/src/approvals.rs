@@ -1,4 +1,4 @@
-//! Approvals, as people look at them and decide them.
+//! Approvals: listing, reading and deciding.
 
 use model::{
     ApprovalId, RunId,
@@ -11,20 +11,20 @@ use wire::{DecisionRequest, Page};
 
 use crate::{Error, Service};
 
-/// Which approvals a list shows.
+/// The filters and the page of a list of approvals.
 #[derive(Debug, Clone, Default)]
 pub struct ApprovalQuery {
-    /// Those in a state; absent: in any.
+    /// The approval status. `None` means any.
     pub state: Option<ApprovalStatus>,
-    /// Those of a session: its key, its id or the beginning of that.
+    /// The session: its key, its ID or an ID prefix.
     pub session: Option<String>,
-    /// Those of an automation: its name, its id or the beginning of that.
+    /// The automation: its name, its ID or an ID prefix.
     pub automation: Option<String>,
-    /// Those of a run: its id or the beginning of that.
+    /// The run: its ID or an ID prefix.
     pub run: Option<String>,
-    /// The last one of the page before.
+    /// The last approval of the previous page.
     pub after: Option<ApprovalId>,
-    /// How many at the most.
+    /// The highest number of approvals on the page.
     pub limit: u32,
 }
 
@@ -57,15 +57,18 @@ impl Service {
         Ok(Page::of(found, query.limit, |one| one.id.to_string()))
     }
 
-    /// Reads one approval: by its id or the beginning of that.
+    /// Returns one approval, by its ID or an ID prefix.
     pub async fn approval(&self, given: &str) -> Result<Approval, Error> {
         let id = self.find_approval(given).await?;
         Ok(self.store.approval(self.scope(), id).await?)
     }
 
-    /// Decides an approval, named by its id or the beginning of that. Refused with its state where it is over;
-    /// but where the request may be one that is `repeated`, what the same one has decided in the same way is
-    /// given as it is.
+    /// Decides an approval, by its ID or an ID prefix. If the request is `repeated` and the same person has decided
+    /// the approval with the same verdict and comment, returns that decision.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Refused`] with the status if the approval is no longer pending.
     pub async fn decide(
         &self,
         given: &str,

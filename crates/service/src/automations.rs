@@ -1,4 +1,4 @@
-//! Automations: looked at, fired, paused, resumed, reset, deleted.
+//! Automations: listing, reading, firing, pausing, resuming, resetting and deleting.
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
@@ -14,28 +14,28 @@ use wire::{
 
 use crate::{Error, Service, fires};
 
-/// How many of an automation's newest runs are shown with it.
+/// The number of an automation's newest runs that are returned with it.
 const SHOWN_RUNS: u32 = 10;
-/// How many sessions are deleted between two looks at what is left.
+/// The number of sessions that are deleted before the list of the remaining ones is read again.
 const DELETED_AT_ONCE: u32 = 500;
 
-/// Which automations a list shows.
+/// The filters and the page of a list of automations.
 #[derive(Debug, Clone, Default)]
 pub struct AutomationQuery {
-    /// Those in a state.
+    /// The automation state.
     pub state: Option<AutomationState>,
-    /// Those with a text in their names.
+    /// A text that the name contains.
     pub text: Option<String>,
-    /// Those whose turns go to a session: its key, its id or the beginning of that. In unified mode a web
-    /// chat shows those of the unified conversation as well.
+    /// The session that receives the turns: its key, its ID or an ID prefix. In unified mode, the list for a web chat
+    /// also contains the automations of the unified conversation.
     pub session: Option<String>,
-    /// The last one of the page before.
+    /// The last automation of the previous page.
     pub after: Option<AutomationId>,
-    /// How many at the most.
+    /// The highest number of automations on the page.
     pub limit: u32,
 }
 
-/// An automation of a list, be it readable or not.
+/// An automation of a list, which may be corrupt.
 enum Listed {
     Readable(Box<Automation>),
     Broken(Unreadable),
@@ -51,7 +51,8 @@ impl Listed {
 }
 
 impl Service {
-    /// Lists automations, the newest first.
+    /// Lists automations, the newest first. Corrupt automations are listed with their errors, so that one of them
+    /// cannot hide the others.
     pub async fn automations(&self, query: &AutomationQuery) -> Result<AutomationPage, Error> {
         let filter = AutomationFilter {
             state: query.state,
@@ -69,6 +70,7 @@ impl Service {
             .store
             .automation_page(self.tenant, &filter, page)
             .await?;
+        // Merge both kinds before the page is cut, so that the cursor of the next page counts both.
         let readable = found
             .readable
             .into_iter()
@@ -96,7 +98,7 @@ impl Service {
             let (id, name) = (automation.id, automation.name.clone());
             match self.automation_view(automation).await {
                 Ok(view) => list.items.push(view),
-                // Removed since the list was read.
+                // The automation was deleted after the list was read.
                 Err(Error::NotFound { .. }) => {}
                 Err(error) if error.is_nonsense() => list.unreadable.push(UnreadableAutomation {
                     id,
@@ -109,7 +111,7 @@ impl Service {
         Ok(list)
     }
 
-    /// The names of the automations, by id.
+    /// Returns the names of all automations by ID, including corrupt ones.
     pub async fn automation_names(&self) -> Result<BTreeMap<AutomationId, String>, Error> {
         let found = self.store.automations(self.scope()).await?;
         let readable = found.readable.into_iter().map(|one| (one.id, one.name));
@@ -117,14 +119,14 @@ impl Service {
         Ok(readable.chain(unreadable).collect())
     }
 
-    /// Reads one automation: by its name, its id or the beginning of that.
+    /// Returns one automation, by its name, its ID or an ID prefix.
     pub async fn automation(&self, given: &str) -> Result<AutomationView, Error> {
         self.automation_view(self.find_automation(given).await?)
             .await
     }
 
-    /// Makes an occurrence now and answers with its run. Its triggers keep their cadence. With an id of the
-    /// input that was reserved for it, an occurrence that is there already is not made again.
+    /// Creates an occurrence now and returns its run. The schedules of the triggers stay as they are. With a reserved
+    /// ID for the `input`, a repeated request does not create another occurrence.
     pub async fn fire(&self, given: &str, input: Option<InputId>) -> Result<Run, Error> {
         if let Some(run) = self.made_by(input).await? {
             return Ok(run);
@@ -139,7 +141,7 @@ impl Service {
         self.run_of_input(input, fired.await).await
     }
 
-    /// Holds an automation. Instants until it is resumed are not due.
+    /// Pauses an automation. Instants that pass while it is paused do not fire, and are not made up for.
     pub async fn pause_automation(&self, given: &str) -> Result<AutomationView, Error> {
         let id = self.find_automation(given).await?.id;
         let reason = "paused by a person";
@@ -149,7 +151,7 @@ impl Service {
         self.automation(&id.to_string()).await
     }
 
-    /// Lets an automation go on, from now.
+    /// Resumes an automation. Its triggers are due from now on.
     pub async fn resume_automation(&self, given: &str) -> Result<AutomationView, Error> {
         let id = self.find_automation(given).await?.id;
         self.store
@@ -158,7 +160,7 @@ impl Service {
         self.automation(&id.to_string()).await
     }
 
-    /// Lets go of an automation's current session: the next run starts another one.
+    /// Detaches an automation from its current session. The next run creates another one, and the old session stays.
     pub async fn reset_automation(&self, given: &str) -> Result<AutomationView, Error> {
         let id = self.find_automation(given).await?.id;
         self.store
@@ -167,14 +169,14 @@ impl Service {
         self.automation(&id.to_string()).await
     }
 
-    /// Removes an automation; its sessions stay unless they are to go, too. A session to which
-    /// another automation is bound stays in any case.
+    /// Deletes an automation. Its sessions stay unless `with_sessions` is set. A session to which another automation
+    /// is bound always stays.
     pub async fn delete_automation(
         &self,
         given: &str,
         with_sessions: bool,
     ) -> Result<AutomationDeleted, Error> {
-        // One that cannot be read can be removed.
+        // Only the ID and the name are read, so that a corrupt automation can be deleted.
         let (automation_id, name) = self.identify_automation(given).await?;
         self.store
             .delete_automation(self.scope(), automation_id, self.now())
@@ -193,6 +195,8 @@ impl Service {
 
     async fn delete_sessions_of(&self, deleted: &mut AutomationDeleted) -> Result<(), Error> {
         loop {
+            // Sessions that must stay are listed again each time. Read that many more, so that each round finds new
+            // ones and the loop ends.
             let kept = u32::try_from(deleted.sessions_kept.len()).unwrap_or(u32::MAX);
             let limit = DELETED_AT_ONCE.saturating_add(kept);
             let automation = Some(deleted.automation_id);
@@ -229,7 +233,7 @@ impl Service {
         };
         let session = match (automation.current_session_id, &automation.bound_session_key) {
             (Some(id), _) => match self.store.session(scope, id).await {
-                // Deleted since the automation was read.
+                // The session was deleted after the automation was read.
                 Err(store::Error::NotFound { .. }) => None,
                 found => Some(found?),
             },

@@ -1,4 +1,4 @@
-//! Budgets of tenants, and what was used of those of automations and tenants.
+//! Budgets and usage of automations and tenants.
 
 use model::{TenantId, budget::Budget, entity::Tenant};
 use store::Scope;
@@ -7,22 +7,25 @@ use wire::Spending;
 use crate::{Error, Service};
 
 impl Service {
-    /// What an automation may use, and what it has used today and this month.
+    /// Returns the budget of an automation, and its usage of today and of this month.
     pub async fn automation_spending(&self, given: &str) -> Result<Spending, Error> {
         let id = self.find_automation(given).await?.id;
         let spending = self.store.automation_spending(self.scope(), id, self.now());
         Ok(spending.await?.into())
     }
 
-    /// What all runs of a tenant may use together, and what they have used today and this month.
+    /// Returns the budget of a tenant, and the usage of all its runs of today and of this month.
     pub async fn tenant_spending(&self, tenant: TenantId) -> Result<Spending, Error> {
         let scope = Scope::Tenant(tenant);
         let spending = self.store.tenant_spending(scope, tenant, self.now());
         Ok(spending.await?.into())
     }
 
-    /// Sets what all runs of a tenant may use together, and each of them. Where it was `seen`, and is something
-    /// else by now, that is refused.
+    /// Sets the budget of a tenant: the limits of each run, and of all runs together.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the budget is invalid, or if it has changed since it was read as `seen`.
     pub async fn set_tenant_budget(
         &self,
         tenant: TenantId,
@@ -30,7 +33,7 @@ impl Service {
         budget: &Budget,
     ) -> Result<Tenant, Error> {
         budget.validate().map_err(|invalid| {
-            // Here the budget is the whole body.
+            // Errors name fields below `budget`, but the body of this request is the budget itself.
             let field = invalid.field().trim_start_matches("budget.");
             Error::from(invalid).in_field(field)
         })?;

@@ -1,4 +1,5 @@
-//! The harnesses that are there from the start, as data.
+//! The catalogue of known agents: how to start, install and sign in to each. It is the data file `harnesses.toml`,
+//! compiled into the program.
 
 use std::{
     collections::BTreeMap,
@@ -11,7 +12,7 @@ use wire::Presence;
 
 const CATALOGUE: &str = include_str!("harnesses.toml");
 
-/// One harness of the catalogue.
+/// One agent of the catalogue. `harnesses.toml` describes the fields.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Known {
@@ -33,12 +34,13 @@ struct Known {
     mode: Option<String>,
 }
 
-/// The catalogue by name. It is part of the program, and a test reads it.
+/// Returns the catalogue by harness name. The file is part of the program, and a test reads it, so that it always
+/// parses.
 fn known() -> BTreeMap<String, Known> {
     toml::from_str(CATALOGUE).unwrap_or_default()
 }
 
-/// The entry for the program that a harness starts, whatever the harness is called.
+/// Returns the catalogue entry of the program that a harness starts, whatever the name of the harness.
 fn of(config: &HarnessConfig) -> Option<Known> {
     let program = |command: &[String]| {
         let program = Path::new(command.first()?).file_name()?;
@@ -50,7 +52,7 @@ fn of(config: &HarnessConfig) -> Option<Known> {
         .find(|known| program(&known.command).as_ref() == Some(&wanted))
 }
 
-/// The harnesses of the catalogue.
+/// Returns the harnesses of the catalogue with their names.
 pub(crate) fn harnesses() -> Vec<(String, HarnessConfig)> {
     let harness = |(name, known): (String, Known)| {
         let mut config = HarnessConfig::new(known.command);
@@ -67,19 +69,20 @@ pub(crate) fn harnesses() -> Vec<(String, HarnessConfig)> {
     known().into_iter().map(harness).collect()
 }
 
-/// The command that installs the agent of a harness, where it is one of the catalogue's programs.
+/// Returns the command that installs the agent of a harness. Returns `None` if its program is not in the catalogue.
 pub fn install_hint(config: &HarnessConfig) -> Option<String> {
     of(config).map(|known| format!("`{}` (it needs {})", known.install, known.needs))
 }
 
-/// How to sign in to the agent of a harness, where it is one of the catalogue's programs.
+/// Returns how to sign in to the agent of a harness. Returns `None` if its program is not in the catalogue.
 pub(crate) fn sign_in_hint(config: &HarnessConfig) -> Option<String> {
     let known = of(config)?;
     let variables = known.sign_in_env.join(", ");
     Some(format!("{}; or set one of {variables}", known.sign_in))
 }
 
-/// Looks for the agent of a harness in the environment that it would get from `server`'s.
+/// Returns whether the agent of a harness is installed and signed in. Searches the environment that the agent would
+/// get from `server`, the environment of the server, because the agent sees no other variables.
 pub fn presence(config: &HarnessConfig, server: &BTreeMap<String, String>) -> Presence {
     let environment = config.environment(server);
     let known = of(config);
@@ -110,7 +113,7 @@ pub fn presence(config: &HarnessConfig, server: &BTreeMap<String, String>) -> Pr
     }
 }
 
-/// Where a program is that is started by this name, as a shell would find it.
+/// Returns the path of a program. Searches the folders of `search` for a bare name, as a shell does.
 fn find_program(program: &str, search: Option<&String>) -> Option<PathBuf> {
     let is_program = |path: &PathBuf| {
         use std::os::unix::fs::PermissionsExt;

@@ -1,4 +1,4 @@
-//! Making an automation.
+//! Creates an automation.
 
 use model::{AutomationId, Timestamp};
 use store::NewAutomation;
@@ -6,12 +6,16 @@ use wire::{AutomationRequest, AutomationView};
 
 use crate::{Error, Service, naming};
 
-/// How many names derived from one prompt are tried before that is given up.
+/// The highest number of names, derived from one prompt, that are tried.
 const DERIVED_NAMES: u32 = 1000;
 
 impl Service {
-    /// Makes an automation, enabled, and answers with its triggers and its next fires. With an `id` that was
-    /// reserved for it, one that is there already is given as it is.
+    /// Creates an enabled automation. Returns it with its triggers and its next runs. With a reserved `id`, returns
+    /// the automation that an earlier request has created.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the request is invalid or the name is in use.
     pub async fn create_automation(
         &self,
         request: &AutomationRequest,
@@ -35,7 +39,7 @@ impl Service {
             .await
     }
 
-    /// Makes an automation, unless the same request has made it meanwhile.
+    /// Creates an automation, unless a concurrent copy of this request has created it.
     async fn create_as(
         &self,
         id: AutomationId,
@@ -52,8 +56,9 @@ impl Service {
         }
     }
 
-    /// Makes an automation under the first free name that its prompt gives: `check-the-build`,
-    /// `check-the-build-2`.
+    /// Creates an automation with the first free name that its prompt gives, such as `check-the-build` or
+    /// `check-the-build-2`. The unique index decides which name is free, so that concurrent requests get different
+    /// names.
     async fn create_with_derived_name(
         &self,
         id: AutomationId,

@@ -1,5 +1,7 @@
-//! What people say of an automation, and everything in it that is refused: for one that is made and
-//! for one that is changed.
+//! Validates the definition of an automation, both for a new automation and for an edited one.
+//!
+//! **Invariant:** an edit is not refused because of a part that it leaves unchanged. Such a part was valid when it
+//! was stored, even if its directory, its session or its instant has gone since.
 
 use model::{
     HarnessId, Timestamp,
@@ -16,7 +18,7 @@ use wire::{
 
 use crate::{Error, Service, naming, working_directory};
 
-/// Where the turns go, and with which harness.
+/// The session, the working directory and the harness of an automation's turns.
 struct Place {
     harness: HarnessId,
     cwd: Option<String>,
@@ -24,8 +26,12 @@ struct Place {
 }
 
 impl Service {
-    /// Takes what is asked for, or refuses it. `before` is what the automation says so far, if it is
-    /// there: what stays as it is needs no other look. The name is empty where none is asked for.
+    /// Returns the validated definition of a request. `before` is the present definition in case of an edit; its
+    /// unchanged parts are not checked again. The name is empty if the request has none.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error that names the first invalid field.
     pub(crate) async fn define(
         &self,
         request: &AutomationRequest,
@@ -88,7 +94,7 @@ impl Service {
         })
     }
 
-    /// Whether an automation goes on where it went, with the harness that it had.
+    /// `true` if an edit leaves the session, the working directory and the harness unchanged.
     async fn stays_in_place(
         &self,
         request: &AutomationRequest,
@@ -122,7 +128,13 @@ impl Service {
         })
     }
 
-    /// The harness and the key of the session to which an automation is to be bound.
+    /// Returns the harness, the working directory and the session key of an automation that is to be bound to a
+    /// session. The directory is always `None`, because the session has its own.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the session is closed or has no key, or if the request contradicts the directory, the
+    /// settings or the harness of the session.
     async fn bound_place(
         &self,
         request: &AutomationRequest,
@@ -130,12 +142,15 @@ impl Service {
         so_far: Option<&str>,
     ) -> Result<(Harness, Option<String>, Option<String>), Error> {
         let cwd = working_directory::check(request.cwd.as_deref())?;
+        // 1. Find the session. If the request names none, it is the unified conversation, whose key takes the
+        // place of the reference.
         let session = self.session_to_bind(request, given, so_far).await?;
         let given = match &session.session_key {
             Some(key) if given.is_empty() => key,
             _ => given,
         };
         let key = bound_key(given, &session)?;
+        // 2. Refuse a directory or settings that the session would ignore.
         if let Some(cwd) = cwd.filter(|cwd| *cwd != session.cwd) {
             let problem = format!(
                 "the session {given} works in {}, and that never changes",
@@ -147,6 +162,7 @@ impl Service {
             let problem = "the mode and the settings of its agent were given when it began";
             return Err(Error::invalid("session", given, problem));
         }
+        // 3. Take the harness from the seat that receives inputs, and refuse another one.
         let seats = self.store.seats(self.scope(), session.id).await?;
         let Some(seat) = seats.iter().find(|seat| seat.is_entry) else {
             let problem = "it has no agent that takes inputs";
@@ -163,7 +179,7 @@ impl Service {
     }
 }
 
-/// The key of a session to which an automation can be bound.
+/// Returns the key of a session to which an automation may be bound.
 fn bound_key(given: &str, session: &Session) -> Result<String, Error> {
     if session.status().admission() == Admission::Refuse {
         return Err(Error::SessionClosed {
@@ -192,7 +208,7 @@ pub(crate) fn policies(request: &PoliciesRequest, mode: SessionMode) -> Result<P
     Ok(policies)
 }
 
-/// Reads when something is to fire. What is `there` already is taken as it is.
+/// Returns the validated triggers of a request. Triggers in `there`, the present ones, are accepted unchanged.
 pub(crate) fn specs(
     triggers: &[TriggerRequest],
     zone: Option<&str>,
@@ -206,8 +222,14 @@ pub(crate) fn specs(
     read.collect()
 }
 
-/// Reads one trigger, whose fields are named with `path` in front. What never fires again is refused. One that
-/// is `there` already is taken as it is: its anchor stays, and so does one that has fired for the last time.
+/// Returns one validated trigger. Errors name its fields with `path` in front.
+///
+/// A trigger in `there`, the present ones, is accepted unchanged: an interval without an anchor keeps its present
+/// anchor, so that an edit does not shift its schedule, and a trigger that will never fire again stays.
+///
+/// # Errors
+///
+/// Returns an error if the schedule is invalid, or if a new trigger would never fire.
 pub(crate) fn spec(
     trigger: &TriggerRequest,
     path: &str,
@@ -219,6 +241,7 @@ pub(crate) fn spec(
         move |error: schedule::Error| Error::from(error).in_field(format!("{path}{field}"))
     };
     let zone = |own: &Option<String>| match (own, zone) {
+        // The trigger's own zone wins over the zone of the request; the default is UTC.
         (Some(own), _) => Zone::parse(own).map_err(refused("zone")),
         (None, Some(zone)) => {
             Zone::parse(zone).map_err(|error| Error::from(error).in_field("zone"))
@@ -251,6 +274,7 @@ pub(crate) fn spec(
             let anchor = match (anchor, there.iter().find(same)) {
                 (Some(anchor), _) => *anchor,
                 (None, Some(same)) => return Ok(same.clone()),
+                // A new interval first fires one period from now, on a whole second.
                 (None, None) => now.ceil_second() + period.duration(),
             };
             let spec = Spec::Every {
@@ -265,7 +289,7 @@ pub(crate) fn spec(
             zone: own,
         } => {
             let zone = zone(own)?;
-            // Another zone changes nothing about an instant that is over.
+            // For an instant in the past, a new zone has no effect, so the trigger stays as it is.
             let same = |spec: &&Spec| matches!(spec, Spec::At { at: other, .. } if given.parse().ok() == Some(*other));
             let at = match there.iter().find(same) {
                 Some(Spec::At { at, .. }) if *at > now => *at,
@@ -277,6 +301,7 @@ pub(crate) fn spec(
         }
         TriggerRequest::Webhook {} => return Ok(Spec::Webhook {}),
     };
+    // Before the check below: a present trigger may stay although it will never fire again.
     if there.contains(&spec) {
         return Ok(spec);
     }

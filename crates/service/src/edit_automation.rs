@@ -1,4 +1,4 @@
-//! Changing an automation, by the rules of making one.
+//! Edits an automation by the same rules as a new one.
 
 use store::{AutomationEdit, NewAutomation};
 use wire::{AutomationRequest, AutomationView, TriggerSpec};
@@ -6,9 +6,13 @@ use wire::{AutomationRequest, AutomationView, TriggerSpec};
 use crate::{Error, Service};
 
 impl Service {
-    /// Makes an automation that was read as `seen` what is asked for, all of it or nothing, and answers
-    /// as [`Service::create_automation`] does. Where it says something else by now, it is refused. With
-    /// `reset` it lets go of its current session, and may so change what that one keeps.
+    /// Replaces the definition of the automation that was read as `seen`, entirely or not at all. Returns the
+    /// automation as [`Service::create_automation`] does. With `reset`, detaches the automation from its current
+    /// session, so that the edit may change the harness and the directory.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the request is invalid, or if the automation has changed since it was read.
     pub async fn edit_automation(
         &self,
         seen: &AutomationView,
@@ -19,6 +23,7 @@ impl Service {
         let id = seen.automation.id;
         let before = definition_of(seen);
         let mut to = self.define(request, Some(&before), now).await?;
+        // A request without a name keeps the present one.
         if to.name.is_empty() {
             to.name.clone_from(&before.name);
         }
@@ -35,11 +40,12 @@ impl Service {
     }
 }
 
-/// Returns the definition of an automation as it was read, so that the store can refuse an edit of one that has
-/// changed since.
+/// Returns the definition of an automation as it was read, so that the store can refuse the edit if it has changed
+/// since.
 pub(crate) fn definition_of(seen: &AutomationView) -> NewAutomation {
     let automation = seen.automation.clone();
     let specs = seen.triggers.iter().map(|trigger| trigger.spec.clone());
+    // Every automation has the manual trigger, so it is not part of a definition.
     let given = specs.filter(|spec| *spec != TriggerSpec::Manual {});
     NewAutomation {
         name: automation.name,

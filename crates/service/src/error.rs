@@ -1,4 +1,4 @@
-//! Why something that was asked for was not done.
+//! The errors of this crate, with their kind, the field at fault and a hint for the user.
 
 use std::borrow::Cow;
 
@@ -8,14 +8,14 @@ use model::{
 
 use crate::{ProbeError, in_field::InField};
 
-/// What kind of thing went wrong; exit codes and HTTP statuses follow from it.
+/// The kind of an error. Exit codes and HTTP statuses are derived from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// What was given cannot be taken.
+    /// The request is invalid.
     Invalid,
-    /// There is no such thing.
+    /// The object does not exist.
     NotFound,
-    /// It is there, and its state or its name does not allow it.
+    /// The object exists, but its state or its name does not allow the request.
     Refused,
     /// An agent could not be started.
     Agent,
@@ -23,94 +23,94 @@ pub enum Kind {
     Database,
 }
 
-/// Why something that was asked for was not done.
+/// The reason for which a request was not carried out.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A value cannot be taken.
+    /// A value is invalid.
     #[error("take the {what} {value:?}: {problem}")]
     Invalid {
-        /// The field, as its path in a request.
+        /// The path of the field in the request.
         field: Cow<'static, str>,
-        /// What people call it.
+        /// The name of the field in messages.
         what: Cow<'static, str>,
-        /// What was given, shortened.
+        /// The invalid value, shortened.
         value: String,
-        /// What is wrong with it, and what is accepted.
+        /// The problem and the accepted values.
         problem: String,
     },
-    /// Something that is needed was not given.
+    /// A required value is missing.
     #[error("go on without {what}: {expected}")]
     Missing {
-        /// The field, as its path in a request.
+        /// The path of the field in the request.
         field: &'static str,
-        /// What is missing.
+        /// The name of the missing value in messages.
         what: &'static str,
-        /// What is accepted.
+        /// The accepted values.
         expected: String,
     },
-    /// A schedule cannot be taken.
+    /// A schedule is invalid.
     #[error(transparent)]
     Schedule(#[from] schedule::Error),
     /// Policies contradict each other or the session mode.
     #[error("take the policies")]
     Policies(#[from] InvalidPolicy),
-    /// Something in a field cannot be taken.
+    /// Another error, with the path of the field that caused it.
     #[error(transparent)]
     InField(Box<InField>),
-    /// There is no such thing.
+    /// The object does not exist.
     #[error("find {what} {given:?}: there is none{}", did_you_mean(.nearest.as_deref()))]
     NotFound {
-        /// What was looked for.
+        /// The kind of the object.
         what: &'static str,
-        /// The id or name that was given.
+        /// The ID or name in the request.
         given: String,
-        /// The known name most like it.
+        /// The existing name that is most similar to the requested one.
         nearest: Option<String>,
     },
-    /// More than one thing begins like this.
+    /// An ID prefix matches more than one object.
     #[error("tell which {what} {given:?} is: more than one id begins so, among them {}", .candidates.join(" and "))]
     Ambiguous {
-        /// What was looked for.
+        /// The kind of the object.
         what: &'static str,
-        /// The beginning that was given.
+        /// The ID prefix in the request.
         given: String,
-        /// Two of those that it may be.
+        /// Two of the matching IDs.
         candidates: [String; 2],
     },
-    /// The agent can restore no session in the way that its harness asks for.
+    /// The agent cannot restore a session in the way that its harness requires.
     #[error(
         "use the harness {harness:?} for a session that goes on: its agent {}, so it can only run \
          automations with fresh sessions",
         offers_not(*.restore)
     )]
     CannotRestore {
-        /// The harness.
+        /// The name of the harness.
         harness: String,
-        /// How it is to restore.
+        /// The required way to restore a session.
         restore: RestoreBy,
     },
-    /// The session takes no more inputs.
+    /// The session is closed and accepts no more inputs.
     #[error("use the session {session}: it is {state} and takes no more inputs")]
     SessionClosed {
-        /// The session's key or id.
+        /// The key or ID of the session in the request.
         session: String,
-        /// Its state.
+        /// The status of the session.
         state: SessionStatus,
     },
     /// The agent of a harness could not be started.
     #[error("start the agent of the harness {harness:?}")]
     Probe {
-        /// The harness.
+        /// The name of the harness.
         harness: String,
-        /// How to install it, where that is known.
+        /// The command that installs the agent. `None` if the agent is not in the catalogue.
         install: Option<String>,
-        /// Why.
+        /// The error of the start.
         source: ProbeError,
     },
-    /// The state does not allow it.
+    /// The present state does not allow the request.
     #[error("do that")]
     Refused(#[from] Refused),
-    /// The store did not do it.
+    /// Another error of the store.
     #[error(transparent)]
     Store(store::Error),
 }
@@ -142,7 +142,7 @@ impl From<store::Error> for Error {
 }
 
 impl Error {
-    /// What kind of thing went wrong.
+    /// Returns the kind of the error.
     pub fn kind(&self) -> Kind {
         match self {
             Self::InField(within) => within.error.kind(),
@@ -165,29 +165,30 @@ impl Error {
         }
     }
 
-    /// Whether a stored value makes no sense.
+    /// `true` if a stored value is corrupt.
     pub(crate) fn is_nonsense(&self) -> bool {
         match self {
             Self::Store(error) => error.is_nonsense(),
-            // What was stored was taken once, so that it is this program that cannot read it.
+            // The stored schedule was valid when it was written, so this program cannot read what another version
+            // wrote.
             Self::Schedule(_) => true,
             _ => false,
         }
     }
 
-    /// The error with its sources in one line.
+    /// Returns the error and its sources in one line.
     pub fn chain(&self) -> String {
         let sources =
             std::iter::successors(std::error::Error::source(self), |error| error.source());
         sources.fold(self.to_string(), |text, source| format!("{text}: {source}"))
     }
 
-    /// Whether it is not what it was when it was read.
+    /// `true` if the object has changed since the caller read it.
     pub const fn is_changed(&self) -> bool {
         matches!(self, Self::Store(store::Error::Changed { .. }))
     }
 
-    /// The field that is at fault, where one is, as its path in a request.
+    /// Returns the path of the field at fault in the request, if one is at fault.
     pub fn field(&self) -> Option<&str> {
         match self {
             Self::Invalid { field, .. } => Some(field),
@@ -197,7 +198,7 @@ impl Error {
         }
     }
 
-    /// What a person can do about it.
+    /// Returns the next step for the user, if there is one.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::InField(within) => within.error.hint(),
@@ -246,7 +247,7 @@ impl Error {
         }
     }
 
-    /// The same of a value that people call something else than its field.
+    /// Returns the same error with `name` as the name of the field in messages.
     pub(crate) fn called(mut self, name: &'static str) -> Self {
         if let Self::Invalid { what, .. } = &mut self {
             *what = name.into();
@@ -254,7 +255,7 @@ impl Error {
         self
     }
 
-    /// The same where what could not be taken stands in a field.
+    /// Returns the same error with the path of the field that caused it.
     pub(crate) fn in_field(self, field: impl Into<String>) -> Self {
         Self::InField(Box::new(InField {
             field: field.into(),

@@ -1,4 +1,7 @@
-//! A conversation as it is written down: for programs as JSON Lines, for people as Markdown.
+//! Exports a session's transcript: as JSON Lines for programs, as Markdown for people.
+//!
+//! **Invariant:** an export contains the rows that existed when it began. It is streamed in batches, so that a long
+//! transcript is never in memory as a whole.
 
 use futures::{Stream, stream};
 use jiff::tz::TimeZone;
@@ -11,34 +14,36 @@ use crate::{
     text::{clean, one_line},
 };
 
-/// What the first line of JSON Lines calls the format.
+/// The name of the format in the first line of JSON Lines.
 const FORMAT: &str = "matins.session";
-/// The version of the format: raised when something in it changes its meaning.
+/// The version of the format. It increases when the meaning of a field changes.
 const VERSION: u32 = 1;
-/// How many rows are read at a time; one has a few MiB at the most.
+/// The number of rows that are read at a time. One row has a few MiB at the most.
 const ROWS: u32 = 50;
 
-/// A conversation that is written down.
+/// An export that has not been read yet.
 pub struct Export {
     service: Service,
     writing: Writing,
-    /// The number of the last row that belongs to it: what comes meanwhile does not.
+    /// The number of the last row of the export. Later rows are left out.
     last: i64,
 }
 
+/// The header of an export and the format of its rows.
 struct Writing {
     session: Session,
-    /// The name of its harness.
+    /// The name of the session's harness.
     harness: Option<String>,
-    /// The name of the automation that made it.
+    /// The name of the automation that created the session.
     automation: Option<String>,
-    /// The wall clock that Markdown shows; none for JSON Lines.
+    /// The time zone of the times in Markdown. `None` for JSON Lines.
     markdown: Option<TimeZone>,
+    /// The instant of the export.
     at: Timestamp,
 }
 
 impl Service {
-    /// Begins to write a session down as it is by now. Times in Markdown are those of a zone, or UTC.
+    /// Begins an export of a session in its present state. Times in Markdown are in `zone`, or in UTC without one.
     pub async fn export(
         &self,
         given: &str,
@@ -79,7 +84,7 @@ impl Service {
 }
 
 impl Export {
-    /// What is written, piece by piece: first the head, then some rows at a time.
+    /// Returns the text in pieces: first the header, then batches of rows.
     pub fn into_stream(self) -> impl Stream<Item = Result<String, Error>> {
         stream::try_unfold((self, None), |(export, after)| async move {
             let Some(after) = after else {
@@ -95,6 +100,8 @@ impl Export {
                 .store
                 .messages(service.scope(), session, after, ROWS)
                 .await?;
+            // No row is left although `last` is not reached: numbers of the log also belong to events that are no
+            // messages.
             let Some(newest) = rows.last().map(|row| row.seq) else {
                 return Ok(None);
             };
@@ -106,7 +113,7 @@ impl Export {
 }
 
 impl Writing {
-    /// What stands before the rows.
+    /// Returns the text before the rows.
     fn head(&self) -> String {
         let session = &self.session;
         let Some(zone) = &self.markdown else {
@@ -147,7 +154,7 @@ impl Writing {
         format!("# {title}\n\n{}", facts.collect::<String>())
     }
 
-    /// One row.
+    /// Returns the text of one row.
     fn row(&self, message: &Message) -> String {
         let Some(zone) = &self.markdown else {
             return line(&json!(wire::Message::from(message.clone())));
@@ -178,12 +185,12 @@ impl Writing {
     }
 }
 
-/// A document on a line of its own.
+/// Returns a JSON document as one line.
 fn line(document: &serde_json::Value) -> String {
     format!("{document}\n")
 }
 
-/// Date and time on the wall clock of a zone, with the offset.
+/// Returns the date, the time and the offset of an instant in a time zone.
 fn date_time(zone: &TimeZone, at: Timestamp) -> String {
     let local = at.jiff().to_zoned(zone.clone());
     local.strftime("%Y-%m-%d %H:%M:%S %:z").to_string()

@@ -1,4 +1,4 @@
-//! When an automation fires next, as people read it.
+//! Works out the next runs of an automation, with texts for people.
 
 use model::{
     Timestamp,
@@ -8,10 +8,11 @@ use model::{
 };
 use wire::Fire;
 
-/// How many of the next fires answers show.
+/// The number of next runs in a response.
 pub const SHOWN_FIRES: usize = 5;
 
-/// The next fires of an automation's triggers after `now`, in order. A paused one has none.
+/// Returns the next instants after `now` at which an automation's triggers fire, in order. Returns none if the
+/// automation is paused.
 pub(crate) fn next(
     automation: &Automation,
     triggers: &[Trigger],
@@ -24,7 +25,7 @@ pub(crate) fn next(
     of(specs, &automation.policies.quiet_hours, now, SHOWN_FIRES)
 }
 
-/// The next fires of triggers after `now`, in order.
+/// Returns the next `count` instants after `now` at which triggers fire, in order.
 pub(crate) fn of<'a>(
     specs: impl Iterator<Item = &'a Spec>,
     quiet: &QuietHours,

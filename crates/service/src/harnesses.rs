@@ -1,4 +1,4 @@
-//! Harnesses: those that are there from the start, those that people add, and looking at them.
+//! Harnesses: the defaults of every tenant, harnesses that people add, and checks of their agents.
 
 use std::path::Path;
 
@@ -10,16 +10,18 @@ use crate::{Error, Service, catalogue, naming};
 /// The name of the harness that starts the demonstration agent.
 pub const DEMO_HARNESS: &str = "demo";
 
-/// The lowest limits that are accepted: below them the programs of agents do not even start.
+/// The lowest accepted limits. Below them, the programs of agents do not even start.
 const LEAST_MEMORY: u64 = 16 << 20;
 const LEAST_PROCESSES: u64 = 8;
 const LEAST_OPEN_FILES: u64 = 32;
 const LEAST_FILE: u64 = 4 << 10;
 
 impl Service {
-    /// Adds the harnesses of the catalogue that are not there, and the demonstration agent's, whose
-    /// command is this program's own. What a person changed stays; only where the program of the
-    /// demonstration agent is gone, because it was moved, it is named anew.
+    /// Adds the missing harnesses of the catalogue and the one of the demonstration agent, which `demo_command`
+    /// starts.
+    ///
+    /// Keeps every change that a person has made. The only exception is the program of the demonstration agent: if
+    /// its file no longer exists because this program was moved, the harness gets the new path.
     pub async fn add_known_harnesses(&self, demo_command: &[String]) -> Result<(), Error> {
         let there = self.store.harnesses(self.scope()).await?;
         let demo = HarnessConfig::new(demo_command.to_vec());
@@ -32,6 +34,7 @@ impl Service {
             self.put(DEMO_HARNESS, &config, harness.offers.as_ref())
                 .await?;
         }
+        // `add_harness` changes nothing if a concurrent process has added the harness since the list was read.
         let demo = (DEMO_HARNESS.to_owned(), demo);
         for (name, config) in catalogue::harnesses().into_iter().chain([demo]) {
             if there.iter().all(|harness| harness.name != name) {
@@ -48,20 +51,24 @@ impl Service {
         Ok(self.store.harnesses(self.scope()).await?)
     }
 
-    /// Reads one harness: by its name or its id.
+    /// Returns one harness, by its name or its ID.
     pub async fn harness(&self, given: &str) -> Result<Harness, Error> {
         self.find_harness(given).await
     }
 
-    /// Adds a harness, or gives the one of that name another configuration. What its agent offers is
-    /// unknown until it is started.
+    /// Adds a harness, or replaces the configuration of the harness with that name. The capabilities of its agent are
+    /// unknown until the agent is started.
     pub async fn add_harness(&self, name: &str, config: &HarnessConfig) -> Result<Harness, Error> {
         let name = naming::name("name", name).map_err(|error| error.called("harness name"))?;
         check_config(config)?;
         self.put(&name, config, None).await
     }
 
-    /// Gives a harness that was seen another configuration. Where it is something else by now, nothing is changed.
+    /// Replaces the configuration of a harness.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the configuration is invalid, or if the harness has changed since it was read as `seen`.
     pub async fn edit_harness(
         &self,
         seen: &Harness,
@@ -75,13 +82,13 @@ impl Service {
         Ok(edited.await?)
     }
 
-    /// Starts the agent of a harness, keeps what it offers, and tells.
+    /// Starts the agent of a harness, stores its capabilities, and returns the findings.
     pub async fn check_harness(&self, given: &str, depth: Depth) -> Result<Checked, Error> {
         let harness = self.find_harness(given).await?;
         self.check(&harness, depth).await
     }
 
-    /// What the agent of a harness offers, as it is known; started where it never was.
+    /// Returns the capabilities of a harness's agent. Starts the agent if they are unknown.
     pub(crate) async fn offers(&self, harness: &Harness) -> Result<Offers, Error> {
         if let Some(offers) = &harness.offers {
             return Ok(offers.clone());
@@ -90,7 +97,11 @@ impl Service {
         Ok(checked.harness.offers.map(Into::into).unwrap_or_default())
     }
 
-    /// Refuses a harness whose agent cannot take a session up again.
+    /// Checks that the agent of a harness can restore sessions.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::CannotRestore`] if it cannot, and [`Error::Probe`] if it cannot be started.
     pub(crate) async fn require_restore(&self, harness: &Harness) -> Result<(), Error> {
         let restore: RestoreBy = harness.config.restore;
         if self.offers(harness).await?.can_restore(restore) {
@@ -104,7 +115,7 @@ impl Service {
 
     async fn check(&self, harness: &Harness, depth: Depth) -> Result<Checked, Error> {
         if harness.needs_format > store::FORMAT {
-            // A limit that this server does not know would not hold for the agent.
+            // This program would not enforce a limit that only a later version knows, so do not start the agent.
             return Err(Error::Store(store::Error::NewerFormat {
                 what: "harness",
                 name: harness.name.clone(),
@@ -120,7 +131,8 @@ impl Service {
         })?;
         let took = self.now().since(begun);
         let can_restore = probed.offers.can_restore(harness.config.restore);
-        // Somebody may have changed it while its agent was started: what was found is not of that.
+        // The store keeps the capabilities only if the configuration is still the one that was started: a person may
+        // have changed it meanwhile, and another agent has other capabilities.
         let (id, started) = (harness.id, &harness.config);
         let harness = self
             .store
@@ -148,7 +160,7 @@ impl Service {
     }
 }
 
-/// Refuses a configuration that cannot start an agent.
+/// Checks that a configuration can start an agent.
 fn check_config(config: &HarnessConfig) -> Result<(), Error> {
     if config.command.first().is_none_or(String::is_empty) {
         return Err(Error::Missing {
@@ -166,7 +178,7 @@ fn check_config(config: &HarnessConfig) -> Result<(), Error> {
     check_limits(config)
 }
 
-/// Refuses what is no name of a variable.
+/// Checks that a name can be the name of an environment variable.
 fn check_variable(field: String, variable: &str) -> Result<(), Error> {
     if variable.is_empty() || variable.contains(['=', '\0']) {
         let accepted = "the name of a variable is not empty and has no =";
@@ -175,7 +187,7 @@ fn check_variable(field: String, variable: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// Refuses limits under which no agent can start, and times of nothing.
+/// Checks that an agent can start under the limits, and that no time limit is zero.
 fn check_limits(config: &HarnessConfig) -> Result<(), Error> {
     let limits = config.limits;
     let least = [
@@ -238,7 +250,7 @@ fn check_limits(config: &HarnessConfig) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether a harness is the demonstration agent's, unchanged but for a program that is gone.
+/// `true` if a harness is that of the demonstration agent and only its program, which no longer exists, is different.
 fn is_moved(kept: &HarnessConfig, demo: &HarnessConfig) -> bool {
     let (Some((kept_program, kept_args)), Some((program, args))) =
         (kept.command.split_first(), demo.command.split_first())

@@ -1,15 +1,16 @@
-//! Where in a request something stands that cannot be taken.
+//! An error with the path of the field that caused it.
 
 use std::fmt;
 
 use crate::Error;
 
-/// An error that reads as it is, with the field that only those know who see the whole request.
+/// An error that displays like its cause and adds only the field. The code that validates a value does not know its
+/// path in the request; the caller does.
 #[derive(Debug)]
 pub struct InField {
-    /// The field, as its path in a request.
+    /// The path of the field in the request.
     pub(crate) field: String,
-    /// What is wrong with what stands there.
+    /// The error of its value.
     pub(crate) error: Error,
 }
 

@@ -1,4 +1,4 @@
-//! Instances: the places where agents run.
+//! Instances: the data folders in which agents run and keep their memories.
 
 use store::InstanceStanding;
 use wire::{Instance, InstanceState};
@@ -12,7 +12,7 @@ impl Service {
         Ok(found.into_iter().map(|one| self.shown(one)).collect())
     }
 
-    /// The instance of a name or an id.
+    /// Returns the instance with this name or ID.
     pub async fn instance(&self, given: &str) -> Result<Instance, Error> {
         let mut all = self.instances().await?.into_iter();
         let found = all.find(|one| one.name == given || one.id.to_string() == given);
@@ -23,8 +23,11 @@ impl Service {
         })
     }
 
-    /// Gives an instance up: whatever memory lies there is lost, and what waits for it fails. Refused while a
-    /// server serves it.
+    /// Removes an instance. The agent memories in its data folder count as lost, and queued runs that need them fail.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a server is serving the instance.
     pub async fn remove_instance(&self, given: &str) -> Result<Instance, Error> {
         let found = self.instance(given).await?;
         self.store

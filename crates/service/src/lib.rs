@@ -1,7 +1,10 @@
-//! What people ask for: create, edit, say, fire, reset, pause, delete, with their rules.
+//! The rules of every request: creating and editing automations, sending messages, firing, pausing, resetting,
+//! deleting.
 //!
-//! The command line and the HTTP API call the same functions. **Invariants:** knows no HTTP, prints
-//! nothing and starts no turn: it commits what was asked for, and whoever runs turns takes it up.
+//! The command line and the HTTP API call the same functions. **Invariants:** this crate knows no HTTP, prints
+//! nothing and starts no turn. It commits the request to the store, and the worker pool of a server takes up the
+//! resulting runs. Every read and write is limited to one tenant, except for the administration of tenants and for
+//! incoming webhooks.
 
 mod access;
 mod approvals;
@@ -67,7 +70,7 @@ pub struct Service {
 }
 
 impl Service {
-    /// Makes the service of one tenant. `probe` starts agents to see what they offer.
+    /// Returns the service of one tenant. `probe` starts agents to find out their capabilities.
     pub fn new(
         store: Store,
         tenant: TenantId,
@@ -86,14 +89,14 @@ impl Service {
         }
     }
 
-    /// The same, where notifications may also go to places that are not public.
+    /// Returns the same service, which accepts the addresses of `allowance` for notifications beside public ones.
     #[must_use]
     pub fn allowing(mut self, allowance: Allowance) -> Self {
         self.allowance = allowance;
         self
     }
 
-    /// The same in unified mode, or not, for a browser or for others.
+    /// Returns the same service with the given setting of unified mode.
     #[must_use]
     pub fn unified(mut self, unified: Unified) -> Self {
         self.unified = unified;

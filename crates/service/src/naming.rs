@@ -1,13 +1,13 @@
-//! Names and texts that people give.
+//! Validates the names and texts of requests.
 
 use model::limits;
 
 use crate::Error;
 
-/// The longest name that is made from a prompt, in characters.
+/// The length of the longest name that is derived from a prompt, in characters.
 const DERIVED_CHARS: usize = 40;
 
-/// Takes a name: one line that is not empty and not too long.
+/// Returns a valid name: one line that is not empty and not too long.
 pub(crate) fn name(field: &'static str, given: &str) -> Result<String, Error> {
     let accepted = format!(
         "accepted are 1 to {} bytes on one line, without spaces at the ends",
@@ -24,7 +24,7 @@ pub(crate) fn name(field: &'static str, given: &str) -> Result<String, Error> {
     }
 }
 
-/// Takes a prompt or a person's words: not empty and not too long.
+/// Checks that a prompt or a message is not empty and not too long.
 pub(crate) fn content(field: &'static str, given: &str) -> Result<(), Error> {
     if given.trim().is_empty() {
         return Err(Error::invalid(field, given, "it is empty"));
@@ -40,7 +40,7 @@ pub(crate) fn content(field: &'static str, given: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// Makes a name from the first words of a prompt: `check-the-build`.
+/// Returns a name derived from the first words of a prompt, such as `check-the-build`.
 pub(crate) fn derived(prompt: &str) -> String {
     let lower = prompt.to_lowercase();
     let mut name = String::new();

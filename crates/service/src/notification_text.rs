@@ -1,4 +1,4 @@
-//! From the facts of a notification to the text that an endpoint receives.
+//! Builds the JSON body of a notification from the facts that the store has collected.
 
 use model::{
     DeliveryId, Timestamp,
@@ -13,7 +13,7 @@ use wire::{
 
 use crate::trace_events;
 
-/// Makes the delivery of a notice.
+/// Returns the delivery of a notice, with its JSON body.
 pub fn delivery(notice: Notice) -> NewDelivery {
     let event_id = notice.event_id();
     let Notice {
@@ -44,7 +44,7 @@ pub fn delivery(notice: Notice) -> NewDelivery {
     }
 }
 
-/// Makes the delivery that tests an endpoint.
+/// Returns the delivery that tests an endpoint. Its body holds no data beside the endpoint itself.
 pub(crate) fn test(delivery: DeliveryId, endpoint: &Endpoint, now: Timestamp) -> NewDelivery {
     let kind = NotificationKind::EndpointTest;
     let event_id = format!("evt_{}", delivery.uuid().simple());

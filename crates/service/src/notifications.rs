@@ -1,4 +1,4 @@
-//! Endpoints of notifications, and what became of what they were sent.
+//! Endpoints of notifications, and the deliveries to them.
 
 use std::time::Duration;
 
@@ -15,8 +15,8 @@ use wire::{DeliveryView, EndpointMade, EndpointRequest, Page, SecretRotated};
 use crate::{Error, Service, naming, notification_text};
 
 impl Service {
-    /// Makes an endpoint. It is told of what is yet to come. With an `id` that was reserved for it, one that
-    /// is there already is given, without its secret.
+    /// Creates an endpoint, which receives the events from now on. With a reserved `id`, returns the endpoint that an
+    /// earlier request has created, without its secret.
     pub async fn create_endpoint(
         &self,
         request: &EndpointRequest,
@@ -52,7 +52,7 @@ impl Service {
         Ok(self.store.endpoints(self.scope()).await?)
     }
 
-    /// Reads the endpoint of a name or an id.
+    /// Returns the endpoint with this name or ID.
     pub async fn endpoint(&self, given: &str) -> Result<Endpoint, Error> {
         let all = self.endpoints().await?;
         let names: Vec<String> = all.iter().map(|one| one.name.clone()).collect();
@@ -66,7 +66,11 @@ impl Service {
         })
     }
 
-    /// Changes an endpoint that was read as `seen`. What is on its way to it goes where it is then.
+    /// Changes an endpoint. Pending deliveries go to its new address.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the request is invalid, or if the endpoint has changed since it was read as `seen`.
     pub async fn edit_endpoint(
         &self,
         seen: &Endpoint,
@@ -79,15 +83,16 @@ impl Service {
         Ok(self.store.endpoint(self.scope(), seen.id).await?)
     }
 
-    /// Removes an endpoint with all its deliveries.
+    /// Deletes an endpoint and all its deliveries.
     pub async fn delete_endpoint(&self, given: &str) -> Result<Endpoint, Error> {
         let found = self.endpoint(given).await?;
         self.store.delete_endpoint(self.scope(), found.id).await?;
         Ok(found)
     }
 
-    /// Gives an endpoint another secret. For `overlap` the one that held so far signs as well. With the `key`
-    /// of a request that was done before it gets none, and no secret is told.
+    /// Replaces the secret of an endpoint and returns the new one. The old secret also signs for `overlap`. If an
+    /// earlier request with the same idempotency `key` has replaced the secret, changes nothing and returns no
+    /// secret, because a secret is shown only once.
     pub async fn rotate_endpoint_secret(
         &self,
         given: &str,
@@ -118,7 +123,7 @@ impl Service {
         }
     }
 
-    /// Stops telling an endpoint of anything. What is on its way is given up.
+    /// Disables an endpoint and gives up its pending deliveries.
     pub async fn disable_endpoint(&self, given: &str) -> Result<Endpoint, Error> {
         let id = self.endpoint(given).await?.id;
         let reason = "disabled by a person";
@@ -128,7 +133,8 @@ impl Service {
         Ok(self.store.endpoint(self.scope(), id).await?)
     }
 
-    /// Tells an endpoint again, of what is yet to come.
+    /// Enables an endpoint, which receives the events from now on. Events that occurred while it was disabled are not
+    /// sent.
     pub async fn enable_endpoint(&self, given: &str) -> Result<Endpoint, Error> {
         let id = self.endpoint(given).await?.id;
         self.store
@@ -137,7 +143,7 @@ impl Service {
         Ok(self.store.endpoint(self.scope(), id).await?)
     }
 
-    /// Lists what an endpoint was sent or is to be sent, the newest first.
+    /// Lists the deliveries of an endpoint, the newest first.
     pub async fn deliveries(
         &self,
         given: &str,
@@ -152,15 +158,15 @@ impl Service {
         Ok(Page::of(found, limit, |one| one.id.to_string()))
     }
 
-    /// Reads a delivery with what became of its attempts.
+    /// Returns a delivery with the log of its attempts.
     pub async fn delivery(&self, given: &str) -> Result<DeliveryView, Error> {
         let id = delivery_id(given)?;
         let (delivery, log) = self.store.delivery(self.scope(), id).await?;
         Ok(DeliveryView::new(delivery, log))
     }
 
-    /// Sends an endpoint something that tells nothing, to see whether it arrives. With an `id` that was
-    /// reserved for the delivery, one that is there already is given as it is.
+    /// Sends a test notification without any data of the tenant to an endpoint. With a reserved `id` for the
+    /// delivery, returns the delivery that an earlier request has created.
     pub async fn test_endpoint(
         &self,
         given: &str,
@@ -188,14 +194,15 @@ impl Service {
         }
     }
 
-    /// Sends what is over once more, under the same id.
+    /// Sends a delivery that is over once more, with the same ID.
     pub async fn redeliver(&self, given: &str) -> Result<DeliveryView, Error> {
         let id = delivery_id(given)?;
         self.store.redeliver(self.scope(), id, self.now()).await?;
         self.delivery(given).await
     }
 
-    /// The same for a request that may come again: what is on its way already is given as it is.
+    /// Sends a delivery once more for a request with an idempotency key. A pending delivery is returned unchanged,
+    /// because an earlier copy of the request may have queued it.
     pub async fn redeliver_once(&self, given: &str) -> Result<DeliveryView, Error> {
         let view = self.delivery(given).await?;
         if view.delivery.state == DeliveryStatus::Pending {
@@ -204,11 +211,15 @@ impl Service {
         self.redeliver(given).await
     }
 
-    /// Takes what is asked for of an endpoint, or refuses it.
+    /// Returns the validated endpoint of a request.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a field is invalid, or if the address is not public and not in the allowance.
     async fn new_endpoint(&self, request: &EndpointRequest) -> Result<NewEndpoint, Error> {
         let name = naming::name("name", &request.name)?;
         let target = Target::parse(&request.url, &self.allowance)
-            // There may be a password in it.
+            // The error does not show the URL, which may contain a password.
             .map_err(|error| Error::invalid("url", "***", error.to_string()))?;
         let mut events = request.events.clone();
         events.sort_unstable();
@@ -241,7 +252,8 @@ impl Service {
     }
 }
 
-/// What a request is answered with when it comes again that has changed a secret: the secret is told once.
+/// Returns the stored response to a repeated request that has replaced a secret. It omits the secret, which is shown
+/// only once.
 pub(crate) fn rotated_before(previous_until: Timestamp) -> Value {
     json!(SecretRotated {
         secret: None,
@@ -249,7 +261,7 @@ pub(crate) fn rotated_before(previous_until: Timestamp) -> Value {
     })
 }
 
-/// An answer that is kept with the change of a secret.
+/// Returns the response that is stored in the same transaction as the replaced secret.
 pub(crate) const fn answered<'a>(key: &'a str, response: &'a Value) -> Answered<'a> {
     const OK: u16 = 200;
     Answered {

@@ -1,24 +1,24 @@
-//! What is to come, for whoever starts to serve.
+//! A summary of the automations, for the start of a server.
 
 use wire::AutomationView;
 
 use crate::{Error, Service};
 
-/// What there is to serve.
+/// A summary of the automations.
 #[derive(Debug, Clone)]
 pub struct Outlook {
-    /// How many automations there are.
+    /// The number of automations.
     pub automations: u64,
-    /// The one that is due next.
+    /// The automation that is due next.
     pub next: Option<AutomationView>,
 }
 
 impl Service {
-    /// Looks at what there is to serve, without reading all of it.
+    /// Returns a summary of the automations without reading each of them.
     pub async fn outlook(&self) -> Result<Outlook, Error> {
         let (automations, next) = self.store.automations_outlook(self.scope()).await?;
         let next = match next {
-            // By its id: finding one by its name reads them all.
+            // Read by ID, because `Service::automation` would look the text up as a name first.
             Some(id) => {
                 let automation = self.store.automation(self.scope(), id).await?;
                 Some(self.automation_view(automation).await?)

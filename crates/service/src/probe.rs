@@ -1,20 +1,21 @@
-//! Starting an agent only to see what it offers.
+//! The port through which this crate starts an agent to find out its capabilities.
 
 use std::{error::Error, future::Future, pin::Pin};
 
 use model::harness::HarnessConfig;
 use wire::{Depth, Probed};
 
-/// Why an agent could not be started, in the words of whoever tried.
+/// The reason for which an agent could not be started.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct ProbeError(#[from] pub Box<dyn Error + Send + Sync>);
 
-/// The answer of a probe, to be awaited.
+/// The future of a probe.
 pub type Probing<'a> = Pin<Box<dyn Future<Output = Result<Probed, ProbeError>> + Send + 'a>>;
 
-/// Starts agents. Whoever makes a [`crate::Service`] brings one, because this crate starts nothing.
+/// Starts agents. The caller of [`crate::Service::new`] provides an implementation, because this crate starts no
+/// processes.
 pub trait Probe: Send + Sync {
-    /// Starts the agent, looks as far as asked and ends it; nothing of it is left running.
+    /// Starts the agent, examines it to the given depth, and ends it. Afterwards none of its processes runs.
     fn probe<'a>(&'a self, config: &'a HarnessConfig, depth: Depth) -> Probing<'a>;
 }

@@ -1,4 +1,7 @@
-//! Finding what somebody names: by name, by id, or by the beginning of an id.
+//! Finds objects by the reference that a user gives: a name, an ID, or an ID prefix.
+//!
+//! **Invariant:** an ID prefix that matches more than one object is refused with [`Error::Ambiguous`], never resolved
+//! to the first match.
 
 use model::{
     ApprovalId, AutomationId, RunId, SessionId, TokenId,
@@ -10,21 +13,21 @@ use uuid::Uuid;
 
 use crate::{Error, Service};
 
-/// The shortest beginning of an id that is looked up, in hexadecimal digits; fewer could be a name.
+/// The length of the shortest ID prefix, in hexadecimal digits. A shorter one is more likely a name.
 const MIN_DIGITS: usize = 4;
 
 impl Service {
-    /// The id of the session of a key, an id or the beginning of an id.
+    /// Returns the ID of the session with this key, ID or ID prefix.
     pub async fn session_id(&self, given: &str) -> Result<SessionId, Error> {
         Ok(self.find_session(given).await?.id)
     }
 
-    /// The id of the automation of a name, an id or the beginning of an id.
+    /// Returns the ID of the automation with this name, ID or ID prefix.
     pub async fn automation_id(&self, given: &str) -> Result<AutomationId, Error> {
         Ok(self.find_automation(given).await?.id)
     }
 
-    /// The harness of a name or an id.
+    /// Returns the harness with this name or ID.
     pub(crate) async fn find_harness(&self, given: &str) -> Result<Harness, Error> {
         let mut all = self.store.harnesses(self.scope()).await?;
         let found = all
@@ -40,21 +43,21 @@ impl Service {
         }
     }
 
-    /// The automation of a name, an id or the beginning of an id.
+    /// Returns the automation with this name, ID or ID prefix. If the automation is corrupt, returns the error of
+    /// reading it.
     pub(crate) async fn find_automation(&self, given: &str) -> Result<Automation, Error> {
         let (id, _) = self.identify_automation(given).await?;
-        // One that cannot be read says why.
         Ok(self.store.automation(self.scope(), id).await?)
     }
 
-    /// The id and the name of an automation, be it readable or not, by its name, its id or the beginning of
-    /// an id.
+    /// Returns the ID and the name of the automation with this name, ID or ID prefix, even if the automation is
+    /// corrupt.
     pub(crate) async fn identify_automation(
         &self,
         given: &str,
     ) -> Result<(AutomationId, String), Error> {
-        // What is named whole is found without looking at the others. One that cannot be read is found among
-        // them.
+        // Try the exact name and the exact ID first, so that most references do not read every automation. Both
+        // lookups fail for a corrupt automation, so their errors are ignored and the list below finds it.
         let by_name = self.store.automation_by_name(self.tenant, given).await;
         if let Ok(Some(named)) = by_name {
             return Ok((named.id, named.name));
@@ -82,7 +85,7 @@ impl Service {
         })
     }
 
-    /// The session of a key, an id or the beginning of an id.
+    /// Returns the session with this key, ID or ID prefix. A key is preferred.
     pub(crate) async fn find_session(&self, given: &str) -> Result<Session, Error> {
         if let Some(found) = self.store.session_by_key(self.tenant, given).await? {
             return Ok(found);
@@ -93,6 +96,7 @@ impl Service {
                 let (first, last) = (SessionId::from_uuid(first), SessionId::from_uuid(last));
                 let found = self
                     .store
+                    // Two IDs are enough to tell that the prefix is ambiguous.
                     .session_ids_between(self.scope(), first, last, 2)
                     .await?;
                 only("session", given, &found)?
@@ -104,7 +108,7 @@ impl Service {
         }
     }
 
-    /// The token of an id or the beginning of one, be it over or not.
+    /// Returns the ID of the token with this ID or ID prefix, even if the token has expired or is revoked.
     pub(crate) async fn find_token(&self, given: &str) -> Result<TokenId, Error> {
         let Some(Range { first, last }) = Range::of(given, TokenId::PREFIX) else {
             return Err(not_found("token", given, []));
@@ -117,7 +121,7 @@ impl Service {
         only("token", given, &found)?.ok_or_else(|| not_found("token", given, []))
     }
 
-    /// The run of an id or the beginning of one.
+    /// Returns the ID of the run with this ID or ID prefix.
     pub(crate) async fn find_run(&self, given: &str) -> Result<RunId, Error> {
         let Some(Range { first, last }) = Range::of(given, RunId::PREFIX) else {
             return Err(not_found("run", given, []));
@@ -130,7 +134,7 @@ impl Service {
         only("run", given, &found)?.ok_or_else(|| not_found("run", given, []))
     }
 
-    /// The approval of an id or the beginning of one.
+    /// Returns the ID of the approval with this ID or ID prefix.
     pub(crate) async fn find_approval(&self, given: &str) -> Result<ApprovalId, Error> {
         let Some(Range { first, last }) = Range::of(given, ApprovalId::PREFIX) else {
             return Err(not_found("approval", given, []));
@@ -144,7 +148,7 @@ impl Service {
     }
 }
 
-/// All ids that begin alike.
+/// The IDs that begin with one prefix, as an inclusive range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Range {
     first: Uuid,
@@ -152,7 +156,8 @@ struct Range {
 }
 
 impl Range {
-    /// Reads an id or the beginning of one, with or without what stands before the underscore.
+    /// Returns the range of an ID or an ID prefix, with or without the kind before the underscore (`run_0199ab` or
+    /// `0199ab`). Returns `None` if the text cannot be an ID prefix.
     fn of(given: &str, prefix: &str) -> Option<Self> {
         let bare = given
             .strip_prefix(prefix)

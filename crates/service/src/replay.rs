@@ -1,4 +1,4 @@
-//! All that happened in a session, in order.
+//! Replays a session: its transcript, with each run before its first row.
 
 use std::collections::BTreeSet;
 
@@ -7,13 +7,13 @@ use wire::{Replay, Replayed};
 use crate::{Error, Service};
 
 impl Service {
-    /// Reads a part of a session's replay: rows of its transcript after a number, up to `limit` of them, and
-    /// each run before the first of its rows.
+    /// Returns up to `limit` rows of a transcript after the number `after`, and each run before the first of its
+    /// rows.
     pub async fn replay(&self, given: &str, after: i64, limit: u32) -> Result<Replay, Error> {
         let session = self.find_session(given).await?.id;
         let page = self.messages(&session.to_string(), after, limit).await?;
         let named: BTreeSet<_> = page.items.iter().filter_map(|row| row.run_id).collect();
-        // A run whose first row lies on an earlier page was shown there.
+        // Leave out a run whose first row is on an earlier page, because that page has returned the run.
         let mut begun = BTreeSet::new();
         for run in named {
             if self.store.before_run(self.scope(), run).await? >= after {

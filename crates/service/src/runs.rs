@@ -1,4 +1,4 @@
-//! Runs, as people look at them and call them off.
+//! Runs: listing, reading, retrying and cancelling.
 
 use model::{
     InputId, RunId,
@@ -11,22 +11,22 @@ use wire::{LiveText, Page, RunCancelled, RunView};
 
 use crate::{Error, Service, sessions};
 
-/// Which runs a list shows.
+/// The filters and the page of a list of runs.
 #[derive(Debug, Clone, Default)]
 pub struct RunQuery {
-    /// Those of a session: its key, its id or the beginning of that.
+    /// The session: its key, its ID or an ID prefix.
     pub session: Option<String>,
-    /// Those of an automation: its name, its id or the beginning of that.
+    /// The automation: its name, its ID or an ID prefix.
     pub automation: Option<String>,
-    /// Those in a status.
+    /// The run status.
     pub status: Option<RunStatus>,
-    /// Those whose inputs came from there.
+    /// The origin of the inputs.
     pub origin: Option<Origin>,
-    /// First attempts at occurrences only, with what was skipped and missed.
+    /// `true` to list only the first attempts at occurrences, including skipped and missed ones.
     pub occurrences: bool,
-    /// The last one of the page before.
+    /// The last run of the previous page.
     pub after: Option<RunId>,
-    /// How many at the most.
+    /// The highest number of runs on the page.
     pub limit: u32,
 }
 
@@ -56,12 +56,13 @@ impl Service {
         Ok(Page::of(found, query.limit, |run| run.id.to_string()))
     }
 
-    /// Reads one run: by its id or the beginning of that.
+    /// Returns one run with its attempts, by its ID or an ID prefix.
     pub async fn run(&self, given: &str) -> Result<RunView, Error> {
         let id = self.find_run(given).await?;
         let run = self.store.run(self.scope(), id).await?;
         let record = self.store.run_record(self.scope(), id).await?;
-        // Whatever ends a run writes its record in the same transaction.
+        // The transaction that ends such a run also writes its record. An ended run without one has therefore lost it
+        // to retention.
         let ended = matches!(
             run.status(),
             RunStatus::Succeeded | RunStatus::Failed | RunStatus::Cancelled | RunStatus::Stalled
@@ -75,13 +76,13 @@ impl Service {
         })
     }
 
-    /// Reads the internal record of a run, if there is one: by its id or the beginning of that.
+    /// Returns the internal record of a run, by its ID or an ID prefix. Returns `None` if there is none.
     pub async fn run_record(&self, given: &str) -> Result<Option<RunRecord>, Error> {
         let id = self.find_run(given).await?;
         Ok(self.store.run_record(self.scope(), id).await?)
     }
 
-    /// Reads the row of one run.
+    /// Returns one run.
     pub async fn run_by_id(&self, id: RunId) -> Result<Run, Error> {
         Ok(self.store.run(self.scope(), id).await?)
     }
@@ -94,8 +95,8 @@ impl Service {
         Ok(LiveText { text, end })
     }
 
-    /// Makes another attempt at the input of a run that is over and did not succeed. With an id that was
-    /// reserved for the attempt, one that is there already is given as it is.
+    /// Retries a run that is over and did not succeed. With a reserved ID for the `attempt`, a repeated request
+    /// returns the attempt that the first one has created.
     pub async fn retry_run(&self, given: &str, attempt: Option<RunId>) -> Result<Run, Error> {
         let id = self.find_run(given).await?;
         let now = self.now();
@@ -110,8 +111,8 @@ impl Service {
         }
     }
 
-    /// Calls a run off, named by its id or the beginning of that: at once where it waits, else as soon as its
-    /// agent has stopped. Gives where it is then.
+    /// Cancels a run, by its ID or an ID prefix: at once if no worker has it, otherwise as soon as its agent has
+    /// stopped. Returns the status after the request.
     pub async fn cancel_run(&self, given: &str) -> Result<RunCancelled, Error> {
         let run_id = self.find_run(given).await?;
         let status = self
@@ -121,16 +122,16 @@ impl Service {
         Ok(RunCancelled { run_id, status })
     }
 
-    /// The run of an input whose id was reserved, where it is there already. What it belongs to may have moved
-    /// on since.
+    /// Returns the first run of an input with a reserved ID. Returns `None` if no ID is reserved, or if the input
+    /// does not exist yet. Callers check this before the request's other conditions, because these may have changed
+    /// since the first request.
     pub(crate) async fn made_by(&self, input: Option<InputId>) -> Result<Option<Run>, Error> {
         let Some(input) = input else { return Ok(None) };
         let attempts = self.store.attempts(self.scope(), input).await?;
         Ok(attempts.into_iter().next())
     }
 
-    /// The run of an input that was given in with an id that was reserved for it, be it just made or made
-    /// before.
+    /// Returns the run of an input with a reserved ID, whether this request or an earlier one has created it.
     pub(crate) async fn run_of_input(
         &self,
         input: InputId,

@@ -1,4 +1,4 @@
-//! Sessions: begun by a person, spoken to, looked at, called off, deleted.
+//! Sessions: creating, listing, reading, sending messages, cancelling, editing and deleting.
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
@@ -16,45 +16,50 @@ use wire::{
 
 use crate::{Error, Service, naming, working_directory};
 
-/// How many of a session's open runs are read at once.
+/// The number of a session's open runs that are read at once.
 const READ_AT_ONCE: u32 = 200;
 
-/// The channel whose sessions have a type of their own.
+/// The channel whose sessions have a session type of their own.
 const SLACK: &str = "slack";
 
-/// The reason of what a person calls off.
+/// The reason of a cancellation by a person.
 pub(crate) const CALLED_OFF: &str = "called off by a person";
 
-/// Which sessions a list shows.
+/// The filters and the page of a list of sessions.
 #[derive(Debug, Clone, Default)]
 pub struct SessionQuery {
-    /// Those of these types; absent: `regular`, or every type if an automation is named.
+    /// The session types. `None` means only `regular`, or every type if `automation` is set.
     pub types: Option<Vec<SessionType>>,
-    /// Those of a kind.
+    /// The session kind.
     pub kind: Option<SessionKind>,
-    /// Those in a state.
+    /// The session status.
     pub state: Option<SessionStatus>,
-    /// Those that an automation made: its name, its id or the beginning of that.
+    /// The automation that created the sessions: its name, its ID or an ID prefix.
     pub automation: Option<String>,
-    /// Those with a text in their titles, keys or ids.
+    /// A text that the title, the key or the ID contains.
     pub text: Option<String>,
-    /// Those first in which anything changed last; such a list has one page.
+    /// `true` to list the most recently changed sessions first. Such a list has only one page.
     pub by_change: bool,
-    /// The last one of the page before.
+    /// The last session of the previous page.
     pub after: Option<SessionId>,
-    /// How many at the most.
+    /// The highest number of sessions on the page.
     pub limit: u32,
 }
 
 impl Service {
-    /// Begins a session in which people talk with an agent. With an `id` that was reserved for it, one that
-    /// is there already is given as it is.
+    /// Creates a session in which people talk with an agent. With a reserved `id`, returns the session that an
+    /// earlier request has created.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a field is invalid, if the key is in use, or if the agent cannot restore sessions.
     pub async fn create_session(
         &self,
         request: &SessionRequest,
         id: Option<SessionId>,
     ) -> Result<Session, Error> {
         if let Some(id) = id {
+            // Before any check: the harness or the directory may have changed since the first request.
             match self.store.session(self.scope(), id).await {
                 Err(store::Error::NotFound { .. }) => {}
                 there => return Ok(there?),
@@ -83,7 +88,7 @@ impl Service {
             },
             draft: request.draft,
             channel,
-            // The key under which automations can be bound to it.
+            // Automations are bound to a session by its key, so every session gets one.
             key: key.or_else(|| Some(format!("cli:{}", id.uuid().simple()))),
             title,
             cwd: self.store.working_directory(cwd.as_deref(), id),
@@ -95,7 +100,7 @@ impl Service {
         Ok(self.store.session(self.scope(), id).await?)
     }
 
-    /// Lists sessions: the newest first, or those first in which anything changed last.
+    /// Lists sessions: the newest first, or the most recently changed first.
     pub async fn sessions(&self, query: &SessionQuery) -> Result<Page<Session>, Error> {
         let automation = match &query.automation {
             Some(given) => Some(self.find_automation(given).await?.id),
@@ -128,7 +133,7 @@ impl Service {
         Ok(Page::of(found, query.limit, |one| one.id.to_string()))
     }
 
-    /// Lists the sessions in which anything changed last.
+    /// Lists the most recently changed sessions.
     async fn sessions_by_change(
         &self,
         filter: &SessionFilter,
@@ -139,6 +144,8 @@ impl Service {
             return Err(Error::invalid("order", "changed", problem));
         }
         let mut sessions = Vec::new();
+        // One query for each type, because the statement filters by a single type. Each query returns a full page, so
+        // the merged list can be cut to one.
         for session_type in &filter.types {
             let found =
                 self.store
@@ -150,7 +157,7 @@ impl Service {
         Ok(Page::whole(sessions))
     }
 
-    /// Reads one session, by its key, its id or the beginning of that.
+    /// Returns one session with its open runs, by its key, its ID or an ID prefix.
     pub async fn session(&self, given: &str) -> Result<SessionView, Error> {
         let session = self.find_session(given).await?;
         let runs = self.open_runs(session.id).await?;
@@ -178,9 +185,9 @@ impl Service {
         })
     }
 
-    /// The runs of a session that are not over, the oldest first.
+    /// Returns the runs of a session that are not over, the oldest first.
     async fn open_runs(&self, session: SessionId) -> Result<Vec<Run>, Error> {
-        // One that moves on meanwhile is found twice, and is what it was last.
+        // A run that changes its status between two queries is read twice. The map keeps its last reading.
         let mut open = BTreeMap::new();
         for status in RunStatus::ALL {
             if status.is_over() {
@@ -205,7 +212,7 @@ impl Service {
         Ok(open.into_values().collect())
     }
 
-    /// Reads the last rows of a transcript, with how many come before them.
+    /// Returns the last rows of a transcript, and the number of rows before them.
     pub async fn last_messages(&self, given: &str, last: u32) -> Result<Messages, Error> {
         let session = self.find_session(given).await?.id;
         let end = self
@@ -219,13 +226,14 @@ impl Service {
         })
     }
 
-    /// Reads rows of a transcript after a number, in order, up to `limit` of them.
+    /// Returns up to `limit` rows of a transcript after the number `after`, in order.
     pub async fn messages(&self, given: &str, after: i64, limit: u32) -> Result<Messages, Error> {
         let session = self.find_session(given).await?.id;
         let mut items = self
             .store
             .messages(self.scope(), session, after, limit + 1)
             .await?;
+        // One row more than requested was read, to know whether another page follows.
         let more = items.len() > limit as usize;
         items.truncate(limit as usize);
         Ok(Messages {
@@ -235,19 +243,24 @@ impl Service {
         })
     }
 
-    /// The number after which a transcript has everything that belongs to a run.
+    /// Returns the number after which the transcript contains every row of the run.
     pub async fn before_run(&self, run: RunId) -> Result<i64, Error> {
         Ok(self.store.before_run(self.scope(), run).await?)
     }
 
-    /// Gives a session a person's words and answers with the run that they became. With an id of the input
-    /// that was reserved for them, words that were said already are not said again.
+    /// Sends a person's message to a session and returns the resulting run. With a reserved ID for the `input`, a
+    /// repeated request does not send the message again.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the message is empty or too long, or if the session is closed.
     pub async fn say(
         &self,
         given: &str,
         words: &str,
         input: Option<InputId>,
     ) -> Result<Run, Error> {
+        // Before any check, because the session may have been closed since the first request.
         if let Some(run) = self.made_by(input).await? {
             return Ok(run);
         }
@@ -270,7 +283,7 @@ impl Service {
         self.run_of_input(input, said.await).await
     }
 
-    /// Calls off every run of a session that is not over.
+    /// Cancels every run of a session that is not over. Returns how many there were.
     pub async fn cancel_session(&self, given: &str) -> Result<SessionCancelled, Error> {
         let session = self.find_session(given).await?;
         let cancelled = self
@@ -283,7 +296,8 @@ impl Service {
         })
     }
 
-    /// Moves a session on in its life.
+    /// Applies an event such as pause, resume or close to a session. Running turns go on in any case. A paused
+    /// session holds back its other runs until it is resumed; a closed session cancels them.
     pub async fn move_session(
         &self,
         given: &str,
@@ -301,7 +315,7 @@ impl Service {
         self.session(&id.to_string()).await
     }
 
-    /// Changes what of a session can be changed, if it is still what was seen.
+    /// Changes the title of a session, if the session is still as `seen`.
     pub async fn edit_session(
         &self,
         id: SessionId,
@@ -322,9 +336,9 @@ impl Service {
         self.session(&id.to_string()).await
     }
 
-    /// Deletes a session. Automations that are bound to it block that, unless `with_automations`
-    /// says that they are to be deleted, too. A turn that is under way is called off: its worker finds
-    /// nothing any more.
+    /// Deletes a session. If automations are bound to it, deletes nothing and returns these automations, unless
+    /// `with_automations` says that they are to be deleted as well. A turn under way is cancelled: with the row of
+    /// its run, its worker loses its fence, so that the next heartbeat is answered with "lost".
     pub async fn delete_session(
         &self,
         given: &str,
@@ -348,7 +362,7 @@ impl Service {
     }
 }
 
-/// Takes where a chat lives.
+/// Returns the validated address of a chat in its channel.
 fn channel(given: &ChannelRequest) -> Result<Channel, Error> {
     Ok(Channel {
         channel: naming::name("channel.channel", &given.channel)?,

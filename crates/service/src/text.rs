@@ -1,6 +1,7 @@
-//! Text of agents and tools, made safe for a terminal.
+//! Makes text of agents and tools safe for a terminal.
 
-/// Replaces what could command a terminal: agents and tools write what they like.
+/// Returns the text with each control character except newline and tab replaced, and CRLF as newline. Agents and
+/// tools may write escape sequences, which would otherwise control the user's terminal.
 pub fn clean(text: &str) -> String {
     text.replace("\r\n", "\n")
         .chars()

@@ -1,4 +1,5 @@
-//! From logged changes to the events of the API. This is the only place that maps one to the other.
+//! Maps logged changes to the events of the API. Traces, feeds and notifications all use this module, so that an
+//! event looks the same in each.
 
 use model::{
     AutomationId, SessionId, Timestamp,
@@ -65,7 +66,7 @@ pub fn session_deleted(session_id: SessionId) -> TraceEvent {
     TraceEvent::SessionDeleted(wire::TraceSessionDeleted { session_id })
 }
 
-/// The log of an event, and the automation that the event belongs to.
+/// The log that holds an event: that of a session, or that of an automation.
 struct Place {
     session_id: Option<SessionId>,
     automation_id: Option<AutomationId>,

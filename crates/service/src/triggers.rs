@@ -1,4 +1,4 @@
-//! The triggers of an automation, one by one.
+//! The triggers of an automation: reading, adding, removing, rotating the secret of a webhook, previewing.
 
 use std::time::Duration;
 
@@ -16,21 +16,27 @@ use crate::{
 };
 
 impl Service {
-    /// Reads one trigger of an automation: by its id or the beginning of that.
+    /// Returns one trigger of an automation, by its ID or an ID prefix.
     pub async fn trigger(&self, automation: &str, given: &str) -> Result<Trigger, Error> {
         let view = self.automation(automation).await?;
         find(view.triggers, given)
     }
 
-    /// Whether an automation has a trigger of an id that was reserved for it, or had one that was removed.
+    /// `true` if an automation has, or once had, a trigger with this reserved ID. A removed trigger counts, so that a
+    /// repeated request does not add it again.
     pub async fn had_trigger(&self, view: &AutomationView, id: TriggerId) -> Result<bool, Error> {
         let had = self.store.had_trigger(self.scope(), view.automation.id, id);
         Ok(had.await?)
     }
 
-    /// Adds a trigger to an automation that was read, and says whether it did: one that it has already is not
-    /// added again. Where it is to be added to what was read `exactly`, and that is something else by now, it is
-    /// refused. With an `id` that was reserved for it, one that is there already counts as added.
+    /// Adds a trigger to the automation that was read as `view`. Returns the automation, and `true` if the trigger
+    /// was added: an equal trigger is not added twice. With a reserved `id`, a trigger that an earlier request has
+    /// added counts as added.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the trigger is invalid, or, with `exactly`, if the automation has changed since it was
+    /// read.
     pub async fn add_trigger(
         &self,
         view: &AutomationView,
@@ -51,12 +57,14 @@ impl Service {
             spec: &spec,
             seen: exactly.then_some(&seen),
         };
-        // What says the same is looked for where nobody else can add it meanwhile.
+        // The store compares with the present triggers under the lock of the automation. A comparison here could miss
+        // an equal trigger that a concurrent request adds.
         let add = self
             .store
             .add_trigger_as(self.scope(), view.automation.id, new, now);
         let added = match add.await {
             Ok(is) => is == id,
+            // An earlier request with this ID has added the trigger.
             Err(store::Error::Made { .. }) => true,
             Err(error) => return Err(error.into()),
         };
@@ -64,7 +72,7 @@ impl Service {
         Ok((view, added))
     }
 
-    /// The secret with which webhooks of a trigger are signed, for whoever is to sign them.
+    /// Returns the secret that signs the webhooks of a trigger.
     pub async fn webhook_secret(&self, automation: &str, given: &str) -> Result<String, Error> {
         let trigger = self.trigger(automation, given).await?;
         let found = self.store.webhook_trigger(self.scope(), trigger.id).await?;
@@ -72,8 +80,9 @@ impl Service {
         Ok(found.secrets.current.reveal())
     }
 
-    /// Gives a trigger another secret. The one that held so far holds for `overlap` as well. With the `key` of
-    /// a request that was done before it gets none, and no secret is told.
+    /// Replaces the secret of a webhook trigger and returns the new one. The old secret stays valid for `overlap`. If
+    /// an earlier request with the same idempotency `key` has replaced the secret, changes nothing and returns no
+    /// secret, because a secret is shown only once.
     pub async fn rotate_webhook_secret(
         &self,
         automation: &str,
@@ -113,8 +122,12 @@ impl Service {
         }
     }
 
-    /// Removes a trigger from an automation that was read; what it has fired stays. Where it is to be removed
-    /// from what was read `exactly`, and that is something else by now, it is refused.
+    /// Removes a trigger from the automation that was read as `view`. Runs that the trigger has fired stay.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the trigger is the manual one, or, with `exactly`, if the automation has changed since it
+    /// was read.
     pub async fn remove_trigger(
         &self,
         view: &AutomationView,
@@ -126,7 +139,7 @@ impl Service {
             let problem = "it is the one that every automation has";
             return Err(Error::invalid("trigger", given, problem));
         }
-        // By its id: there may be another webhook, which says the same and has another secret.
+        // Remove by ID and not by comparison: another webhook trigger has an equal definition and another secret.
         let seen = definition_of(view);
         let seen = exactly.then_some(&seen);
         self.store
@@ -135,7 +148,7 @@ impl Service {
         self.automation(&view.automation.id.to_string()).await
     }
 
-    /// Works out when triggers would fire from now on.
+    /// Returns the next runs of triggers that need not exist.
     pub fn preview(&self, request: &PreviewRequest) -> Result<Preview, Error> {
         let now = self.now();
         if request.triggers.is_empty() {
@@ -148,7 +161,7 @@ impl Service {
             return Err(Error::invalid("count", &request.count.to_string(), problem));
         }
         let count = request.count as usize;
-        // A preview names no session mode: fresh sessions are compatible with every policy.
+        // The request names no session mode. Fresh sessions are compatible with every policy.
         let policies = definition::policies(&request.policies, SessionMode::Fresh)?;
         Ok(Preview {
             next_fires: fires::of(specs.iter(), &policies.quiet_hours, now, count)?,
@@ -156,7 +169,7 @@ impl Service {
     }
 }
 
-/// How many fires a preview shows at the most.
+/// The highest number of instants in a preview.
 const MOST_FIRES: u32 = 100;
 
 fn no_webhook(given: &str) -> Error {

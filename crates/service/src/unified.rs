@@ -1,7 +1,8 @@
-//! Unified mode: automations of the web go to one conversation, which every web chat shows.
+//! Unified mode: automations that are created in web chats are bound to one conversation, and every web chat lists
+//! them.
 //!
-//! **Invariant:** the mode decides where something new is bound and what a chat shows. It moves nothing
-//! that is there, be it switched on or off.
+//! **Invariant:** the mode decides only about new bindings and about lists. Switching it on or off never moves an
+//! existing binding.
 
 use model::{
     SessionId,
@@ -14,25 +15,29 @@ use wire::{AutomationRequest, SeatSettingsRequest};
 
 use crate::{Error, Service, working_directory};
 
-/// The key of the one conversation.
+/// The session key of the unified conversation.
 const UNIFIED_KEY: &str = "unified:default";
 
-/// What the keys of web chats begin with.
+/// The prefix of the session keys of web chats.
 const OF_THE_WEB: &str = "web:";
 
-/// Whether unified mode is on, and for whom.
+/// The setting of unified mode for one request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Unified {
-    /// Whether it is on.
+    /// `true` if unified mode is on.
     pub on: bool,
-    /// Whether a browser asks: what it binds and names no session for goes to the one conversation.
+    /// `true` if the request comes from a browser. Its bound automations may omit the session and go to the unified
+    /// conversation.
     pub by_browser: bool,
 }
 
 impl Service {
-    /// The session to which an automation is to be bound: the one that is named, but where that is a web
-    /// chat and unified mode is on, the one conversation. One that is bound to a web chat, `bound_so_far`, may
-    /// stay there.
+    /// Returns the session to which an automation is to be bound. In unified mode this is the unified conversation
+    /// instead of a web chat. An edit may keep a web chat to which the automation is bound already (`bound_so_far`).
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the session is missing or does not exist.
     pub(crate) async fn session_to_bind(
         &self,
         request: &AutomationRequest,
@@ -58,7 +63,7 @@ impl Service {
         Ok(session)
     }
 
-    /// What a list of automations shows for a session.
+    /// Returns the filter of a list of automations for a session.
     pub(crate) async fn shown_in(&self, given: &str) -> Result<InSession, Error> {
         let session = self.find_session(given).await?;
         let unified = self.unified.on && is_of_the_web(&session);
@@ -69,8 +74,8 @@ impl Service {
         })
     }
 
-    /// The one conversation. Whoever needs it first has it made, with the harness that is asked for, else
-    /// with that of the chat from which it is asked.
+    /// Returns the unified conversation. Creates it if necessary, with the harness of the request or else with that
+    /// of `chat`.
     async fn unified_session(
         &self,
         request: &AutomationRequest,
@@ -85,7 +90,8 @@ impl Service {
             _ => self.named_harness(request).await?,
         };
         self.require_restore(&harness).await?;
-        // What would be refused once it is there is refused before it is made.
+        // Refuse the request before the conversation is created, so that a refused request leaves no conversation
+        // behind.
         if let Some(cwd) = working_directory::check(request.cwd.as_deref())? {
             let problem = "the unified conversation has a folder of its own";
             return Err(working_directory::invalid(&cwd, problem));
@@ -110,7 +116,7 @@ impl Service {
             settings: SeatSettings::default(),
         };
         match self.store.create_session(self.tenant, &new, now).await {
-            // Somebody else needed it at the same time.
+            // A concurrent request has created the conversation, which is read below.
             Ok(_) | Err(store::Error::Exists { .. }) => {}
             Err(error) => return Err(error.into()),
         }

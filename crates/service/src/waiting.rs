@@ -1,4 +1,4 @@
-//! What a run waits for.
+//! Finds out why a run is blocked.
 
 use model::{
     approval::ApprovalStatus,
@@ -11,18 +11,21 @@ use wire::Waiting;
 
 use crate::{Error, Service};
 
-/// How many of the newest runs of a session are looked at for the one that holds the seat.
+/// The number of a session's or an automation's newest runs that are searched for the one that blocks a run. If more
+/// runs than that are newer than the blocking run, the answer is only [`Waiting::Turn`].
 const LOOKED_AT: u32 = 200;
 
 impl Service {
-    /// What `run` waits for; `None` if it goes on or is over.
+    /// Returns the reason for which `run` is blocked. Returns `None` if it goes on or is over.
     pub async fn waits_for(&self, run: &Run) -> Result<Option<Waiting>, Error> {
+        // 1. The state of the run itself.
         let deferral = match &run.state {
             RunState::Queued => return Ok(Some(Waiting::Worker)),
             RunState::Running { .. } => return self.approval_of(run).await,
             RunState::Deferred(deferral) => deferral,
             _ => return Ok(None),
         };
+        // 2. An instant that has not come yet.
         match deferral {
             Deferral::Budget { until, message } if *until > self.now() => {
                 return Ok(Some(Waiting::Budget {
@@ -36,12 +39,14 @@ impl Service {
             // The instant has passed, so that something else blocks the run.
             Deferral::Turn | Deferral::Backoff(_) | Deferral::Budget { .. } => {}
         }
+        // 3. A session that is paused or a draft.
         if let Some(session) = run.session_id {
             let state = self.store.session(self.scope(), session).await?.status();
             if state.admission() == Admission::Wait {
                 return Ok(Some(Waiting::Session { state }));
             }
         }
+        // 4. Another run: first one in the same session, because it has the seat, then one of the same automation.
         for filter in [
             RunFilter {
                 session: run.session_id,
@@ -52,6 +57,7 @@ impl Service {
                 ..RunFilter::default()
             },
         ] {
+            // Without this check an empty filter would find the runs of other sessions.
             if filter.session.is_none() && filter.automation.is_none() {
                 continue;
             }
@@ -67,7 +73,7 @@ impl Service {
         Ok(Some(Waiting::Turn))
     }
 
-    /// The newest permission that a running turn waits for.
+    /// Returns the newest pending approval of a running turn.
     async fn approval_of(&self, run: &Run) -> Result<Option<Waiting>, Error> {
         let filter = ApprovalFilter {
             run: Some(run.id),

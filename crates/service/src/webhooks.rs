@@ -1,33 +1,36 @@
-//! Webhooks that come in.
+//! Receives webhooks that fire triggers.
+//!
+//! **Invariants:** the body is not interpreted before its signature is verified. A caller without the secret cannot
+//! find out whether a trigger exists.
 
 use model::{Timestamp, TriggerId, limits, secret::Secret};
 use store::{Scope, Store};
 use webhook::{HeaderMap, Refusal, verify};
 use wire::ReceivedWebhook;
 
-/// Why a webhook was not taken. There is no telling from it whether there is such a trigger.
+/// The reason for which a webhook was refused. It does not tell whether the trigger exists.
 #[derive(Debug, thiserror::Error)]
 pub enum WebhookError {
-    /// It is not one of somebody who knows the trigger's secret.
+    /// The signature, the timestamp or the ID of the webhook is not valid.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// Its body is too long.
+    /// The body is too long.
     #[error(
         "take the webhook: its body has more than {} bytes",
         limits::WEBHOOK_PAYLOAD_BYTES
     )]
     TooLong,
-    /// Its body is no text.
+    /// The body is not UTF-8.
     #[error("take the webhook: its body is not UTF-8")]
     NotText,
-    /// The store could not keep it. It may be sent again.
+    /// The store failed. The sender may send the webhook again.
     #[error(transparent)]
     Store(#[from] store::Error),
 }
 
-/// Takes a webhook of any tenant: its signature is checked before anything of it is read, and what it
-/// fires is committed with the receipt of its id. An unknown trigger and a wrong signature are answered
-/// alike, after the same work.
+/// Receives a webhook for a trigger of any tenant: verifies its signature, then creates the occurrence and the
+/// receipt of the webhook's ID in one transaction. An unknown trigger and a wrong signature get the same response
+/// after the same work, so that the response time does not tell which triggers exist.
 pub async fn receive_webhook(
     store: &Store,
     trigger: &str,
@@ -38,12 +41,12 @@ pub async fn receive_webhook(
     if body.len() > limits::WEBHOOK_PAYLOAD_BYTES {
         return Err(WebhookError::TooLong);
     }
-    // What is no id is looked up as well.
+    // A text that is not an ID is looked up like an unknown ID, so that both take the same time.
     let id = trigger
         .parse()
         .unwrap_or(TriggerId::from_uuid(uuid::Uuid::nil()));
     let Some(found) = store.webhook_trigger(Scope::System, id).await? else {
-        // Nobody's: even whoever knew it would be refused.
+        // Verify against a dummy secret and refuse in any case, even if the caller has guessed that secret.
         let nobodys = Secret::generate(&Nobody);
         verify(&[&nobodys], headers, body, now)?;
         return Err(Refusal::Signature.into());
@@ -58,13 +61,13 @@ pub async fn receive_webhook(
             run_id: received.run_id,
             already_received: received.again,
         }),
-        // It was removed a moment ago.
+        // The trigger was removed after the lookup.
         Err(store::Error::NotFound { .. }) => Err(Refusal::Signature.into()),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Makes the secret of triggers that are not there.
+/// The randomness of the dummy secret, which is always zero.
 struct Nobody;
 
 impl model::Entropy for Nobody {

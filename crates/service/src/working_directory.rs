@@ -1,10 +1,10 @@
-//! Working directories that people name.
+//! Validates the working directories of requests.
 
 use std::path::Path;
 
 use crate::Error;
 
-/// Takes a working directory: absolute, there, and a directory.
+/// Returns a valid working directory: an absolute path of an existing directory.
 pub(crate) fn check(given: Option<&str>) -> Result<Option<String>, Error> {
     let Some(text) = given else { return Ok(None) };
     let path = Path::new(text);
@@ -22,7 +22,7 @@ pub(crate) fn check(given: Option<&str>) -> Result<Option<String>, Error> {
     }
 }
 
-/// A working directory that cannot be taken.
+/// Returns the error for an invalid working directory.
 pub(crate) fn invalid(given: &str, problem: impl Into<String>) -> Error {
     Error::invalid("cwd", given, problem).called("working directory")
 }
