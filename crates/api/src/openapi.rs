@@ -1,7 +1,7 @@
 //! The document that describes the API (`OpenAPI` 3.1), made of the routes themselves.
 //!
-//! Each step after the routes makes the document complete for generators of clients: [`errors`], [`numbers`], [`pages`],
-//! [`unions`], [`examples`] and [`fields`].
+//! Each step after the routes makes the document complete for generators of clients: [`errors`], [`numbers`],
+//! [`pages`], [`unions`], [`examples`] and [`fields`].
 
 mod errors;
 mod examples;
