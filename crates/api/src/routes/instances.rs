@@ -50,9 +50,9 @@ async fn show_instance(
 
 /// Remove an instance
 ///
-/// Removes an instance whose data folder is lost. The memory of its agents counts as lost: runs that wait for the
-/// instance fail, and so does each later turn of the same seats. Transcripts stay. Returns 409 while a server serves
-/// the instance. The instance exists again as soon as a server serves its data folder.
+/// Removes an instance, such as one whose data folder is lost. The memory of its agents counts as lost: runs that
+/// wait for the instance fail, and so does each later turn of the same seats. Transcripts stay. Returns 409 while a
+/// server serves the instance. The instance exists again as soon as a server serves its data folder.
 #[utoipa::path(
     delete,
     path = "/instances/{instance}",

@@ -112,7 +112,7 @@ async fn show_endpoint(
 /// Replace an endpoint
 ///
 /// Replaces the definition of an endpoint and keeps its secret. Pending deliveries go to the new address. Returns 412
-/// if the endpoint is no longer the one that the ETag in `If-Match` describes, or changes while the server replaces
+/// if the endpoint is no longer the one that the `ETag` in `If-Match` describes, or changes while the server replaces
 /// it.
 #[utoipa::path(
     put,

@@ -75,8 +75,8 @@ async fn receive_webhook(
     Path([trigger]): Path<1>,
     request: Request,
 ) -> Result<(StatusCode, Answer<ReceivedWebhook>), Failure> {
-    // There is no `Caller`: the signature authenticates the request. `receive_webhook` checks it before it parses
-    // anything, and answers an unknown trigger like a wrong signature, so that a stranger learns nothing.
+    // There is no `Caller`: the signature authenticates the request. `receive_webhook` checks the signature before it
+    // parses the body, and answers an unknown trigger like a wrong signature, so that a stranger learns nothing.
     let headers = request.headers().clone();
     let body = extract::body(request).await?;
     let now = api.shared.clock.now();

@@ -63,7 +63,7 @@ pub(super) async fn show_trigger(
 ///
 /// Adds a trigger to an automation and returns the automation. The other triggers keep their cadence. Returns 200 and
 /// adds nothing if the automation has an equal trigger already; webhook triggers are never equal, because each has a
-/// secret of its own. Returns 412 if the automation is no longer the one that the ETag in `If-Match` describes.
+/// secret of its own. Returns 412 if the automation is no longer the one that the `ETag` in `If-Match` describes.
 #[utoipa::path(
     post,
     path = "/automations/{automation}/triggers",
@@ -135,7 +135,7 @@ pub(super) async fn add_trigger(
 /// Remove a trigger from an automation
 ///
 /// Removes a trigger and returns the automation. The runs that the trigger fired stay. Returns 412 if the automation
-/// is no longer the one that the ETag in `If-Match` describes.
+/// is no longer the one that the `ETag` in `If-Match` describes.
 #[utoipa::path(
     delete,
     path = "/automations/{automation}/triggers/{trigger}",

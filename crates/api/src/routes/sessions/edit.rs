@@ -15,8 +15,8 @@ use crate::{
 /// Change a session
 ///
 /// Applies a merge patch (RFC 7396) to the title of a session. All other properties are fixed when the session is
-/// created. Returns 412 if the title is no longer the one that the ETag in `If-Match` describes, or changes while the
-/// server applies the patch.
+/// created. Returns 412 if the title is no longer the one that the `ETag` in `If-Match` describes, or changes while
+/// the server applies the patch.
 #[utoipa::path(
     patch,
     path = "/sessions/{session}",
