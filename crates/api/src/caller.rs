@@ -1,4 +1,8 @@
-//! Who asks.
+//! Authentication and authorization: the caller of a request, found by a bearer token, by the cookie of a browser, or
+//! by the private socket.
+//!
+//! **Invariant:** the bearer token wins over the socket and over the cookie, so that a program has the permissions of
+//! the token that it shows, wherever it connects.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -17,18 +21,24 @@ use wire::ProblemKind;
 
 use crate::{Api, Peer, cookie, extract::is_safe, gate, problem::Failure};
 
-/// How many tokens' last uses are remembered before the oldest are forgotten; forgetting costs one write.
+/// The number of tokens above which [`Uses`] drops entries that are too old to suppress a write.
 const REMEMBERED_USES: usize = 10_000;
 
-/// Whoever sent a request, known and let in. What they may do is asked for by [`Caller::may`].
+/// The authenticated sender of a request. [`Caller::may`] checks the permissions.
 pub(crate) struct Caller {
     pub(crate) api: Api,
+    /// The tenant of the token; over the private socket, that of the install.
     pub(crate) tenant: TenantId,
+    /// The token that the request shows. `None` over the private socket without a token: such a caller is an admin.
     pub(crate) token: Option<Token>,
 }
 
 impl Caller {
-    /// The rules for the caller's tenant, if the caller has a permission.
+    /// Returns the service of the caller's tenant if the caller has a permission.
+    ///
+    /// # Errors
+    ///
+    /// Returns 403 with the name of the permission if the caller lacks it.
     pub(crate) fn may(&self, permission: Permission) -> Result<Service, Failure> {
         let permitted = match &self.token {
             None => true,
@@ -53,18 +63,18 @@ impl Caller {
         )))
     }
 
-    /// Whether a browser asks that was signed in.
+    /// `true` if the caller is a browser that a person signed in.
     fn is_browser(&self) -> bool {
         let token = self.token.as_ref();
         token.is_some_and(|token| token.kind == TokenKind::Browser)
     }
 
-    /// The caller's role. Whoever may open the private socket is an admin.
+    /// Returns the role of the caller. A caller without a token came over the private socket and is an admin.
     pub(crate) fn role(&self) -> Role {
         self.token.as_ref().map_or(Role::Admin, |token| token.role)
     }
 
-    /// What the caller may do.
+    /// Returns all permissions of the caller.
     pub(crate) fn permissions(&self) -> Vec<Permission> {
         let all = Permission::ALL.iter().copied();
         all.filter(|permission| {
@@ -74,17 +84,17 @@ impl Caller {
         .collect()
     }
 
-    /// Whether the caller belongs to the tenant of the install itself, whose admins may make others.
+    /// `true` if the caller belongs to the install's own tenant, whose admins may create other tenants.
     pub(crate) fn is_of_the_install(&self) -> bool {
         self.tenant == self.api.shared.tenant
     }
 
-    /// The present.
+    /// Returns the present instant of the server's clock.
     pub(crate) fn now(&self) -> Timestamp {
         self.api.shared.clock.now()
     }
 
-    /// Makes whoever takes turns look.
+    /// Wakes the worker loops of this process, so that they poll now and not at their next tick.
     pub(crate) fn wake(&self) {
         (self.api.shared.wake)();
     }
@@ -106,6 +116,8 @@ impl FromRequestParts<Api> for Caller {
             }
             None => by_cookie(&parts.method, &parts.headers)?,
         };
+        // The store looks tokens of all tenants up by a hash, so that the tenant follows from the secret, and no
+        // client can name one. An unknown, an expired and a revoked token get the same answer.
         let now = api.shared.clock.now();
         let found = api.shared.store.token_by_hash(&shown.hash(), now).await?;
         let token = found.ok_or_else(|| {
@@ -120,6 +132,14 @@ impl FromRequestParts<Api> for Caller {
     }
 }
 
+/// Reads the token of the header `Authorization`.
+///
+/// Returns `None` if the request has no such header.
+///
+/// # Errors
+///
+/// Returns 401 if the header is not exactly one bearer token. Two headers are refused, because a proxy in front of
+/// this server may have checked the other one.
 fn bearer(headers: &HeaderMap) -> Result<Option<TokenSecret>, Failure> {
     let mut given = headers.get_all(header::AUTHORIZATION).iter();
     let (first, second) = (given.next(), given.next());
@@ -141,15 +161,23 @@ fn bearer(headers: &HeaderMap) -> Result<Option<TokenSecret>, Failure> {
         .map_err(|error| unauthenticated(&error.to_string()))
 }
 
+/// Reads the token of a signed-in browser.
+///
+/// # Errors
+///
+/// Returns 401 if no valid cookie came, and 403 if a method that changes something was not sent by a page of this
+/// server.
 fn by_cookie(method: &Method, headers: &HeaderMap) -> Result<TokenSecret, Failure> {
     let shown = cookie::of(headers)
         .ok_or_else(|| unauthenticated("neither a token nor a cookie came with the request"))?;
+    // A browser adds the cookie by itself, also to requests that a foreign page makes it send (CSRF).
     if !is_safe(method) {
         gate::sent_by_our_page(headers)?;
     }
     TokenSecret::parse(shown).map_err(|_| unauthenticated("the cookie is worth nothing"))
 }
 
+/// Returns the error (401) for a request that cannot be authenticated, with the challenge that RFC 9110 requires.
 pub(crate) fn unauthenticated(why: &str) -> Failure {
     Failure::new(
         ProblemKind::Unauthenticated,
@@ -163,12 +191,13 @@ pub(crate) fn unauthenticated(why: &str) -> Failure {
     .hint("`matins token create` makes a token, `matins sign-in` a link for a browser")
 }
 
-/// When tokens were last noted to be used, so that not every request writes.
+/// The instants at which the use of each token was last recorded. They spare most requests a write.
 #[derive(Default)]
 pub(crate) struct Uses(Mutex<HashMap<TokenId, Timestamp>>);
 
 impl Uses {
-    /// Notes a use, unless one was noted a moment ago. The request does not wait for it.
+    /// Records that a token was used, unless this process recorded a use of it within [`limits::TOKEN_USE_NOTED`].
+    /// The write happens in a task of its own, so that the request neither waits for it nor fails with it.
     fn note(&self, api: &Api, token: TokenId, now: Timestamp) {
         {
             let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -176,6 +205,8 @@ impl Uses {
             if noted.get(&token).is_some_and(|at| *at > before) {
                 return;
             }
+            // Bound the map. The dropped entries are older than the interval, so that they suppressed no write any
+            // more.
             if noted.len() >= REMEMBERED_USES {
                 noted.retain(|_, at| *at > before);
             }

@@ -1,12 +1,12 @@
-//! The cookie of a browser that has signed in: the secret of a token of its own.
+//! The cookie of a signed-in browser. Its value is the secret of a token that belongs to this browser alone.
 
 use http::{HeaderMap, HeaderValue, header};
 use model::access::secret::TokenSecret;
 
-/// The cookie's name.
+/// The name of the cookie.
 const NAME: &str = "matins";
 
-/// What the browser shows.
+/// Returns the value of the cookie that a request shows.
 pub(crate) fn of(headers: &HeaderMap) -> Option<&str> {
     let cookies = headers.get_all(header::COOKIE).iter();
     let texts = cookies.filter_map(|value| value.to_str().ok());
@@ -18,13 +18,14 @@ pub(crate) fn of(headers: &HeaderMap) -> Option<&str> {
         .map(|(_, value)| value)
 }
 
-/// What makes a browser keep a secret: no script reads it, and no other site's page makes it be sent. On an
-/// address that is reached by TLS it is sent by TLS alone.
+/// Returns the header that makes a browser keep a secret for some seconds. Scripts cannot read the cookie
+/// (`HttpOnly`), and pages of other sites cannot make the browser send it (`SameSite=Strict`). With `by_tls`, the
+/// browser sends it by TLS only (`Secure`).
 pub(crate) fn keep(secret: &TokenSecret, seconds: i64, by_tls: bool) -> Option<HeaderValue> {
     set(secret.reveal(), seconds, by_tls)
 }
 
-/// What makes a browser forget.
+/// Returns the header that makes a browser delete the cookie.
 pub(crate) fn forget(by_tls: bool) -> Option<HeaderValue> {
     set("", 0, by_tls)
 }
@@ -34,6 +35,7 @@ fn set(value: &str, seconds: i64, by_tls: bool) -> Option<HeaderValue> {
     let text =
         format!("{NAME}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}");
     let mut header = HeaderValue::from_str(&text).ok()?;
+    // Keeps the secret out of debug output.
     header.set_sensitive(true);
     Some(header)
 }

@@ -1,4 +1,8 @@
-//! Entity tags (RFC 9110, section 8.8.3): an edit says what it has seen.
+//! Entity tags (RFC 9110, section 8.8.3) for optimistic locking: a client sends the tag of the resource that it read
+//! as `If-Match`, and its edit is refused if the resource has changed.
+//!
+//! **Invariant:** a tag covers the part of a resource that a request can change, and nothing else, so that the
+//! progress of a run does not make an edit fail.
 
 use axum::extract::FromRequestParts;
 use http::{HeaderValue, header, request::Parts};
@@ -9,7 +13,7 @@ use wire::BudgetRequest;
 
 use crate::problem::Failure;
 
-/// The tag of what can be edited, as it is.
+/// Returns the entity tag of the editable part of a resource: the first 128 bits of the SHA-256 of its JSON.
 pub(crate) fn tag(editable: &impl Serialize) -> String {
     let text = serde_json::to_vec(editable).unwrap_or_default();
     let digest = Sha256::digest(text);
@@ -20,29 +24,34 @@ pub(crate) fn tag(editable: &impl Serialize) -> String {
     format!("\"{:032x}\"", u128::from_be_bytes(beginning))
 }
 
-/// The header of a response that has an entity tag.
+/// The `ETag` header of a response.
 pub(crate) type ETag = [(header::HeaderName, String); 1];
 
-/// The header that tells a tag.
+/// Returns the `ETag` header for the editable part of a resource.
 pub(crate) fn header(editable: &impl Serialize) -> ETag {
     [(header::ETAG, tag(editable))]
 }
 
-/// Returns the tag of the budget of a tenant.
+/// Returns the `ETag` header for the budget of a tenant.
 pub(crate) fn of_budget(budget: &Budget) -> ETag {
     header(&BudgetRequest::from(budget.clone()))
 }
 
-/// What `If-Match` says; nothing where it is not there.
+/// The header `If-Match`; `None` if the request does not have it.
 pub(crate) struct IfMatch(Option<String>);
 
 impl IfMatch {
-    /// Whether an edit says what it has seen.
+    /// `true` if the request has the header `If-Match`.
     pub(crate) const fn is_given(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Refuses to change what is not there, if anything was to be seen (RFC 9110, section 13.1.1).
+    /// Checks the header for a resource that does not exist: then no tag can match, not even `*` (RFC 9110, section
+    /// 13.1.1).
+    ///
+    /// # Errors
+    ///
+    /// Returns 412 if the request has the header.
     pub(crate) fn check_absent(&self, what: &str) -> Result<(), Failure> {
         let Some(given) = &self.0 else { return Ok(()) };
         Err(Failure::changed(format!(
@@ -51,7 +60,12 @@ impl IfMatch {
         .field("If-Match"))
     }
 
-    /// Refuses to change what is not what was seen.
+    /// Checks the header against the editable part of the current resource. The check and the write are two steps:
+    /// the caller must also pass the resource that it checked to the store, which compares it under a lock.
+    ///
+    /// # Errors
+    ///
+    /// Returns 412 unless one of the tags, or `*`, matches.
     pub(crate) fn check(&self, what: &str, editable: &impl Serialize) -> Result<(), Failure> {
         let Some(given) = &self.0 else { return Ok(()) };
         let now = tag(editable);

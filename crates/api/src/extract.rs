@@ -1,5 +1,7 @@
-//! Reading requests: bodies, queries and paths, with errors that name the field, the value and what is
-//! accepted.
+//! Extractors that read the body, the query and the path of a request. Their errors name the field, the value and the
+//! accepted values.
+//!
+//! **Invariant:** no text with the character U+0000 reaches a handler, because PostgreSQL cannot store it.
 
 use axum::{
     body::Bytes,
@@ -12,10 +14,11 @@ use wire::ProblemKind;
 
 use crate::{problem::Failure, strict::Strict, words};
 
-/// The longest body that is read, in bytes: the longest words, escaped, with something around them.
+/// The longest body that the server reads, in bytes: four times the longest text ([`model::limits::CONTENT_BYTES`]),
+/// which leaves room for JSON escapes and for other fields.
 const BODY_BYTES: usize = 4 << 20;
 
-/// A body of JSON, as it came and as it is understood.
+/// A JSON body: its value, and its bytes, from which the digest of an idempotent request is computed.
 pub(crate) struct Json<T> {
     pub(crate) value: T,
     pub(crate) bytes: Bytes,
@@ -32,13 +35,14 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
     }
 }
 
-/// A body of JSON that may be left out.
+/// A JSON body that a request may leave out. An absent body and `null` give the default value.
 pub(crate) struct OptionalJson<T>(pub(crate) T);
 
 impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for OptionalJson<T> {
     type Rejection = Failure;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
+        // Judge the content type after the body: a request without a body needs none.
         let json = require_json(request.headers());
         let bytes = body(request).await?;
         if bytes.is_empty() {
@@ -50,7 +54,11 @@ impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for OptionalJ
     }
 }
 
-/// Reads a whole body, up to a limit.
+/// Reads a whole body.
+///
+/// # Errors
+///
+/// Returns 413 if the body has more than [`BODY_BYTES`], and 400 if the client breaks off.
 pub(crate) async fn body(request: Request) -> Result<Bytes, Failure> {
     let limited = http_body_util::Limited::new(request.into_body(), BODY_BYTES);
     match http_body_util::BodyExt::collect(limited).await {
@@ -66,6 +74,8 @@ pub(crate) async fn body(request: Request) -> Result<Bytes, Failure> {
     }
 }
 
+/// Requires the content type `application/json`. Without this check, a form of a foreign page could send JSON as
+/// `text/plain`, which browsers allow without asking the server (CORS).
 fn require_json(headers: &HeaderMap) -> Result<(), Failure> {
     let given = headers
         .get(header::CONTENT_TYPE)
@@ -84,6 +94,11 @@ fn require_json(headers: &HeaderMap) -> Result<(), Failure> {
     .field("Content-Type"))
 }
 
+/// Parses a JSON body.
+///
+/// # Errors
+///
+/// Returns 400 if the bytes are no JSON, hold U+0000, or do not fit the type.
 fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Failure> {
     let mut value: Value = serde_json::from_slice(bytes)
         .map_err(|error| Failure::malformed(format!("failed to read the body as JSON: {error}")))?;
@@ -95,7 +110,11 @@ fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Failure> {
     of_value(value)
 }
 
-/// Understands JSON. An error names the field by its path.
+/// Converts JSON to a type of the API.
+///
+/// # Errors
+///
+/// Returns 400 with the path of the field, such as `triggers[1].expression`.
 pub(crate) fn of_value<T: DeserializeOwned>(value: Value) -> Result<T, Failure> {
     serde_path_to_error::deserialize(Strict(value)).map_err(|error| {
         let path = error.path().to_string();
@@ -107,9 +126,10 @@ pub(crate) fn of_value<T: DeserializeOwned>(value: Value) -> Result<T, Failure> 
     })
 }
 
-/// Writes numbers such as `5.0` as `5`: JSON has one kind of number, and some clients no other way to write it.
+/// Replaces numbers such as `5.0` by `5`, because JSON has one type of numbers, and some clients write every number
+/// with a fraction.
 fn make_whole(value: &mut Value) {
-    /// Up to here every whole number has a form of its own (IEEE 754).
+    /// 2^53: up to here a double represents every whole number exactly (IEEE 754).
     const EXACT: f64 = 9_007_199_254_740_992.0;
     match value {
         Value::Number(number) => {
@@ -130,7 +150,8 @@ fn make_whole(value: &mut Value) {
     }
 }
 
-/// Where a text with a character is that no database keeps.
+/// Returns the outermost field that contains the character U+0000, which PostgreSQL cannot store, or `the body` if it
+/// is in no field. Returns `None` if no text contains it.
 fn zero_in(value: &Value) -> Option<String> {
     let holds = |text: &str| text.contains('\0');
     match value {
@@ -146,7 +167,8 @@ fn zero_in(value: &Value) -> Option<String> {
     }
 }
 
-/// What stands behind the question mark. What is unknown is refused.
+/// The parameters of a query. The types refuse unknown parameters with `deny_unknown_fields`, so that a misspelt
+/// filter does not return unfiltered results.
 pub(crate) struct Query<T>(pub(crate) T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
@@ -176,7 +198,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
     }
 }
 
-/// The parts of a path that are given, in order, decoded.
+/// The parameters of a path, decoded, in their order.
 pub(crate) struct Path<const COUNT: usize>(pub(crate) [String; COUNT]);
 
 impl<const COUNT: usize, S: Send + Sync> FromRequestParts<S> for Path<COUNT> {
@@ -191,6 +213,7 @@ impl<const COUNT: usize, S: Send + Sync> FromRequestParts<S> for Path<COUNT> {
             .await
             .map_err(|_| gone())?;
         let given: Vec<_> = given.iter().map(|(_, part)| part.to_owned()).collect();
+        // No stored name contains U+0000, and PostgreSQL would answer such a lookup with an error.
         if given.iter().any(|part| part.contains('\0')) {
             return Err(gone());
         }
@@ -198,7 +221,7 @@ impl<const COUNT: usize, S: Send + Sync> FromRequestParts<S> for Path<COUNT> {
     }
 }
 
-/// Whether a method changes nothing.
+/// `true` if a method changes nothing (RFC 9110, section 9.2.1).
 pub(crate) fn is_safe(method: &Method) -> bool {
     matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS)
 }

@@ -1,9 +1,10 @@
-//! What every request passes before any route: the name by which the server is reached, and the page that
-//! sends the request.
+//! Checks that every request passes before any route: the host name by which the client reached the server, and the
+//! page that made a browser send the request.
 //!
-//! A browser lets any page send requests to a server on the same machine. What such a page cannot choose is
-//! what the browser says of it: the `Host` that was resolved (DNS rebinding), the `Origin`, and
-//! `Sec-Fetch-Site` (Fetch Metadata). So nothing is answered, not even an error of a route, before these fit.
+//! A browser lets any page send requests to a server on the same machine. A page cannot choose three headers that the
+//! browser sets: `Host` (a foreign name shows DNS rebinding), `Origin`, and `Sec-Fetch-Site` (Fetch Metadata).
+//! **Invariant:** unless these headers are acceptable, the server answers 403 or 400 without running a route, so that
+//! a foreign page learns nothing, not even from the error of a route.
 
 use std::sync::Arc;
 
@@ -16,14 +17,14 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 
 use crate::{Api, Peer, problem::Failure};
 
-/// Names by which a server on this machine is always reached.
+/// The host names that always reach a server on this machine.
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const SEC_FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 
-/// What each answer says to browsers: run nothing from elsewhere, show this in no frame, guess no type, tell
-/// nobody where a link was followed.
+/// Headers of every response. They tell a browser to load nothing from elsewhere, to show the page in no frame, to
+/// guess no content type, and to send no `Referer`, which would contain the path of a link.
 const ANSWERS: [(HeaderName, &str); 5] = [
     (
         header::CONTENT_SECURITY_POLICY,
@@ -38,7 +39,7 @@ const ANSWERS: [(HeaderName, &str); 5] = [
     ),
 ];
 
-/// The names by which a server may be reached.
+/// The host names by which clients may reach the server.
 #[derive(Debug, Clone)]
 pub(crate) struct Hosts {
     names: Arc<[String]>,
@@ -51,7 +52,7 @@ impl Default for Hosts {
 }
 
 impl Hosts {
-    /// The names of loopback and those that are given, without their ports.
+    /// Returns the names of loopback and the given names, all without ports.
     pub(crate) fn beside_loopback(names: &[String]) -> Self {
         let given = names.iter().map(|name| name.to_ascii_lowercase());
         let loopback = LOOPBACK.iter().map(|name| (*name).to_owned());
@@ -60,7 +61,8 @@ impl Hosts {
         }
     }
 
-    /// Whether a `Host` header names one of them, with whatever port.
+    /// `true` if a `Host` header has one of the names, with any port or none. Comparing whole names keeps
+    /// `localhost.evil.example` out.
     fn allow(&self, host: &str) -> bool {
         let host = host.to_ascii_lowercase();
         let port = |rest: &str| match rest.strip_prefix(':') {
@@ -72,11 +74,11 @@ impl Hosts {
     }
 }
 
-/// Lets a request pass, or refuses it.
+/// Runs a request if it passes the checks, and adds the security headers to the response.
 pub(crate) async fn pass(State(api): State<Api>, request: Request, next: Next) -> Response {
     let private = request.extensions().get::<Peer>() == Some(&Peer::Private);
     let passed = if private {
-        // No browser can open the socket.
+        // Browsers cannot open a Unix socket, so that only programs of its owner send these requests.
         Ok(())
     } else {
         check(&request, &api.shared.hosts)
@@ -86,6 +88,7 @@ pub(crate) async fn pass(State(api): State<Api>, request: Request, next: Next) -
         Err(failure) => failure.into_response(),
     };
     let headers = response.headers_mut();
+    // Refusals carry the headers as well. A header that a route has set stays.
     for (name, value) in ANSWERS {
         headers
             .entry(name)
@@ -97,9 +100,16 @@ pub(crate) async fn pass(State(api): State<Api>, request: Request, next: Next) -
     response
 }
 
+/// Checks the headers of a request that came over the network.
+///
+/// # Errors
+///
+/// Returns 403 if the host is unknown or if a page of another origin sent the request, and 400 if a header is
+/// malformed.
 fn check(request: &Request, hosts: &Hosts) -> Result<(), Failure> {
     let headers = request.headers();
     let host = only(headers, &header::HOST)?.unwrap_or_default();
+    // 1. The host. A page of `evil.example` whose name now resolves to this machine still sends its own name.
     if !hosts.allow(host) {
         return Err(Failure::forbidden(format!(
             "failed to take the host {:?}: this server is not reached by that name",
@@ -108,6 +118,8 @@ fn check(request: &Request, hosts: &Hosts) -> Result<(), Failure> {
         .field("Host")
         .hint("the setting server.hosts names those by which it is"));
     }
+    // 2. The origin. It includes the port, because another port of this machine may be another program. Either scheme
+    // is accepted, because a proxy may end TLS.
     if let Some(origin) = only(headers, &header::ORIGIN)? {
         let same = ["http://", "https://"].iter().any(|scheme| {
             origin
@@ -122,9 +134,12 @@ fn check(request: &Request, hosts: &Hosts) -> Result<(), Failure> {
             .field("Origin"));
         }
     }
+    // 3. The site. A request without `Origin`, such as an image or a form sent by GET, still has `Sec-Fetch-Site`.
+    // `same-site` is refused too: it covers other ports and subdomains.
     let site = only(headers, &SEC_FETCH_SITE)?;
     let foreign = matches!(site, Some("cross-site" | "same-site"));
-    // Following a link is not asking: no cookie comes with it, and the page cannot read the answer.
+    // A followed link is accepted: the cookie is `SameSite=Strict`, so that it does not come along, and the other
+    // page cannot read the response.
     let navigates =
         request.method() == Method::GET && only(headers, &SEC_FETCH_MODE)? == Some("navigate");
     if foreign && !navigates {
@@ -136,13 +151,17 @@ fn check(request: &Request, hosts: &Hosts) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Refuses what a page may have made a browser send: something that changes anything, signed in by a cookie,
-/// without a word of the browser that a page of this server sent it.
+/// Requires that a page of this server sent a request. The caller uses it for a request that changes something and is
+/// authenticated by a cookie alone: a foreign page could make a browser send it.
+///
+/// # Errors
+///
+/// Returns 403 unless `Origin` or `Sec-Fetch-Site` shows a page of this server.
 pub(crate) fn sent_by_our_page(headers: &HeaderMap) -> Result<(), Failure> {
     let origin = headers.contains_key(header::ORIGIN);
     let site = headers.get(SEC_FETCH_SITE);
     let same_origin = site.is_some_and(|site| site == "same-origin");
-    // An origin that is there has been compared with the host before.
+    // `check` has compared the origin with the host before, so that its presence is enough here.
     if origin || same_origin {
         return Ok(());
     }
@@ -154,7 +173,12 @@ pub(crate) fn sent_by_our_page(headers: &HeaderMap) -> Result<(), Failure> {
     .hint("programs send a token: Authorization: Bearer mat_..."))
 }
 
-/// The value of a header that may be there once.
+/// Returns the value of a header that may occur once. A second value is refused, because the check and a proxy could
+/// each look at another one.
+///
+/// # Errors
+///
+/// Returns 400 if the header occurs twice or is not ASCII.
 fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, Failure> {
     let mut values = headers.get_all(name).iter();
     let (first, second) = (values.next(), values.next());

@@ -1,6 +1,6 @@
-//! What those ask who keep the server running: whether it lives, whether it is of use, and its figures.
+//! Routes for operators: liveness (`/healthz`), readiness (`/readyz`) and metrics (`/metrics`).
 //!
-//! They stand beside `/api/v1`, where probes and scrapers look for them, and are no part of its document.
+//! They are beside `/api/v1`, at the paths where probes and scrapers expect them, and not part of the API document.
 
 use std::time::Duration;
 
@@ -19,13 +19,14 @@ use wire::ProblemKind;
 
 use crate::{Api, caller::Caller, problem::Failure};
 
-/// How long the database may take to answer.
+/// The time limit of each read of the database. A probe must get an answer even if the database hangs.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What Prometheus calls the format of the figures.
+/// The content type of the metrics (`OpenMetrics` 1.0).
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// The routes. The first two tell nobody anything, so that nobody must have signed in.
+/// Returns the routes. `/healthz` and `/readyz` need no authentication, because their responses contain no data of a
+/// tenant.
 pub(crate) fn routes() -> Router<Api> {
     Router::new()
         .route("/healthz", get(|| async { "ok" }))
@@ -33,19 +34,22 @@ pub(crate) fn routes() -> Router<Api> {
         .route("/metrics", get(figures))
 }
 
-/// Whether requests can be answered, and what is due be fired.
+/// Answers 200 if the server can answer requests and fire due triggers, else 503 with the reason.
 async fn readiness(State(api): State<Api>) -> Result<&'static str, Failure> {
     let shared = &api.shared;
+    // 1. The worker loops.
     if !(shared.live)() {
         return Err(unavailable("failed to be ready: a loop has ended"));
     }
+    // 2. The clock. A server that does not know the time of the fleet fires nothing.
     if shared.serves && shared.clock.uncertainty() > limits::CLOCK_UNCERTAINTY {
         return Err(unavailable(format!(
             "failed to be ready: the database's clock is not known within {} s",
             limits::CLOCK_UNCERTAINTY.as_secs()
         )));
     }
-    // One row by its key: that the database answers, and is the one that it was.
+    // 3. The database. Reading the row of the install's tenant is cheap, and fails if the database is a different
+    // one.
     let asked = shared.store.tenant(Scope::System, shared.tenant);
     match timeout(PATIENCE, asked).await {
         Ok(Ok(_)) => Ok("ok"),
@@ -63,8 +67,12 @@ async fn readiness(State(api): State<Api>) -> Result<&'static str, Failure> {
     }
 }
 
-/// The figures of the process, and those of the queue, which are the database's. They tell of all tenants
-/// together, so that they are for those of the install alone.
+/// Returns the metrics of the process, and those of the queue and of the database. They cover all tenants together,
+/// so that only callers of the install's own tenant may read them.
+///
+/// # Errors
+///
+/// Returns 403 for callers of other tenants, and for callers without the permission `instances:read`.
 async fn figures(caller: Caller) -> Result<Response, Failure> {
     caller.may(Permission::InstancesRead)?;
     if !caller.is_of_the_install() {
@@ -85,7 +93,7 @@ async fn figures(caller: Caller) -> Result<Response, Failure> {
     Ok(([(header::CONTENT_TYPE, OPEN_METRICS)], text).into_response())
 }
 
-/// What waits, as far as the database says it in time.
+/// Counts the runs that have not ended. Returns `None` if the database does not answer in time.
 async fn queue(api: &Api, now: Timestamp) -> Option<Queue> {
     let asked = api.shared.store.queue_depth(Scope::System);
     let depth = in_time("count what waits", asked).await?;
@@ -100,7 +108,7 @@ async fn queue(api: &Api, now: Timestamp) -> Option<Queue> {
     })
 }
 
-/// What is known of a database that others may share: nothing on SQLite, and as much as it says in time.
+/// Returns the metrics of a shared database: nothing on SQLite, and those that PostgreSQL returns in time.
 async fn fleet(api: &Api, now: Timestamp) -> Fleet {
     let shared = &api.shared;
     let Some(connections) = shared.store.connections() else {
@@ -110,7 +118,7 @@ async fn fleet(api: &Api, now: Timestamp) -> Fleet {
     let upkeep = in_time("ask how the database cleans up", asked).await;
     let upkeep = upkeep.flatten();
     let (oldest, tables) = upkeep.map_or((None, Vec::new()), |it| {
-        // Without any there is none that is old.
+        // Without an open transaction the age is zero.
         let oldest = it.oldest_transaction.unwrap_or(now);
         (Some(now.since(oldest)), it.tables)
     });
@@ -126,7 +134,8 @@ async fn fleet(api: &Api, now: Timestamp) -> Fleet {
     }
 }
 
-/// Whether it hears of others; absent where nothing waits for changes.
+/// `true` if this process listens for notifications of other processes, `false` if it polls. `None` while no task
+/// waits for changes, and on SQLite, which has no notifications.
 fn listening(store: &Store) -> Option<bool> {
     match store.listening() {
         ListenerState::Listening => Some(true),
@@ -135,6 +144,7 @@ fn listening(store: &Store) -> Option<bool> {
     }
 }
 
+/// Returns the state of the clock that all servers of the database share.
 fn clock(api: &Api) -> SharedClock {
     const SECOND: f64 = 1e6;
     let clock = &api.shared.clock;
@@ -150,8 +160,9 @@ fn clock(api: &Api) -> SharedClock {
     }
 }
 
-/// What the database answers in time. Whoever asks for figures now asks because something is wrong, and the
-/// rest says what.
+/// Waits for a result of the database for [`PATIENCE`]. Logs an error or a timeout and returns `None`, so that the
+/// other metrics are still returned: an operator often reads metrics because something fails, and the other metrics
+/// may show the cause.
 async fn in_time<T>(what: &str, asked: impl Future<Output = Result<T, Error>>) -> Option<T> {
     match timeout(PATIENCE, asked).await {
         Ok(Ok(answer)) => Some(answer),
@@ -166,6 +177,7 @@ async fn in_time<T>(what: &str, asked: impl Future<Output = Result<T, Error>>) -
     }
 }
 
+/// Returns the error (503) for a server that is not ready.
 fn unavailable(detail: impl Into<String>) -> Failure {
     Failure::new(
         ProblemKind::Unavailable,

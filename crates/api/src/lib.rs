@@ -1,9 +1,9 @@
-//! The HTTP API: routes, who may use them, traces, and the document that describes all of it.
+//! The HTTP API of Matins: routes, authentication and permissions, live traces, and the `OpenAPI` document.
 //!
-//! **Invariants:** it maps what is asked for to [`service`] and what comes of it to [`wire`], and decides
-//! nothing else. Whoever serves it brings the store, the clock and what wakes those who take turns; it
-//! shares nothing with them but the database. A handler gets a [`service::Service`] only by naming the
-//! permission that it needs.
+//! **Invariants:** a handler maps a request to a call of [`service`] and its result to a type of [`wire`]; the rules
+//! are in [`service`]. The server process passes in the store, the clock and the callback that wakes the worker
+//! loops; this crate shares nothing with those loops but the database. A handler gets a [`service::Service`] only by
+//! naming the permission that it needs, so that no handler of a resource can skip the check.
 
 #![expect(
     unused_qualifications,
@@ -36,9 +36,11 @@ pub use listen::{Listener, Served, serve};
 pub use openapi::document;
 pub use state::{Api, ApiBuilder, Live, Peer, Wake};
 
-/// The routes of an API, behind everything that every request passes.
+/// Returns all routes of an API, behind the middleware that every request passes.
 pub fn router(api: Api) -> Router {
     let (routes, _) = openapi::routes().split_for_parts();
+    // The first layer is the outermost. Metrics see every response, also those of the layers below. A panic below
+    // becomes a 500. `gate` refuses requests of foreign pages before the time limit reads a body.
     let passes = ServiceBuilder::new()
         .layer(middleware::from_fn_with_state(
             api.clone(),

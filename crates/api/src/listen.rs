@@ -1,8 +1,8 @@
-//! Serving routes at addresses and at a private socket, until told to stop.
+//! Serves routes at TCP addresses and at private sockets until the server stops.
 //!
-//! **Invariant:** a stop takes a bounded time, whatever streams are open: whoever streams ends at the same
-//! token, and what has not ended a moment later is cut. Nor does a client hold anything up that reads
-//! nothing: what it does not take in time ends its connection.
+//! **Invariant:** a stop takes a bounded time. Streams end at the same token, and [`Served::stop`] waits for other
+//! open connections for one second at the most. A client that reads nothing holds no memory for long either: its
+//! connection ends when a write makes no progress for a minute.
 
 use std::{convert::Infallible, io, net::SocketAddr, pin::pin, time::Duration};
 
@@ -25,28 +25,29 @@ use tower::ServiceExt as _;
 
 use crate::Peer;
 
-/// How long a client may take to send the head of a request.
+/// The time limit for the head of a request.
 const HEAD_PATIENCE: Duration = Duration::from_secs(10);
-/// What a connection may keep of a request's head and of an answer that its client does not read. The
-/// smallest that hyper takes.
+/// The size of the buffers of a connection, in bytes: for the head of a request, and for response data that the
+/// client has not read. It is the smallest size that hyper accepts.
 const BUFFER_BYTES: usize = 8 * 1024;
-/// How long a client may take nothing of what is written to it.
+/// The time after which a connection ends if the client reads nothing.
 const WRITE_PATIENCE: Duration = Duration::from_mins(1);
-/// How long open requests have to end at a stop.
+/// The time for which a stop waits for open connections.
 const STOP_PATIENCE: Duration = Duration::from_secs(1);
-/// How long to wait after a connection could not be accepted: too many files are open, most likely.
+/// The pause after an error of `accept`. The usual cause is that the process has too many open files; without the
+/// pause the loop would use a whole processor until one is closed.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Where requests come in.
+/// A socket that accepts connections.
 #[derive(Debug)]
 pub enum Listener {
-    /// An address of the network.
+    /// A TCP address.
     Tcp(TcpListener),
-    /// A socket that its owner alone may open.
+    /// A Unix socket that only its owner can open.
     Private(UnixListener),
 }
 
-/// A listener that is being served.
+/// A running listener.
 #[derive(Debug)]
 pub struct Served {
     address: Option<SocketAddr>,
@@ -55,19 +56,22 @@ pub struct Served {
 }
 
 impl Served {
-    /// The address, unless it is a private socket.
+    /// Returns the TCP address. Returns `None` for a private socket.
     pub const fn address(&self) -> Option<SocketAddr> {
         self.address
     }
 
-    /// Stops: nothing more is accepted, and what is open ends or is cut.
+    /// Stops the listener: accepts no more connections, asks open connections to end after their current request, and
+    /// waits for them for one second. A connection that is still open then is not aborted; its task continues until
+    /// the connection or the process ends.
     pub async fn stop(self) {
         self.stop.cancel();
         self.task.await.ok();
     }
 }
 
-/// Serves routes at a listener until it is stopped, or `stop` is cancelled.
+/// Starts to serve routes at a listener, in a task of its own, until [`Served::stop`] is called or `stop` is
+/// cancelled.
 pub fn serve(listener: Listener, routes: Router, stop: CancellationToken) -> Served {
     let address = match &listener {
         Listener::Tcp(listener) => listener.local_addr().ok(),
@@ -81,6 +85,7 @@ pub fn serve(listener: Listener, routes: Router, stop: CancellationToken) -> Ser
     }
 }
 
+/// Accepts connections until `stop` is cancelled, then waits for those that are open.
 async fn accept_all(listener: Listener, routes: Router, stop: CancellationToken) {
     let open = GracefulShutdown::new();
     loop {
@@ -101,12 +106,14 @@ async fn accept_all(listener: Listener, routes: Router, stop: CancellationToken)
             }
         }
     }
+    // Close the listener before the wait, so that new clients are refused at once and do not wait in its queue.
     drop(listener);
     if timeout(STOP_PATIENCE, open.shutdown()).await.is_err() {
         tracing::debug!("connections that did not end were cut");
     }
 }
 
+/// An accepted connection.
 enum Accepted {
     Tcp(tokio::net::TcpStream, SocketAddr),
     Private(tokio::net::UnixStream),
@@ -116,7 +123,8 @@ async fn accept(listener: &Listener) -> io::Result<Accepted> {
     match listener {
         Listener::Tcp(listener) => {
             let (stream, from) = listener.accept().await?;
-            // Events are small and wanted at once. One that is gone already is seen to be that later.
+            // Send small frames at once (no Nagle delay), because trace events are small and urgent. Ignore an error:
+            // the client has gone then, and the next read reports it.
             stream.set_nodelay(true).ok();
             Ok(Accepted::Tcp(stream, from))
         }
@@ -124,8 +132,8 @@ async fn accept(listener: &Listener) -> io::Result<Accepted> {
     }
 }
 
-/// Serves one connection, beside the others. It ends when its client has taken nothing for as long as
-/// `patience` of what is written to it.
+/// Starts to serve one connection, in a task of its own. The connection ends if the client reads nothing for
+/// `patience` while the server writes.
 fn attend<S>(stream: S, peer: Peer, routes: &Router, open: &GracefulShutdown, patience: Duration)
 where
     S: AsyncRead + AsyncWrite + Send + 'static,

@@ -1,4 +1,7 @@
-//! What is seen of each request from outside: the pattern of its route, never its path, its query or its headers.
+//! Metrics and spans of requests.
+//!
+//! **Invariant:** they contain the method, the pattern of the route and the status, but never the path, the query or
+//! the headers, which may contain secrets and IDs.
 
 use axum::{
     extract::{MatchedPath, Request, State},
@@ -10,10 +13,11 @@ use tracing::{Instrument as _, field};
 
 use crate::Api;
 
-/// What requests are counted under that no route matches: their paths are their senders' to choose.
+/// The route in the metrics of requests that match none. Clients choose such paths: a label for each would make the
+/// metrics grow without a bound.
 const NO_ROUTE: &str = "none";
 
-/// Counts and times a request, within a span of its own.
+/// Counts and times a request, and runs it in a span of its own.
 pub(crate) async fn request(State(api): State<Api>, request: Request, next: Next) -> Response {
     let began = Instant::now();
     let method = request.method().clone();

@@ -1,4 +1,11 @@
-//! Requests that create something, and may be sent again (`Idempotency-Key`).
+//! Idempotent requests: a request with the header `Idempotency-Key` creates its resource once, however often the
+//! client sends it.
+//!
+//! The key reserves the ID of the resource before the resource is created. If the server stops between the commit and
+//! the response, the repeated request finds the resource under that ID.
+//!
+//! **Invariants:** a key belongs to one request (method, path and body) of a tenant; the same key with another
+//! request is refused. A recorded response contains no secret.
 
 use axum::{
     extract::FromRequestParts,
@@ -18,19 +25,21 @@ use crate::{caller::Caller, extract::Json, problem::Failure};
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
-/// The longest key, in characters.
+/// The longest key, in ASCII characters.
 const KEY_CHARS: usize = 255;
 
-/// What a request says of being sent again.
+/// The header `Idempotency-Key` of a request, if the client sent it.
 #[derive(IntoParams)]
 #[into_params(names("Idempotency-Key"), parameter_in = Header)]
 pub(crate) struct Once(
-    /// A key of your choice, up to 255 characters of ASCII: the same request with the same key gets the same
-    /// answer for a day, and creates nothing more.
+    /// A key of your choice, of 1 to 255 ASCII characters. If you repeat the same request with the same key within a
+    /// day, the server returns the response of the first one, without secrets, and creates nothing again. The same
+    /// key with another request returns 409.
     #[param(value_type = String, required = false, max_length = 255, pattern = "^[!-~]([ -~]*[!-~])?$")]
     Option<Key>,
 );
 
+/// A key, with the parts of the request that its digest covers.
 struct Key {
     text: String,
     method: Method,
@@ -38,8 +47,15 @@ struct Key {
 }
 
 impl Once {
-    /// Answers what `make` makes, or what was answered when the same request came before. `make` gets the
-    /// id that is reserved for what it makes; made with that id already, it gives what is there.
+    /// Runs `make` and records its response under the key, or returns the response that was recorded when the same
+    /// request came before.
+    ///
+    /// `make` gets the ID that is reserved for its resource; if the resource already exists with that ID, `make` must
+    /// return the existing one. Without a key, `make` gets `None` and the response is not recorded.
+    ///
+    /// # Errors
+    ///
+    /// Returns 409 if the key belongs to another request, and the errors of `make`.
     pub(crate) async fn create<T: Serialize, R>(
         self,
         caller: &Caller,
@@ -49,7 +65,7 @@ impl Once {
         self.create_of(caller, &request.bytes, make).await
     }
 
-    /// The same for a request whose body is `bytes`.
+    /// Does the same as [`Self::create`] for a request whose body is `bytes`.
     pub(crate) async fn create_of<T: Serialize>(
         self,
         caller: &Caller,
@@ -59,7 +75,8 @@ impl Once {
         self.create_hiding(caller, bytes, "secret", make).await
     }
 
-    /// The same where what is shown one time stands in fields of another name.
+    /// Does the same as [`Self::create_of`] for a response whose secret fields have the name `hidden` and not
+    /// `secret`.
     pub(crate) async fn create_hiding<T: Serialize>(
         self,
         caller: &Caller,
@@ -71,6 +88,7 @@ impl Once {
             let (status, made) = make(None).await?;
             return Ok((status, axum::Json(made)).into_response());
         };
+        // 1. Claim the key. Of two claims, the first reserves `proposed` and the second returns the reserved ID.
         let store = &caller.api.shared.store;
         let (tenant, now) = (caller.tenant, caller.now());
         let proposed = InputId::generate(now, &*caller.api.shared.entropy).uuid();
@@ -79,6 +97,8 @@ impl Once {
             .claim_key(tenant, &key.text, &request, proposed, now)
             .await?;
         let id = match claimed {
+            // Again without a response: the first request is still running, or the server stopped before it answered.
+            // Run `make` with the same ID, so that it returns the existing resource.
             KeyClaim::New(id) | KeyClaim::Again { id, answer: None } => id,
             KeyClaim::Again {
                 answer: Some((status, answer)),
@@ -97,6 +117,7 @@ impl Once {
                 .hint("choose a new key for each thing that is to be done"));
             }
         };
+        // 2. Create the resource, and record the response without its secrets.
         match make(Some(id)).await {
             Ok((status, made)) => {
                 let answer = serde_json::to_value(made).map_err(|error| {
@@ -110,7 +131,9 @@ impl Once {
             }
             Err(failure) => {
                 if failure.is_refusal() {
-                    // Nothing was made, and the request may be put right.
+                    // The request is at fault and created nothing. Release the key, so that the client can correct
+                    // the request and send it with the same key. After a fault of the server the key stays, because
+                    // the resource may exist.
                     store.release_key(tenant, &key.text).await?;
                 }
                 Err(failure)
@@ -120,8 +143,12 @@ impl Once {
 }
 
 impl Once {
-    /// Answers with the secret that `rotate` makes, or without it where the same request came before. That makes
-    /// no row that could have a reserved id, so `rotate` gets the key, to answer it in its transaction.
+    /// Runs `rotate` and returns the new secret, or the recorded response without the secret if the same request came
+    /// before.
+    ///
+    /// A rotation creates no row that could have the reserved ID. `rotate` gets the key, so that the store records
+    /// the response in the transaction that changes the secret; a repeated request after a crash then rotates
+    /// nothing.
     pub(crate) async fn rotate(
         self,
         caller: &Caller,
@@ -138,7 +165,8 @@ impl Once {
 }
 
 impl Key {
-    /// What the request is known by when it comes again.
+    /// Returns the digest by which a repeated request is recognized. The length of each part goes in before the part,
+    /// so that two requests cannot have the same bytes with other borders. The query is not covered.
     fn digest(&self, bytes: &[u8]) -> [u8; 32] {
         let mut digest = Sha256::new();
         for part in [self.method.as_str().as_bytes(), self.path.as_bytes(), bytes] {
@@ -149,13 +177,14 @@ impl Key {
     }
 }
 
+/// Returns a recorded response, marked with the header `Idempotency-Replayed`.
 fn again(status: u16, answer: Value) -> Response {
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
     let replayed = [(REPLAYED, HeaderValue::from_static("true"))];
     (status, replayed, axum::Json(answer)).into_response()
 }
 
-/// The answer as it may be kept: what is shown one time is not.
+/// Returns a response in which each field with the name `hidden` is null, at any depth, so that no secret is stored.
 fn without(hidden: &str, mut answer: Value) -> Value {
     match &mut answer {
         Value::Object(fields) => {

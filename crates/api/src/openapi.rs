@@ -1,7 +1,8 @@
-//! The document that describes the API (`OpenAPI` 3.1), made of the routes themselves.
+//! The document of the API (`OpenAPI` 3.1), generated from the annotations of the routes and of the types in
+//! [`wire`].
 //!
-//! Each step after the routes makes the document complete for generators of clients: [`errors`], [`numbers`], [`pages`],
-//! [`unions`], [`examples`] and [`fields`].
+//! The generated document is not complete enough for client generators. One module each corrects it: [`errors`],
+//! [`numbers`], [`pages`], [`unions`], [`examples`] and [`fields`].
 
 mod errors;
 mod examples;
@@ -19,7 +20,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::{Api, routes};
 
-/// What stands at the head of the document.
+/// The head of the document: title, tags and security schemes.
 #[derive(OpenApi)]
 #[openapi(
     info(
@@ -46,6 +47,7 @@ use crate::{Api, routes};
 )]
 struct Head;
 
+/// Adds the two ways to authenticate: a bearer token, and the cookie of a browser.
 struct Security;
 
 impl Modify for Security {
@@ -59,12 +61,12 @@ impl Modify for Security {
     }
 }
 
-/// The routes with their document.
+/// Returns the routes together with the generated part of the document.
 pub(crate) fn routes() -> OpenApiRouter<Api> {
     OpenApiRouter::with_openapi(Head::openapi()).nest("/api/v1", routes::all())
 }
 
-/// Returns the document.
+/// Returns the complete document.
 pub fn document() -> Value {
     let routes = routes().split_for_parts().1;
     let mut document = serde_json::to_value(routes).unwrap_or_default();
@@ -72,14 +74,15 @@ pub fn document() -> Value {
     numbers::widen(&mut document);
     pages::name(&mut document);
     unions::discriminate(&mut document);
-    // Examples show defaults, which the fields of responses do not keep.
+    // Add the examples before `fields` removes the defaults of responses, because an example shows the default of a
+    // field.
     examples::add(&mut document);
     fields::describe(&mut document);
     document["webhooks"] = webhooks();
     document
 }
 
-/// Describes the requests that the server sends to endpoints.
+/// Returns the `webhooks` of the document: the requests that the server sends to endpoints.
 fn webhooks() -> Value {
     let header = |name: &str, description: &str| {
         json!({
@@ -125,7 +128,7 @@ fn each_operation(document: &mut Value, mut each: impl FnMut(&mut Value)) {
     }
 }
 
-/// Calls `each` for every object and array of a part of the document, the outer ones first.
+/// Calls `each` for a part of the document and for every value below it, outer values first.
 fn each_node(node: &mut Value, each: &mut impl FnMut(&mut Value)) {
     each(node);
     match node {
@@ -135,10 +138,10 @@ fn each_node(node: &mut Value, each: &mut impl FnMut(&mut Value)) {
     }
 }
 
-/// Returns the name of the schema to which a reference leads.
+/// Returns the name of the schema to which a node refers. Returns `None` if the node is no reference.
 fn referenced(node: &Value) -> Option<&str> {
     node["$ref"].as_str()?.strip_prefix(SCHEMAS)
 }
 
-/// The path of the schemas in references.
+/// The prefix of references to schemas.
 const SCHEMAS: &str = "#/components/schemas/";

@@ -1,4 +1,4 @@
-//! What browsers are shown: the reference of the API, and the page of a sign-in link.
+//! Pages for browsers: the reference of the API, and the page that a sign-in link opens.
 
 mod reference;
 
@@ -15,7 +15,7 @@ use crate::{Api, openapi, problem::Failure};
 
 static DOCUMENT: LazyLock<String> = LazyLock::new(|| openapi::document().to_string());
 
-/// The routes of pages. They show nothing that is anybody's, so that nobody must have signed in.
+/// Returns the routes of the pages. They need no authentication, because they contain no data of a tenant.
 pub(crate) fn routes() -> Router<Api> {
     Router::new()
         .route("/", get(|| async { Redirect::temporary("/api/v1/docs") }))
@@ -43,6 +43,7 @@ pub(crate) fn routes() -> Router<Api> {
 }
 
 async fn reference() -> Result<Html<&'static str>, Failure> {
+    // Rendered once: the document does not change while the process runs.
     static PAGE: LazyLock<Result<String, minijinja::Error>> =
         LazyLock::new(|| reference::render(&openapi::document()));
     match &*PAGE {

@@ -1,4 +1,4 @@
-//! What answers say when something was not done: problem details (RFC 9457).
+//! Error responses as problem details (RFC 9457).
 
 use std::panic::AssertUnwindSafe;
 
@@ -11,15 +11,16 @@ use futures::FutureExt as _;
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use wire::{BoundAutomation, Problem, ProblemKind};
 
-/// Why a request was not done.
+/// An error response: the problem, and headers that go with it.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    // Boxed, because every handler may answer one.
+    // Boxed, because every handler returns this type in a `Result`, and the problem is large.
     problem: Box<Problem>,
     headers: Vec<(HeaderName, HeaderValue)>,
 }
 
 impl Failure {
+    /// Returns an error of a kind with a status. `detail` is the sentence for people.
     pub(crate) fn new(kind: ProblemKind, status: StatusCode, detail: impl Into<String>) -> Self {
         Self {
             problem: Box::new(Problem::new(kind, status.as_u16(), detail)),
@@ -27,22 +28,23 @@ impl Failure {
         }
     }
 
-    /// What was sent is not in the form that the document describes.
+    /// Returns the error (400) for a request that does not have the form that the API document describes.
     pub(crate) fn malformed(detail: impl Into<String>) -> Self {
         Self::new(ProblemKind::Invalid, StatusCode::BAD_REQUEST, detail)
     }
 
-    /// The server went wrong.
+    /// Returns the error (500) for a fault of the server.
     pub(crate) fn internal(detail: impl Into<String>) -> Self {
         let status = StatusCode::INTERNAL_SERVER_ERROR;
         Self::new(ProblemKind::Internal, status, detail).hint("the log of the server says more")
     }
 
+    /// Returns the error (403) for a caller that lacks a permission, or for a page of another site.
     pub(crate) fn forbidden(detail: impl Into<String>) -> Self {
         Self::new(ProblemKind::Forbidden, StatusCode::FORBIDDEN, detail)
     }
 
-    /// It is not what it was when it was read.
+    /// Returns the error (412) for an edit of a resource that has changed since the client read it.
     pub(crate) fn changed(detail: impl Into<String>) -> Self {
         Self::new(
             ProblemKind::Changed,
@@ -51,33 +53,37 @@ impl Failure {
         )
     }
 
+    /// Returns the error (404) for a resource that does not exist, or belongs to another tenant.
     pub(crate) fn not_found(what: &str, given: &str) -> Self {
         let given: String = given.chars().take(80).collect();
         let detail = format!("failed to find {what} {given:?}: there is none");
         Self::new(ProblemKind::NotFound, StatusCode::NOT_FOUND, detail)
     }
 
-    /// Names the automations that block a deletion.
+    /// Adds the automations that block the deletion of a session.
     pub(crate) fn automations(mut self, automations: Vec<BoundAutomation>) -> Self {
         self.problem.automations = Some(automations);
         self
     }
 
-    /// Whether the request is at fault, so that nothing was done.
+    /// `true` if the error is the fault of the request (status below 500), so that nothing was done.
     pub(crate) const fn is_refusal(&self) -> bool {
         self.problem.status < 500
     }
 
+    /// Sets the path of the field at fault.
     pub(crate) fn field(mut self, field: impl Into<String>) -> Self {
         self.problem.field = Some(field.into());
         self
     }
 
+    /// Sets the next step for a person.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.problem.hint = Some(hint.into());
         self
     }
 
+    /// Adds a header to the response.
     pub(crate) fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.headers.push((name, value));
         self
@@ -98,7 +104,8 @@ impl From<service::Error> for Failure {
             Kind::Database => (ProblemKind::Unavailable, StatusCode::SERVICE_UNAVAILABLE),
         };
         if kind == ProblemKind::Unavailable {
-            // Statements and constraints are for those who run the server.
+            // Log statements and constraints, and keep them out of the response: they are for operators, and the
+            // client may belong to another tenant.
             tracing::error!(error = error.chain(), "a request failed");
             return Self::new(kind, status, "failed to use the database")
                 .hint("the log of the server says more");
@@ -134,7 +141,7 @@ impl IntoResponse for Failure {
     }
 }
 
-/// Answers where no route is.
+/// Answers a request for a path without a route (404).
 pub(crate) async fn no_route(request: Request) -> Failure {
     let path: String = request.uri().path().chars().take(80).collect();
     let detail = format!("failed to find the route {path:?}: there is none");
@@ -142,7 +149,7 @@ pub(crate) async fn no_route(request: Request) -> Failure {
         .hint("/api/v1/docs shows the routes")
 }
 
-/// Answers where a route knows no such method.
+/// Answers a request with a method that its route does not have (405).
 pub(crate) async fn no_method(request: Request) -> Failure {
     let detail = format!(
         "failed to {} {}: the route knows no such method",
@@ -156,7 +163,7 @@ pub(crate) async fn no_method(request: Request) -> Failure {
     )
 }
 
-/// A handler that panics answers 500, and the connection goes on.
+/// Turns a panic of a handler into a 500, so that the connection survives for the next request.
 pub(crate) async fn no_panic(request: Request, next: Next) -> Response {
     let handled = AssertUnwindSafe(next.run(request)).catch_unwind().await;
     handled.unwrap_or_else(|_| {

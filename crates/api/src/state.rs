@@ -1,4 +1,4 @@
-//! What the routes work with.
+//! The state that all routes share, and the builder with which a server process makes it.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -15,59 +15,65 @@ use crate::{
     trace::{Hub, Settings},
 };
 
-/// Makes whoever takes turns look, after something was asked for.
+/// Wakes the worker loops of the process after a request has committed work for them.
 pub type Wake = Arc<dyn Fn() + Send + Sync>;
 
-/// Whether those who take turns and fire triggers are at it.
+/// Returns `true` while all worker loops of the process run.
 pub type Live = Arc<dyn Fn() -> bool + Send + Sync>;
 
-/// Where a request comes from. Whoever serves puts it into the request's extensions.
+/// The origin of a request. The code that accepts connections stores it in the extensions of each request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Peer {
-    /// The private socket of a data folder, which its owner alone may open, or this process itself: an admin
-    /// of the install's own tenant.
+    /// The private socket of a data folder, which only its owner can open, or this process itself. The request acts
+    /// as an admin of the install's own tenant.
     Private,
-    /// The network.
+    /// The network, with the address of the client.
     Network(std::net::SocketAddr),
 }
 
-/// What the routes work with. Cheap to clone.
+/// The state that all routes share. Cheap to clone.
 #[derive(Clone)]
 pub struct Api {
     pub(crate) shared: Arc<Shared>,
 }
 
-/// An API that is being put together.
+/// An API under construction.
 pub struct ApiBuilder(Shared);
 
 pub(crate) struct Shared {
     pub(crate) store: Store,
+    /// The install's own tenant, whose admins may create other tenants.
     pub(crate) tenant: TenantId,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) entropy: Arc<dyn Entropy>,
     pub(crate) probe: Arc<dyn Probe>,
+    /// The environment variables by which installed agents are found.
     pub(crate) environment: BTreeMap<String, String>,
+    /// The command line of the demonstration agent, for the harnesses of new tenants.
     pub(crate) demo_command: Vec<String>,
     pub(crate) allowance: Allowance,
     pub(crate) wake: Wake,
     pub(crate) live: Live,
     pub(crate) metrics: Metrics,
     pub(crate) hosts: Hosts,
+    /// `true` if the process takes turns and fires triggers.
     pub(crate) serves: bool,
     pub(crate) unified: bool,
+    /// `true` if browsers reach the server by TLS, so that cookies are `Secure`.
     pub(crate) by_tls: bool,
+    /// The time limit of a request that starts no agent.
     pub(crate) patience: Duration,
     pub(crate) traces: Hub,
     pub(crate) uses: Uses,
     pub(crate) sign_ins: SignIns,
 }
 
-/// How long a request may take that starts no agent.
+/// The time limit of a request that starts no agent.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 impl Api {
-    /// Begins an API over a store. `tenant` is the install's own tenant, whose admins may make others;
-    /// `probe` starts agents to see what they offer.
+    /// Returns a builder of an API over a store. `tenant` is the install's own tenant, whose admins may create other
+    /// tenants. `probe` starts agents to read their capabilities.
     pub fn over(
         store: Store,
         tenant: TenantId,
@@ -99,7 +105,7 @@ impl Api {
         })
     }
 
-    /// The rules over the store, for one tenant.
+    /// Returns the service of one tenant.
     pub(crate) fn service(&self, tenant: TenantId) -> Service {
         Service::new(
             self.shared.store.clone(),
@@ -113,7 +119,8 @@ impl Api {
 }
 
 impl ApiBuilder {
-    /// Says that the process takes turns and fires triggers, and what makes it look.
+    /// Sets the callback that wakes the worker loops, and marks the process as one that takes turns and fires
+    /// triggers.
     #[must_use]
     pub fn serving(mut self, wake: Wake) -> Self {
         self.0.wake = wake;
@@ -121,22 +128,23 @@ impl ApiBuilder {
         self
     }
 
-    /// Says how it is known whether the loops of the process live. Where nobody says, there are none to die.
+    /// Sets the check whether the worker loops of the process run. Without it, the process has no loops and counts as
+    /// ready.
     #[must_use]
     pub fn ready(mut self, live: Live) -> Self {
         self.0.live = live;
         self
     }
 
-    /// Says where requests are counted: where all that the process does is.
+    /// Sets the metrics in which requests are counted, so that they appear beside those of the rest of the process.
     #[must_use]
     pub fn metrics(mut self, metrics: Metrics) -> Self {
         self.0.metrics = metrics;
         self
     }
 
-    /// Says what agents' programs are looked for in, and what starts the demonstration agent: for the harnesses
-    /// of tenants that are made.
+    /// Sets the environment in which the programs of agents are looked up, and the command line of the demonstration
+    /// agent. New tenants get a harness with that command line.
     #[must_use]
     pub fn agents(
         mut self,
@@ -148,28 +156,28 @@ impl ApiBuilder {
         self
     }
 
-    /// Says which addresses notifications may go to beside public ones.
+    /// Sets the addresses that notifications may go to beside public ones.
     #[must_use]
     pub fn allowing(mut self, allowance: Allowance) -> Self {
         self.0.allowance = allowance;
         self
     }
 
-    /// Says whether automations of the web are bound to one conversation.
+    /// Sets unified mode, in which automations that are created from the web are bound to one conversation.
     #[must_use]
     pub fn unified(mut self, unified: bool) -> Self {
         self.0.unified = unified;
         self
     }
 
-    /// Says what ends every trace at once: a stop waits for none of them.
+    /// Sets the token that ends every trace at once, so that a stop of the server waits for no trace.
     #[must_use]
     pub fn stopped_by(mut self, stop: CancellationToken) -> Self {
         self.0.traces = Hub::new(self.0.store.clone(), Settings::default(), stop);
         self
     }
 
-    /// Says under what names it is reached beside those of loopback, and whether by TLS.
+    /// Sets the host names by which clients reach the server beside those of loopback, and whether they use TLS.
     #[must_use]
     pub fn reached_by(mut self, names: &[String], by_tls: bool) -> Self {
         self.0.hosts = Hosts::beside_loopback(names);
@@ -177,7 +185,7 @@ impl ApiBuilder {
         self
     }
 
-    /// The API.
+    /// Returns the finished API.
     pub fn build(self) -> Api {
         Api {
             shared: Arc::new(self.0),

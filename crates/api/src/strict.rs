@@ -1,4 +1,4 @@
-//! JSON, read as the document of the API says it.
+//! A deserializer of JSON that accepts only the forms that the API document describes.
 
 use serde::{
     Deserializer,
@@ -10,8 +10,9 @@ use serde::{
 };
 use serde_json::{Error, Value};
 
-/// A value in which what has fields is an object. What is derived for such types takes a list of the fields'
-/// values, too, in the order in which the program happens to have them.
+/// A JSON value whose structs must be objects. The code that serde derives for a struct also accepts a list of its
+/// values in the order of the fields, which is an internal detail: a request in that form would break when a field
+/// moves.
 pub(crate) struct Strict(pub(crate) Value);
 
 impl<'de> Deserializer<'de> for Strict {

@@ -1,4 +1,4 @@
-//! How long a request may take.
+//! The time limits of requests.
 
 use std::time::Duration;
 
@@ -13,24 +13,26 @@ use wire::ProblemKind;
 
 use crate::{Api, extract, problem::Failure};
 
-/// The routes whose requests may start an agent, to see what it offers. That has time limits of its own, which
-/// its harness tells.
+/// The routes whose requests may start an agent to read its capabilities. The configuration of the harness limits the
+/// start, so that these requests have a longer limit here.
 const MAY_START_AN_AGENT: [&str; 4] = [
     "/api/v1/harnesses/{harness}/check",
     "/api/v1/sessions",
     "/api/v1/automations",
     "/api/v1/automations/{automation}",
 ];
-/// How long such a request may take at the most.
+/// The time limit of such a request, without the time for its body.
 const AGENTS_PATIENCE: Duration = Duration::from_mins(10);
 
-/// Answers what takes too long, and gives up on it: a transition is done whole or not at all. The bodies of
-/// streams are not meant, they begin in time and go on.
+/// Answers a request with 503 when its time is over, and drops its handler. A handler commits each transition in one
+/// transaction, so that a dropped handler leaves no part of one. The limit ends with the head of the response: the
+/// bodies of streams continue.
 pub(crate) async fn the_time(State(api): State<Api>, request: Request, next: Next) -> Response {
     let limit = api.shared.patience;
     let route = request.extensions().get::<MatchedPath>();
     if route.is_some_and(|route| MAY_START_AN_AGENT.contains(&route.as_str())) {
-        // What it sends has to be there in time all the same.
+        // Apply the short limit to the body. Otherwise a client that sends its body slowly would hold the request for
+        // ten minutes.
         let Ok(whole) = timeout(limit, with_body(request)).await else {
             return too_late(limit);
         };
@@ -42,7 +44,11 @@ pub(crate) async fn the_time(State(api): State<Api>, request: Request, next: Nex
     in_time(limit, next.run(request)).await
 }
 
-/// A request whose body is there.
+/// Reads the body of a request into memory and returns the request with it.
+///
+/// # Errors
+///
+/// Returns the errors of [`extract::body`].
 async fn with_body(request: Request) -> Result<Request, Failure> {
     let (parts, body) = request.into_parts();
     let bytes = extract::body(Request::from_parts(parts.clone(), body)).await?;

@@ -1,4 +1,6 @@
-//! What stands behind the question mark of an address, read as the values that are asked for.
+//! Deserialization of query parameters, whose values are texts that may stand for numbers and booleans.
+//!
+//! The errors name the accepted values, because they become the text of a 400.
 
 use std::{
     num::{IntErrorKind, ParseIntError},
@@ -14,7 +16,7 @@ use serde::{
     forward_to_deserialize_any,
 };
 
-/// The pairs of a query, for [`serde`].
+/// Returns a deserializer for the pairs of a query.
 pub(crate) fn deserializer(
     pairs: &[(String, String)],
 ) -> MapDeserializer<'_, impl Iterator<Item = (&str, Word<'_>)>, Error> {
@@ -22,10 +24,11 @@ pub(crate) fn deserializer(
     MapDeserializer::new(words.map(|(name, value)| (name.as_str(), Word(value))))
 }
 
-/// One value: a text that may stand for a number or for a yes.
+/// The value of one parameter.
 pub(crate) struct Word<'a>(&'a str);
 
 impl Word<'_> {
+    /// Parses a whole number. `least` completes the error with the lower bound, such as `, 0 or more`.
     fn number<T: FromStr<Err = ParseIntError>>(&self, least: &str) -> Result<T, Error> {
         self.0.parse().map_err(|error: ParseIntError| {
             Error::custom(match error.kind() {

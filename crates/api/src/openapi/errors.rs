@@ -1,13 +1,13 @@
-//! The one schema of all errors.
+//! Error responses: every operation has the same two, with the schema `Problem`.
 
 use serde_json::{Value, json};
 
 use super::each_operation;
 
-/// The keys of responses that are errors.
+/// The status keys of the error responses.
 pub(super) const ERRORS: [&str; 2] = ["4XX", "default"];
 
-/// Adds the errors to every operation.
+/// Adds the error responses to every operation.
 pub(super) fn describe(document: &mut Value) {
     each_operation(document, |operation| {
         for key in ERRORS {

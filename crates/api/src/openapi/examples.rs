@@ -1,13 +1,14 @@
-//! Examples: each operation shows a request and a response, made of the schemas and of the values below.
+//! Examples of requests and responses, made of the schemas and of the values at the end of this file.
 
 use serde_json::{Map, Value, json};
 
 use super::{each_operation, errors::ERRORS, referenced};
 
-/// How deep an example goes. No schema contains itself.
+/// The depth at which an example ends. No schema contains itself, so that no example reaches it; it turns a future
+/// recursive schema into nulls instead of a stack overflow.
 const MAX_DEPTH: usize = 16;
 
-/// Adds an example to each body that an operation takes or returns.
+/// Adds an example to every body of an operation.
 pub(super) fn add(document: &mut Value) {
     let schemas = document["components"]["schemas"].clone();
     let request = Examples {
@@ -33,16 +34,18 @@ pub(super) fn add(document: &mut Value) {
     });
 }
 
+/// Makes examples of requests or of responses.
 struct Examples<'a> {
     schemas: &'a Value,
     is_request: bool,
 }
 
 impl Examples<'_> {
+    /// Adds an example to each media type of a body.
     fn fill(&self, content: &mut Value) {
         for (media, body) in content.as_object_mut().into_iter().flatten() {
             body["example"] = match media.as_str() {
-                // The schema of a stream is that of the data of each event.
+                // A stream has the schema of the data of its events.
                 "application/json" | "text/event-stream" => self.value("", &body["schema"], 0),
                 "text/markdown" => {
                     "# Notes\n\n## You, 2027-01-04 09:00:00 +00:00\n\nHello\n".into()
@@ -53,7 +56,8 @@ impl Examples<'_> {
         }
     }
 
-    /// Returns an example of a field with a schema.
+    /// Returns an example of the value of a field. Preferred is the default of the schema, then a value known for the
+    /// schema, then one made of its structure.
     fn value(&self, field: &str, schema: &Value, depth: usize) -> Value {
         if depth > MAX_DEPTH {
             return Value::Null;
@@ -95,7 +99,8 @@ impl Examples<'_> {
         }
     }
 
-    /// Returns an object: of a request the fields that it needs or that are known below, of a response all of them.
+    /// Returns an example of an object. A request has the required fields, and those optional ones for which
+    /// [`of_request`] has a value. A response has all fields, and those that may be null are null.
     fn object(&self, schema: &Value, depth: usize) -> Value {
         let required: Vec<_> = schema["required"]
             .as_array()
@@ -118,6 +123,7 @@ impl Examples<'_> {
     }
 }
 
+/// `true` if a property accepts null.
 fn is_nullable(property: &Value) -> bool {
     let has_null = |list: &Value| {
         let mut items = list.as_array().into_iter().flatten();
@@ -126,7 +132,7 @@ fn is_nullable(property: &Value) -> bool {
     has_null(&property["type"]) || has_null(&property["oneOf"])
 }
 
-/// Returns the example of a schema whose own description is not enough.
+/// Returns the example of a schema whose structure does not give a valid or a useful one.
 fn of_schema(name: &str) -> Option<Value> {
     Some(match name {
         "Period" => json!("10m"),
@@ -144,7 +150,7 @@ fn of_schema(name: &str) -> Option<Value> {
     })
 }
 
-/// Returns the example of a field that a request may leave out, and that is worth being shown.
+/// Returns the example of an optional field of a request. Returns `None` for a field that examples leave out.
 fn of_request(name: &str) -> Option<Value> {
     Some(match name {
         "triggers" => json!([{ "kind": "cron", "expression": "0 9 * * 1-5" }]),
@@ -160,7 +166,7 @@ fn of_request(name: &str) -> Option<Value> {
     })
 }
 
-/// Returns the example of a text.
+/// Returns the example of a text, by its format, its pattern or the name of its field.
 fn text(field: &str, schema: &Value) -> Value {
     if schema["format"] == "date-time" {
         return json!("2027-01-04T09:00:00Z");
@@ -195,7 +201,7 @@ fn text(field: &str, schema: &Value) -> Value {
     })
 }
 
-/// Returns the example of every error.
+/// Returns the example of an error.
 fn problem() -> Value {
     json!({
         "type": "/api/v1/docs#problem-invalid",

@@ -1,5 +1,6 @@
-//! The fields of responses and patches. Every field of a response is present, so that it is required. A field that a
-//! patch leaves out keeps its value, so that no field of either has a default.
+//! The fields of responses and patches: whether they are required, and whether they have a default. Every field of a
+//! response is present, so that it is required. A field that a patch leaves out keeps its value. So no field of
+//! either has a default.
 
 use std::collections::BTreeSet;
 
@@ -7,8 +8,8 @@ use serde_json::Value;
 
 use super::{errors::ERRORS, referenced};
 
-/// Requires every field of every response, and removes the defaults of responses and patches. An error leaves out the
-/// members that do not apply (RFC 9457).
+/// Marks every field of every response as required, and removes the defaults from responses and patches. The schema
+/// `Problem` is left out, because an error omits the members that do not apply (RFC 9457).
 pub(super) fn describe(document: &mut Value) {
     let responses = of_responses(document);
     let Some(schemas) = document["components"]["schemas"].as_object_mut() else {
@@ -37,7 +38,7 @@ pub(super) fn describe(document: &mut Value) {
     }
 }
 
-/// Returns the names of the schemas that responses contain.
+/// Returns the names of the schemas that successful responses contain.
 pub(super) fn of_responses(document: &Value) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for operation in operations(document) {
@@ -59,13 +60,15 @@ fn of_requests(document: &Value) -> BTreeSet<String> {
     names
 }
 
+/// Returns all operations of the document.
 fn operations(document: &Value) -> impl Iterator<Item = &Value> {
     let items = document["paths"].as_object().into_iter().flatten();
     items.flat_map(|(_, item)| item.as_object().into_iter().flatten().map(|(_, it)| it))
 }
 
-/// Collects the names of the schemas to which a node leads.
+/// Collects the names of the schemas to which a node refers, directly or through other schemas.
 fn collect(document: &Value, node: &Value, names: &mut BTreeSet<String>) {
+    // Descend only at the first visit, so that schemas that share parts are walked once.
     if let Some(name) = referenced(node)
         && names.insert(name.to_owned())
     {

@@ -1,11 +1,12 @@
-//! Numbers without a sign: `utoipa` gives them the formats of signed ones, which end too early.
+//! Unsigned numbers: `utoipa` describes them with the formats of signed numbers (`int32`, `int64`), whose maximum is
+//! too low.
 
 use serde_json::Value;
 
-/// Gives every number without a sign its own bound instead of the format of a signed one.
+/// Replaces the signed format of every unsigned number by the maximum of the unsigned type.
 pub(super) fn widen(document: &mut Value) {
     replace(document, "int32", u32::MAX.into());
-    // Responses count with `i64`, which is `int64` indeed. No request does.
+    // In responses, `int64` numbers are `i64` in the code, so that their format is right. In requests they are `u64`.
     let schemas = document["components"]["schemas"].as_object_mut();
     for (name, schema) in schemas.into_iter().flatten() {
         if name.ends_with("Request") {
@@ -14,7 +15,7 @@ pub(super) fn widen(document: &mut Value) {
     }
 }
 
-/// Replaces a format of numbers that begin at zero or above by the bound.
+/// Replaces a format by a maximum, for numbers whose minimum is 0 or more. A maximum that the schema has stays.
 fn replace(part: &mut Value, format: &str, most: u64) {
     super::each_node(part, &mut |node| {
         let is_unsigned = node["format"] == format && node["minimum"].as_u64().is_some();

@@ -1,12 +1,14 @@
-//! The names of pages: `Page<Run>` becomes `RunPage`, whose items are the named schema `Run`.
+//! The names of pages: the schema `Page_Run`, which `utoipa` generates for `Page<Run>`, becomes `RunPage`, whose
+//! items refer to the schema `Run`.
 
 use serde_json::{Value, json};
 
 use super::{SCHEMAS, each_node};
 
+/// The prefix of the names that `utoipa` generates for pages.
 const GENERIC: &str = "Page_";
 
-/// Names every page and its items.
+/// Renames every page, corrects the references to it, and makes its items refer to their named schema.
 pub(super) fn name(document: &mut Value) {
     each_node(document, &mut |node| {
         let generic = super::referenced(node).and_then(|name| name.strip_prefix(GENERIC));

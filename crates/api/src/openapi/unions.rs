@@ -1,11 +1,12 @@
-//! Discriminators: each kind of a tagged union becomes a schema of its own, and the union says which property tells
-//! them apart.
+//! Discriminators of tagged unions: each variant becomes a schema of its own, and the union names the property that
+//! tells the variants apart. Client generators then make one class for each variant.
 
 use serde_json::{Map, Value, json};
 
 use super::SCHEMAS;
 
-/// Names the kinds of every tagged union. A kind of a request refuses unknown keys, which `utoipa` does not derive.
+/// Names the variants of every tagged union. A variant of a request refuses unknown keys, as the code does; `utoipa`
+/// does not generate that.
 pub(super) fn discriminate(document: &mut Value) {
     let Some(schemas) = document["components"]["schemas"].as_object_mut() else {
         return;
@@ -27,14 +28,15 @@ pub(super) fn discriminate(document: &mut Value) {
             kinds.insert(kind, described);
             mapping.insert(word, reference.into());
         }
-        // Without a type, validators that follow the discriminator take null for a kind.
+        // Without a type, validators that follow the discriminator accept null.
         schema["type"] = "object".into();
         schema["discriminator"] = json!({ "propertyName": tag, "mapping": mapping });
     }
     schemas.append(&mut kinds);
 }
 
-/// Returns the property that tells the kinds of a union apart: each has it, with one word of its own.
+/// Returns the property that tells the variants of a union apart: every variant has it, with exactly one allowed
+/// value. Returns `None` if the schema is no tagged union.
 fn tag(schema: &Value) -> Option<String> {
     let items = schema["oneOf"].as_array()?;
     let mut candidates = items.first()?["properties"].as_object()?.keys();
@@ -42,6 +44,7 @@ fn tag(schema: &Value) -> Option<String> {
     candidates.find(tells).cloned()
 }
 
+/// Returns the only allowed value of a property, or `None` if it has none or several.
 fn word<'a>(item: &'a Value, tag: &str) -> Option<&'a str> {
     match item["properties"][tag]["enum"].as_array()?.as_slice() {
         [word] => word.as_str(),
@@ -49,7 +52,7 @@ fn word<'a>(item: &'a Value, tag: &str) -> Option<&'a str> {
     }
 }
 
-/// Writes `sign_in_needed` as `SignInNeeded`.
+/// Converts `sign_in_needed` to `SignInNeeded`.
 fn pascal(word: &str) -> String {
     let parts = word.split('_').map(|part| {
         let mut letters = part.chars();

@@ -1,4 +1,6 @@
-//! The reference of the API as a page, made of its document.
+//! The reference of the API as an HTML page, rendered from the `OpenAPI` document.
+//!
+//! **Invariant:** every text of the document is escaped before markup is added to it.
 
 use minijinja::{
     AutoEscape, Environment, UndefinedBehavior, Value as Rendered, context, value::Serde,
@@ -9,9 +11,10 @@ use wire::ProblemKind;
 
 const NAME: &str = "reference.html";
 const TEMPLATE: &str = include_str!("reference.html.jinja");
-/// The order in which methods of one path are shown.
+/// The methods of a path, in the order of the page.
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 
+/// The operations of one tag.
 #[derive(Serialize)]
 struct Group {
     name: String,
@@ -63,7 +66,7 @@ struct Field {
     description: Rendered,
 }
 
-/// Renders the page.
+/// Renders the page of a document.
 pub(super) fn render(document: &Value) -> Result<String, minijinja::Error> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
@@ -85,6 +88,7 @@ pub(super) fn render(document: &Value) -> Result<String, minijinja::Error> {
     })
 }
 
+/// Returns the operations by tag, the tags in the order of their first operation.
 fn groups(document: &Value) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for (path, item) in fields(&document["paths"]) {
@@ -154,7 +158,7 @@ fn schemas(document: &Value) -> Vec<Schema> {
     all.map(schema).collect()
 }
 
-/// The fields of a schema, and of those whose fields it has, too.
+/// Returns the fields of a schema. A part of `allOf` that refers to another schema becomes one row with a link.
 fn own_fields(schema: &Value) -> Vec<Field> {
     let required: Vec<_> = items(&schema["required"]).collect();
     let own = fields(&schema["properties"]).map(|(name, property)| Field {
@@ -175,7 +179,7 @@ fn own_fields(schema: &Value) -> Vec<Field> {
     parts.chain(own).collect()
 }
 
-/// What a value is, in a few words with links.
+/// Returns the type of a value as HTML, in a few words with links to schemas.
 fn kind(schema: &Value) -> Rendered {
     Rendered::from_safe_string(kind_html(schema))
 }
@@ -232,6 +236,7 @@ fn kind_html(schema: &Value) -> String {
     }
 }
 
+/// Returns the types of a body, by media type.
 fn kinds(content: &Value) -> Rendered {
     let kinds: Vec<_> = fields(content)
         .map(|(media, body)| match media.as_str() {
@@ -242,18 +247,20 @@ fn kinds(content: &Value) -> Rendered {
     Rendered::from_safe_string(kinds.join(" | "))
 }
 
+/// Returns the paragraphs of a description as HTML.
 fn paragraphs(description: &Value) -> Vec<Rendered> {
     let all = text(description);
     let parts = all.split("\n\n").filter(|part| !part.trim().is_empty());
     parts.map(marked).collect()
 }
 
-/// A text with what stands between backquotes as code, and between double asterisks in bold.
+/// Returns a text as HTML, in which text between backquotes is code and text between double asterisks is bold.
 fn marked(text: &str) -> Rendered {
     let mut html = escaped(text);
     for (mark, tag) in [("`", "code"), ("**", "b")] {
         let parts: Vec<_> = html.split(mark).map(str::to_owned).collect();
         html = String::new();
+        // Parts with an odd index are between two marks: an opening tag precedes them and a closing tag follows.
         for (index, part) in parts.iter().enumerate() {
             if index > 0 {
                 let slash = if index % 2 == 0 { "/" } else { "" };

@@ -1,4 +1,4 @@
-//! Approvals: what agents ask of people, and what they decide
+//! Approvals: permission requests of agents that wait for the decision of a person.
 
 use axum::{Json as Answer, response::Response};
 use http::StatusCode;
@@ -22,9 +22,9 @@ use crate::{
     problem::Failure,
 };
 
-/// What a path parameter that names an approval takes.
+/// The description of the path parameter that names an approval.
 const NAMED: &str = "Its id or the beginning of that";
-/// Who decides where no token came: whoever may open the private socket.
+/// The name that a decision records if the request came over the private socket, without a token.
 const SOCKET: &str = "socket";
 
 pub(super) fn routes() -> OpenApiRouter<Api> {
@@ -35,33 +35,33 @@ pub(super) fn routes() -> OpenApiRouter<Api> {
         .routes(routes!(deny_approval))
 }
 
-/// Which approvals a list shows.
+/// The query parameters of the list of approvals.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct Filter {
-    /// Those in a state, or `any`; absent: those that wait.
+    /// The state of the approvals, or `any` for approvals in all states. The default is `pending`.
     #[param(
         value_type = Option<String>,
         pattern = "^(pending|allowed|denied|expired|void|any)$",
         example = "pending"
     )]
     state: Option<Wanted>,
-    /// Those of a session.
+    /// The session of the approvals: its ID, the beginning of its ID, or its key.
     session: Option<String>,
-    /// Those of an automation.
+    /// The automation of the approvals: its name, its ID, or the beginning of its ID.
     automation: Option<String>,
-    /// Those of a run.
+    /// The run of the approvals: its ID or the beginning of its ID.
     run: Option<String>,
-    /// What `next` of the page before said.
+    /// The value of `next` of the previous page. Without it, the response is the first page.
     #[param(value_type = Option<model::ApprovalId>)]
     after: Option<String>,
-    /// How many at the most.
+    /// The maximum number of items on the page. The default is 50.
     #[param(minimum = 1, maximum = 500)]
     limit: Option<u32>,
 }
 
-/// The states that are wanted.
+/// The value of the parameter `state`: one state, or `None` for `any`.
 #[derive(Deserialize)]
 #[serde(try_from = "String")]
 struct Wanted(Option<ApprovalStatus>);
@@ -134,8 +134,9 @@ async fn show_approval(
 
 /// Allow an approval
 ///
-/// Allows the request of this attempt, once. Returns 409 with its state if it is no longer pending: it was decided, it
-/// expired, or its attempt has ended.
+/// Allows one permission request of one attempt. A later request of the same agent needs a decision of its own.
+/// Returns 409 with the state of the approval if it is no longer pending, because it was decided, it expired, or its
+/// attempt has ended.
 #[utoipa::path(
     post,
     path = "/approvals/{approval}/allow",
@@ -156,8 +157,9 @@ async fn allow_approval(
 
 /// Deny an approval
 ///
-/// Denies the request of this attempt. Returns 409 with its state if it is no longer pending. A request that expires is
-/// denied as well.
+/// Denies one permission request of one attempt. Returns 409 with the state of the approval if it is no longer
+/// pending, because it was decided, it expired, or its attempt has ended. The server denies a request that expires by
+/// itself.
 #[utoipa::path(
     post,
     path = "/approvals/{approval}/deny",
@@ -176,6 +178,7 @@ async fn deny_approval(
     decide(&caller, &approval, Verdict::Deny, once, &request).await
 }
 
+/// Records a decision and returns the approval.
 async fn decide(
     caller: &Caller,
     approval: &str,
@@ -187,13 +190,15 @@ async fn decide(
     let by = decider(caller);
     let said = request.comment.as_deref().unwrap_or_default().as_bytes();
     let decided = once.create_of(caller, said, async |id| {
+        // With a key, the same request may have decided the approval before the server stopped. The service then
+        // returns that decision instead of 409.
         let decided = service.decide(approval, verdict, request, &by, id.is_some());
         Ok((StatusCode::OK, Approval::from(decided.await?)))
     });
     decided.await
 }
 
-/// Who decides, as they are called today.
+/// Returns the author of a decision. The name is a copy, so that it stays when the token is renamed or removed.
 fn decider(caller: &Caller) -> Decider {
     Decider {
         token: caller.token.as_ref().map(|token| token.id),

@@ -1,4 +1,4 @@
-//! Harnesses
+//! Harnesses: the command lines that start agents.
 
 use std::collections::BTreeMap;
 
@@ -18,9 +18,9 @@ use crate::{
     problem::Failure,
 };
 
-/// What a path parameter that names a harness takes.
+/// The description of the path parameter that names a harness.
 const NAMED: &str = "Its name or its id";
-/// What is shown in place of the value of a variable to those who may not change harnesses.
+/// The text in place of the values of environment variables, for callers that may not change harnesses.
 const HIDDEN: &str = "(hidden)";
 
 pub(super) fn routes() -> OpenApiRouter<Api> {
@@ -32,7 +32,9 @@ pub(super) fn routes() -> OpenApiRouter<Api> {
 
 /// List harnesses
 ///
-/// Returns all harnesses on one page, by name, each with the state of its agent on the machine of the server.
+/// Returns all harnesses on one page, in the order of their names. For each, `presence` shows whether its agent is
+/// installed and signed in on the machine of the server. Callers without the permission `harnesses:write` do not see
+/// the values of environment variables.
 #[utoipa::path(
     get,
     path = "/harnesses",
@@ -55,7 +57,8 @@ async fn list_harnesses(caller: Caller) -> Result<Answer<Page<HarnessView>>, Fai
 
 /// Show a harness
 ///
-/// Returns one harness with its configuration and the capabilities that its agent offered.
+/// Returns one harness with its configuration and with the capabilities that its agent reported when it was last
+/// started. Callers without the permission `harnesses:write` do not see the values of environment variables.
 #[utoipa::path(
     get,
     path = "/harnesses/{harness}",
@@ -83,8 +86,9 @@ async fn show_harness(
 
 /// Create or replace a harness
 ///
-/// Stores a command line that speaks the Agent Client Protocol. The capabilities of its agent are unknown until it is
-/// started.
+/// Stores the configuration of a harness: a command line that starts an agent and speaks the Agent Client Protocol.
+/// The server forgets the capabilities of the previous agent and does not know those of the new one until it starts
+/// that agent. Returns 412 if `If-Match` is set and the harness has changed or does not exist.
 #[utoipa::path(
     put,
     path = "/harnesses/{harness}",
@@ -111,6 +115,8 @@ async fn put_harness(
     let service = caller.may(Permission::HarnessesWrite)?;
     let config = HarnessConfig::from(request.value);
     let put = match service.harness(&name).await {
+        // The store compares the row with the configuration that was checked, so that an edit between this check and
+        // the write is not lost.
         Ok(before) if seen.is_given() => {
             seen.check("the harness", &editable(&before))?;
             service.edit_harness(&before, &config).await?
@@ -127,7 +133,8 @@ async fn put_harness(
 
 /// Check a harness
 ///
-/// Starts the agent, returns its capabilities, and ends it. The response takes as long as the agent does.
+/// Starts the agent, stores and returns its capabilities, and stops it. The request takes as long as the agent, at
+/// most ten minutes. Returns 502 if the agent does not start.
 #[utoipa::path(
     post,
     path = "/harnesses/{harness}/check",
@@ -153,7 +160,8 @@ fn editable(harness: &harness::Harness) -> HarnessConfigRequest {
     harness.config.clone().into()
 }
 
-/// Returns a harness as the caller may see it: values of variables may be secrets.
+/// Returns a harness as the caller may see it. The values of environment variables may be secrets, so that they are
+/// replaced unless the caller may change harnesses.
 fn shown(caller: &Caller, harness: harness::Harness) -> Harness {
     let mut harness = Harness::from(harness);
     if caller.may(Permission::HarnessesWrite).is_err() {

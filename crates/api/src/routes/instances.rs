@@ -1,4 +1,4 @@
-//! Instances
+//! Instances: the data folders in which agents run and keep their files.
 
 use axum::Json;
 use model::access::Permission;
@@ -15,7 +15,8 @@ pub(super) fn routes() -> OpenApiRouter<Api> {
 
 /// List instances
 ///
-/// Returns the instances on one page, by name: the data folders in which agents run and keep their files.
+/// Returns all instances on one page, in the order of their names. An instance is a data folder in which agents run
+/// and keep their files.
 #[utoipa::path(
     get,
     path = "/instances",
@@ -30,7 +31,7 @@ async fn list_instances(caller: Caller) -> Result<Json<Page<Instance>>, Failure>
 
 /// Show an instance
 ///
-/// Returns one instance with the server that serves it.
+/// Returns one instance, with the server that serves it now or did last.
 #[utoipa::path(
     get,
     path = "/instances/{instance}",
@@ -49,9 +50,9 @@ async fn show_instance(
 
 /// Remove an instance
 ///
-/// Removes an instance. The memory of its agents is lost: runs that wait for it fail, and so does each later turn of
-/// the same sessions. Transcripts stay. Returns 409 while a server serves it. The instance returns when a server serves
-/// its data folder again.
+/// Removes an instance, such as one whose data folder is lost. The memory of its agents counts as lost: runs that
+/// wait for the instance fail, and so does each later turn of the same seats. Transcripts stay. Returns 409 while a
+/// server serves the instance. The instance exists again as soon as a server serves its data folder.
 #[utoipa::path(
     delete,
     path = "/instances/{instance}",

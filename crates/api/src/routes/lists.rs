@@ -1,4 +1,4 @@
-//! What the queries of lists have in common.
+//! Query parameters that the lists share: `limit`, `after`, and comma-separated values.
 
 use std::{fmt, str::FromStr};
 
@@ -8,7 +8,11 @@ use wire::{DEFAULT_PAGE, MAX_PAGE, ProblemKind};
 
 use crate::problem::Failure;
 
-/// How many items a page is to hold.
+/// Returns the number of items on a page: the given one, or [`DEFAULT_PAGE`].
+///
+/// # Errors
+///
+/// Returns 400 unless the number is from 1 to [`MAX_PAGE`].
 pub(super) fn limit(given: Option<u32>) -> Result<u32, Failure> {
     match given {
         None => Ok(DEFAULT_PAGE),
@@ -20,7 +24,13 @@ pub(super) fn limit(given: Option<u32>) -> Result<u32, Failure> {
     }
 }
 
-/// What `next` of the page before said.
+/// Parses `after`, the cursor of a list: the value of `next` of the previous page.
+///
+/// Returns `None` if the request has no cursor.
+///
+/// # Errors
+///
+/// Returns 400 if the cursor is not an ID of the type `T`. The ID need not exist.
 pub(super) fn after<T: FromStr>(given: Option<&str>) -> Result<Option<T>, Failure> {
     let Some(given) = given else { return Ok(None) };
     given.parse().map(Some).map_err(|_| {
@@ -32,7 +42,11 @@ pub(super) fn after<T: FromStr>(given: Option<&str>) -> Result<Option<T>, Failur
     })
 }
 
-/// The number behind which a page begins.
+/// Checks `after` of a list whose items are numbered: the page begins with the next number.
+///
+/// # Errors
+///
+/// Returns 400 if the number is negative.
 pub(super) fn number(given: Option<i64>) -> Result<Option<i64>, Failure> {
     match given {
         Some(after) if after < 0 => {
@@ -43,7 +57,7 @@ pub(super) fn number(given: Option<i64>) -> Result<Option<i64>, Failure> {
     }
 }
 
-/// Refuses what cannot be asked for together with another parameter.
+/// Returns the error (422) for a parameter that excludes the parameter `other` of the same request.
 pub(super) fn alone(field: &str, value: impl fmt::Display, other: &str) -> Failure {
     let detail =
         format!("failed to take {field} {value}: accepted is one of {field} and {other}, not both");
@@ -51,7 +65,7 @@ pub(super) fn alone(field: &str, value: impl fmt::Display, other: &str) -> Failu
     Failure::new(ProblemKind::Invalid, status, detail).field(field)
 }
 
-/// Words with commas between them.
+/// Deserializes comma-separated values, such as `regular,schedule_cron`.
 pub(super) fn words<'de, D, T>(deserializer: D) -> Result<Option<Vec<T>>, D::Error>
 where
     D: Deserializer<'de>,

@@ -1,4 +1,9 @@
-//! The routes, one operation a file where it has anything to say.
+//! The operations of the API, grouped by resource.
+//!
+//! The doc comment of a route function is public text: its first line is the summary of the operation in the API
+//! reference, and the rest is the description. The same holds for the fields of types that derive `IntoParams`.
+//! **Invariant:** a handler reads the request, checks the permission, calls [`service`] and converts the result to a
+//! type of [`wire`]; the rules are in [`service`].
 
 mod access;
 mod approvals;
@@ -19,7 +24,7 @@ use crate::Api;
 
 pub(crate) use access::SignIns;
 
-/// Every route below `/api/v1`.
+/// Returns all operations, with paths relative to `/api/v1`.
 pub(crate) fn all() -> OpenApiRouter<Api> {
     OpenApiRouter::new()
         .merge(sessions::routes())

@@ -1,4 +1,4 @@
-//! Endpoints of notifications, and what became of what they were sent
+//! Endpoints that receive notifications, and the deliveries to them.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ use crate::{
     problem::Failure,
 };
 
-/// What a path parameter that names an endpoint takes.
+/// The description of the path parameter that names an endpoint.
 const NAMED: &str = "Its name or its id";
 
 pub(super) fn routes() -> OpenApiRouter<Api> {
@@ -41,7 +41,7 @@ pub(super) fn routes() -> OpenApiRouter<Api> {
 
 /// List endpoints
 ///
-/// Returns all endpoints of notifications on one page, by name.
+/// Returns all endpoints on one page, in the order of their names, without their secrets.
 #[utoipa::path(
     get,
     path = "/endpoints",
@@ -58,8 +58,9 @@ async fn list_endpoints(caller: Caller) -> Result<Answer<Page<Endpoint>>, Failur
 
 /// Create an endpoint
 ///
-/// Creates an endpoint that gets each later notification as a signed request (Standard Webhooks). The response shows
-/// the secret this one time. A delivery that fails is retried, with pauses that double.
+/// Creates an endpoint. The server sends it each later notification of the chosen `events` as a signed request
+/// (Standard Webhooks), and retries a failed delivery with pauses that double. The response contains the secret,
+/// which no later response contains.
 #[utoipa::path(
     post,
     path = "/endpoints",
@@ -110,7 +111,9 @@ async fn show_endpoint(
 
 /// Replace an endpoint
 ///
-/// Replaces the definition of an endpoint. Pending deliveries go to the new address.
+/// Replaces the definition of an endpoint and keeps its secret. Pending deliveries go to the new address. Returns 412
+/// if the endpoint is no longer the one that the `ETag` in `If-Match` describes, or changes while the server replaces
+/// it.
 #[utoipa::path(
     put,
     path = "/endpoints/{endpoint}",
@@ -141,7 +144,7 @@ async fn replace_endpoint(
     Ok((etag::header(&editable(&edited)), Answer(edited.into())))
 }
 
-/// What of an endpoint can be edited, as it is.
+/// Returns the part of an endpoint that a request can change, from which the entity tag is computed.
 fn editable(endpoint: &notification::Endpoint) -> EndpointRequest {
     EndpointRequest {
         name: endpoint.name.clone(),
@@ -154,7 +157,7 @@ fn editable(endpoint: &notification::Endpoint) -> EndpointRequest {
 
 /// Delete an endpoint
 ///
-/// Deletes an endpoint with all its deliveries, and returns it as it was.
+/// Deletes an endpoint with all its deliveries, also pending ones, and returns the endpoint as it was.
 #[utoipa::path(
     delete,
     path = "/endpoints/{endpoint}",
@@ -173,7 +176,8 @@ async fn delete_endpoint(
 
 /// Rotate the secret of an endpoint
 ///
-/// Replaces the secret and returns the new one, this one time. The previous secret signs as well for `overlap_seconds`.
+/// Creates a new secret and returns it. No later response contains it. For `overlap_seconds` the server signs each
+/// request with the previous secret as well.
 #[utoipa::path(
     post,
     path = "/endpoints/{endpoint}/rotate-secret",
@@ -198,7 +202,11 @@ async fn rotate_endpoint_secret(
     rotated.await
 }
 
-/// How long two secrets are to hold beside each other.
+/// Returns the time for which the previous secret stays valid beside the new one.
+///
+/// # Errors
+///
+/// Returns 400 if it is longer than [`MOST_OVERLAP_SECONDS`].
 pub(super) fn overlap(rotation: Rotation) -> Result<Duration, Failure> {
     let seconds = rotation.overlap_seconds;
     if seconds > MOST_OVERLAP_SECONDS {
@@ -234,17 +242,19 @@ macro_rules! moves {
 moves! {
     /// Enable an endpoint
     ///
-    /// Enables an endpoint, which gets each later notification.
+    /// Enables an endpoint. The server sends it each later notification, and none from the time while it was
+    /// disabled.
     enable_endpoint = "/endpoints/{endpoint}/enable";
     /// Disable an endpoint
     ///
-    /// Disables an endpoint. It gets no more notifications, and its pending deliveries fail.
+    /// Disables an endpoint. The server sends it no more notifications, and its pending deliveries fail.
     disable_endpoint = "/endpoints/{endpoint}/disable";
 }
 
 /// Test an endpoint
 ///
-/// Sends a test notification without content. The delivery shows whether it arrives.
+/// Queues a notification of the kind `endpoint.test`, which endpoints need not choose, and returns its delivery. Read
+/// the delivery again to see whether it has arrived.
 #[utoipa::path(
     post,
     path = "/endpoints/{endpoint}/test",
@@ -268,15 +278,15 @@ async fn test_endpoint(
     sent.await
 }
 
-/// Which page is shown.
+/// The query parameters of the list of deliveries.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct Part {
-    /// What `next` of the page before said.
+    /// The value of `next` of the previous page. Without it, the response is the first page.
     #[param(value_type = Option<model::DeliveryId>)]
     after: Option<String>,
-    /// How many at the most.
+    /// The maximum number of items on the page. The default is 50.
     #[param(minimum = 1, maximum = 500)]
     limit: Option<u32>,
 }
@@ -325,8 +335,8 @@ async fn show_delivery(
 
 /// Deliver a notification again
 ///
-/// Sends a finished delivery once more, under the same ID. With an `Idempotency-Key`, a delivery that is pending
-/// already is returned as it is.
+/// Queues a finished delivery again, with the same ID and the same body. Returns 409 if the delivery is still
+/// pending; with an `Idempotency-Key`, returns the pending delivery instead.
 #[utoipa::path(
     post,
     path = "/deliveries/{delivery}/redeliver",
@@ -341,7 +351,8 @@ async fn redeliver(
     once: Once,
 ) -> Result<Response, Failure> {
     let service = caller.may(Permission::NotificationsWrite)?;
-    // The row is there: what a key can name is that it is on its way again.
+    // This operation creates no row, so that the store cannot recognize a repeated request by a reserved ID. With a
+    // key, a pending delivery counts as the result of the first request; a 409 would hide that it succeeded.
     let sent = once.create_of(&caller, &[], async |id| {
         let view = match id {
             Some(_) => service.redeliver_once(&delivery).await?,

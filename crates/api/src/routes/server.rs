@@ -1,4 +1,4 @@
-//! The server itself: what it is, who asks, and the document of its routes
+//! The server itself, and the identity of the caller.
 
 use axum::Json;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -14,7 +14,8 @@ pub(super) fn routes() -> OpenApiRouter<Api> {
 
 /// Show the server
 ///
-/// Returns the version and the clock of the server.
+/// Returns the version and the clock of the server, whether it fires triggers and takes turns, and whether it is in
+/// unified mode.
 #[utoipa::path(
     get,
     path = "/server",
@@ -33,7 +34,8 @@ async fn show_server(caller: Caller) -> Json<ServerInfo> {
 
 /// Show the caller
 ///
-/// Returns the tenant, the role and the permissions of the token or the cookie that came with the request.
+/// Returns the tenant, the role and the permissions of the caller. The caller is the owner of the token or the cookie
+/// that the request shows, or an admin if the request came over the private socket of the data folder.
 #[utoipa::path(
     get,
     path = "/whoami",

@@ -1,4 +1,4 @@
-//! The live traces of sessions, of automations, and of all that a tenant may see
+//! Live traces of sessions, automations and tenants, as Server-Sent Events.
 
 use std::{convert::Infallible, time::Duration};
 
@@ -20,8 +20,8 @@ use crate::{
     trace::{InvalidCursor, Trace, feed_cursor, session_cursor},
 };
 
-/// After how long a trace ends, so that whoever reads it comes again and shows a token that is still worth
-/// something. Clients go on where they were.
+/// The longest life of a trace. The server authenticates a client only when it connects, so that a trace without an
+/// end would outlive the revocation of its token. Clients connect again and continue after the last event.
 const LIFE: Duration = Duration::from_mins(15);
 
 pub(super) fn routes() -> OpenApiRouter<Api> {
@@ -31,16 +31,18 @@ pub(super) fn routes() -> OpenApiRouter<Api> {
         .routes(routes!(trace_tenant))
 }
 
-/// From where on a trace is read.
+/// The query parameters of a trace.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct Since {
-    /// The id of the last event that was seen, for clients that cannot send `Last-Event-ID`, which wins.
+    /// The ID of the last event that the client received, for clients that cannot send the header `Last-Event-ID`.
+    /// The header takes precedence.
     after: Option<String>,
 }
 
-/// The id that a client saw last, as it says when it connects again.
+/// The header `Last-Event-ID`, which a client sends when it connects again: the ID of the last event that it
+/// received.
 struct LastSeen(Option<String>);
 
 impl<S: Send + Sync> FromRequestParts<S> for LastSeen {
@@ -66,7 +68,8 @@ impl<S: Send + Sync> FromRequestParts<S> for LastSeen {
 /// in the log. `delta`, the text that a turn is writing, has no ID. After a break, send the last ID as
 /// `Last-Event-ID`: no event is lost and none comes twice. If retention has removed the next events, one `resync`
 /// with a snapshot takes their place. Without either parameter the trace begins with the oldest event that is kept.
-/// It ends after 15 minutes, and after `session_deleted`; otherwise connect again.
+/// The trace ends after 15 minutes at the latest, when the token expires, and when the server stops: then connect
+/// again. After `session_deleted` it ends for good.
 #[utoipa::path(
     get,
     path = "/sessions/{session}/trace",
@@ -102,9 +105,9 @@ async fn trace_session(
 /// Trace an automation
 ///
 /// Streams the events of an automation: of its sessions, of its runs in other sessions, and of the automation itself,
-/// such as skipped and missed occurrences and pauses. It works like the trace of a session, but an ID is a place in
-/// the order of commits, a snapshot is a `feed_resync`, and there is no `delta`. Without either parameter the trace
-/// begins with the next event.
+/// such as skipped and missed occurrences and pauses. It works like the trace of a session, with three differences:
+/// an ID is a place in the order of commits, a snapshot is a `feed_resync`, and there is no `delta`. Without either
+/// parameter the trace begins with the next event. The caller needs the permission `sessions:read` as well.
 #[utoipa::path(
     get,
     path = "/automations/{automation}/trace",
@@ -140,7 +143,8 @@ async fn trace_automation(
 /// Trace a tenant
 ///
 /// Streams the events of all sessions and automations of the tenant, in the order of commits. It works like the trace
-/// of an automation. Without either parameter the trace begins with the next event.
+/// of an automation. Without either parameter the trace begins with the next event. The caller needs the permission
+/// `automations:read` as well.
 #[utoipa::path(
     get,
     path = "/trace",
@@ -170,6 +174,7 @@ async fn trace_tenant(
     Ok(stream(&caller, trace))
 }
 
+/// Returns the response that streams a trace, until the token of the caller expires or [`LIFE`] is over.
 fn stream(caller: &Caller, trace: Trace) -> Response {
     let now = caller.now();
     let expires = caller.token.as_ref().and_then(|token| token.expires_at);
@@ -177,6 +182,7 @@ fn stream(caller: &Caller, trace: Trace) -> Response {
     let frames = trace.take_until(Box::pin(sleep(life)));
     let open = caller.api.shared.metrics.trace();
     let frames = frames.map(move |frame| {
+        // The closure owns `open`, so that the trace is counted as open until its stream is dropped.
         let _counts = &open;
         Ok::<_, Infallible>(frame)
     });
@@ -184,7 +190,7 @@ fn stream(caller: &Caller, trace: Trace) -> Response {
     let headers: &mut HeaderMap = response.headers_mut();
     let kind = HeaderValue::from_static("text/event-stream");
     headers.insert(header::CONTENT_TYPE, kind);
-    // Proxies must not collect events.
+    // nginx would otherwise buffer events until a buffer is full.
     let name = HeaderName::from_static("x-accel-buffering");
     headers.insert(name, HeaderValue::from_static("no"));
     response

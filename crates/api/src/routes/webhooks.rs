@@ -1,4 +1,4 @@
-//! Webhooks that fire triggers, and their secrets
+//! Incoming webhooks that fire triggers, and the secrets that sign them.
 
 use axum::{
     Json as Answer,
@@ -34,7 +34,8 @@ pub(super) fn routes() -> OpenApiRouter<Api> {
         .routes(routes!(rotate_webhook_secret))
 }
 
-/// The body of a webhook, as the document describes it.
+/// The schema of the body of a webhook in the API document. The handler reads the raw body, because the signature
+/// covers its bytes.
 struct Payload;
 
 impl PartialSchema for Payload {
@@ -51,8 +52,10 @@ impl ToSchema for Payload {}
 /// Receive a webhook
 ///
 /// Fires a trigger of the kind `webhook`. The request must be signed with the secret of the trigger, as Standard
-/// Webhooks defines it: `webhook-id`, `webhook-timestamp` within five minutes, `webhook-signature`. A replay changes
-/// nothing and returns the result of the first request. The agent gets the body as untrusted data.
+/// Webhooks defines it: `webhook-id`, `webhook-timestamp` within five minutes of the server's clock, and
+/// `webhook-signature`. A request with the `webhook-id` of an earlier one creates no run and returns the earlier run.
+/// The agent gets the body as untrusted data. Returns 401 for an invalid signature, also if the trigger does not
+/// exist, and 413 for a body of more than 64 KiB.
 #[utoipa::path(
     post,
     path = "/webhooks/{trigger}",
@@ -72,6 +75,8 @@ async fn receive_webhook(
     Path([trigger]): Path<1>,
     request: Request,
 ) -> Result<(StatusCode, Answer<ReceivedWebhook>), Failure> {
+    // There is no `Caller`: the signature authenticates the request. `receive_webhook` checks the signature before it
+    // parses the body, and answers an unknown trigger like a wrong signature, so that a stranger learns nothing.
     let headers = request.headers().clone();
     let body = extract::body(request).await?;
     let now = api.shared.clock.now();
@@ -97,7 +102,7 @@ async fn receive_webhook(
 
 /// Show the secret of a webhook trigger
 ///
-/// Returns the secret that signs requests to the trigger, and the path that takes them.
+/// Returns the current secret, with which senders sign requests to the trigger, and the path for these requests.
 #[utoipa::path(
     get,
     path = "/automations/{automation}/triggers/{trigger}/secret",
@@ -124,7 +129,9 @@ async fn show_webhook_secret(
 
 /// Rotate the secret of a webhook trigger
 ///
-/// Replaces the secret and returns the new one, this one time. The previous secret stays valid for `overlap_seconds`.
+/// Creates a new secret and returns it. The previous secret stays valid for `overlap_seconds`. A request that is
+/// repeated with the same `Idempotency-Key` creates no other secret and returns none: read the current one from
+/// `secret`.
 #[utoipa::path(
     post,
     path = "/automations/{automation}/triggers/{trigger}/rotate-secret",

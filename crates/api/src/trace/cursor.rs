@@ -1,37 +1,49 @@
-//! Where a reader says that it has read to.
+//! Parsing of the cursor with which a client continues a trace.
 
 use model::feed::FeedCursor;
 
-/// The header in which a browser that connects again says what it saw last.
+/// The header in which a browser that connects again sends the ID of the last event.
 const HEADER: &str = "Last-Event-ID";
-/// The parameter for those who cannot set a header.
+/// The query parameter for clients that cannot set a header.
 const PARAMETER: &str = "after";
 
-/// Why a place cannot be read on from.
+/// The error for a cursor that is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field} is {given:?}: expected {expected}")]
 pub struct InvalidCursor {
-    /// `Last-Event-ID` or `after`.
+    /// The name of the header or of the parameter: `Last-Event-ID` or `after`.
     pub field: &'static str,
-    /// What was given, its beginning.
+    /// The beginning of the given value.
     pub given: String,
-    /// What is accepted.
+    /// The description of the accepted values.
     pub expected: &'static str,
 }
 
-/// Reads the place in a session's log: the header wins over the parameter, and an empty one is none.
+/// Parses the cursor of the trace of a session: the number of an event.
+///
+/// The header takes precedence over the parameter, because a browser repeats the address with the old parameter when
+/// it connects again. An empty value counts as absent. Returns `None` if there is no cursor.
+///
+/// # Errors
+///
+/// Returns [`InvalidCursor`] if the value is no number.
 pub fn session_cursor(
     header: Option<&str>,
     parameter: Option<&str>,
 ) -> Result<Option<i64>, InvalidCursor> {
     let expected = "the number of an event of this session, 0 for its beginning";
     chosen(header, parameter, expected, |text| {
+        // `parse` alone would accept `+1`.
         let digits = text.bytes().all(|byte| byte.is_ascii_digit());
         digits.then(|| text.parse().ok()).flatten()
     })
 }
 
-/// Reads the place in the feed of a tenant or of an automation, as [`session_cursor`] does.
+/// Parses the cursor of the feed of a tenant or of an automation, with the precedence of [`session_cursor`].
+///
+/// # Errors
+///
+/// Returns [`InvalidCursor`] if the value is no cursor of a feed.
 pub fn feed_cursor(
     header: Option<&str>,
     parameter: Option<&str>,

@@ -1,6 +1,8 @@
-//! Frames of Server-Sent Events: <https://html.spec.whatwg.org/multipage/server-sent-events.html>
+//! Encoding of frames, the units of Server-Sent Events:
+//! <https://html.spec.whatwg.org/multipage/server-sent-events.html>
 //!
-//! The data of each frame is a [`TraceEvent`] as JSON. JSON escapes line ends, so the data is one line.
+//! The data of each frame is a [`TraceEvent`] as JSON. JSON escapes line ends, so that the data is one line, as the
+//! format requires.
 
 use std::fmt::Display;
 
@@ -15,9 +17,9 @@ use service::trace_events;
 use store::{FeedEvent, LiveText, Logged};
 use wire::TraceEvent;
 
-/// The first frame: how many milliseconds a browser waits before it connects again.
+/// The first frame of a trace: the number of milliseconds that a browser waits before it connects again.
 pub(super) const RETRY: &[u8] = b"retry: 2000\n\n";
-/// A comment, so that proxies do not close a connection that has nothing to send.
+/// A comment, which clients ignore. It keeps proxies from closing a connection without traffic.
 pub(super) const HEARTBEAT: &[u8] = b": \n\n";
 
 /// Returns the frame for an event of a session's log.
@@ -32,21 +34,22 @@ pub(super) fn fed(fed: FeedEvent) -> Bytes {
     frame(Some(&cursor), &trace_events::feed_event(fed))
 }
 
-/// Returns the frame for text that a turn is writing. It has no ID, because the log gets the whole text later.
+/// Returns the frame for text that a turn is writing. It has no ID, so that a client that connects again continues
+/// after the last event of the log. The log gets the whole text when the turn ends.
 pub(super) fn delta(text: &LiveText) -> Bytes {
     frame(None::<&i64>, &trace_events::delta(text))
 }
 
-/// Returns a snapshot of a session, for a reader that missed events that are gone. The reader continues after
-/// the session's newest number.
+/// Returns the frame with a snapshot of a session, for a reader whose next events were removed by retention. The
+/// reader continues after the number of the newest event of the session.
 pub(super) fn session_resync(session: Session, open: Vec<Run>, waiting: Vec<Approval>) -> Bytes {
     let last_seq = session.last_seq;
     let event = trace_events::resync(session, open, waiting);
     frame(Some(&last_seq), &event)
 }
 
-/// Returns a snapshot of a feed, for a reader that missed events that are gone. The reader continues after
-/// `from`.
+/// Returns the frame with a snapshot of a feed, for a reader whose next events were removed by retention. The reader
+/// continues after `from`.
 pub(super) fn feed_resync(from: FeedCursor, open: Vec<Run>, waiting: Vec<Approval>) -> Bytes {
     frame(Some(&from), &trace_events::feed_resync(from, open, waiting))
 }
@@ -56,6 +59,7 @@ pub(super) fn deleted(session: SessionId) -> Bytes {
     frame(None::<&i64>, &trace_events::session_deleted(session))
 }
 
+/// Encodes an event. The name of the event is its `kind`.
 fn frame(id: Option<&impl Display>, event: &TraceEvent) -> Bytes {
     let id = id.map(|id| format!("id: {id}\n")).unwrap_or_default();
     let data = serde_json::to_string(event).unwrap_or_default();

@@ -1,4 +1,7 @@
-//! Who watches what, and the one task that reads for all of them.
+//! The hub: the list of logs that readers trace, and the one task that reads these logs for all readers.
+//!
+//! **Invariant:** the task runs while there is a reader. The hub holds weak references, so that a log is forgotten
+//! when its last reader ends.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -18,23 +21,24 @@ use super::{
     watch::Watch,
 };
 
-/// How many events of one session one look reads at the most.
+/// The maximum number of events of one session that one read returns.
 const LOOK: u32 = 64;
-/// How many pieces of text one look reads at the most.
+/// The maximum number of pieces of text that one read returns.
 const PIECES: u32 = 256;
-/// The pause after the database could not be read.
+/// The pause after a failed read of the database.
 const PAUSE: Duration = Duration::from_secs(1);
-/// The pause after a feed that others hold back.
+/// The pause before a feed is read again that open transactions hold back.
 const HELD: Duration = Duration::from_millis(100);
-/// A number that no event has, with room to count on.
+/// A number that no event has, so that a read after it returns the number of the newest event alone. It is half of
+/// the maximum, so that adding to it cannot overflow.
 const NO_NUMBER: i64 = i64::MAX >> 1;
 
-/// How traces are served.
+/// The time limits of traces.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
-    /// After how long without a frame a comment is sent.
+    /// The time without a frame after which the server sends a comment.
     pub heartbeat: Duration,
-    /// How long a reader may take for one frame before it is dropped.
+    /// The time that a client may take for one frame before its trace ends.
     pub patience: Duration,
 }
 
@@ -51,25 +55,27 @@ impl Default for Settings {
 #[derive(Clone)]
 pub struct Hub(Arc<Shared>);
 
+/// The state that all traces of the process share.
 struct Shared {
     store: Store,
     settings: Settings,
     stop: CancellationToken,
     watched: Mutex<Watched>,
-    /// Rung for what is watched for the first time.
+    /// Notifies the task of a log that is traced for the first time.
     new: Notify,
 }
 
+/// The logs that readers trace.
 #[derive(Default)]
 struct Watched {
     sessions: HashMap<SessionId, Weak<Watch<i64>>>,
     feeds: BTreeMap<OfFeed, Weak<Watch<FeedCursor>>>,
-    /// Whether the task is there that reads.
+    /// `true` while the task runs.
     served: bool,
 }
 
 impl Hub {
-    /// Makes a hub over a store. Every trace ends at once when `stop` is cancelled.
+    /// Returns a hub over a store. All traces end when `stop` is cancelled.
     pub fn new(store: Store, settings: Settings, stop: CancellationToken) -> Self {
         Self(Arc::new(Shared {
             store,
@@ -80,8 +86,12 @@ impl Hub {
         }))
     }
 
-    /// The trace of a session after the event of a number; without one, from the oldest event that is
-    /// kept.
+    /// Returns the trace of a session after the event with a number. Without a number, the trace begins with the
+    /// oldest event that retention has kept.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the session does not exist in the scope, or if the database cannot be read.
     pub async fn session(
         &self,
         scope: Scope,
@@ -89,8 +99,10 @@ impl Hub {
         after: Option<i64>,
     ) -> Result<Trace, Error> {
         let store = &self.0.store;
+        // Check the tenant here: the task reads with `Scope::System`, and does not check it again.
         store.session(scope, session).await?;
         let after = match after {
+            // A client may send any number. Later code adds 1 to it, which must not overflow.
             Some(after) => after.clamp(0, NO_NUMBER),
             None => store.oldest_event(scope, session).await? - 1,
         };
@@ -99,7 +111,11 @@ impl Hub {
         Ok(self.reader(source, watch, after))
     }
 
-    /// The trace of all that a tenant may see, after a place; without one, of what is yet to come.
+    /// Returns the trace of a tenant after a cursor. Without a cursor, the trace begins with the next event.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the database cannot be read.
     pub async fn tenant(
         &self,
         tenant: TenantId,
@@ -108,8 +124,12 @@ impl Hub {
         self.feed(tenant, None, after).await
     }
 
-    /// The trace of an automation, after a place; without one, of what is yet to come. The automation may
-    /// have been removed.
+    /// Returns the trace of an automation after a cursor. Without a cursor, the trace begins with the next event. The
+    /// automation may be deleted, because its log still exists.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the automation does not exist in the tenant, or if the database cannot be read.
     pub async fn automation(
         &self,
         tenant: TenantId,
@@ -136,6 +156,7 @@ impl Hub {
         Ok(self.reader(source, watch, after))
     }
 
+    /// Returns the trace of one reader.
     fn reader<S: super::source::Source>(
         &self,
         source: S,
@@ -160,7 +181,7 @@ impl Hub {
         reader.trace()
     }
 
-    /// Joins those who watch something, and has it read if nobody does.
+    /// Returns the shared state of a log, and starts the task if it does not run.
     fn watch<I, K, M>(&self, map: impl FnOnce(&mut Watched) -> &mut M, id: I) -> Arc<Watch<K>>
     where
         K: Copy + Ord,
@@ -175,7 +196,7 @@ impl Hub {
             watch
         });
         if !std::mem::replace(&mut watched.served, true) {
-            // It subscribes before anything is read.
+            // Subscribe before the task is spawned, so that no change between its start and its first read is missed.
             let changes = self.0.store.changes();
             tokio::spawn(serve(Arc::clone(&self.0), changes));
         }
@@ -183,7 +204,7 @@ impl Hub {
     }
 }
 
-/// A map in which a place is made where there is none.
+/// A map that inserts a default value for a missing key. It lets [`Hub::watch`] work with both maps.
 trait Map<I, V> {
     fn place(&mut self, id: I) -> &mut V;
 }
@@ -201,11 +222,13 @@ impl<V: Default> Map<OfFeed, V> for BTreeMap<OfFeed, V> {
 }
 
 impl Shared {
+    /// Locks the list of logs. The lock is never held across an `await`.
     fn watched(&self) -> MutexGuard<'_, Watched> {
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forgets what nobody watches any more. Gives whether anything is left; if not, nobody serves.
+    /// Forgets the logs without readers. Returns `true` if any is left. Otherwise the task must end, and the next
+    /// reader starts another: both happen under the lock, so that no reader is left without a task.
     fn any(&self) -> bool {
         let mut watched = self.watched();
         watched.sessions.retain(|_, watch| watch.strong_count() > 0);
@@ -214,7 +237,7 @@ impl Shared {
         watched.served
     }
 
-    /// What is watched of what has changed, and what is not read yet.
+    /// Returns the traced sessions that have changed, and those that were not read yet.
     fn wanted(&self, changed: &Changed) -> Vec<(SessionId, Arc<Watch<i64>>)> {
         let watched = self.watched();
         let all = watched.sessions.iter();
@@ -225,12 +248,15 @@ impl Shared {
         .collect()
     }
 
-    /// Reads what is new, for everybody.
+    /// Reads the new events of all traced logs that have changed.
     ///
-    /// Gives whether feeds are held back: nobody tells when what holds them is over.
+    /// Returns `true` if open transactions hold a feed back. No notification reports the end of such a transaction,
+    /// so that the task must read again after [`HELD`].
     async fn read(&self, changed: &Changed) -> Result<bool, Error> {
+        // 1. Sessions.
         let wanted = self.wanted(changed);
         self.read_sessions(wanted).await?;
+        // 2. Feeds. Read all of them, because a change names a log, and any log may belong to a feed.
         let feeds: Vec<_> = {
             let watched = self.watched();
             let feeds = watched.feeds.iter();
@@ -245,6 +271,7 @@ impl Shared {
         Ok(held)
     }
 
+    /// Reads the new events of sessions, and then the new text of their turns.
     async fn read_sessions(
         &self,
         mut wanted: Vec<(SessionId, Arc<Watch<i64>>)>,
@@ -264,15 +291,19 @@ impl Shared {
                 .filter(|(_, watch)| watch.head().is_none())
                 .map(|(id, _)| *id)
                 .collect();
-            // After the number from which it begins: a turn that ends meanwhile is in the log.
+            // Read the running turns after the number from which the log is followed. A turn that ends between the
+            // two reads has its end in the log; in the other order its end would be missed, and its text traced
+            // forever.
             let mut running = store.running_in(scope, &new).await?;
             wanted.retain(|(id, watch)| {
+                // A session without a row was deleted.
                 let Some(news) = news.remove(id) else {
                     watch.gone();
                     return false;
                 };
                 if watch.head().is_none() {
                     watch.begin(news.last_seq, running.remove(id).unwrap_or_default());
+                    // Read the session again, for events that were logged since.
                     return true;
                 }
                 let more = news.events.len() >= LOOK as usize;
@@ -283,7 +314,7 @@ impl Shared {
         self.read_texts(&all).await
     }
 
-    /// Reads what the turns of sessions have written.
+    /// Reads the new text of the running turns of sessions.
     async fn read_texts(&self, sessions: &[(SessionId, Arc<Watch<i64>>)]) -> Result<(), Error> {
         loop {
             let mut asked = Vec::new();
@@ -309,16 +340,20 @@ impl Shared {
         }
     }
 
+    /// Reads the new events of a feed. Returns `true` if the feed must be read again after [`HELD`].
     async fn read_feed(&self, source: OfFeed, watch: &Watch<FeedCursor>) -> Result<bool, Error> {
         let Some(mut after) = watch.head() else {
             let head = self.store.feed_head(source.tenant).await?;
+            // The head is before the oldest open transaction. Events that were committed beside it are after the head
+            // and have been notified already, so that the next read must not wait for a notification.
             watch.begin(head, Vec::new());
             return Ok(true);
         };
         loop {
             let page = source.read(&self.store, after).await?;
             if page.lost.is_some() {
-                // Whoever has not read what is gone finds that out in the table.
+                // Retention has removed events that the hub has not read. Start the frames anew; readers with an
+                // earlier cursor read the table, where they find the gap and send a snapshot.
                 watch.begin(page.scanned, Vec::new());
                 return Ok(page.held);
             }
@@ -333,8 +368,9 @@ impl Shared {
     }
 }
 
-/// Reads for everybody, for as long as anybody watches anything.
+/// Reads the traced logs after each change, while there is a reader.
 async fn serve(shared: Arc<Shared>, mut changes: Changes) {
+    // The pause before the next read without a change, and whether that read must cover everything.
     let mut again = None;
     while shared.any() {
         let pause = async {
@@ -349,7 +385,8 @@ async fn serve(shared: Arc<Shared>, mut changes: Changes) {
             () = pause => Changed::default(),
             () = shared.stop.cancelled() => return,
         };
-        // What could not be read is not told of again.
+        // The changes that the failed read was for are not reported again, so that the next read must cover
+        // everything.
         changed.everything |= matches!(again, Some((_, true)));
         again = match shared.read(&changed).await {
             Ok(held) => held.then_some((HELD, false)),

@@ -1,9 +1,13 @@
-//! The live trace: what happens in a session, to an automation or for a tenant, as Server-Sent Events.
+//! Live traces: the events of a session, an automation or a tenant, as Server-Sent Events.
 //!
-//! **Invariants:** each reader has a cursor of its own, and what it is sent is what the table has after
-//! it, in the table's order: wake-ups only say when to look. The newest events of what is watched are read
-//! and encoded once, for all who read them; who is further behind reads pages of the table itself. Nothing
-//! is kept for a reader but its cursor and one page.
+//! A [`Hub`] has one task for the whole process. The task reads the new events of each traced log once, and encodes
+//! them into frames that all readers of that log share. A reader that is behind these frames reads pages of the table
+//! itself.
+//!
+//! **Invariants:** each reader has a cursor of its own. It sends the events that the table has after the cursor, in
+//! the order of the table, without gaps and duplicates; notifications only decide when the task reads. For each
+//! reader the process keeps a cursor and one page, and nothing else, so that a slow reader costs a bounded amount of
+//! memory.
 
 mod cursor;
 mod frame;

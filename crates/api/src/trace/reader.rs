@@ -1,4 +1,4 @@
-//! One who reads a trace.
+//! A single reader of a trace: the stream of frames that one client receives.
 
 use std::{
     collections::VecDeque,
@@ -21,9 +21,9 @@ use super::{
     watch::{Step, Watch},
 };
 
-/// Frames of a trace, each ready to be sent. It ends when the server stops, when its session is gone, when
-/// the database cannot be read, and when whoever reads it is too slow: a browser then connects again and
-/// goes on where it was.
+/// The frames of a trace, each ready to be sent. The stream ends when the server stops, when the session was deleted,
+/// when the database cannot be read, and when the client is too slow. A browser then connects again and continues
+/// after the last event that it received.
 pub struct Trace(Pin<Box<dyn Stream<Item = Bytes> + Send>>);
 
 impl Stream for Trace {
@@ -34,7 +34,7 @@ impl Stream for Trace {
     }
 }
 
-/// What a reader holds: a place, and what it has not sent of the page that it read last.
+/// The parameters of a reader. `at` is the cursor of the last event that was sent.
 pub(super) struct Reader<S: Source> {
     pub(super) source: S,
     pub(super) store: Store,
@@ -45,22 +45,27 @@ pub(super) struct Reader<S: Source> {
     pub(super) stop: CancellationToken,
 }
 
+/// A reader at work.
 struct Reading<S: Source> {
     reader: Reader<S>,
+    /// The frames of the last page that are not sent yet.
     page: VecDeque<(S::Place, Bytes)>,
-    /// How much of the texts of turns was sent.
+    /// The positions up to which the text of each turn was sent.
     sent: Vec<(RunId, i64)>,
+    /// The pieces of text of the last read that are not sent yet.
     texts: VecDeque<(RunId, i64, Bytes)>,
+    /// `true` once the first frame, with the delay for connecting again, was sent.
     greeted: bool,
-    /// Whether the table was asked about its first place.
+    /// `true` once the table was read after the first cursor, which checks that the cursor is valid.
     checked: bool,
+    /// `true` once the last frame was sent.
     over: bool,
-    /// When the last frame was taken.
+    /// The instant at which the client took the last frame.
     taken: Instant,
 }
 
 impl<S: Source> Reader<S> {
-    /// The frames after its place.
+    /// Returns the stream of frames after the cursor.
     pub(super) fn trace(self) -> Trace {
         let reading = Reading {
             reader: self,
@@ -81,12 +86,14 @@ impl<S: Source> Reader<S> {
 }
 
 impl<S: Source> Reading<S> {
+    /// Returns the next frame. Returns `None` if the trace ends.
     async fn next(&mut self) -> Option<Bytes> {
         if !std::mem::replace(&mut self.greeted, true) {
             return Some(Bytes::from_static(frame::RETRY));
         }
-        // Nobody took a frame for so long, and then asks for the next one: what it was sent meanwhile lies
-        // in buffers on the way. It may come again and read on.
+        // The connection polls this stream only when it has room for another frame. If it did not for `patience`, the
+        // client does not read. End the trace, because its frames would fill buffers; the client can connect again
+        // and continue.
         if self.over || self.taken.elapsed() > self.reader.patience {
             return None;
         }
@@ -96,6 +103,7 @@ impl<S: Source> Reading<S> {
             if self.reader.stop.is_cancelled() {
                 return None;
             }
+            // 1. Send frames that were read before.
             if let Some((place, frame)) = self.page.pop_front() {
                 self.reader.at = place;
                 return Some(frame);
@@ -104,12 +112,14 @@ impl<S: Source> Reading<S> {
                 self.note(run, end);
                 return Some(frame);
             }
-            // Whether its place is one at all, only the table can say.
+            // 2. Check the first cursor once. The shared frames cannot tell a valid cursor from one that retention
+            // has removed or that was never given.
             if !std::mem::replace(&mut self.checked, true) {
                 self.read().await?;
                 continue;
             }
-            // It listens before it looks, so that no ring between is missed.
+            // 3. Take the next step. Register for the notification before reading the state: a change between the two
+            // would otherwise go unnoticed until the next one.
             let watch = Arc::clone(&self.reader.watch);
             let rung = watch.bell.notified();
             tokio::pin!(rung);
@@ -137,6 +147,8 @@ impl<S: Source> Reading<S> {
                 }
                 Step::Wait(place) => self.reader.at = place,
             }
+            // 4. Wait for a change. The heartbeat counts from the last frame, because `quiet` is made outside the
+            // loop.
             tokio::select! {
                 () = rung => {}
                 () = &mut quiet => return Some(Bytes::from_static(frame::HEARTBEAT)),
@@ -145,6 +157,7 @@ impl<S: Source> Reading<S> {
         }
     }
 
+    /// Records the position up to which the text of a turn was sent.
     fn note(&mut self, run: RunId, end: i64) {
         match self.sent.iter_mut().find(|(of, _)| *of == run) {
             Some((_, sent)) => *sent = end,
@@ -152,33 +165,38 @@ impl<S: Source> Reading<S> {
         }
     }
 
-    /// Reads a page of the table. Nothing: it cannot be read, or the server stops.
+    /// Reads the page after the cursor. Returns `None` if the database cannot be read or the server stops.
     async fn read(&mut self) -> Option<()> {
         let Reader {
             source, store, at, ..
         } = &self.reader;
         match or_stop(&self.reader.stop, source.page(store, *at)).await? {
             Some(page) => {
-                // A snapshot stands for everything before it.
+                // Move the cursor now if no frame will move it, and for a snapshot, which replaces all events before
+                // `scanned`. For a page with frames the cursor moves with each frame that is sent, because the page
+                // may lack the last events that `scanned` covers.
                 if page.frames.is_empty() || page.resync {
                     self.reader.at = page.scanned;
                 }
                 self.page = page.frames;
             }
             None => {
+                // The next step of this reader, and of all others of the session, then reports the deletion.
                 self.reader.watch.gone();
             }
         }
         Some(())
     }
 
+    /// Reads the text of a turn from the position up to which it was sent. Returns `None` like [`Self::read`].
     async fn read_text(&mut self, run: RunId) -> Option<()> {
         let from = self.sent.iter().find(|(of, _)| *of == run);
         let from = from.map_or(0, |(_, from)| *from);
         let Reader { source, store, .. } = &self.reader;
         let texts = or_stop(&self.reader.stop, source.text(store, run, from)).await?;
         if texts.is_empty() {
-            // The turn is over: the log is about to say so. Its text is not asked for again.
+            // The turn has ended and its text is deleted; the event of its end follows in the log. Mark its text as
+            // sent, so that the loop does not read it again until then.
             self.note(run, i64::MAX);
         }
         self.texts = texts
@@ -189,7 +207,8 @@ impl<S: Source> Reading<S> {
     }
 }
 
-/// Waits for an answer of the database, or for the server's stop.
+/// Waits for a result of the database or for the stop of the server. Returns `None` for the stop and for an error,
+/// which it logs.
 async fn or_stop<T>(
     stop: &CancellationToken,
     answer: BoxFuture<'_, Result<T, store::Error>>,

@@ -1,37 +1,38 @@
-//! The newest frames of what is watched.
+//! A bounded buffer of the newest frames of a log, which all readers of the log share.
 
 use std::collections::VecDeque;
 
 use bytes::Bytes;
 
-/// How many frames it keeps at the most.
+/// The maximum number of frames.
 const FRAMES: usize = 64;
-/// How many bytes it keeps at the most, beyond one frame.
+/// The maximum number of bytes of all frames. The newest frame stays even if it alone is larger.
 const BYTES: usize = 256 << 10;
 
-/// Frames in order, without a gap between two places.
+/// Frames in the order of their cursors. **Invariant:** the log has no event between `floor` and `head` that is not
+/// in `frames`.
 #[derive(Debug)]
 pub(super) struct Ring<K> {
-    /// The place after which it begins.
+    /// The cursor after which the frames begin. It moves when old frames are dropped.
     floor: K,
-    /// The place up to which it goes.
+    /// The cursor up to which the log was read.
     head: K,
     frames: VecDeque<(K, Bytes)>,
     bytes: usize,
 }
 
-/// What a ring has for a reader.
+/// The result of [`Ring::next`].
 pub(super) enum Next<K> {
-    /// The frame that follows its place.
+    /// The next frame, with its cursor.
     Frame(K, Bytes),
-    /// Nothing more for now: it has read up to this place.
+    /// No frame for now: the reader may continue after this cursor.
     Nothing(K),
-    /// Its place is before all that is kept.
+    /// The cursor is before all frames: the reader must read the table.
     Behind,
 }
 
 impl<K: Copy + Ord> Ring<K> {
-    /// An empty one at a place.
+    /// Returns an empty ring that begins after a cursor.
     pub(super) fn at(place: K) -> Self {
         Self {
             floor: place,
@@ -41,11 +42,12 @@ impl<K: Copy + Ord> Ring<K> {
         }
     }
 
+    /// Returns the cursor up to which the log was read.
     pub(super) fn head(&self) -> K {
         self.head
     }
 
-    /// Adds the frame that follows.
+    /// Appends the next frame, and drops the oldest frames while the ring is too large.
     pub(super) fn push(&mut self, place: K, frame: Bytes) {
         self.bytes += frame.len();
         self.frames.push_back((place, frame));
@@ -58,11 +60,12 @@ impl<K: Copy + Ord> Ring<K> {
         }
     }
 
-    /// Notes that nothing is between its end and a place.
+    /// Moves the head to a cursor, because the log has no event up to it. Never moves the head back.
     pub(super) fn advance(&mut self, place: K) {
         self.head = self.head.max(place);
     }
 
+    /// Returns the first frame after a cursor.
     pub(super) fn next(&self, after: K) -> Next<K> {
         if after < self.floor {
             return Next::Behind;
@@ -70,6 +73,8 @@ impl<K: Copy + Ord> Ring<K> {
         let at = self.frames.partition_point(|(place, _)| *place <= after);
         match self.frames.get(at) {
             Some((place, frame)) => Next::Frame(*place, frame.clone()),
+            // A reader may be ahead of the ring, because it has read a page of the table. Do not send it back, or it
+            // would send events twice.
             None => Next::Nothing(self.head.max(after)),
         }
     }

@@ -1,4 +1,5 @@
-//! What a reader reads itself where it is behind what is kept of the newest: pages of the table.
+//! The reads of a single reader from the database: pages of the table, for a reader that is behind the shared frames,
+//! and snapshots, for one whose next events retention has removed.
 
 use std::collections::VecDeque;
 
@@ -12,39 +13,41 @@ use store::{ApprovalFilter, Error, RunFilter, Scope, Store};
 
 use super::frame;
 
-/// How many events a page has at the most.
+/// The maximum number of events of a page.
 const PAGE: u32 = 32;
-/// How many bytes of frames a page keeps at the most, beyond one frame: what it leaves is read again.
+/// The maximum number of bytes of the frames of a page. The first frame stays even if it alone is larger. The reader
+/// reads the dropped frames again with its next page.
 const PAGE_BYTES: usize = 256 << 10;
-/// How many pieces of text a page has at the most.
+/// The maximum number of pieces of text that one read returns.
 const PIECES: u32 = 64;
-/// How many open runs a snapshot shows of each status at the most.
+/// The maximum number of open runs of each status in a snapshot.
 const OPEN_RUNS: u32 = 100;
-/// How many approvals that wait a snapshot shows at the most.
+/// The maximum number of pending approvals in a snapshot.
 const WAITING: u32 = 100;
 
 /// A page of the table.
 pub(super) struct Page<K> {
+    /// The frames, each with its cursor.
     pub(super) frames: VecDeque<(K, Bytes)>,
-    /// The place to go on from after them.
+    /// The cursor after which to continue.
     pub(super) scanned: K,
-    /// Whether the place to begin at was none any more: the only frame says how it is.
+    /// `true` if the cursor of the reader is not valid any more. The only frame is a snapshot then.
     pub(super) resync: bool,
 }
 
-/// Where a trace is from.
+/// The log of a trace.
 pub(super) trait Source: Clone + Send + Sync + 'static {
-    /// A place in it.
+    /// The cursor of the log.
     type Place: Copy + Ord + Send + Sync + 'static;
 
-    /// Reads a page after a place; none where there is no such log.
+    /// Reads the page after a cursor. Returns `None` if the session was deleted.
     fn page<'a>(
         &'a self,
         store: &'a Store,
         after: Self::Place,
     ) -> BoxFuture<'a, Result<Option<Page<Self::Place>>, Error>>;
 
-    /// Reads the text of a turn from a position on, with the position of its end.
+    /// Reads the text of a turn from a position, as frames with the position of their end.
     fn text<'a>(
         &'a self,
         store: &'a Store,
@@ -52,11 +55,11 @@ pub(super) trait Source: Clone + Send + Sync + 'static {
         from: i64,
     ) -> BoxFuture<'a, Result<Vec<(i64, Bytes)>, Error>>;
 
-    /// The frame that says that it is gone.
+    /// Returns the frame that reports the deletion of the session.
     fn deleted(&self) -> Bytes;
 }
 
-/// The first of the frames, as many as a page keeps.
+/// Returns the first frames, as many as fit into a page.
 fn kept<K>(frames: impl Iterator<Item = (K, Bytes)>) -> VecDeque<(K, Bytes)> {
     let mut bytes = 0;
     let fits = frames.take_while(|(_, frame)| {
@@ -67,7 +70,7 @@ fn kept<K>(frames: impl Iterator<Item = (K, Bytes)>) -> VecDeque<(K, Bytes)> {
     fits.collect()
 }
 
-/// Reads the runs that are not over: of a session, of an automation, or of all that there is.
+/// Reads the runs that have not ended, of a session, of an automation, or of the whole scope.
 async fn open_runs(
     store: &Store,
     scope: Scope,
@@ -92,7 +95,7 @@ async fn open_runs(
     Ok(open)
 }
 
-/// A session's log.
+/// The log of a session. The cursor is the number of an event.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OfSession {
     pub(super) scope: Scope,
@@ -100,6 +103,8 @@ pub(super) struct OfSession {
 }
 
 impl OfSession {
+    /// Reads the page after a number, or a snapshot if the log does not continue there. Returns `None` if the session
+    /// was deleted.
     async fn read(&self, store: &Store, after: i64) -> Result<Option<Page<i64>>, Error> {
         let asked = [(self.session, after)];
         let news = store.events_of_many(self.scope, &asked, PAGE).await?;
@@ -107,8 +112,10 @@ impl OfSession {
             return Ok(None);
         };
         let first = news.events.first().map(|one| one.event.seq);
-        // Numbers have no gap, so whoever misses the next one has missed what is gone; and a number that
-        // was never given is from a database that this one is an older copy of.
+        // Numbers have no gaps, so that the next event must have the next number. If it does not, retention has
+        // removed events, or the number was never given: then the client read it from a database of which this one is
+        // an older copy, such as a restored backup. Send a snapshot in both cases. Without this check the client
+        // would miss events and not know it.
         if first.unwrap_or(news.last_seq + 1) != after + 1 {
             return self.resync(store).await.map(Some);
         }
@@ -122,8 +129,10 @@ impl OfSession {
         }))
     }
 
+    /// Returns a page with a snapshot of the session.
     async fn resync(&self, store: &Store) -> Result<Page<i64>, Error> {
-        // First its number: what comes meanwhile is sent again.
+        // Read the number first. Events that are logged during the following reads are sent again after the snapshot;
+        // in the other order they would be in neither.
         let session = store.session(self.scope, self.session).await?;
         let open = open_runs(store, self.scope, Some(self.session), None).await?;
         let waiting = store
@@ -149,7 +158,7 @@ impl Source for OfSession {
     ) -> BoxFuture<'a, Result<Option<Page<i64>>, Error>> {
         Box::pin(async move {
             match self.read(store, after).await {
-                // It went between two statements.
+                // The session was deleted between two statements of the snapshot.
                 Err(Error::NotFound { .. }) => Ok(None),
                 page => page,
             }
@@ -176,7 +185,7 @@ impl Source for OfSession {
     }
 }
 
-/// A tenant's feed, or that of one of its automations.
+/// The feed of a tenant, or the part of it that belongs to one automation. The cursor follows the order of commits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct OfFeed {
     pub(super) tenant: TenantId,
@@ -184,7 +193,7 @@ pub(super) struct OfFeed {
 }
 
 impl OfFeed {
-    /// Reads a page as the store has it.
+    /// Reads the page of the feed after a cursor.
     pub(super) async fn read(
         &self,
         store: &Store,
@@ -198,7 +207,8 @@ impl OfFeed {
 }
 
 impl OfFeed {
-    /// What is under way, for whoever has missed events that are gone. What comes meanwhile is sent again.
+    /// Returns the frame with a snapshot of the feed: its open runs and pending approvals. `from` was read before the
+    /// snapshot, so that later changes are sent as events.
     async fn resync(&self, store: &Store, from: FeedCursor) -> Result<Bytes, Error> {
         let scope = Scope::Tenant(self.tenant);
         let open = open_runs(store, scope, None, self.automation).await?;
@@ -246,7 +256,7 @@ impl Source for OfFeed {
         _: RunId,
         _: i64,
     ) -> BoxFuture<'a, Result<Vec<(i64, Bytes)>, Error>> {
-        // The feed has no texts: they are a session's.
+        // Only the traces of sessions stream the text of turns.
         Box::pin(async { Ok(Vec::new()) })
     }
 

@@ -1,4 +1,4 @@
-//! Budgets of tenants
+//! Budgets of tenants, and the usage that counts against them.
 
 use axum::Json as Answer;
 use model::{access::Permission, budget::Budget};
@@ -13,7 +13,8 @@ use crate::{
 
 /// Show the usage of a tenant
 ///
-/// Returns the usage of all runs of today and of this month, in UTC, beside the budget of the tenant.
+/// Returns the usage of all runs of the tenant, of this day and of this month in UTC, beside the budget of the
+/// tenant. An admin of the install's own tenant may name any tenant; all other callers may name their own.
 #[utoipa::path(
     get,
     path = "/tenants/{tenant}/spending",
@@ -34,8 +35,9 @@ pub(super) async fn show_tenant_spending(
 
 /// Set the budget of a tenant
 ///
-/// Replaces the budget of all runs of a tenant. It holds for each turn that begins from now on, and for runs that wait
-/// because the previous budget was used up. Only admins of the install's own tenant may do this.
+/// Replaces the whole budget that all runs of a tenant share. The new budget applies to each turn that begins from
+/// now on, and to runs that wait because the previous budget is used up. Returns 403 unless the caller belongs to the
+/// install's own tenant, and 412 if `If-Match` is set and the budget has changed.
 #[utoipa::path(
     put,
     path = "/tenants/{tenant}/budget",
@@ -72,6 +74,7 @@ pub(super) async fn set_tenant_budget(
     let budget = Budget::from(budget.value);
     let set = service.set_tenant_budget(tenant.id, before, &budget);
     let set = set.await?;
+    // Runs that wait for the budget may start now.
     caller.wake();
     Ok((etag::of_budget(&set.budget), Answer(set.into())))
 }

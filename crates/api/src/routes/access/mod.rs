@@ -1,4 +1,4 @@
-//! Who may do what: tenants, tokens, and how a browser signs in.
+//! Access: tenants and their budgets, tokens, and the sign-in of browsers.
 
 mod budgets;
 mod sign_in;

@@ -1,4 +1,4 @@
-//! How a browser signs in: by a link that works once
+//! Sign-in of browsers: a link with a code that works once, which the browser exchanges for a cookie.
 
 use std::{net::IpAddr, num::NonZeroU32, time::Duration};
 
@@ -27,13 +27,14 @@ use crate::{
     problem::Failure,
 };
 
-/// How many attempts to sign in an address has, and how fast they come back.
+/// The number of sign-in attempts that an IP address may make at once.
 const ATTEMPTS: NonZeroU32 = NonZeroU32::new(10).expect("it is not zero");
+/// The time after which an address gets one attempt back.
 const EACH: Duration = Duration::from_secs(6);
-/// How many addresses are remembered before those are forgotten that have all their attempts again.
+/// The number of addresses above which the limiter drops those that have all their attempts again.
 const REMEMBERED: usize = 10_000;
 
-/// Counts attempts to sign in, by the addresses from which they come.
+/// Limits the rate of sign-in attempts of each IP address, so that a program cannot guess codes.
 pub(crate) struct SignIns(DefaultKeyedRateLimiter<IpAddr>);
 
 impl Default for SignIns {
@@ -44,7 +45,11 @@ impl Default for SignIns {
 }
 
 impl SignIns {
-    /// Counts an attempt, and refuses one too many.
+    /// Counts an attempt of an address.
+    ///
+    /// # Errors
+    ///
+    /// Returns 429 if the address has no attempt left.
     fn attempt(&self, from: IpAddr) -> Result<(), Failure> {
         if self.0.len() > REMEMBERED {
             self.0.retain_recent();
@@ -62,8 +67,8 @@ impl SignIns {
 
 /// Create a sign-in link
 ///
-/// Creates a link that signs a browser in with the token of the caller, once, within ten minutes. The response shows
-/// its path this one time.
+/// Creates a link that signs one browser in, once, within ten minutes. The browser gets the permissions of the
+/// caller's token and is signed out when that token is revoked. No later response contains the path of the link.
 #[utoipa::path(
     post,
     path = "/sign-in-links",
@@ -75,7 +80,7 @@ impl SignIns {
 pub(super) async fn create_sign_in_link(caller: Caller, once: Once) -> Result<Response, Failure> {
     let service = caller.api.service(caller.tenant);
     let token = caller.token.as_ref().map(|token| token.id);
-    // The code stands in the path.
+    // The path contains the code of the link, so that the recorded response must not keep it.
     let made = once.create_hiding(&caller, &[], "path", async |id| {
         let id = id.map(TokenId::from_uuid);
         let link = service.create_sign_in_link(token, id).await?;
@@ -87,7 +92,8 @@ pub(super) async fn create_sign_in_link(caller: Caller, once: Once) -> Result<Re
 /// Sign a browser in
 ///
 /// Exchanges the code of a sign-in link for a cookie, once. Scripts cannot read the cookie, and pages of other sites
-/// cannot make a browser send it.
+/// cannot make a browser send it. Returns 401 if the link has expired or was used before, and 429 after too many
+/// attempts from one address.
 #[utoipa::path(
     post,
     path = "/sign-in",
@@ -102,6 +108,9 @@ pub(super) async fn sign_in(
     headers: HeaderMap,
     request: Json<SignInCode>,
 ) -> Result<Response, Failure> {
+    // Requests over the private socket come from the owner of the data folder. Only requests over the network are
+    // limited, and must come from a page of this server: another page could otherwise sign the browser in with its
+    // own code, and the person would work under a stranger's token.
     if let Some(from) = from {
         api.shared.sign_ins.attempt(from)?;
         gate::sent_by_our_page(&headers)?;
@@ -118,7 +127,8 @@ pub(super) async fn sign_in(
 
 /// Sign a browser out
 ///
-/// Revokes the cookie of a browser. The token of a program stays valid.
+/// Revokes the token behind the cookie of a browser and removes the cookie. The token of a program stays valid if the
+/// request shows one.
 #[utoipa::path(
     delete,
     path = "/sign-in",
@@ -127,7 +137,8 @@ pub(super) async fn sign_in(
     security(("token" = []), ("browser" = []))
 )]
 pub(super) async fn sign_out(caller: Caller) -> Result<Response, Failure> {
-    // The token of a program that shows a cookie, too, is nothing that a browser may end.
+    // A request with an `Authorization` header is authenticated by that token. Do not revoke it: it belongs to a
+    // program.
     let browser = |token: &&Token| token.kind == TokenKind::Browser;
     if let Some(token) = caller.token.as_ref().filter(browser) {
         let service = caller.api.service(caller.tenant);
@@ -144,7 +155,7 @@ fn with_cookie(cookie: Option<HeaderValue>) -> Response {
     response
 }
 
-/// The address from which a request comes; none for the private socket.
+/// The IP address of the client; `None` for the private socket.
 pub(super) struct From(Option<IpAddr>);
 
 impl<S: Send + Sync> FromRequestParts<S> for From {

@@ -1,4 +1,4 @@
-//! Tenants
+//! Tenants: the owners of all other data. No data crosses from one tenant to another.
 
 use axum::{Json as Answer, response::Response};
 use http::StatusCode;
@@ -16,23 +16,23 @@ use crate::{
     problem::Failure,
 };
 
-/// Which part of the list of tenants is shown.
+/// The query parameters of the list of tenants.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Part {
-    /// What `next` of the page before said.
+    /// The value of `next` of the previous page. Without it, the response is the first page.
     #[param(value_type = Option<TenantId>)]
     after: Option<String>,
-    /// How many at the most.
+    /// The maximum number of items on the page. The default is 50.
     #[param(minimum = 1, maximum = 500)]
     limit: Option<u32>,
 }
 
 /// List tenants
 ///
-/// Returns tenants, the newest first. An admin of the install's own tenant sees all of them; all other callers see
-/// their own.
+/// Returns tenants, the newest first. Callers of the install's own tenant see all tenants; all other callers see
+/// their own tenant.
 #[utoipa::path(
     get,
     path = "/tenants",
@@ -55,7 +55,8 @@ pub(super) async fn list_tenants(
 
 /// Show a tenant
 ///
-/// Returns one tenant with its budget.
+/// Returns one tenant with its budget. Returns 404 for another tenant than the caller's, unless the caller belongs to
+/// the install's own tenant.
 #[utoipa::path(
     get,
     path = "/tenants/{tenant}",
@@ -81,8 +82,8 @@ pub(super) async fn show_tenant(
 
 /// Create a tenant
 ///
-/// Creates a tenant with the token of its first admin, whose secret is shown this one time. Only admins of the
-/// install's own tenant may do this.
+/// Creates a tenant with the known harnesses, and a token for its first admin. No later response contains the secret
+/// of the token. Returns 403 unless the caller belongs to the install's own tenant.
 #[utoipa::path(
     post,
     path = "/tenants",

@@ -1,4 +1,4 @@
-//! Tokens
+//! Tokens: the credentials of programs and of signed-in browsers.
 
 use axum::{Json as Answer, response::Response};
 use http::StatusCode;
@@ -15,22 +15,23 @@ use crate::{
     problem::Failure,
 };
 
-/// Which page is shown.
+/// The query parameters of the list of tokens.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Part {
-    /// What `next` of the page before said.
+    /// The value of `next` of the previous page. Without it, the response is the first page.
     #[param(value_type = Option<model::TokenId>)]
     after: Option<String>,
-    /// How many at the most.
+    /// The maximum number of items on the page. The default is 50.
     #[param(minimum = 1, maximum = 500)]
     limit: Option<u32>,
 }
 
 /// List tokens
 ///
-/// Returns tokens, the newest first, including expired and revoked ones and those of signed-in browsers.
+/// Returns tokens without their secrets, the newest first. The list includes expired and revoked tokens, and the
+/// tokens of signed-in browsers.
 #[utoipa::path(
     get,
     path = "/tokens",
@@ -70,7 +71,8 @@ pub(super) async fn show_token(
 
 /// Create a token
 ///
-/// Creates a token and shows its secret this one time. It has no permission that the token of the caller lacks.
+/// Creates a token. No later response contains its secret. The token has no permission that the caller lacks: without
+/// `scopes`, it has those permissions of its role that the caller has.
 #[utoipa::path(
     post,
     path = "/tokens",
@@ -97,7 +99,7 @@ pub(super) async fn create_token(
 
 /// Revoke a token
 ///
-/// Revokes a token and those of the browsers that it signed in.
+/// Revokes a token, and the tokens of the browsers that it signed in. Revoking a token again changes nothing.
 #[utoipa::path(
     delete,
     path = "/tokens/{token}",

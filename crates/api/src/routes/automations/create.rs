@@ -1,4 +1,4 @@
-//! `POST /automations`
+//! `POST /automations`: creates an automation.
 
 use axum::response::Response;
 use http::StatusCode;
@@ -9,8 +9,9 @@ use crate::{caller::Caller, extract::Json, once::Once, problem::Failure};
 
 /// Create an automation
 ///
-/// Creates an automation, enabled, and returns it with its next runs. A precheck runs a command on the server, so that
-/// it needs the permission `harnesses:write` as well.
+/// Creates an automation that is enabled, and returns it with its next runs. Without `name`, the server derives a
+/// name from the prompt. A precheck needs the permission `harnesses:write` as well, because the server runs its
+/// command.
 #[utoipa::path(
     post,
     path = "/automations",

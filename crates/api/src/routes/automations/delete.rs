@@ -1,4 +1,4 @@
-//! `DELETE /automations/{automation}`
+//! `DELETE /automations/{automation}`: deletes an automation.
 
 use axum::Json;
 use model::access::Permission;
@@ -13,19 +13,21 @@ use crate::{
     problem::Failure,
 };
 
-/// What goes with it.
+/// The query parameters of the deletion of an automation.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct With {
-    /// Whether its sessions are to be deleted, too. One to which another automation is bound stays.
+    /// `true` to delete the sessions that the automation created as well. A session to which another automation is
+    /// bound stays.
     #[serde(default)]
     with_sessions: bool,
 }
 
 /// Delete an automation
 ///
-/// Deletes an automation. Its sessions stay unless `with_sessions` is set.
+/// Deletes an automation. Its triggers no longer fire, its waiting runs are cancelled, and a running turn continues.
+/// Its sessions stay unless `with_sessions` is `true`.
 #[utoipa::path(
     delete,
     path = "/automations/{automation}",

@@ -1,4 +1,7 @@
-//! `PUT` and `PATCH /automations/{automation}`
+//! `PUT` and `PATCH /automations/{automation}`: replace or change the definition of an automation.
+//!
+//! **Invariant:** both compare the stored automation with the one that the handler read, under the lock of the row,
+//! so that of two edits at the same time one gets 412 and none is lost.
 
 use axum::{Json as Answer, response::IntoResponse};
 use model::access::Permission;
@@ -16,20 +19,23 @@ use crate::{
     problem::Failure,
 };
 
-/// How an edit is done.
+/// The query parameters of an edit.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct How {
-    /// Whether it lets go of its current session, so that what that one keeps may change.
+    /// `true` to detach the current session of the automation, so that the next run creates another session. The edit
+    /// may then change the harness and the directory, which a session that continues keeps.
     #[serde(default)]
     reset: bool,
 }
 
 /// Replace an automation
 ///
-/// Replaces the whole definition, or changes nothing if any part is refused. Triggers that stay keep their cadence.
-/// Another precheck, or another directory for it, needs the permission `harnesses:write` as well.
+/// Replaces the whole definition of an automation, or changes nothing if the server refuses any part. Triggers that
+/// stay keep their cadence. A changed precheck, or a changed directory of a precheck, needs the permission
+/// `harnesses:write` as well. Returns 412 if the automation is no longer the one that the `ETag` in `If-Match`
+/// describes, or changes while the server replaces it.
 #[utoipa::path(
     put,
     path = "/automations/{automation}",
@@ -63,9 +69,11 @@ pub(super) async fn replace_automation(
 
 /// Change an automation
 ///
-/// Applies a merge patch (RFC 7396): each field that the patch names changes, null restores its default, and all others
-/// keep their values. `triggers` are replaced as a whole. Another precheck, or another directory for it, needs the
-/// permission `harnesses:write` as well.
+/// Applies a merge patch (RFC 7396): each field that the patch names changes, null restores its default, and all
+/// others keep their values. `triggers` are replaced as a whole; triggers that stay keep their cadence. A changed
+/// precheck, or a changed directory of a precheck, needs the permission `harnesses:write` as well. Returns 412 if the
+/// automation is no longer the one that the `ETag` in `If-Match` describes, or changes while the server applies the
+/// patch.
 #[utoipa::path(
     patch,
     path = "/automations/{automation}",
@@ -95,6 +103,8 @@ pub(super) async fn edit_automation(
     let view = service.automation(&automation).await?;
     let before = view.request();
     seen.check("the automation", &before)?;
+    // Merge into the request that would create the automation as it is. The result is then checked like a whole
+    // request, so that a patch cannot combine values that `PUT` refuses.
     let mut merged = serde_json::to_value(&before).unwrap_or_default();
     merge(
         &mut merged,
@@ -104,6 +114,7 @@ pub(super) async fn edit_automation(
     edit(&caller, &service, &view, &request, how.reset).await
 }
 
+/// Writes an edited definition, and returns it with its entity tag. `seen` is the automation as the handler read it.
 async fn edit(
     caller: &Caller,
     service: &Service,
@@ -119,6 +130,7 @@ async fn edit(
 
 /// Merges a patch into a document (RFC 7396, section 2).
 fn merge(target: &mut Value, patch: Value) {
+    // A patch that is no object replaces the target. This includes lists: they are never merged.
     let Value::Object(patch) = patch else {
         *target = patch;
         return;

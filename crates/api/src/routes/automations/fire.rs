@@ -1,4 +1,4 @@
-//! `POST /automations/{automation}/fire`
+//! `POST /automations/{automation}/fire`: runs an automation now.
 
 use axum::response::Response;
 use http::StatusCode;
@@ -10,8 +10,9 @@ use crate::{caller::Caller, extract::Path, once::Once, problem::Failure};
 
 /// Fire an automation
 ///
-/// Creates an occurrence now, on the path of a scheduled one, and leaves the cadence as it is. The run may be over at
-/// once, because the overlap policy may skip it.
+/// Creates an occurrence now and returns its run. The occurrence follows the same policies as a scheduled one, and
+/// the triggers keep their cadence. The run may be `skipped` in the response, for example because of the overlap
+/// policy. A paused automation can be fired as well.
 #[utoipa::path(
     post,
     path = "/automations/{automation}/fire",

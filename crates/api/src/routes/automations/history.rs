@@ -1,4 +1,4 @@
-//! What an automation made: its sessions and its occurrences
+//! The sessions and the occurrences of an automation.
 
 use axum::Json;
 use model::{access::Permission, run::RunStatus};
@@ -14,22 +14,23 @@ use crate::{
     problem::Failure,
 };
 
-/// Which page is shown.
+/// The query parameters of the list of sessions.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Part {
-    /// What `next` of the page before said.
+    /// The value of `next` of the previous page. Without it, the response is the first page.
     #[param(value_type = Option<model::SessionId>)]
     after: Option<String>,
-    /// How many at the most.
+    /// The maximum number of items on the page. The default is 50.
     #[param(minimum = 1, maximum = 500)]
     limit: Option<u32>,
 }
 
 /// List the sessions of an automation
 ///
-/// Returns the sessions that an automation created, the newest first.
+/// Returns the sessions that an automation created, the newest first. The caller needs the permission `sessions:read`
+/// as well.
 #[utoipa::path(
     get,
     path = "/automations/{automation}/sessions",
@@ -54,25 +55,25 @@ pub(super) async fn list_sessions_of_automation(
     Ok(Json(service.sessions(&query).await?.map(Into::into)))
 }
 
-/// Which occurrences are shown.
+/// The query parameters of the list of occurrences.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Occurred {
-    /// What became of them.
+    /// The status of the run of each occurrence, such as `skipped` or `missed`.
     status: Option<RunStatus>,
-    /// What `next` of the page before said.
+    /// The value of `next` of the previous page. Without it, the response is the first page.
     #[param(value_type = Option<model::RunId>)]
     after: Option<String>,
-    /// How many at the most.
+    /// The maximum number of items on the page. The default is 50.
     #[param(minimum = 1, maximum = 500)]
     limit: Option<u32>,
 }
 
 /// List the occurrences of an automation
 ///
-/// Returns each due instant once, the newest first: as the first run that it became, as skipped with a reason, or as
-/// missed.
+/// Returns each due instant of the triggers once, the newest first. An occurrence is the first run at that instant,
+/// or a row that is `skipped` with a reason, or `missed`. The caller needs the permission `runs:read` as well.
 #[utoipa::path(
     get,
     path = "/automations/{automation}/occurrences",

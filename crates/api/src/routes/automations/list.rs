@@ -1,4 +1,4 @@
-//! `GET /automations`
+//! `GET /automations`: lists automations.
 
 use axum::Json;
 use model::{access::Permission, automation::AutomationState};
@@ -10,30 +10,31 @@ use wire::AutomationPage;
 use super::super::lists;
 use crate::{caller::Caller, extract::Query, problem::Failure};
 
-/// Which automations a list shows.
+/// The query parameters of the list of automations.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Filter {
-    /// Whether they are enabled or paused.
+    /// The state of the automations. Without it, the list contains enabled and paused automations; `deleted` lists
+    /// the deleted ones.
     state: Option<AutomationState>,
-    /// A text in their names.
+    /// A text that the name of each automation contains.
     text: Option<String>,
-    /// The session to which their turns go: its key, its id or the beginning of that. In unified mode a web
-    /// chat shows those of the unified conversation as well.
+    /// The session of the turns of the automations: its ID, the beginning of its ID, or its key. In unified mode the
+    /// list for a web chat contains the automations of the unified conversation as well.
     session: Option<String>,
-    /// What `next` of the page before said.
+    /// The value of `next` of the previous page. Without it, the response is the first page.
     #[param(value_type = Option<model::AutomationId>)]
     after: Option<String>,
-    /// How many at the most.
+    /// The maximum number of items on the page. The default is 50.
     #[param(minimum = 1, maximum = 500)]
     limit: Option<u32>,
 }
 
 /// List automations
 ///
-/// Returns automations, the newest first, each with its triggers and its next runs. An automation that the server
-/// cannot read is in `unreadable` and hides no other.
+/// Returns automations, the newest first, each with its triggers and its next runs. `unreadable` contains the
+/// automations of the page that the server cannot read, so that one corrupt automation hides no other.
 #[utoipa::path(
     get,
     path = "/automations",

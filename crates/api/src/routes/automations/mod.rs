@@ -1,4 +1,4 @@
-//! Automations and their triggers.
+//! Automations: prompts that triggers fire, with their policies.
 
 mod create;
 mod delete;
@@ -39,11 +39,20 @@ pub(super) fn routes() -> OpenApiRouter<Api> {
         .routes(routes!(triggers::show_trigger, triggers::remove_trigger))
 }
 
-/// What a path parameter that names an automation takes.
+/// The description of the path parameter that names an automation.
 const NAMED: &str = "Its name, its id or the beginning of that";
 
-/// Refuses another precheck than before, and another place for one, to whoever may not say what runs on the
-/// server: a relative name in its command means another program there. What stays may stay.
+/// Requires the permission `harnesses:write` if a request changes the precheck of an automation, or the directory in
+/// which the precheck runs.
+///
+/// A precheck is a command that the server runs, so that it needs the permission that also decides which command
+/// lines start agents. The directory counts as well, because a relative program name in the command means another
+/// program in another directory. A request that changes neither needs no further permission, so that a caller with
+/// less permission can edit the rest. `before` is `None` when the automation is created.
+///
+/// # Errors
+///
+/// Returns 403 if the caller lacks the permission.
 fn check_precheck(
     caller: &Caller,
     before: Option<&AutomationRequest>,
@@ -54,6 +63,7 @@ fn check_precheck(
         Some(before) if precheck == before.policies.precheck.as_ref() => {
             precheck.is_some() && place(before) != place(to)
         }
+        // The precheck differs. Removing it counts as a change as well.
         Some(_) => true,
         None => precheck.is_some(),
     };
@@ -63,7 +73,8 @@ fn check_precheck(
     Ok(())
 }
 
-/// What decides in which directory an automation runs: its own, or that of a session to which it is bound.
+/// Returns the two values that decide in which directory an automation runs: its own `cwd`, and the session to which
+/// it is bound.
 fn place(request: &AutomationRequest) -> (Option<&str>, Option<&str>) {
     let bound = match &request.session {
         SessionTarget::Bound(session) => Some(session.as_str()),

@@ -1,4 +1,4 @@
-//! Pausing, resuming and resetting automations
+//! The operations that pause, resume and reset an automation.
 
 use axum::Json;
 use model::access::Permission;
@@ -33,15 +33,17 @@ macro_rules! moves {
 moves! {
     /// Pause an automation
     ///
-    /// Pauses an automation. Instants before it is resumed are not due.
+    /// Pauses an automation: its triggers do not fire. Instants before it is resumed are neither due nor made up for.
+    /// Returns 409 if it is paused already.
     pause_automation = "/automations/{automation}/pause";
     /// Resume an automation
     ///
-    /// Resumes a paused automation. Its next runs are computed from now.
+    /// Resumes a paused automation. Its next runs are computed from now, its count of consecutive failures becomes 0,
+    /// and `attention` becomes null. Returns 409 if it is not paused.
     resume_automation = "/automations/{automation}/resume";
     /// Reset an automation
     ///
-    /// Detaches the current session, so that the next run starts another one. The old session stays among the sessions
-    /// of the automation.
+    /// Detaches the current session of an automation, so that the next run creates another session. The previous
+    /// session stays in the list of the sessions of the automation.
     reset_automation = "/automations/{automation}/reset";
 }

@@ -1,4 +1,4 @@
-//! `POST /automations/preview`
+//! `POST /automations/preview`: computes the next runs of triggers without an automation.
 
 use axum::Json as Answer;
 use model::access::Permission;
@@ -8,7 +8,8 @@ use crate::{caller::Caller, extract::Json, problem::Failure};
 
 /// Preview the runs of triggers
 ///
-/// Returns the instants at which triggers would fire from now on, with zone and offset. It creates nothing.
+/// Returns the instants at which triggers would fire from now on, each with its time zone and offset. The server
+/// stores nothing.
 #[utoipa::path(
     post,
     path = "/automations/preview",

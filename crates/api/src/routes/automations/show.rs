@@ -1,4 +1,4 @@
-//! `GET /automations/{automation}`
+//! `GET /automations/{automation}`: reads an automation.
 
 use axum::{Json, response::IntoResponse};
 use model::access::Permission;

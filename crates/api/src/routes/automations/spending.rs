@@ -1,4 +1,4 @@
-//! `GET /automations/{automation}/spending`
+//! `GET /automations/{automation}/spending`: reads the usage of an automation.
 
 use axum::Json;
 use model::access::Permission;
@@ -9,8 +9,8 @@ use crate::{caller::Caller, extract::Path, problem::Failure};
 
 /// Show the usage of an automation
 ///
-/// Returns the usage of today and of this month, in UTC, beside the budget of the automation. The usage of a running
-/// turn is counted every few seconds.
+/// Returns the usage of an automation, of this day and of this month in UTC, beside its budget. The server counts the
+/// usage of a running turn every few seconds.
 #[utoipa::path(
     get,
     path = "/automations/{automation}/spending",

@@ -1,4 +1,4 @@
-//! The triggers of an automation
+//! Triggers: the conditions that fire an automation, read and changed one by one.
 
 use axum::{
     Json as Answer,
@@ -19,7 +19,7 @@ use crate::{
 
 /// List the triggers of an automation
 ///
-/// Returns all triggers of an automation on one page, the manual one first.
+/// Returns all triggers of an automation on one page, the manual trigger first.
 #[utoipa::path(
     get,
     path = "/automations/{automation}/triggers",
@@ -39,7 +39,7 @@ pub(super) async fn list_triggers(
 
 /// Show a trigger
 ///
-/// Returns one trigger of an automation with its next instants.
+/// Returns one trigger of an automation, with its next instant.
 #[utoipa::path(
     get,
     path = "/automations/{automation}/triggers/{trigger}",
@@ -61,8 +61,9 @@ pub(super) async fn show_trigger(
 
 /// Add a trigger to an automation
 ///
-/// Adds a trigger; the others keep their cadence. Returns 200 and adds nothing if the automation has the same trigger
-/// already. Each webhook is another trigger.
+/// Adds a trigger to an automation and returns the automation. The other triggers keep their cadence. Returns 200 and
+/// adds nothing if the automation has an equal trigger already; webhook triggers are never equal, because each has a
+/// secret of its own. Returns 412 if the automation is no longer the one that the `ETag` in `If-Match` describes.
 #[utoipa::path(
     post,
     path = "/automations/{automation}/triggers",
@@ -97,10 +98,14 @@ pub(super) async fn add_trigger(
     request: Json<TriggerRequest>,
 ) -> Result<Response, Failure> {
     let service = caller.may(Permission::AutomationsWrite)?;
+    // The recorded response contains the body alone, so that a repeated request gets no `ETag`.
     let mut tag = None;
     let made = once.create(&caller, &request, async |id| {
         let id = id.map(TriggerId::from_uuid);
         let view = service.automation(&automation).await?;
+        // A repeated request whose trigger was committed, but whose response was not recorded. Return before the
+        // check of `If-Match`: the trigger itself has changed the tag, and a 412 would hide that the request
+        // succeeded. A trigger that was removed since counts as added, so that the repetition does not add it again.
         if let Some(id) = id
             && service.had_trigger(&view, id).await?
         {
@@ -129,7 +134,8 @@ pub(super) async fn add_trigger(
 
 /// Remove a trigger from an automation
 ///
-/// Removes a trigger and returns the automation. Runs that the trigger fired stay.
+/// Removes a trigger and returns the automation. The runs that the trigger fired stay. Returns 412 if the automation
+/// is no longer the one that the `ETag` in `If-Match` describes.
 #[utoipa::path(
     delete,
     path = "/automations/{automation}/triggers/{trigger}",

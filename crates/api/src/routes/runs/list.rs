@@ -1,4 +1,4 @@
-//! `GET /runs`
+//! `GET /runs`: lists runs.
 
 use axum::Json;
 use model::{
@@ -13,30 +13,30 @@ use wire::{Page, Run};
 use super::super::lists;
 use crate::{caller::Caller, extract::Query, problem::Failure};
 
-/// Which runs a list shows.
+/// The query parameters of the list of runs.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Filter {
-    /// Those of a session.
+    /// The session of the runs: its ID, the beginning of its ID, or its key.
     session: Option<String>,
-    /// Those of an automation.
+    /// The automation of the runs: its name, its ID, or the beginning of its ID.
     automation: Option<String>,
-    /// Those in a status.
+    /// The status of the runs.
     status: Option<RunStatus>,
-    /// Those whose inputs came from there.
+    /// The origin of the inputs of the runs.
     origin: Option<Origin>,
-    /// What `next` of the page before said.
+    /// The value of `next` of the previous page. Without it, the response is the first page.
     #[param(value_type = Option<model::RunId>)]
     after: Option<String>,
-    /// How many at the most.
+    /// The maximum number of items on the page. The default is 50.
     #[param(minimum = 1, maximum = 500)]
     limit: Option<u32>,
 }
 
 /// List runs
 ///
-/// Returns attempts, the newest first, with skipped and missed occurrences.
+/// Returns runs, the newest first. Each attempt is a run of its own, and so is each skipped or missed occurrence.
 #[utoipa::path(
     get,
     path = "/runs",

@@ -1,4 +1,4 @@
-//! Runs.
+//! Runs: attempts at inputs, with their outcomes.
 
 mod list;
 mod moves;
@@ -18,5 +18,5 @@ pub(super) fn routes() -> OpenApiRouter<Api> {
         .routes(routes!(moves::cancel_run))
 }
 
-/// What a path parameter that names a run takes.
+/// The description of the path parameter that names a run.
 const NAMED: &str = "Its id or the beginning of that";

@@ -1,4 +1,4 @@
-//! Trying runs again and calling them off
+//! The operations that retry and cancel a run.
 
 use axum::{Json, response::Response};
 use http::StatusCode;
@@ -10,7 +10,8 @@ use crate::{caller::Caller, extract::Path, once::Once, problem::Failure};
 
 /// Retry a run
 ///
-/// Creates another attempt at the input of a run that failed, was cancelled or stalled.
+/// Creates another attempt at the input of a run that failed, was cancelled or stalled, and returns the new attempt.
+/// Returns 409 for a run with any other status, and for a run that a later attempt has followed.
 #[utoipa::path(
     post,
     path = "/runs/{run}/retry",
@@ -35,7 +36,8 @@ pub(super) async fn retry_run(
 
 /// Cancel a run
 ///
-/// Cancels a run: at once if it waits, else as soon as its agent has stopped.
+/// Cancels a run. A waiting run ends at once, and a running one as soon as its agent has stopped; the response
+/// contains the status of the run after the request. Returns 409 if the run has ended.
 #[utoipa::path(
     post,
     path = "/runs/{run}/cancel",

@@ -1,4 +1,4 @@
-//! `GET /runs/{run}`, its record and its text
+//! `GET /runs/{run}`: reads a run, its internal record and its live text.
 
 use axum::Json;
 use model::access::Permission;
@@ -15,7 +15,7 @@ use crate::{
 
 /// Show a run
 ///
-/// Returns one run with all attempts at the same input, and with the reason for which it waits.
+/// Returns one run with all attempts at the same input, and with the reason why it waits, if it does.
 #[utoipa::path(
     get,
     path = "/runs/{run}",
@@ -34,7 +34,8 @@ pub(super) async fn show_run(
 
 /// Show the internal record of a run
 ///
-/// Returns the prompt that was sent and the error in full. Retention removes the record, and no transcript contains it.
+/// Returns the prompt that the agent received and the whole error. No transcript contains them. `record` is null
+/// before the run begins, and after retention has removed the record.
 #[utoipa::path(
     get,
     path = "/runs/{run}/record",
@@ -52,12 +53,12 @@ pub(super) async fn show_record(
     Ok(Json(RunRecordView { record }))
 }
 
-/// From where on text is read.
+/// The query parameters of the live text.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct From {
-    /// The position, in bytes.
+    /// The position of the first byte to return. To continue, send `end` of the previous response. The default is 0.
     #[serde(default)]
     #[param(minimum = 0)]
     from: u32,
@@ -65,8 +66,8 @@ pub(super) struct From {
 
 /// Show the live text of a run
 ///
-/// Returns the answer that a running turn has written so far. It is empty after the end of the turn, because the
-/// transcript has it then. The trace of the session sends the same text.
+/// Returns the part of its answer that a running turn has written so far. The text is empty after the end of the
+/// turn, because the transcript contains the answer then. The trace of the session streams the same text as `delta`.
 #[utoipa::path(
     get,
     path = "/runs/{run}/text",

@@ -1,4 +1,4 @@
-//! `POST /sessions`
+//! `POST /sessions`: creates a session.
 
 use axum::response::Response;
 use http::StatusCode;
@@ -9,8 +9,8 @@ use crate::{caller::Caller, extract::Json, once::Once, problem::Failure};
 
 /// Create a session
 ///
-/// Creates a session. Its agent is started with its first turn, for the first message or the first run of a bound
-/// automation.
+/// Creates a session. The server starts the agent of the session with its first turn, which is for the first message
+/// or for the first run of a bound automation.
 #[utoipa::path(
     post,
     path = "/sessions",

@@ -1,4 +1,4 @@
-//! `DELETE /sessions/{session}`
+//! `DELETE /sessions/{session}`: deletes a session.
 
 use axum::Json;
 use http::StatusCode;
@@ -13,20 +13,20 @@ use crate::{
     problem::Failure,
 };
 
-/// Whether automations may go with it.
+/// The query parameters of the deletion of a session.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Consent {
-    /// Whether the automations that are bound to it are to be deleted, too.
+    /// `true` to delete the automations that are bound to the session as well.
     #[serde(default)]
     with_automations: bool,
 }
 
 /// Delete a session
 ///
-/// Deletes a session and cancels its running turns. Returns 409 and deletes nothing if automations are bound to it,
-/// unless `with_automations` is set: then they are deleted as well.
+/// Deletes a session with its transcript and cancels its running turns. If automations are bound to the session,
+/// returns 409 with their names and deletes nothing, unless `with_automations` is `true`.
 #[utoipa::path(
     delete,
     path = "/sessions/{session}",

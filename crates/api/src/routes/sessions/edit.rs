@@ -1,4 +1,4 @@
-//! `PATCH /sessions/{session}`
+//! `PATCH /sessions/{session}`: changes the title of a session.
 
 use axum::{Json as Answer, response::IntoResponse};
 use model::access::Permission;
@@ -14,7 +14,9 @@ use crate::{
 
 /// Change a session
 ///
-/// Applies a merge patch (RFC 7396) to the title of a session. All else about a session is fixed at its creation.
+/// Applies a merge patch (RFC 7396) to the title of a session. All other properties are fixed when the session is
+/// created. Returns 412 if the title is no longer the one that the `ETag` in `If-Match` describes, or changes while
+/// the server applies the patch.
 #[utoipa::path(
     patch,
     path = "/sessions/{session}",

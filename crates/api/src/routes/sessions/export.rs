@@ -1,4 +1,4 @@
-//! `GET /sessions/{session}/export`
+//! `GET /sessions/{session}/export`: streams a whole conversation.
 
 use axum::{
     body::{Body, Bytes},
@@ -17,23 +17,24 @@ use crate::{
     problem::Failure,
 };
 
-/// How a session is written down.
+/// The query parameters of an export.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Form {
-    /// The format; absent: `jsonl`.
+    /// The format of the export. The default is `jsonl`.
     #[serde(default)]
     #[param(inline)]
     format: ExportFormat,
-    /// The IANA name of the zone in which people read times in `markdown`; absent: UTC.
+    /// The IANA name of the time zone of the times in `markdown`, such as `Europe/Prague`. The default is UTC.
     zone: Option<String>,
 }
 
 /// Export a session
 ///
-/// Returns the whole conversation, as JSON Lines (an object about the session, then one for each row) or as Markdown.
-/// It contains the transcript, without the prompts as they were sent and without settings of agents.
+/// Returns the whole conversation, as JSON Lines (one object for the session, then one for each row of the
+/// transcript) or as Markdown. The export contains neither the prompts as the agents received them nor the settings
+/// of agents.
 #[utoipa::path(
     get,
     path = "/sessions/{session}/export",
@@ -62,7 +63,8 @@ pub(super) async fn export_session(
         ExportFormat::Jsonl => "application/jsonl",
         ExportFormat::Markdown => "text/markdown; charset=utf-8",
     });
-    // An export that breaks off is seen as that: the connection ends without the last chunk.
+    // The status 200 is sent before the rows are read. If a read fails later, the error makes the server close the
+    // connection without the last chunk, so that the client cannot take a part for the whole.
     let parts = export.into_stream().map(|part| part.map(Bytes::from));
     let body = Body::from_stream(parts.map_err(std::io::Error::other));
     let mut response = Response::new(body);

@@ -1,4 +1,4 @@
-//! `GET /sessions`
+//! `GET /sessions`: lists sessions.
 
 use axum::Json;
 use model::{
@@ -13,31 +13,32 @@ use wire::{Page, Session};
 use super::super::lists;
 use crate::{caller::Caller, extract::Query, problem::Failure};
 
-/// Which sessions a list shows.
+/// The query parameters of the list of sessions.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Filter {
-    /// Where they came from, with commas in between; absent: `regular`, or any if an automation is named.
+    /// The types of the sessions, separated by commas. The default is `regular`, or all types if `automation` is set.
     #[serde(default, rename = "type", deserialize_with = "lists::words")]
     #[param(style = Form, explode = false, min_items = 1)]
     types: Option<Vec<SessionType>>,
-    /// What they are for.
+    /// The kind of the sessions.
     kind: Option<SessionKind>,
-    /// Where they are in their lives.
+    /// The state of the sessions.
     state: Option<SessionStatus>,
-    /// The automation that made them.
+    /// The automation that created the sessions: its name, its ID, or the beginning of its ID.
     automation: Option<String>,
-    /// A text in their titles, keys or ids.
+    /// A text that the title, the key or the ID of each session contains.
     text: Option<String>,
-    /// In which order: by when they were made, or those first in which anything changed last. The latter has
-    /// one page, and goes with the filters by type and by automation alone.
+    /// The order of the list: `made` begins with the newest session, and `changed` with the session that changed
+    /// last. The default is `made`. The order `changed` has one page and accepts no filters but `type` and
+    /// `automation`.
     #[param(inline)]
     order: Option<Order>,
-    /// What `next` of the page before said.
+    /// The value of `next` of the previous page. Without it, the response is the first page.
     #[param(value_type = Option<model::SessionId>)]
     after: Option<String>,
-    /// How many at the most.
+    /// The maximum number of items on the page. The default is 50.
     #[param(minimum = 1, maximum = 500)]
     limit: Option<u32>,
 }
@@ -51,7 +52,8 @@ pub(super) enum Order {
 
 /// List sessions
 ///
-/// Returns the sessions that people began. Name other types, or an automation, to get those that automations created.
+/// Returns sessions. Without filters it returns the sessions that people created; set `type` or `automation` to get
+/// sessions of chat channels and of automations.
 #[utoipa::path(
     get,
     path = "/sessions",

@@ -1,4 +1,4 @@
-//! `GET /sessions/{session}/messages`
+//! `GET /sessions/{session}/messages`: reads the transcript of a session.
 
 use axum::Json;
 use model::{RunId, access::Permission};
@@ -13,20 +13,22 @@ use crate::{
     problem::Failure,
 };
 
-/// Which rows of a transcript are shown.
+/// The query parameters that select rows of a transcript. At most one of `after`, `from_run` and `last` may be set.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Part {
-    /// Those after this number.
+    /// The number after which the page begins, such as `next` of the previous page. Without it, the response is the
+    /// first page. It excludes `from_run` and `last`.
     #[param(minimum = 0)]
     after: Option<i64>,
-    /// Those from the beginning of what belongs to this run on.
+    /// The ID of a run of this session. The page begins with the first row of the run. It excludes `last`.
     from_run: Option<RunId>,
-    /// The last ones, this many, in place of a page.
+    /// The number of rows to return from the end of the transcript, in place of a page. With 0, the response contains
+    /// the number of all rows and no row.
     #[param(minimum = 0, maximum = 500)]
     last: Option<u32>,
-    /// How many at the most.
+    /// The maximum number of rows on the page. The default is 50.
     #[param(minimum = 1, maximum = 500)]
     limit: Option<u32>,
 }
@@ -34,7 +36,7 @@ pub(super) struct Part {
 /// List the messages of a session
 ///
 /// Returns rows of the transcript, in order: the inputs of people and automations, and the answers and tool calls of
-/// the agent.
+/// the agents. Returns 422 if parameters exclude each other.
 #[utoipa::path(
     get,
     path = "/sessions/{session}/messages",
@@ -61,6 +63,7 @@ pub(super) async fn list_messages(
         _ => {}
     }
     if let Some(last) = part.last {
+        // 0 is valid here, unlike for `limit`: it asks for the number of rows alone.
         let last = if last == 0 {
             0
         } else {

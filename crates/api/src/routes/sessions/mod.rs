@@ -1,4 +1,4 @@
-//! Sessions.
+//! Sessions: conversations with agents, one operation or group of operations in each module.
 
 mod create;
 mod delete;

@@ -1,4 +1,4 @@
-//! What moves a session on in its life, and calls off what runs in it
+//! The operations that move a session to another state, and the one that cancels its runs.
 
 use axum::Json;
 use model::{access::Permission, session::SessionEvent};
@@ -39,30 +39,32 @@ macro_rules! moves {
 moves! {
     /// Enable a session
     ///
-    /// Enables a draft. Its waiting runs start.
+    /// Enables a session that is a draft. Its waiting runs start. Returns 409 for a session in any other state.
     enable_session = "/sessions/{session}/enable", Enable;
     /// Pause a session
     ///
-    /// Pauses a session: running turns go on, and all other runs wait until it is resumed.
+    /// Pauses an active session. Running turns continue, and all other runs wait until the session is resumed.
+    /// Returns 409 for a session in any other state.
     pause_session = "/sessions/{session}/pause", Pause;
     /// Resume a session
     ///
-    /// Resumes a paused session. Its waiting runs start.
+    /// Resumes a paused session. Its waiting runs start. Returns 409 for a session in any other state.
     resume_session = "/sessions/{session}/resume", Resume;
     /// Complete a session
     ///
-    /// Completes a session: running turns go on to their end, waiting runs are cancelled, and new input is refused.
+    /// Completes an active session. Running turns continue to their end, waiting runs are cancelled, and new inputs
+    /// are refused. Returns 409 for a session in any other state.
     complete_session = "/sessions/{session}/complete", Complete;
     /// Archive a session
     ///
-    /// Archives a session that is completed or failed.
+    /// Archives a session that is done or failed. Returns 409 for a session in any other state.
     archive_session = "/sessions/{session}/archive", Archive;
 }
 
 /// Cancel all runs of a session
 ///
-/// Cancels each run of a session: at once if it waits, else as soon as its agent has stopped. The session keeps its
-/// state.
+/// Cancels each run of a session that has not ended. A waiting run ends at once, and a running one as soon as its
+/// agent has stopped. The session keeps its state and accepts new inputs.
 #[utoipa::path(
     post,
     path = "/sessions/{session}/cancel",

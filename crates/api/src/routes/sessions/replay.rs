@@ -1,4 +1,4 @@
-//! `GET /sessions/{session}/replay`
+//! `GET /sessions/{session}/replay`: reads the transcript of a session together with its runs.
 
 use axum::Json;
 use model::access::Permission;
@@ -13,23 +13,23 @@ use crate::{
     problem::Failure,
 };
 
-/// Which part of a replay is shown.
+/// The query parameters of a replay.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Part {
-    /// What `next` of the part before said.
+    /// The value of `next` of the previous page. Without it, the response is the first page.
     #[param(minimum = 0)]
     after: Option<i64>,
-    /// How many rows of the transcript at the most.
+    /// The maximum number of rows of the transcript on the page. The default is 50. Runs are not counted.
     #[param(minimum = 1, maximum = 500)]
     limit: Option<u32>,
 }
 
 /// Replay a session
 ///
-/// Returns the rows of the transcript in order, and each run before its first row. It does not read the event log, so
-/// that it is complete after retention has trimmed the log.
+/// Returns the rows of the transcript in order, and each run before its first row. The replay is made of the
+/// transcript and not of the event log, so that it is complete even after retention has trimmed the log.
 #[utoipa::path(
     get,
     path = "/sessions/{session}/replay",

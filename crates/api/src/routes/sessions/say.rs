@@ -1,4 +1,4 @@
-//! `POST /sessions/{session}/messages`
+//! `POST /sessions/{session}/messages`: sends a message to a session.
 
 use axum::response::Response;
 use http::StatusCode;
@@ -14,8 +14,9 @@ use crate::{
 
 /// Send a message to a session
 ///
-/// Creates a run for the message on the entry seat of the session. While the seat is busy, the run waits. The trace of
-/// the session shows its progress.
+/// Creates a run for the message on the entry seat of the session and returns the run. The run waits while the seat
+/// is busy, and while the session is a draft or paused. Read the trace of the session to follow the run. Returns 409
+/// if the session accepts no more inputs.
 #[utoipa::path(
     post,
     path = "/sessions/{session}/messages",

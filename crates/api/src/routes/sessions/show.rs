@@ -1,4 +1,4 @@
-//! `GET /sessions/{session}` and its seats
+//! `GET /sessions/{session}`: reads a session and its seats.
 
 use axum::{Json, response::IntoResponse};
 use model::{SeatId, access::Permission};
@@ -8,7 +8,8 @@ use crate::{caller::Caller, etag, extract::Path, problem::Failure};
 
 /// Show a session
 ///
-/// Returns one session with its seats, the automations that are bound to it, and its runs that are not over.
+/// Returns one session with its seats, the names of the automations that are bound to it, and its runs that have not
+/// ended.
 #[utoipa::path(
     get,
     path = "/sessions/{session}",
@@ -31,7 +32,7 @@ pub(super) async fn show_session(
     Ok((etag::header(&editable(&view)), Json(view)))
 }
 
-/// What of a session can be edited, as it is.
+/// Returns the part of a session that a request can change, from which the entity tag is computed.
 pub(super) fn editable(view: &SessionView) -> SessionEdit {
     SessionEdit {
         title: view.session.title.clone(),
@@ -60,7 +61,7 @@ pub(super) async fn list_seats(
 
 /// Show a seat of a session
 ///
-/// Returns one seat with the memory of its agent.
+/// Returns one seat of a session: an agent with its settings and with the ID of its own session, which is its memory.
 #[utoipa::path(
     get,
     path = "/sessions/{session}/seats/{seat}",
