@@ -87,8 +87,8 @@ impl Service {
         Ok(self.store.run(self.scope(), id).await?)
     }
 
-    /// The answer that a running turn has written from a position on, in bytes. Nothing once the turn has
-    /// ended: the transcript has it then.
+    /// Returns the text that a running turn has written after a position, in bytes. The text is empty once the turn
+    /// has ended, because it is then part of the transcript.
     pub async fn live_text(&self, given: &str, from: i64) -> Result<LiveText, Error> {
         let id = self.find_run(given).await?;
         let (text, end) = self.store.live(self.scope(), id, from).await?;
