@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::settings::{SETTINGS, Setting};
+use crate::{setting::Setting, settings::SETTINGS};
 
 /// What stands before the tables.
 const BEFORE: &str = "\
