@@ -47,3 +47,19 @@ pub struct AuthMethod {
     /// Whether a person must run it at a terminal, so that `authenticate` cannot.
     pub terminal: bool,
 }
+
+/// Names sign-in methods for people.
+pub(crate) fn names(methods: &[AuthMethod]) -> String {
+    if methods.is_empty() {
+        return "none".to_owned();
+    }
+    let names = methods.iter().map(|method| {
+        let how = if method.terminal {
+            " (at a terminal)"
+        } else {
+            ""
+        };
+        format!("{}{how}", method.id)
+    });
+    names.collect::<Vec<_>>().join(", ")
+}
