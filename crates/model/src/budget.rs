@@ -9,7 +9,7 @@ mod money;
 
 use std::{fmt, str::FromStr};
 
-use crate::{policy::InvalidPolicy, text_enum::text_enum};
+use crate::{invalid_policy::InvalidPolicy, text_enum::text_enum};
 
 pub use account::{Account, Accounts, Days, Owner, Reached, Used};
 pub use meter::{Meter, Reading, Spent};

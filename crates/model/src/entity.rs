@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::{
     automation::AutomationState,
     budget::Budget,
+    entry::{EntryKind, Role},
     ids::{
         AcpSessionId, AutomationId, HarnessId, InputId, InstanceId, MessageId, RunId, SeatId,
         SessionId, TenantId, TriggerId, WorkerId,
@@ -18,7 +19,6 @@ use crate::{
     schedule,
     session::{SessionKind, SessionState, SessionType},
     time::Timestamp,
-    turn::{EntryKind, Role},
 };
 
 /// A tenant.

@@ -7,6 +7,8 @@ use crate::{
     text_enum::text_enum,
 };
 
+pub use crate::invalid_policy::InvalidPolicy;
+
 text_enum! {
     /// Where an automation's turns go.
     SessionMode, "a session mode" {
@@ -136,30 +138,6 @@ impl Default for Policies {
     }
 }
 
-/// Policies that contradict each other or the session mode.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{field} cannot be {value}: {accepted}")]
-pub struct InvalidPolicy {
-    field: &'static str,
-    value: String,
-    accepted: &'static str,
-}
-
-impl InvalidPolicy {
-    pub(crate) const fn new(field: &'static str, value: String, accepted: &'static str) -> Self {
-        Self {
-            field,
-            value,
-            accepted,
-        }
-    }
-
-    /// The policy, as its path in all of them: `budget.day.tokens`.
-    pub const fn field(&self) -> &'static str {
-        self.field
-    }
-}
-
 impl Policies {
     /// The overlap policy that holds for `mode`.
     pub fn overlap(&self, mode: SessionMode) -> Overlap {
@@ -172,13 +150,8 @@ impl Policies {
     /// Refuses what cannot hold for an automation of `mode`.
     pub fn validate(&self, mode: SessionMode) -> Result<(), InvalidPolicy> {
         let overlap = self.overlap(mode);
-        let refuse = |field, value: String, accepted| {
-            Err(InvalidPolicy {
-                field,
-                value,
-                accepted,
-            })
-        };
+        let refuse =
+            |field, value: String, accepted| Err(InvalidPolicy::new(field, value, accepted));
         if overlap == Overlap::Allow && mode != SessionMode::Fresh {
             return refuse(
                 "overlap",

@@ -16,6 +16,8 @@ use crate::{
     prompt::Rendered,
 };
 
+pub use crate::entry::{EntryKind, Role};
+
 /// Everything that a turn needs.
 #[derive(Debug, Clone)]
 pub struct Assignment {
@@ -78,38 +80,6 @@ pub struct Entry {
     pub content: String,
     /// Everything else.
     pub metadata: Value,
-}
-
-crate::text_enum::text_enum! {
-    /// Whose words a row of a transcript holds.
-    Role, "a role" {
-        /// Those of whoever gave the input.
-        User = "user",
-        /// The agent's.
-        Assistant = "assistant",
-        /// Those of Matins.
-        System = "system",
-        /// A tool's.
-        Tool = "tool",
-    }
-}
-
-crate::text_enum::text_enum! {
-    /// What a row of a transcript is.
-    EntryKind, "a kind of message" {
-        /// An input or an answer.
-        Message = "message",
-        /// The agent's thoughts.
-        Thought = "thought",
-        /// A tool call, in its latest state.
-        ToolCall = "tool_call",
-        /// The agent's plan, in its latest state.
-        Plan = "plan",
-        /// A permission request and its answer.
-        Permission = "permission",
-        /// Something that Matins has to say about the turn.
-        Notice = "notice",
-    }
 }
 
 /// How a turn ended, with all that is kept of it.

@@ -2,7 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
-use super::hex;
+use super::hex::hex;
 
 /// Puts a payload between two lines that bear the same mark, one that does not occur in it.
 ///

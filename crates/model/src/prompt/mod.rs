@@ -5,11 +5,14 @@
 //! without the other.
 
 mod fence;
+mod hex;
 mod turn;
 
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, value::Serde};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+
+use self::hex::hex;
 
 pub use fence::fenced;
 pub use turn::{About, for_turn};
@@ -141,13 +144,6 @@ impl Template {
             variables,
         })
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-    digits
-        .filter_map(|digit| char::from_digit(u32::from(digit), 16))
-        .collect()
 }
 
 #[cfg(test)]

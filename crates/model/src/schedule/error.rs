@@ -2,6 +2,9 @@
 
 use crate::time::Timestamp;
 
+/// How many windows one automation may have.
+pub const MAX_QUIET_WINDOWS: usize = 16;
+
 /// Why a schedule, or a part of one, cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
@@ -77,7 +80,7 @@ pub enum Error {
     /// Quiet hours are not ones.
     #[error(
         "read the quiet hours {window:?}: {problem}; accepted are up to {} windows such as 22:00-07:00",
-        super::MAX_QUIET_WINDOWS
+        MAX_QUIET_WINDOWS
     )]
     QuietHours {
         /// What was given, shortened.

@@ -7,12 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Zone,
-    error::{Error, shortened},
+    error::{Error, MAX_QUIET_WINDOWS, shortened},
 };
 use crate::time::Timestamp;
-
-/// How many windows one automation may have.
-pub const MAX_QUIET_WINDOWS: usize = 16;
 
 /// A stretch of each day, `[start, end)` by the wall clock, written `22:00-07:00`. Where the end
 /// comes before the start, it is the end on the next day.
