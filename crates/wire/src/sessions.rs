@@ -1,18 +1,18 @@
 //! Sessions: begun, spoken to, looked at, moved on, deleted.
 
 use model::{
-    AcpSessionId, ApprovalId, AutomationId, HarnessId, InstanceId, RunId, SeatId, SessionId,
-    TenantId, Timestamp,
+    AcpSessionId, AutomationId, HarnessId, InstanceId, SeatId, SessionId, TenantId, Timestamp,
     automation::AutomationState,
     entity,
-    run::{Origin, RunStatus},
     session::{SessionKind, SessionState, SessionType},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::{Change, Channel, ChannelRequest, Message, Run, SeatSettings, SeatSettingsRequest};
+use crate::{
+    Change, Channel, ChannelRequest, Message, Run, SeatSettings, SeatSettingsRequest, Waiting,
+};
 
 /// A session to be begun.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -313,49 +313,6 @@ pub struct SessionCancelled {
     /// How many runs.
     #[schema(minimum = 0)]
     pub cancelled: u32,
-}
-
-/// What a run waits for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(tag = "for", rename_all = "snake_case")]
-pub enum Waiting {
-    /// A worker.
-    Worker,
-    /// The end of its backoff.
-    Backoff {
-        /// When that is.
-        until: Timestamp,
-    },
-    /// A budget that is used up.
-    Budget {
-        /// When there is one again.
-        until: Timestamp,
-        /// Which one it is.
-        reason: String,
-    },
-    /// Its session is held.
-    Session {
-        /// The state of the session.
-        state: SessionState,
-    },
-    /// Another run on its seat, or of its automation.
-    Run {
-        /// The other run.
-        run: RunId,
-        /// Where that is in its life.
-        status: RunStatus,
-        /// Where the other's input came from.
-        origin: Origin,
-    },
-    /// Its turn among those that wait.
-    Turn,
-    /// A person: its agent asks for a permission.
-    Approval {
-        /// What is to be decided; of several, the newest.
-        approval: ApprovalId,
-        /// What the agent asks for.
-        title: String,
-    },
 }
 
 /// How a conversation is written down.
