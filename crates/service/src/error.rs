@@ -1,12 +1,12 @@
 //! Why something that was asked for was not done.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt};
 
 use model::{
     harness::RestoreBy, lifecycle::Refused, policy::InvalidPolicy, schedule, session::SessionState,
 };
 
-use crate::{ProbeError, in_field::InField};
+use crate::ProbeError;
 
 /// What kind of thing went wrong; exit codes and HTTP statuses follow from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -279,4 +279,25 @@ fn list_command(what: &str) -> Option<String> {
         _ => "",
     };
     Some(format!("`matins {command} list{all}` shows what there is"))
+}
+
+/// An error that reads as it is, with the field that only those know who see the whole request.
+#[derive(Debug)]
+pub struct InField {
+    /// The field, as its path in a request.
+    pub(crate) field: String,
+    /// What is wrong with what stands there.
+    pub(crate) error: Error,
+}
+
+impl fmt::Display for InField {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.error.fmt(f)
+    }
+}
+
+impl std::error::Error for InField {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.error.source()
+    }
 }

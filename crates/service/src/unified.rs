@@ -12,22 +12,13 @@ use model::{
 use store::{InSession, NewSession};
 use wire::{AutomationRequest, SeatSettingsRequest};
 
-use crate::{Error, Service, working_directory};
+use crate::{Error, Service, Unified, working_directory};
 
 /// The key of the one conversation.
 const UNIFIED_KEY: &str = "unified:default";
 
 /// What the keys of web chats begin with.
 const OF_THE_WEB: &str = "web:";
-
-/// Whether unified mode is on, and for whom.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Unified {
-    /// Whether it is on.
-    pub on: bool,
-    /// Whether a browser asks: what it binds and names no session for goes to the one conversation.
-    pub by_browser: bool,
-}
 
 impl Service {
     /// The session to which an automation is to be bound: the one that is named, but where that is a web
