@@ -19,12 +19,12 @@ mod runner;
 pub mod scheduler;
 mod turns;
 mod waits;
+mod waker;
 pub mod watchdog;
 
 use std::{sync::Arc, time::Duration};
 
 use model::limits;
-use store::Work;
 use tokio::{
     sync::Notify,
     task::JoinHandle,
@@ -39,6 +39,7 @@ pub use ledger::StoreLedger;
 pub use once::take_one;
 pub use pool::Stopped;
 pub use process::{SignOfLife, has_let_go};
+pub use waker::Waker;
 
 use crate::{
     housekeeping::{Housekeeper, Round},
@@ -50,52 +51,6 @@ use crate::{
 
 /// How long what has nothing more to do may take to end: it may hang in the database.
 const UPKEEP_END: Duration = Duration::from_secs(5);
-
-/// Wakes the loops after something changed in the database. Cheap to clone.
-#[derive(Clone)]
-pub struct Waker {
-    pub(crate) scheduler: Arc<Notify>,
-    pub(crate) pool: Arc<Notify>,
-    pub(crate) beats: Arc<Notify>,
-    pub(crate) notifier: Arc<Notify>,
-}
-
-impl Default for Waker {
-    fn default() -> Self {
-        Self {
-            scheduler: Arc::new(Notify::new()),
-            pool: Arc::new(Notify::new()),
-            beats: Arc::new(Notify::new()),
-            notifier: Arc::new(Notify::new()),
-        }
-    }
-}
-
-impl Waker {
-    /// Makes every loop look again: something may be due, queued or called off.
-    pub fn wake(&self) {
-        self.scheduler.notify_one();
-        self.pool.notify_one();
-        self.beats.notify_one();
-        self.notifier.notify_one();
-    }
-
-    /// Wakes the loops for what other servers make to do, for as long as somebody waits for it.
-    async fn woken_by(self, mut work: Work) {
-        loop {
-            let calls = work.next().await;
-            if calls.schedule {
-                self.scheduler.notify_one();
-            }
-            if calls.queue {
-                self.pool.notify_one();
-            }
-            if calls.cancel {
-                self.beats.notify_one();
-            }
-        }
-    }
-}
 
 /// The running loops of one server.
 pub struct Daemon {
