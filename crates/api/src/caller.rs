@@ -1,24 +1,15 @@
 //! Who asks.
 
-use std::{
-    collections::{BTreeSet, HashMap},
-    sync::{Mutex, PoisonError},
-};
-
 use axum::extract::FromRequestParts;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts};
 use model::{
-    TenantId, Timestamp, TokenId,
+    TenantId, Timestamp,
     access::{Permission, Role, Token, TokenKind, secret::TokenSecret},
-    limits,
 };
 use service::{Service, Unified};
 use wire::ProblemKind;
 
 use crate::{Api, Peer, cookie, extract::is_safe, gate, problem::Failure};
-
-/// How many tokens' last uses are remembered before the oldest are forgotten; forgetting costs one write.
-const REMEMBERED_USES: usize = 10_000;
 
 /// Whoever sent a request, known and let in. What they may do is asked for by [`Caller::may`].
 pub(crate) struct Caller {
@@ -111,7 +102,7 @@ impl FromRequestParts<Api> for Caller {
         let token = found.ok_or_else(|| {
             unauthenticated("the token is none, or it has expired or was taken back")
         })?;
-        api.shared.uses.note(api, token.id, now);
+        api.shared.uses.note(&api.shared.store, token.id, now);
         Ok(Self {
             api: api.clone(),
             tenant: token.tenant_id,
@@ -161,31 +152,4 @@ pub(crate) fn unauthenticated(why: &str) -> Failure {
         HeaderValue::from_static("Bearer realm=\"matins\""),
     )
     .hint("`matins token create` makes a token, `matins sign-in` a link for a browser")
-}
-
-/// When tokens were last noted to be used, so that not every request writes.
-#[derive(Default)]
-pub(crate) struct Uses(Mutex<HashMap<TokenId, Timestamp>>);
-
-impl Uses {
-    /// Notes a use, unless one was noted a moment ago. The request does not wait for it.
-    fn note(&self, api: &Api, token: TokenId, now: Timestamp) {
-        {
-            let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            let before = now.saturating_sub(limits::TOKEN_USE_NOTED);
-            if noted.get(&token).is_some_and(|at| *at > before) {
-                return;
-            }
-            if noted.len() >= REMEMBERED_USES {
-                noted.retain(|_, at| *at > before);
-            }
-            noted.insert(token, now);
-        }
-        let store = api.shared.store.clone();
-        tokio::spawn(async move {
-            if let Err(error) = store.note_token_use(&BTreeSet::from([token]), now).await {
-                tracing::warn!(%error, "failed to note that a token was used");
-            }
-        });
-    }
 }

@@ -5,8 +5,6 @@
 //! what the browser says of it: the `Host` that was resolved (DNS rebinding), the `Origin`, and
 //! `Sec-Fetch-Site` (Fetch Metadata). So nothing is answered, not even an error of a route, before these fit.
 
-use std::sync::Arc;
-
 use axum::{
     extract::{Request, State},
     middleware::Next,
@@ -14,10 +12,7 @@ use axum::{
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 
-use crate::{Api, Peer, problem::Failure};
-
-/// Names by which a server on this machine is always reached.
-const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
+use crate::{Api, Peer, hosts::Hosts, problem::Failure};
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const SEC_FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
@@ -37,40 +32,6 @@ const ANSWERS: [(HeaderName, &str); 5] = [
         "same-origin",
     ),
 ];
-
-/// The names by which a server may be reached.
-#[derive(Debug, Clone)]
-pub(crate) struct Hosts {
-    names: Arc<[String]>,
-}
-
-impl Default for Hosts {
-    fn default() -> Self {
-        Self::beside_loopback(&[])
-    }
-}
-
-impl Hosts {
-    /// The names of loopback and those that are given, without their ports.
-    pub(crate) fn beside_loopback(names: &[String]) -> Self {
-        let given = names.iter().map(|name| name.to_ascii_lowercase());
-        let loopback = LOOPBACK.iter().map(|name| (*name).to_owned());
-        Self {
-            names: loopback.chain(given).collect(),
-        }
-    }
-
-    /// Whether a `Host` header names one of them, with whatever port.
-    fn allow(&self, host: &str) -> bool {
-        let host = host.to_ascii_lowercase();
-        let port = |rest: &str| match rest.strip_prefix(':') {
-            Some(port) => port.parse::<u16>().is_ok(),
-            None => rest.is_empty(),
-        };
-        let mut names = self.names.iter();
-        names.any(|name| host.strip_prefix(name.as_str()).is_some_and(port))
-    }
-}
 
 /// Lets a request pass, or refuses it.
 pub(crate) async fn pass(State(api): State<Api>, request: Request, next: Next) -> Response {

@@ -2,7 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{each_operation, errors::ERRORS, referenced};
+use super::{
+    errors::ERRORS,
+    walk::{each_operation, referenced},
+};
 
 /// How deep an example goes. No schema contains itself.
 const MAX_DEPTH: usize = 16;

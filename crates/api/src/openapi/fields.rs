@@ -5,7 +5,10 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{errors::ERRORS, referenced};
+use super::{
+    errors::ERRORS,
+    walk::{each_node, referenced},
+};
 
 /// Requires every field of every response, and removes the defaults of responses and patches. An error leaves out the
 /// members that do not apply (RFC 9457).
@@ -19,7 +22,7 @@ pub(super) fn describe(document: &mut Value) {
         if !is_response && !name.ends_with("Patch") {
             continue;
         }
-        super::each_node(schema, &mut |node| {
+        each_node(schema, &mut |node| {
             let properties = node.get_mut("properties");
             let Some(properties) = properties.and_then(Value::as_object_mut) else {
                 return;

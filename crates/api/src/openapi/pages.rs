@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::{SCHEMAS, each_node};
+use super::walk::{SCHEMAS, each_node, referenced};
 
 const GENERIC: &str = "Page_";
 
 /// Names every page and its items.
 pub(super) fn name(document: &mut Value) {
     each_node(document, &mut |node| {
-        let generic = super::referenced(node).and_then(|name| name.strip_prefix(GENERIC));
+        let generic = referenced(node).and_then(|name| name.strip_prefix(GENERIC));
         if let Some(item) = generic {
             node["$ref"] = format!("{SCHEMAS}{item}Page").into();
         }

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::SCHEMAS;
+use super::walk::SCHEMAS;
 
 /// Names the kinds of every tagged union. A kind of a request refuses unknown keys, which `utoipa` does not derive.
 pub(super) fn discriminate(document: &mut Value) {

@@ -17,8 +17,6 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::Api;
 
-pub(crate) use access::SignIns;
-
 /// Every route below `/api/v1`.
 pub(crate) fn all() -> OpenApiRouter<Api> {
     OpenApiRouter::new()

@@ -7,16 +7,16 @@ mod fire;
 mod history;
 mod list;
 mod moves;
+mod named;
+mod precheck;
 mod preview;
 mod show;
 mod spending;
 mod triggers;
 
-use model::access::Permission;
 use utoipa_axum::{router::OpenApiRouter, routes};
-use wire::{AutomationRequest, SessionTarget};
 
-use crate::{Api, caller::Caller, problem::Failure};
+use crate::Api;
 
 pub(super) fn routes() -> OpenApiRouter<Api> {
     OpenApiRouter::new()
@@ -37,37 +37,4 @@ pub(super) fn routes() -> OpenApiRouter<Api> {
         .routes(routes!(history::list_occurrences))
         .routes(routes!(triggers::list_triggers, triggers::add_trigger))
         .routes(routes!(triggers::show_trigger, triggers::remove_trigger))
-}
-
-/// What a path parameter that names an automation takes.
-const NAMED: &str = "Its name, its id or the beginning of that";
-
-/// Refuses another precheck than before, and another place for one, to whoever may not say what runs on the
-/// server: a relative name in its command means another program there. What stays may stay.
-fn check_precheck(
-    caller: &Caller,
-    before: Option<&AutomationRequest>,
-    to: &AutomationRequest,
-) -> Result<(), Failure> {
-    let precheck = to.policies.precheck.as_ref();
-    let another = match before {
-        Some(before) if precheck == before.policies.precheck.as_ref() => {
-            precheck.is_some() && place(before) != place(to)
-        }
-        Some(_) => true,
-        None => precheck.is_some(),
-    };
-    if another {
-        caller.may(Permission::HarnessesWrite)?;
-    }
-    Ok(())
-}
-
-/// What decides in which directory an automation runs: its own, or that of a session to which it is bound.
-fn place(request: &AutomationRequest) -> (Option<&str>, Option<&str>) {
-    let bound = match &request.session {
-        SessionTarget::Bound(session) => Some(session.as_str()),
-        SessionTarget::Fresh | SessionTarget::Continuous => None,
-    };
-    (request.cwd.as_deref(), bound)
 }
