@@ -18,11 +18,16 @@ use tokio::{
 
 use crate::{
     AuthMethod, Ended, GuardProgram, Limits, Offers, Opened, Permissions, Status, Unreadable, Used,
+    diagnostics::Diagnostics,
     guard::launch::{Control, Launched, Life, Tree, launch},
     limits::{MEASURE_WAIT, STATUS_WAIT, WAITING_LINES, WAITING_REQUESTS},
-    output::{Diagnostics, Sorter, drain_stderr, read_stdout},
+    offers::names,
+    output::{Sorter, drain_stderr, read_stdout},
     router::Router,
-    sdk::{AgentError, CallError, Connection, Initialized, VERSION},
+    sdk::{
+        Connection, Initialized, VERSION,
+        error::{AgentError, CallError},
+    },
 };
 
 /// What to start, and how.
@@ -115,22 +120,6 @@ pub enum StartError {
     /// What the agent wrote cannot be read.
     #[error("read the agent's output: {0}")]
     Unreadable(Unreadable),
-}
-
-/// Names sign-in methods for people.
-pub(crate) fn names(methods: &[AuthMethod]) -> String {
-    if methods.is_empty() {
-        return "none".to_owned();
-    }
-    let names = methods.iter().map(|method| {
-        let how = if method.terminal {
-            " (at a terminal)"
-        } else {
-            ""
-        };
-        format!("{}{how}", method.id)
-    });
-    names.collect::<Vec<_>>().join(", ")
 }
 
 /// A running agent. Dropping it kills it and everything it started.

@@ -5,9 +5,9 @@ use std::{fmt, time::Duration};
 /// How the agent's own process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
-    /// It exited with this code.
+    /// The process exited with this code.
     Code(i32),
-    /// This signal killed it.
+    /// This signal killed the process.
     Signal(i32),
     /// It cannot be known: the guard was killed, or the agent closed its output and lives on.
     Unknown,

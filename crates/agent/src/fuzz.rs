@@ -10,8 +10,9 @@ use tokio::sync::{Semaphore, mpsc};
 
 use crate::{
     Decision, PermissionRequest, Permissions, Update,
+    diagnostics::Diagnostics,
     limits::{WAITING_LINES, WAITING_REQUESTS},
-    output::{Diagnostics, Sorter, read_stdout},
+    output::{Sorter, read_stdout},
     router::Router,
     sdk::convert,
 };

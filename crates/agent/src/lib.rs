@@ -15,11 +15,13 @@
 
 mod agent;
 mod command;
+mod diagnostics;
 mod exit;
 #[cfg(fuzzing)]
 pub mod fuzz;
 pub mod guard;
 mod limits;
+mod message;
 mod offers;
 mod open;
 mod output;
@@ -27,6 +29,7 @@ mod permission;
 mod prompt;
 mod router;
 mod sdk;
+mod session;
 mod settings;
 mod shutdown;
 mod tail;
@@ -35,16 +38,17 @@ mod uptime;
 
 pub use agent::{Agent, Launch, Lease, StartError, Starting};
 pub use command::{Command, CommandEnd, CommandError, RunningCommand};
+pub use diagnostics::Unreadable;
 pub use exit::{Ended, Excess, Status, Used};
 pub use guard::GuardProgram;
 pub use limits::Limits;
 pub use offers::{AuthMethod, Offers};
-pub use open::{McpServer, OpenError, Opened};
-pub use output::Unreadable;
+pub use open::OpenError;
 pub use permission::{Decision, OptionKind, PermissionOption, PermissionRequest, Permissions};
 pub use prompt::PromptError;
 pub use sdk::VERSION as PROTOCOL_VERSION;
-pub use settings::{Mode, Modes, Setting, SettingsError};
+pub use session::{McpServer, Mode, Modes, Opened, Setting};
+pub use settings::SettingsError;
 pub use shutdown::{Exit, Grace, How};
 pub use update::{Cost, PlanEntry, ToolCall, Update, Usage};
 pub use uptime::uptime;

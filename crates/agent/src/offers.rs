@@ -38,7 +38,7 @@ pub struct Offers {
 /// A way to sign in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuthMethod {
-    /// What a harness names.
+    /// The ID of the method, for `authenticate` of a harness.
     pub id: String,
     /// What the agent shows to people.
     pub name: String,
@@ -46,4 +46,20 @@ pub struct AuthMethod {
     pub description: String,
     /// Whether a person must run it at a terminal, so that `authenticate` cannot.
     pub terminal: bool,
+}
+
+/// Names sign-in methods for people.
+pub(crate) fn names(methods: &[AuthMethod]) -> String {
+    if methods.is_empty() {
+        return "none".to_owned();
+    }
+    let names = methods.iter().map(|method| {
+        let how = if method.terminal {
+            " (at a terminal)"
+        } else {
+            ""
+        };
+        format!("{}{how}", method.id)
+    });
+    names.collect::<Vec<_>>().join(", ")
 }

@@ -1,20 +1,15 @@
 //! Making a session, and taking one up again.
 
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-    sync::PoisonError,
-    time::Duration,
-};
+use std::{path::Path, sync::PoisonError, time::Duration};
 
 use model::{AcpSessionId, harness::RestoreBy};
 use tokio::time::timeout;
 
 use crate::{
-    Agent, AuthMethod, Ended, Modes, Setting, Unreadable,
-    agent::names,
+    Agent, AuthMethod, Ended, McpServer, Opened, Unreadable,
     limits::LIST_PAGES,
-    sdk::{AgentError, CallError},
+    offers::names,
+    sdk::error::{AgentError, CallError},
 };
 
 /// `auth_required` in the protocol.
@@ -26,31 +21,6 @@ const BUSY: [i32; 2] = [-32003, -31002];
 /// With this code, a session is busy if the error says [`BUSY_WRITER`], too.
 const BUSY_IF_WRITER: i32 = -32600;
 const BUSY_WRITER: &str = "thread_active_writer";
-
-/// An MCP server that the agent starts and speaks with over standard input and output.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct McpServer {
-    /// The name that the agent shows.
-    pub name: String,
-    /// An absolute path.
-    pub command: PathBuf,
-    /// Its arguments.
-    pub args: Vec<String>,
-    /// Variables set for it.
-    pub env: BTreeMap<String, String>,
-}
-
-/// A session that is open.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Opened {
-    /// Its id. Provisional until its first turn has ended: most agents cannot restore a session
-    /// that was never prompted.
-    pub id: AcpSessionId,
-    /// The agent's modes, where it has any.
-    pub modes: Option<Modes>,
-    /// The agent's settings.
-    pub settings: Vec<Setting>,
-}
 
 /// Why a session could not be opened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

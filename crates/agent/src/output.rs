@@ -1,12 +1,6 @@
 //! Reading what an agent writes: messages from standard output, the rest kept as diagnostics.
 
-use std::{
-    io,
-    sync::{
-        Mutex, OnceLock, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
-};
+use std::io;
 
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::Value;
@@ -16,91 +10,17 @@ use tokio::{
 };
 
 use crate::{
-    limits::{
-        LARGE_BYTES, LARGE_VALUES, MAX_LINE_VALUES, NOISE_TAIL_BYTES, STDERR_TAIL_BYTES,
-        WAITING_REQUESTS,
-    },
+    diagnostics::{Diagnostics, Unreadable},
+    limits::{LARGE_BYTES, MAX_LINE_VALUES, WAITING_REQUESTS},
+    message::Size,
     router::Router,
-    tail::Tail,
 };
-
-/// Why an agent's output is not read any more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Unreadable {
-    /// A line is too long.
-    #[error("a line is longer than {limit} bytes")]
-    LineTooLong {
-        /// The limit, in bytes.
-        limit: usize,
-    },
-    /// A message holds more values than would fit into memory with care.
-    #[error("a message holds more than {limit} values")]
-    TooManyValues {
-        /// The limit.
-        limit: usize,
-    },
-}
-
-/// What an agent wrote that is no message.
-#[derive(Debug)]
-pub(crate) struct Diagnostics {
-    stderr: Mutex<Tail>,
-    noise: Mutex<Tail>,
-    dropped_lines: AtomicU64,
-    unreadable: OnceLock<Unreadable>,
-}
-
-impl Diagnostics {
-    pub(crate) fn new() -> Self {
-        Self {
-            stderr: Mutex::new(Tail::new(STDERR_TAIL_BYTES)),
-            noise: Mutex::new(Tail::new(NOISE_TAIL_BYTES)),
-            dropped_lines: AtomicU64::new(0),
-            unreadable: OnceLock::new(),
-        }
-    }
-
-    pub(crate) fn stderr_tail(&self) -> String {
-        self.stderr
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .text()
-    }
-
-    /// The end of what stood on standard output and was no message.
-    pub(crate) fn noise_tail(&self) -> String {
-        self.noise
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .text()
-    }
-
-    pub(crate) fn dropped_lines(&self) -> u64 {
-        self.dropped_lines.load(Ordering::Relaxed)
-    }
-
-    /// Why nothing more is read, where that is so.
-    pub(crate) fn unreadable(&self) -> Option<Unreadable> {
-        self.unreadable.get().copied()
-    }
-
-    fn drop_line(&self, line: &[u8]) {
-        self.dropped_lines.fetch_add(1, Ordering::Relaxed);
-        let mut noise = self.noise.lock().unwrap_or_else(PoisonError::into_inner);
-        noise.push(line);
-        noise.push(b"\n");
-    }
-}
 
 /// Reads standard error to its end, so that an agent never waits for a reader.
 pub(crate) async fn drain_stderr(mut stderr: impl AsyncRead + Unpin, diagnostics: &Diagnostics) {
     let mut chunk = vec![0; 8 * 1024];
     while let Ok(count @ 1..) = stderr.read(&mut chunk).await {
-        let mut tail = diagnostics
-            .stderr
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        tail.push(&chunk[..count]);
+        diagnostics.keep_stderr(&chunk[..count]);
     }
 }
 
@@ -140,50 +60,12 @@ pub(crate) async fn read_stdout(stdout: impl AsyncRead + Unpin, sorter: Sorter<'
             Ok(Line::TooLong) => Unreadable::LineTooLong { limit },
             Ok(Line::End) | Err(_) => return,
         };
-        sorter.diagnostics.unreadable.set(unreadable).ok();
+        sorter.diagnostics.give_up_reading(unreadable);
         drop((sorter, line));
         tokio::io::copy(&mut stdout, &mut tokio::io::sink())
             .await
             .ok();
         return;
-    }
-}
-
-/// Whether a message may wait among many.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Size {
-    Small,
-    /// Only alone.
-    Large,
-}
-
-impl Size {
-    /// Measures a line; `None` if it holds too many values to be read at all.
-    fn of(line: &[u8]) -> Option<Self> {
-        // What follows a value or begins one, outside of strings, is at least as often there as values.
-        let (mut values, mut in_string, mut escaped) = (0, false, false);
-        for byte in line {
-            match byte {
-                _ if escaped => escaped = false,
-                b'\\' if in_string => escaped = true,
-                b'"' => in_string = !in_string,
-                b',' | b':' | b'[' | b'{' if !in_string => values += 1,
-                _ => {}
-            }
-        }
-        if values > MAX_LINE_VALUES {
-            return None;
-        }
-        let large = line.len() > LARGE_BYTES || values > LARGE_VALUES;
-        Some(if large { Self::Large } else { Self::Small })
-    }
-
-    /// How many of `all` places a message takes for as long as it waits for one.
-    pub(crate) fn places(self, all: usize) -> usize {
-        match self {
-            Self::Small => 1,
-            Self::Large => all,
-        }
     }
 }
 
@@ -290,13 +172,4 @@ impl Sorter<'_> {
             place.send(text.to_owned());
         }
     }
-}
-
-/// Whether a line that we write answers a request.
-pub(crate) fn is_answer(line: &str) -> bool {
-    #[derive(Deserialize)]
-    struct Outgoing {
-        method: Option<IgnoredAny>,
-    }
-    serde_json::from_str::<Outgoing>(line).is_ok_and(|outgoing| outgoing.method.is_none())
 }

@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 
 use crate::{
     Agent, Ended, Unreadable, Update,
-    sdk::{AgentError, CallError},
+    sdk::error::{AgentError, CallError},
 };
 
 /// Why a prompt has no end.

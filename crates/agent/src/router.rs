@@ -19,7 +19,7 @@ use tokio_util::{
 use crate::{
     Decision, PermissionRequest, Permissions, Update,
     limits::{REMEMBERED_TOOL_CALLS, STATUS_WAIT},
-    output::Size,
+    message::Size,
     sdk::convert,
 };
 

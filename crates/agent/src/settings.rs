@@ -5,42 +5,9 @@ use std::{collections::BTreeMap, sync::PoisonError, time::Duration};
 use tokio::time::timeout;
 
 use crate::{
-    Agent, Ended, Opened, Unreadable,
-    sdk::{AgentError, CallError},
+    Agent, Ended, Opened, Setting, Unreadable,
+    sdk::error::{AgentError, CallError},
 };
-
-/// The modes of a session.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Modes {
-    /// The id of the present one.
-    pub current: String,
-    /// Those that the agent offers.
-    pub offered: Vec<Mode>,
-}
-
-/// A mode.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mode {
-    /// What a harness names.
-    pub id: String,
-    /// What the agent shows to people.
-    pub name: String,
-}
-
-/// A setting of a session, such as its model.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Setting {
-    /// What a harness names.
-    pub id: String,
-    /// What the agent shows to people.
-    pub name: String,
-    /// The present value.
-    pub current: String,
-    /// The values that the agent takes; `true` and `false` for a switch.
-    pub values: Vec<String>,
-    /// Whether it is a switch, which the protocol writes in another way.
-    pub(crate) boolean: bool,
-}
 
 /// Why mode and settings could not be applied.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

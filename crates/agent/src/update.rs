@@ -17,7 +17,7 @@ pub enum Update {
     ToolCallUpdate {
         /// Which call.
         id: String,
-        /// The new title.
+        /// The new title. `None` if the title was removed.
         title: Option<String>,
         /// The new kind.
         kind: Option<String>,

@@ -4,25 +4,16 @@
 //! **Invariant:** the bearer token wins over the socket and over the cookie, so that a program has the permissions of
 //! the token that it shows, wherever it connects.
 
-use std::{
-    collections::{BTreeSet, HashMap},
-    sync::{Mutex, PoisonError},
-};
-
 use axum::extract::FromRequestParts;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts};
 use model::{
-    TenantId, Timestamp, TokenId,
+    TenantId, Timestamp,
     access::{Permission, Role, Token, TokenKind, secret::TokenSecret},
-    limits,
 };
 use service::{Service, Unified};
 use wire::ProblemKind;
 
 use crate::{Api, Peer, cookie, extract::is_safe, gate, problem::Failure};
-
-/// The number of tokens above which [`Uses`] drops entries that are too old to suppress a write.
-const REMEMBERED_USES: usize = 10_000;
 
 /// The authenticated sender of a request. [`Caller::may`] checks the permissions.
 pub(crate) struct Caller {
@@ -123,7 +114,7 @@ impl FromRequestParts<Api> for Caller {
         let token = found.ok_or_else(|| {
             unauthenticated("the token is none, or it has expired or was taken back")
         })?;
-        api.shared.uses.note(api, token.id, now);
+        api.shared.uses.note(&api.shared.store, token.id, now);
         Ok(Self {
             api: api.clone(),
             tenant: token.tenant_id,
@@ -189,34 +180,4 @@ pub(crate) fn unauthenticated(why: &str) -> Failure {
         HeaderValue::from_static("Bearer realm=\"matins\""),
     )
     .hint("`matins token create` makes a token, `matins sign-in` a link for a browser")
-}
-
-/// The instants at which the use of each token was last recorded. They spare most requests a write.
-#[derive(Default)]
-pub(crate) struct Uses(Mutex<HashMap<TokenId, Timestamp>>);
-
-impl Uses {
-    /// Records that a token was used, unless this process recorded a use of it within [`limits::TOKEN_USE_NOTED`].
-    /// The write happens in a task of its own, so that the request neither waits for it nor fails with it.
-    fn note(&self, api: &Api, token: TokenId, now: Timestamp) {
-        {
-            let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            let before = now.saturating_sub(limits::TOKEN_USE_NOTED);
-            if noted.get(&token).is_some_and(|at| *at > before) {
-                return;
-            }
-            // Bound the map. The dropped entries are older than the interval, so that they suppressed no write any
-            // more.
-            if noted.len() >= REMEMBERED_USES {
-                noted.retain(|_, at| *at > before);
-            }
-            noted.insert(token, now);
-        }
-        let store = api.shared.store.clone();
-        tokio::spawn(async move {
-            if let Err(error) = store.note_token_use(&BTreeSet::from([token]), now).await {
-                tracing::warn!(%error, "failed to note that a token was used");
-            }
-        });
-    }
 }

@@ -6,8 +6,6 @@
 //! **Invariant:** unless these headers are acceptable, the server answers 403 or 400 without running a route, so that
 //! a foreign page learns nothing, not even from the error of a route.
 
-use std::sync::Arc;
-
 use axum::{
     extract::{Request, State},
     middleware::Next,
@@ -15,10 +13,7 @@ use axum::{
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 
-use crate::{Api, Peer, problem::Failure};
-
-/// The host names that always reach a server on this machine.
-const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
+use crate::{Api, Peer, hosts::Hosts, problem::Failure};
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const SEC_FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
@@ -38,41 +33,6 @@ const ANSWERS: [(HeaderName, &str); 5] = [
         "same-origin",
     ),
 ];
-
-/// The host names by which clients may reach the server.
-#[derive(Debug, Clone)]
-pub(crate) struct Hosts {
-    names: Arc<[String]>,
-}
-
-impl Default for Hosts {
-    fn default() -> Self {
-        Self::beside_loopback(&[])
-    }
-}
-
-impl Hosts {
-    /// Returns the names of loopback and the given names, all without ports.
-    pub(crate) fn beside_loopback(names: &[String]) -> Self {
-        let given = names.iter().map(|name| name.to_ascii_lowercase());
-        let loopback = LOOPBACK.iter().map(|name| (*name).to_owned());
-        Self {
-            names: loopback.chain(given).collect(),
-        }
-    }
-
-    /// `true` if a `Host` header has one of the names, with any port or none. Comparing whole names keeps
-    /// `localhost.evil.example` out.
-    fn allow(&self, host: &str) -> bool {
-        let host = host.to_ascii_lowercase();
-        let port = |rest: &str| match rest.strip_prefix(':') {
-            Some(port) => port.parse::<u16>().is_ok(),
-            None => rest.is_empty(),
-        };
-        let mut names = self.names.iter();
-        names.any(|name| host.strip_prefix(name.as_str()).is_some_and(port))
-    }
-}
 
 /// Runs a request if it passes the checks, and adds the security headers to the response.
 pub(crate) async fn pass(State(api): State<Api>, request: Request, next: Next) -> Response {

@@ -10,6 +10,7 @@ mod fields;
 mod numbers;
 mod pages;
 mod unions;
+mod walk;
 
 use serde_json::{Value, json};
 use utoipa::{
@@ -18,6 +19,7 @@ use utoipa::{
 };
 use utoipa_axum::router::OpenApiRouter;
 
+use self::walk::SCHEMAS;
 use crate::{Api, routes};
 
 /// The head of the document: title, tags and security schemes.
@@ -116,32 +118,3 @@ fn webhooks() -> Value {
         },
     })
 }
-
-/// Calls `each` for every operation of the document.
-fn each_operation(document: &mut Value, mut each: impl FnMut(&mut Value)) {
-    let items = document["paths"].as_object_mut();
-    for item in items.into_iter().flat_map(|items| items.values_mut()) {
-        let operations = item.as_object_mut().into_iter().flatten();
-        for (_, operation) in operations {
-            each(operation);
-        }
-    }
-}
-
-/// Calls `each` for a part of the document and for every value below it, outer values first.
-fn each_node(node: &mut Value, each: &mut impl FnMut(&mut Value)) {
-    each(node);
-    match node {
-        Value::Object(fields) => fields.values_mut().for_each(|field| each_node(field, each)),
-        Value::Array(items) => items.iter_mut().for_each(|item| each_node(item, each)),
-        _ => {}
-    }
-}
-
-/// Returns the name of the schema to which a node refers. Returns `None` if the node is no reference.
-fn referenced(node: &Value) -> Option<&str> {
-    node["$ref"].as_str()?.strip_prefix(SCHEMAS)
-}
-
-/// The prefix of references to schemas.
-const SCHEMAS: &str = "#/components/schemas/";

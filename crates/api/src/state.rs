@@ -9,9 +9,9 @@ use telemetry::Metrics;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    caller::Uses,
-    gate::Hosts,
-    routes::SignIns,
+    hosts::Hosts,
+    sign_ins::SignIns,
+    token_uses::Uses,
     trace::{Hub, Settings},
 };
 

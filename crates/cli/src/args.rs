@@ -1,16 +1,14 @@
 //! The command line as a whole.
 
-use std::path::PathBuf;
-
-use clap::{Args, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 
 use crate::{
     commands::{
         approval, automation, completions, config, demo, demo_agent, doctor, endpoint, harness,
         instance, login, man, run, serve, session, sign_in, tenant, token, trace,
     },
-    configuration::Flags,
     failure::EXIT_CODES,
+    global::Global,
 };
 
 /// Runs AI agents on time, inside sessions that remember.
@@ -53,20 +51,4 @@ pub(crate) enum Asking {
     Endpoint(endpoint::Args),
     Instance(instance::Args),
     SignIn(sign_in::Args),
-}
-
-/// Options that every command takes.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Global options")]
-pub(crate) struct Global {
-    /// The configuration file
-    #[arg(long, global = true, value_name = "FILE", value_hint = clap::ValueHint::FilePath,
-          help = format!("The configuration file [default: matins/config.toml in the user's \
-                          configuration directory] [env: {}]", ::config::CONFIG_FILE))]
-    pub(crate) config: Option<PathBuf>,
-    /// Answer in JSON
-    #[arg(long, global = true)]
-    pub(crate) json: bool,
-    #[command(flatten)]
-    pub(crate) flags: Flags,
 }

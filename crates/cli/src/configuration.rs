@@ -2,92 +2,21 @@
 //! the environment and a file, as `config` declares and merges them.
 
 use std::{
-    collections::BTreeMap,
-    ffi::OsString,
     fs, io,
     io::Read,
     path::{Path, PathBuf},
 };
 
-use clap::{
-    Arg, ArgMatches, ValueHint,
-    builder::{OsStringValueParser, PossibleValuesParser, TypedValueParser, ValueParser},
-};
 use config::{
-    CONFIG_FILE, Config, File, Hint, MAX_FILE_BYTES, Origin, Problem, SETTINGS, Setting, Sources,
-    UnknownVariable,
+    CONFIG_FILE, Config, File, MAX_FILE_BYTES, Origin, Problem, Sources, UnknownVariable,
 };
 
 use crate::{
-    args::Global,
     environment,
     failure::{Exit, Failure},
+    global::Global,
     logging,
 };
-
-/// What the command line says of the settings: one flag for each.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Flags(BTreeMap<&'static str, OsString>);
-
-impl Flags {
-    /// The flag of one setting. What it takes is looked at where all sources are merged.
-    fn argument(setting: &Setting) -> Arg {
-        let kind = setting.kind;
-        let help = format!(
-            "{} [default: {}] [env: {}]",
-            setting.about,
-            kind.default_shown(),
-            setting.environment
-        );
-        let choices = kind.choices();
-        let parser: ValueParser = if choices.is_empty() {
-            OsStringValueParser::new().into()
-        } else {
-            PossibleValuesParser::new(choices)
-                .map(OsString::from)
-                .into()
-        };
-        let argument = Arg::new(setting.flag)
-            .long(setting.flag)
-            .global(true)
-            .value_name(kind.placeholder())
-            .value_parser(parser)
-            .help(help);
-        match kind.hint() {
-            Hint::None => argument
-                .help_heading("Settings")
-                .hide_short_help(true)
-                .value_hint(ValueHint::Other),
-            Hint::Folder => argument.value_hint(ValueHint::DirPath),
-            Hint::File => argument.value_hint(ValueHint::FilePath),
-        }
-    }
-}
-
-impl clap::Args for Flags {
-    fn augment_args(command: clap::Command) -> clap::Command {
-        command.args(SETTINGS.iter().map(Self::argument))
-    }
-
-    fn augment_args_for_update(command: clap::Command) -> clap::Command {
-        Self::augment_args(command)
-    }
-}
-
-impl clap::FromArgMatches for Flags {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let given = SETTINGS.iter().filter_map(|setting| {
-            let value = matches.get_one::<OsString>(setting.flag)?;
-            Some((setting.flag, value.clone()))
-        });
-        Ok(Self(given.collect()))
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        self.0.extend(Self::from_arg_matches(matches)?.0);
-        Ok(())
-    }
-}
 
 /// The configuration file: where it is, and whether somebody named it.
 #[derive(Debug, Clone)]

@@ -33,7 +33,7 @@ pub(crate) enum Exit {
     Failed,
     /// What was given cannot be taken.
     Usage,
-    /// There is no such thing.
+    /// The object does not exist.
     NotFound,
     /// A state, a name or a policy does not allow it.
     Refused,

@@ -11,6 +11,7 @@ mod configuration;
 mod environment;
 mod failure;
 mod follow;
+mod global;
 mod local;
 mod logging;
 mod login;
@@ -19,14 +20,15 @@ mod signals;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use config::Config;
 
 use crate::{
     app::App,
-    args::{Asking, Cli, Command, Global},
+    args::{Asking, Cli, Command},
     configuration::Loaded,
     failure::{Exit, Failure},
+    global::Global,
     output::Output,
 };
 
@@ -91,8 +93,8 @@ fn run(cli: Cli, output: Output) -> Result<Exit, Failure> {
         }
         Command::Config(args) => commands::config::run(args, &global, output),
         Command::Doctor(args) => within_runtime(commands::doctor::run(args, &global, output)),
-        Command::Completions(args) => commands::completions::run(&args, output),
-        Command::Man(args) => commands::man::run(args, output),
+        Command::Completions(args) => commands::completions::run(&args, Cli::command(), output),
+        Command::Man(args) => commands::man::run(args, Cli::command(), output),
         Command::DemoAgent(args) => commands::demo_agent::run(args),
     }
 }

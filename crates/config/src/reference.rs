@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::settings::{SETTINGS, Setting};
+use crate::{setting::Setting, settings::SETTINGS};
 
 /// The text before the list of settings.
 const BEFORE: &str = "\

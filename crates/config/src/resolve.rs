@@ -1,41 +1,12 @@
-//! The merge of all sources. A flag takes precedence over the environment, then the file, then the default.
-
-use std::{
-    collections::BTreeMap,
-    ffi::OsString,
-    path::{Path, PathBuf},
-};
+//! Merging what all sources say of all settings.
 
 use model::limits;
 
 use crate::{
-    file::File,
-    kind::{Base, Given, Kind},
-    problem::{Origin, Problem, named},
-    settings::{Config, Setting},
+    problem::{Problem, named},
+    settings::Config,
+    sources::{Effective, Sources},
 };
-
-/// The effective value of a setting, and its source.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Effective<T> {
-    /// The value.
-    pub value: T,
-    /// The source of the value.
-    pub origin: Origin,
-}
-
-/// All sources of settings.
-#[derive(Debug, Clone, Default)]
-pub struct Sources {
-    /// The values of the command line, by flag without the dashes.
-    pub flags: BTreeMap<&'static str, OsString>,
-    /// The variables of the environment. An empty variable counts as unset.
-    pub environment: BTreeMap<String, OsString>,
-    /// The configuration file. `None` if there is none.
-    pub file: Option<File>,
-    /// The folder that replaces `~` in the file. `None` if `HOME` is not set.
-    pub home: Option<PathBuf>,
-}
 
 /// Merges the sources into a configuration, and returns all problems. A value that cannot be read is a problem even
 /// if another source takes precedence; the remaining sources then determine the setting.
@@ -48,59 +19,6 @@ pub fn resolve(sources: &Sources) -> (Config, Vec<Problem>) {
         problems.extend(contradiction(&config));
     }
     (config, problems)
-}
-
-impl Sources {
-    /// Returns the effective value of one setting, and adds the problems of its values to `problems`.
-    pub(crate) fn one<K: Kind>(
-        &self,
-        kind: &K,
-        setting: Option<&Setting>,
-        problems: &mut Vec<Problem>,
-    ) -> Effective<K::Value> {
-        let mut effective = Effective {
-            value: kind.default(),
-            origin: Origin::Default,
-        };
-        let Some(setting) = setting else {
-            return effective;
-        };
-        for (given, origin, base) in self.said(setting) {
-            match kind.read(given, base) {
-                Ok(value) => effective = Effective { value, origin },
-                // The other sources still apply, so that one call reports all problems.
-                Err(reason) => {
-                    let value = given.repeated().filter(|_| !kind.is_secret());
-                    let value = value.as_deref();
-                    problems.push(Problem::value(setting.name, value, &origin, reason));
-                }
-            }
-        }
-        effective
-    }
-
-    /// Returns the values of a setting in all sources, the one with the highest precedence last.
-    fn said(
-        &self,
-        setting: &Setting,
-    ) -> impl Iterator<Item = (Given<'_>, Origin, Option<Base<'_>>)> {
-        let file = self.file.as_ref().and_then(|file| {
-            let (given, origin) = file.value(setting)?;
-            let base = Base {
-                folder: file.path().parent().unwrap_or(Path::new("")),
-                home: self.home.as_deref(),
-            };
-            Some((given, origin, Some(base)))
-        });
-        let variable = self.environment.get(setting.environment);
-        let variable = variable.filter(|value| !value.is_empty()).map(|value| {
-            let origin = Origin::Environment(setting.environment);
-            (Given::Words(value), origin, None)
-        });
-        let flag = self.flags.get(setting.flag);
-        let flag = flag.map(|value| (Given::Words(value), Origin::Flag(setting.flag), None));
-        file.into_iter().chain(variable).chain(flag)
-    }
 }
 
 /// Returns the problem of two settings that contradict each other, if there is one.
@@ -124,10 +42,10 @@ fn contradiction(config: &Config) -> Option<Problem> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use std::{path::Path, time::Duration};
 
     use super::*;
-    use crate::kind::LogFormat;
+    use crate::{File, Origin, kind::LogFormat};
 
     const PATH: &str = "/etc/matins/config.toml";
 

@@ -21,12 +21,12 @@ mod runner;
 pub mod scheduler;
 mod turns;
 mod waits;
+mod waker;
 pub mod watchdog;
 
 use std::{sync::Arc, time::Duration};
 
 use model::limits;
-use store::Work;
 use tokio::{
     sync::Notify,
     task::JoinHandle,
@@ -41,6 +41,7 @@ pub use ledger::StoreLedger;
 pub use once::take_one;
 pub use pool::Stopped;
 pub use process::{SignOfLife, has_let_go};
+pub use waker::Waker;
 
 use crate::{
     housekeeping::{Housekeeper, Round},
@@ -53,53 +54,6 @@ use crate::{
 /// The time that each upkeep task gets to end after the last turn has ended. The limit exists because such a task may
 /// hang in a database call.
 const UPKEEP_END: Duration = Duration::from_secs(5);
-
-/// Signals that wake the loops after a change in the database. Cheap to clone.
-#[derive(Clone)]
-pub struct Waker {
-    pub(crate) scheduler: Arc<Notify>,
-    pub(crate) pool: Arc<Notify>,
-    pub(crate) beats: Arc<Notify>,
-    pub(crate) notifier: Arc<Notify>,
-}
-
-impl Default for Waker {
-    fn default() -> Self {
-        Self {
-            scheduler: Arc::new(Notify::new()),
-            pool: Arc::new(Notify::new()),
-            beats: Arc::new(Notify::new()),
-            notifier: Arc::new(Notify::new()),
-        }
-    }
-}
-
-impl Waker {
-    /// Wakes every loop, because a trigger may be due, a run queued or a run cancelled.
-    pub fn wake(&self) {
-        self.scheduler.notify_one();
-        self.pool.notify_one();
-        self.beats.notify_one();
-        self.notifier.notify_one();
-    }
-
-    /// Wakes the loops when another server reports new work. Never returns; the caller stops the future by dropping
-    /// it.
-    async fn woken_by(self, mut work: Work) {
-        loop {
-            let calls = work.next().await;
-            if calls.schedule {
-                self.scheduler.notify_one();
-            }
-            if calls.queue {
-                self.pool.notify_one();
-            }
-            if calls.cancel {
-                self.beats.notify_one();
-            }
-        }
-    }
-}
 
 /// The running loops of one server.
 pub struct Daemon {

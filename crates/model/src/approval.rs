@@ -159,7 +159,7 @@ pub struct Approval {
     pub session_id: SessionId,
     /// The run whose agent sent the request. A later attempt must request anew.
     pub run_id: RunId,
-    /// The automation of the run.
+    /// The automation of the run. Null if there is none.
     pub automation_id: Option<AutomationId>,
     /// The state, with the data of that state.
     pub state: ApprovalState,

@@ -8,7 +8,7 @@ mod money;
 
 use std::{fmt, str::FromStr};
 
-use crate::{outcome::FailureKind, policy::InvalidPolicy, text_enum::text_enum};
+use crate::{invalid_policy::InvalidPolicy, outcome::FailureKind, text_enum::text_enum};
 
 pub use account::{Account, Accounts, Days, Owner, Reached, Used};
 pub use meter::{Meter, Reading, Spent};

@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::{
     automation::AutomationState,
     budget::Budget,
+    entry::{EntryKind, Role},
     ids::{
         AcpSessionId, AutomationId, HarnessId, InputId, InstanceId, MessageId, RunId, SeatId,
         SessionId, TenantId, TriggerId,
@@ -19,7 +20,6 @@ use crate::{
     schedule,
     session::{SessionKind, SessionState, SessionStatus, SessionType},
     time::Timestamp,
-    turn::{EntryKind, Role},
 };
 
 /// A tenant: the owner of all other entities.
@@ -78,7 +78,7 @@ impl Session {
 pub struct Channel {
     /// The program that carries the messages, for example `slack`.
     pub channel: String,
-    /// The room in that program.
+    /// The room in the program.
     pub chat_id: String,
     /// The thread in that room.
     pub thread: Option<String>,
@@ -133,7 +133,7 @@ pub struct Automation {
     pub state: AutomationState,
     /// The reason for which the automation is paused.
     pub pause_reason: Option<String>,
-    /// The text that asks for a person's attention.
+    /// A problem that a person should look at. Null if there is none.
     pub attention: Option<String>,
     /// The prompt.
     pub prompt: String,
@@ -198,7 +198,7 @@ pub struct Run {
     pub failures: i64,
     /// The state, with the data of that state.
     pub state: RunState,
-    /// The source of its input.
+    /// The source of the input.
     pub origin: Origin,
     /// The session. `None` if the occurrence was missed, or skipped before it got a session.
     pub session_id: Option<SessionId>,
@@ -257,7 +257,7 @@ pub struct Message {
 pub struct RunRecord {
     /// The reference to the template of the prompt.
     pub prompt_ref: Option<PromptRef>,
-    /// The prompt as it was sent.
+    /// The prompt as the agent received it. Null if no prompt was sent.
     pub rendered_prompt: Option<String>,
     /// The values of the template's variables.
     pub variables: Value,

@@ -138,7 +138,7 @@ pub enum RunChange {
         /// The worker.
         worker_id: WorkerId,
     },
-    /// The agent ended its turn.
+    /// The agent ended its turn with `end_turn`.
     Succeeded {
         /// The number of the attempt, from 1.
         attempt: i64,
@@ -251,7 +251,7 @@ pub enum Skipped {
 /// Due instants of one trigger that share one row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Occurrences {
-    /// The trigger.
+    /// The trigger that created the occurrence.
     pub trigger_id: Option<TriggerId>,
     /// The first due instant.
     pub scheduled_for: Option<Timestamp>,

@@ -7,6 +7,8 @@ use crate::{
     text_enum::text_enum,
 };
 
+pub use crate::invalid_policy::InvalidPolicy;
+
 text_enum! {
     /// The session that receives the turns of an automation.
     SessionMode, "a session mode" {
@@ -136,30 +138,6 @@ impl Default for Policies {
     }
 }
 
-/// The error for a policy that is invalid, or contradicts the session mode.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{field} cannot be {value}: {accepted}")]
-pub struct InvalidPolicy {
-    field: &'static str,
-    value: String,
-    accepted: &'static str,
-}
-
-impl InvalidPolicy {
-    pub(crate) const fn new(field: &'static str, value: String, accepted: &'static str) -> Self {
-        Self {
-            field,
-            value,
-            accepted,
-        }
-    }
-
-    /// Returns the policy as its path within all policies, such as `budget.day.tokens`.
-    pub const fn field(&self) -> &'static str {
-        self.field
-    }
-}
-
 impl Policies {
     /// Returns the overlap policy for `mode`.
     pub fn overlap(&self, mode: SessionMode) -> Overlap {
@@ -176,14 +154,8 @@ impl Policies {
     /// [`InvalidPolicy`] for the first policy that is invalid.
     pub fn validate(&self, mode: SessionMode) -> Result<(), InvalidPolicy> {
         let overlap = self.overlap(mode);
-        let refuse = |field, value: String, accepted| {
-            Err(InvalidPolicy {
-                field,
-                value,
-                accepted,
-            })
-        };
-        // 1. Overlap. A session takes one turn at a time, so runs can only overlap if each has its own session.
+        let refuse =
+            |field, value: String, accepted| Err(InvalidPolicy::new(field, value, accepted));
         if overlap == Overlap::Allow && mode != SessionMode::Fresh {
             return refuse(
                 "overlap",

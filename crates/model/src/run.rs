@@ -211,7 +211,7 @@ pub struct RunEnd {
     pub started_at: Option<Timestamp>,
     /// The instant at which the cancellation of the run was requested.
     pub cancel_requested_at: Option<Timestamp>,
-    /// A short text for people.
+    /// A short text about the reason, for people.
     pub message: Option<String>,
     /// Observations about the turn.
     pub flags: RunFlags,
@@ -220,13 +220,13 @@ pub struct RunEnd {
 /// Observations about a turn, beside its outcome.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RunFlags {
-    /// `true` if the agent's answer has no text.
+    /// `true` if the answer of the agent has no text.
     pub empty_answer: bool,
     /// The number of permission requests that were denied.
     pub permissions_denied: u32,
     /// The number of tool calls that the agent made.
     pub tool_calls: u32,
-    /// `true` if the answer was longer than Matins keeps.
+    /// `true` if the answer was too long to be stored in full.
     pub answer_cut: bool,
     /// `true` if the precheck gave no clear answer, so that the turn ran.
     pub precheck_unclear: bool,

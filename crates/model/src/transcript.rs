@@ -14,7 +14,7 @@ use crate::{
 /// The automation of a turn, as the metadata of its rows names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
-    /// The automation.
+    /// The ID of the deleted automation.
     pub automation_id: AutomationId,
     /// The name of the automation when the turn began.
     pub automation_name: String,

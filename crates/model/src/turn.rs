@@ -20,6 +20,8 @@ use crate::{
     run::RunFlags,
 };
 
+pub use crate::entry::{EntryKind, Role};
+
 /// The input of a turn: the run and everything that its execution needs.
 #[derive(Debug, Clone)]
 pub struct Assignment {
@@ -85,38 +87,6 @@ pub struct Entry {
     pub metadata: Value,
 }
 
-crate::text_enum::text_enum! {
-    /// The author of a row of a transcript.
-    Role, "a role" {
-        /// The author of the input: a person or an automation.
-        User = "user",
-        /// The agent.
-        Assistant = "assistant",
-        /// Matins.
-        System = "system",
-        /// A tool of the agent, or another seat that sent a message.
-        Tool = "tool",
-    }
-}
-
-crate::text_enum::text_enum! {
-    /// The kind of a row of a transcript.
-    EntryKind, "a kind of message" {
-        /// An input or an answer.
-        Message = "message",
-        /// A thought of the agent.
-        Thought = "thought",
-        /// A tool call, in its latest state.
-        ToolCall = "tool_call",
-        /// The agent's plan, in its latest state.
-        Plan = "plan",
-        /// A permission request and its decision.
-        Permission = "permission",
-        /// A notice of Matins about the turn.
-        Notice = "notice",
-    }
-}
-
 /// The end of a turn, with everything that is stored about it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finished {
@@ -130,7 +100,7 @@ pub struct Finished {
     pub turn_ended: bool,
     /// Observations about the turn, beside its outcome.
     pub flags: RunFlags,
-    /// The tokens and the cost that the agent reported.
+    /// The tokens and the cost that the agent has reported so far.
     pub usage: Option<Value>,
     /// The title that the agent gave the session.
     pub title: Option<String>,

@@ -1,12 +1,12 @@
 //! The errors of this crate, with their kind, the field at fault and a hint for the user.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt};
 
 use model::{
     harness::RestoreBy, lifecycle::Refused, policy::InvalidPolicy, schedule, session::SessionStatus,
 };
 
-use crate::{ProbeError, in_field::InField};
+use crate::ProbeError;
 
 /// The kind of an error. Exit codes and HTTP statuses are derived from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -280,4 +280,26 @@ fn list_command(what: &str) -> Option<String> {
         _ => "",
     };
     Some(format!("`matins {command} list{all}` shows what there is"))
+}
+
+/// An error that displays like its cause and adds only the field. The code that validates a value does not know its
+/// path in the request; the caller does.
+#[derive(Debug)]
+pub struct InField {
+    /// The path of the field in the request.
+    pub(crate) field: String,
+    /// The error of its value.
+    pub(crate) error: Error,
+}
+
+impl fmt::Display for InField {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.error.fmt(f)
+    }
+}
+
+impl std::error::Error for InField {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.error.source()
+    }
 }

@@ -18,7 +18,6 @@ mod error;
 mod export;
 mod fires;
 mod harnesses;
-mod in_field;
 mod instances;
 mod naming;
 pub mod notification_text;
@@ -33,6 +32,7 @@ mod text;
 pub mod trace_events;
 mod triggers;
 mod unified;
+mod unified_mode;
 mod waiting;
 mod webhooks;
 mod working_directory;
@@ -54,7 +54,7 @@ pub use probe::{Probe, ProbeError, Probing};
 pub use runs::RunQuery;
 pub use sessions::SessionQuery;
 pub use text::{clean, excerpt};
-pub use unified::Unified;
+pub use unified_mode::Unified;
 pub use webhooks::{WebhookError, receive_webhook};
 
 /// The rules over a store, for one tenant. Cheap to clone.

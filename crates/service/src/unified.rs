@@ -13,23 +13,13 @@ use model::{
 use store::{InSession, NewSession};
 use wire::{AutomationRequest, SeatSettingsRequest};
 
-use crate::{Error, Service, working_directory};
+use crate::{Error, Service, Unified, working_directory};
 
 /// The session key of the unified conversation.
 const UNIFIED_KEY: &str = "unified:default";
 
 /// The prefix of the session keys of web chats.
 const OF_THE_WEB: &str = "web:";
-
-/// The setting of unified mode for one request.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Unified {
-    /// `true` if unified mode is on.
-    pub on: bool,
-    /// `true` if the request comes from a browser. Its bound automations may omit the session and go to the unified
-    /// conversation.
-    pub by_browser: bool,
-}
 
 impl Service {
     /// Returns the session to which an automation is to be bound. In unified mode this is the unified conversation

@@ -42,23 +42,23 @@ pub use triggers::NewTrigger;
 /// What a person says of an automation: one to be made, or what one is to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewAutomation {
-    /// Its name, unique for the tenant.
+    /// The name of the endpoint, unique within the tenant.
     pub name: String,
-    /// What the agent is asked.
+    /// The prompt.
     pub prompt: String,
     /// The harness that starts the agent.
     pub harness: HarnessId,
     /// The working directory of its sessions, absolute; absent: a folder of each session's own.
     pub cwd: Option<String>,
-    /// Where its turns go.
+    /// The session that receives each run's turn.
     pub session_mode: SessionMode,
     /// The key of the session that it is bound to, for `bound` only.
     pub bound_session_key: Option<String>,
-    /// Its policies.
+    /// The policies.
     pub policies: Policies,
-    /// The mode and the settings of its seats.
+    /// The mode and the settings of the seats in its sessions.
     pub settings: SeatSettings,
-    /// Rules for its turns, beyond those of the harness.
+    /// The rules that answer permission requests, in addition to the harness's rules.
     pub permissions: PermissionRules,
     /// Its triggers, the manual one left out: every automation has that.
     pub triggers: Vec<Spec>,

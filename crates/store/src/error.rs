@@ -13,7 +13,7 @@ pub enum Error {
     /// There is no such thing, or it belongs to another tenant.
     #[error("find {what} {id}: there is none")]
     NotFound {
-        /// What was looked for.
+        /// The kind of the object.
         what: &'static str,
         /// The id or name that was given.
         id: String,
@@ -26,7 +26,7 @@ pub enum Error {
     Exists {
         /// What was to be made.
         what: &'static str,
-        /// Its name.
+        /// The name of the automation.
         name: String,
     },
     /// The id that it was to have is used: it was made before.
@@ -42,7 +42,7 @@ pub enum Error {
     Changed {
         /// What was to be changed.
         what: &'static str,
-        /// Its name.
+        /// The name of the automation.
         name: String,
     },
     /// The session in which it goes on keeps this as it is.
@@ -72,7 +72,7 @@ pub enum Error {
         honoured = crate::FORMAT
     )]
     NewerFormat {
-        /// What it is.
+        /// The kind of the address.
         what: &'static str,
         /// Its name or its id.
         name: String,

@@ -15,13 +15,13 @@ use crate::{
 /// An instance that is not gone, and what waits for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InstanceStanding {
-    /// Its id.
+    /// The ID of the instance.
     pub id: InstanceId,
-    /// Its name.
+    /// The name of the automation.
     pub name: String,
     /// Who serves it, or did last; none where no server ever has.
     pub server: Option<Serving>,
-    /// When a command or a server last used it.
+    /// The instant at which a command or a server last used the instance.
     pub last_seen_at: Option<Timestamp>,
     /// How many queued runs wait for it, because their memory lies there.
     pub waiting: i64,

@@ -25,15 +25,15 @@ use crate::{
 /// What a person says of an endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewEndpoint {
-    /// Its name, unique for the tenant.
+    /// The name of the endpoint, unique within the tenant.
     pub name: String,
-    /// Where it is.
+    /// The address that receives the requests.
     pub url: String,
-    /// What it is told of.
+    /// The kinds of notifications that the endpoint receives.
     pub events: Vec<NotificationKind>,
     /// The only automation of which it is told; absent: of everything.
     pub automation: Option<AutomationId>,
-    /// The only channel of whose sessions it is told; absent: of everything.
+    /// The only channel whose sessions' notifications the endpoint receives. `None`: all sessions.
     pub channel: Option<String>,
 }
 

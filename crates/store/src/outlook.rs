@@ -20,13 +20,13 @@ pub struct Outlook {
 /// How many runs are not over, and where they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueDepth {
-    /// Those that a worker may claim.
+    /// The number of runs that a worker may claim.
     pub queued: u64,
-    /// Those that wait for a seat, a session or the end of a backoff.
+    /// The number of runs that wait for a seat, a session, a budget or the end of a backoff.
     pub deferred: u64,
-    /// Those that a worker has claimed and not begun.
+    /// The number of runs that a worker has claimed but not begun.
     pub delivered: u64,
-    /// Those whose turn is under way.
+    /// The number of runs with a running turn.
     pub running: u64,
     /// When the input came of the queued one that waits longest.
     pub oldest_queued: Option<Timestamp>,

@@ -18,9 +18,9 @@ const TRANSACTIONS_LISTED: u32 = 20;
 /// How many connections the pool of this process has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Connections {
-    /// Those in which something is done.
+    /// The number of connections that execute something.
     pub in_use: u32,
-    /// Those that wait for something to do.
+    /// The number of idle connections.
     pub idle: u32,
 }
 

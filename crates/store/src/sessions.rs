@@ -39,17 +39,17 @@ pub use read::Transcript;
 pub struct NewSession {
     /// Its id, where its working directory was named after it before.
     pub id: SessionId,
-    /// What it is for.
+    /// The purpose of the session.
     pub kind: SessionKind,
     /// Where it comes from.
     pub session_type: SessionType,
-    /// Its stable external name.
+    /// The stable external name of the session.
     pub key: Option<String>,
-    /// What lists call it.
+    /// The title that lists show.
     pub title: Option<String>,
     /// Whether it is prepared only: its inputs wait until it is enabled.
     pub draft: bool,
-    /// Where people talk in it, beside Matins.
+    /// The place outside Matins where people talk in the session.
     pub channel: Option<Channel>,
     /// The working directory of its agents, absolute.
     pub cwd: String,

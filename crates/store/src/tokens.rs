@@ -19,26 +19,26 @@ use crate::{
 /// A token to be made for a program. Its secret stays outside: only the hash comes in.
 #[derive(Debug, Clone)]
 pub struct NewToken {
-    /// Its id.
+    /// The ID of the token.
     pub id: TokenId,
-    /// What people call it.
+    /// The name that a person gave the token.
     pub name: String,
-    /// What whoever shows it is to the tenant.
+    /// The role of the token's bearer in the tenant.
     pub role: Role,
-    /// What it may do of all that its role permits; absent: all of it.
+    /// The subset of the role's permissions that the token has. `None`: all of them.
     pub scopes: Option<BTreeSet<Permission>>,
     /// SHA-256 of its secret.
     pub hash: [u8; 32],
     /// The beginning of its secret.
     pub shown: String,
-    /// From when on it is worth nothing.
+    /// The instant from which the token is invalid.
     pub expires_at: Option<Timestamp>,
 }
 
 /// A token to be made for a browser. It may do what the token may that signs it in.
 #[derive(Debug, Clone)]
 pub struct NewBrowser {
-    /// Its id.
+    /// The ID of the token.
     pub id: TokenId,
     /// SHA-256 of its secret.
     pub hash: [u8; 32],

@@ -13,7 +13,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{conversation::in_time, ledger::Ledger, permissions::Enquiry, warn};
+use crate::{ledger::Ledger, patience::in_time, permissions::Enquiry, warn};
 
 /// The permission requests of a turn that wait for people. Dropped, it waits for none of them any more.
 pub(crate) struct Asking<'a> {

@@ -14,10 +14,12 @@ use tokio::{
 };
 
 use crate::{
-    execute::{Agents, Ended, Orders, finish, persist},
+    agents::Agents,
+    finish::{Ended, finish, persist},
     ledger::{Ledger, LedgerError},
-    precheck::{Answer, Asked, ask, remove_own_folder},
-    pulse::{Pulse, Stop, beat},
+    own_folder::remove_own_folder,
+    precheck::{Answer, Asked, ask},
+    pulse::{Orders, Pulse, Stop, beat},
     warn,
 };
 

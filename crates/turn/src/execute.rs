@@ -1,34 +1,35 @@
 //! One run, read from top to bottom.
 
 use std::{
-    collections::BTreeMap,
     io,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
 
-use agent::{Agent, Exit, Grace, GuardProgram, Launch, Limits, guard};
-use futures::future::BoxFuture;
+use agent::{Agent, Exit, Grace, Launch, Limits, guard};
 use model::{
-    Clock, Entropy, RunId, limits,
+    RunId,
     outcome::{Failure, FailureKind, Outcome},
     turn::{Assignment, Finished, Settled},
 };
 use serde_json::{Value, json};
 use tokio::{
-    sync::{Notify, watch},
+    sync::watch,
     time::{Instant, sleep},
 };
-use tokio_util::sync::CancellationToken;
 
 use crate::{
+    agents::Agents,
     begin::{Begun, begin},
-    conversation::{End, Listener, Setting, Stopped, attended, converse},
-    failure::{Classified, cut},
+    conversation::{End, Listener, Setting, converse},
+    failure::{Classified, chain},
+    finish::{Ended, finish, persist},
     ledger::{Ledger, LedgerError},
+    own_folder::make_own_folder,
+    patience::{Stopped, attended},
     permissions::ByRules,
-    pulse::{Pulse, Stop, beat},
+    pulse::{Orders, Pulse, Stop, beat},
     recorder::{Recorded, Recorder},
     warn,
 };
@@ -43,47 +44,6 @@ const AT_ONCE: Grace = Grace {
 
 /// How often the clock is asked while a session settles: clocks are set.
 const SETTLE_LOOK: Duration = Duration::from_millis(200);
-
-/// How agents are started, and what keeps them alive.
-#[derive(Clone)]
-pub struct Agents {
-    /// How guards are started.
-    pub guard: GuardProgram,
-    /// The server's environment, from which harnesses may pass variables on.
-    pub environment: BTreeMap<String, String>,
-    /// Tells the time.
-    pub clock: Arc<dyn Clock>,
-    /// Makes the ids of rows.
-    pub entropy: Arc<dyn Entropy>,
-    /// The period of heartbeats.
-    pub heartbeat: Duration,
-    /// How long after a heartbeat an agent may live: less than the age at which it is stale.
-    pub lease: Duration,
-    /// How long each step of a shutdown may take.
-    pub grace: Grace,
-}
-
-/// What a running turn can be told from outside.
-#[derive(Clone)]
-pub struct Orders {
-    /// The server stops: end the turn and hand the run back.
-    pub hand_back: CancellationToken,
-    /// Ask the ledger at once what is wanted, without waiting for the next heartbeat.
-    pub beat: Arc<Notify>,
-}
-
-/// What became of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
-    /// Its turn was taken and has ended.
-    Finished,
-    /// Its turn was ended for the server to stop; another attempt waits.
-    HandedBack,
-    /// Its turn did not begin, and the ledger says why.
-    NotBegun,
-    /// It is no longer this worker's.
-    Lost,
-}
 
 /// Takes the turn of a run that is this worker's. When it answers, nothing of the agent's processes
 /// is left.
@@ -124,49 +84,6 @@ pub async fn execute(
     tokio::select! {
         ended = turn => ended,
         () = heartbeat => Ok(Ended::Lost),
-    }
-}
-
-/// Writes the end of a run. A ledger that is away is tried again for as long as the run is this
-/// worker's: a turn that was taken must not be taken for lost.
-pub(crate) async fn finish(
-    ledger: &dyn Ledger,
-    run: RunId,
-    finished: Finished,
-    patience: Duration,
-) -> Result<Ended, LedgerError> {
-    let handed_back = matches!(
-        &finished.outcome,
-        Outcome::Failed(Failure {
-            kind: FailureKind::HandedBack,
-            ..
-        })
-    );
-    let settled = persist(run, patience, || ledger.finish(run, finished.clone())).await?;
-    Ok(match settled {
-        Settled::Written if handed_back => Ended::HandedBack,
-        Settled::Written => Ended::Finished,
-        Settled::Lost => Ended::Lost,
-    })
-}
-
-/// Makes a write again for as long as the ledger is only away, and the run this worker's.
-pub(crate) async fn persist<'a, T>(
-    run: RunId,
-    patience: Duration,
-    write: impl Fn() -> BoxFuture<'a, Result<T, LedgerError>>,
-) -> Result<T, LedgerError> {
-    let until = Instant::now() + patience;
-    let mut pause = Duration::from_millis(100);
-    loop {
-        match write().await {
-            Err(error) if error.transient && Instant::now() + pause <= until => {
-                warn(run, &error, "write the end");
-                sleep(pause).await;
-                pause = (pause * 2).min(Duration::from_secs(5));
-            }
-            settled => return settled,
-        }
     }
 }
 
@@ -451,23 +368,6 @@ impl From<Stopped> for Early {
             error: None,
         }
     }
-}
-
-/// Makes the folder of a session that has one of its own. A folder that was given must be there.
-pub(crate) fn make_own_folder(cwd: &Path, session: &str) {
-    if cwd.ends_with(session)
-        && let Err(error) = std::fs::create_dir_all(cwd)
-    {
-        // Starting the agent says the same, with the run's name.
-        tracing::warn!(%error, "failed to make the folder {}", cwd.display());
-    }
-}
-
-/// An error with all that led to it.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    let chain = causes.map(ToString::to_string).collect::<Vec<_>>();
-    cut(chain.join(": "), limits::ERROR_RECORD_BYTES)
 }
 
 /// What an agent's process left behind, for the run record.

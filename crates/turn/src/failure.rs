@@ -29,6 +29,13 @@ pub(crate) fn cut(mut text: String, bytes: usize) -> String {
     text
 }
 
+/// An error with all that led to it.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    let chain = causes.map(ToString::to_string).collect::<Vec<_>>();
+    cut(chain.join(": "), limits::ERROR_RECORD_BYTES)
+}
+
 /// What the end of the agent's process means.
 const fn exited(ended: &Ended) -> FailureKind {
     if ended.excess.is_some() {

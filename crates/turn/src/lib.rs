@@ -5,19 +5,26 @@
 //! that lasts goes through a [`Ledger`]. A turn whose ledger says that it is lost stops its agent and
 //! writes nothing more.
 
+mod agents;
 mod asking;
 mod begin;
 mod conversation;
 mod execute;
 mod failure;
+mod finish;
 mod ledger;
+mod own_folder;
+mod patience;
 mod permissions;
 mod precheck;
 mod pulse;
 mod recorder;
 
-pub use execute::{Agents, Ended, Orders, execute};
+pub use agents::Agents;
+pub use execute::execute;
+pub use finish::Ended;
 pub use ledger::{Ledger, LedgerError};
+pub use pulse::Orders;
 
 use model::RunId;
 

@@ -1,9 +1,6 @@
 //! Asking a precheck: running its command, under a guard as an agent.
 
-use std::{
-    io::ErrorKind,
-    path::{Path, PathBuf},
-};
+use std::path::PathBuf;
 
 use agent::{Command, Status};
 use model::{
@@ -16,9 +13,10 @@ use serde_json::{Value, json};
 use tokio::{sync::watch, time::Instant};
 
 use crate::{
-    conversation::{Stopped, attended},
-    execute::{Agents, chain, make_own_folder},
-    failure::cut,
+    agents::Agents,
+    failure::{chain, cut},
+    own_folder::make_own_folder,
+    patience::{Stopped, attended},
     pulse::{Pulse, Stop},
 };
 
@@ -120,21 +118,6 @@ pub(crate) async fn ask(
         (None, None, Ok(())) => reply(end.status),
     };
     said(reply, end.output_tail)
-}
-
-/// Removes the folder that was made for a session which is gone. One in which the precheck has left
-/// something stays.
-pub(crate) fn remove_own_folder(question: &Question) {
-    let folder = Path::new(&question.cwd);
-    if folder.ends_with(question.session.to_string())
-        && let Err(error) = std::fs::remove_dir(folder)
-        && !matches!(
-            error.kind(),
-            ErrorKind::NotFound | ErrorKind::DirectoryNotEmpty
-        )
-    {
-        tracing::warn!(%error, "failed to remove the folder {}", folder.display());
-    }
 }
 
 const fn reply(status: Status) -> Reply {

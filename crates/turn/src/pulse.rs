@@ -9,7 +9,26 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{execute::Orders, ledger::Ledger, warn};
+use crate::{ledger::Ledger, warn};
+
+/// What a running turn can be told from outside.
+#[derive(Clone)]
+pub struct Orders {
+    /// The server stops: end the turn and hand the run back.
+    pub hand_back: CancellationToken,
+    /// Ask the ledger at once what is wanted, without waiting for the next heartbeat.
+    pub beat: Arc<Notify>,
+}
+
+impl Orders {
+    /// Orders of which none is given yet.
+    pub fn none() -> Self {
+        Self {
+            hand_back: CancellationToken::new(),
+            beat: Arc::new(Notify::new()),
+        }
+    }
+}
 
 /// Why a turn is to stop before its agent has ended it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,16 +101,6 @@ pub(crate) async fn beat(
                 warn(run, &error, "renew the heartbeat");
                 next = asked + period / 4;
             }
-        }
-    }
-}
-
-impl Orders {
-    /// Orders of which none is given yet.
-    pub fn none() -> Self {
-        Self {
-            hand_back: CancellationToken::new(),
-            beat: Arc::new(Notify::new()),
         }
     }
 }

@@ -132,7 +132,7 @@ pub struct TenantRequest {
 /// A new tenant, and the token of its first admin.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TenantCreated {
-    /// The tenant.
+    /// The tenant of the caller.
     pub tenant: Tenant,
     /// The token of the first admin.
     pub token: TokenCreated,

@@ -35,6 +35,7 @@ mod settings;
 mod tagged;
 mod trace_event;
 mod triggers;
+mod waiting;
 
 pub use access::*;
 pub use approvals::*;
@@ -60,3 +61,4 @@ pub use sessions::*;
 pub use settings::*;
 pub use trace_event::*;
 pub use triggers::*;
+pub use waiting::*;

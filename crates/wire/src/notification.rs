@@ -92,7 +92,7 @@ pub struct NotificationRun {
     pub status: RunStatus,
     /// The source of the input.
     pub origin: Origin,
-    /// The automation of the run.
+    /// The automation of the run. Null if there is none.
     pub automation_id: Option<AutomationId>,
     /// The trigger of the run.
     pub trigger_id: Option<TriggerId>,

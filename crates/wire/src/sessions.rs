@@ -1,18 +1,18 @@
 //! Sessions, their seats, transcripts and replays, and the requests that create and change sessions.
 
 use model::{
-    AcpSessionId, ApprovalId, AutomationId, HarnessId, InstanceId, RunId, SeatId, SessionId,
-    TenantId, Timestamp,
+    AcpSessionId, AutomationId, HarnessId, InstanceId, SeatId, SessionId, TenantId, Timestamp,
     automation::AutomationState,
     entity,
-    run::{Origin, RunStatus},
     session::{SessionKind, SessionStatus, SessionType},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::{Change, Channel, ChannelRequest, Message, Run, SeatSettings, SeatSettingsRequest};
+use crate::{
+    Change, Channel, ChannelRequest, Message, Run, SeatSettings, SeatSettingsRequest, Waiting,
+};
 
 /// A request that creates a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -314,49 +314,6 @@ pub struct SessionCancelled {
     /// The number of runs that were cancelled.
     #[schema(minimum = 0)]
     pub cancelled: u32,
-}
-
-/// The cause of a run's wait.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(tag = "for", rename_all = "snake_case")]
-pub enum Waiting {
-    /// The run waits for a worker.
-    Worker,
-    /// The run waits for the end of its backoff.
-    Backoff {
-        /// The end of the backoff.
-        until: Timestamp,
-    },
-    /// The run waits because a budget is used up.
-    Budget {
-        /// The instant at which the budget is available again.
-        until: Timestamp,
-        /// The budget that is used up, as text for people.
-        reason: String,
-    },
-    /// The run waits because its session is a draft or is paused.
-    Session {
-        /// The state of the session.
-        state: SessionStatus,
-    },
-    /// The run waits for another run on the same seat, or of the same automation.
-    Run {
-        /// The ID of the other run.
-        run: RunId,
-        /// The status of the other run.
-        status: RunStatus,
-        /// The source of the other run's input.
-        origin: Origin,
-    },
-    /// The run waits for its place in the queue.
-    Turn,
-    /// The run waits for a person to decide on a permission request of the agent.
-    Approval {
-        /// The approval to decide. If several wait, the newest.
-        approval: ApprovalId,
-        /// The line that the agent shows for the tool call.
-        title: String,
-    },
 }
 
 /// A format of an exported transcript.

@@ -124,7 +124,7 @@ pub struct TraceAutomation {
     pub seq: i64,
     /// The instant at which the change was committed to the log.
     pub created_at: Timestamp,
-    /// The automation.
+    /// The ID of the deleted automation.
     pub automation_id: AutomationId,
     /// The change of the automation.
     pub change: AutomationChange,

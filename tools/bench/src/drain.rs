@@ -11,7 +11,8 @@ use sqlx::{Connection as _, PgConnection};
 use tokio::{sync::Semaphore, task::JoinSet};
 
 use super::{
-    floor, new_folder,
+    floor,
+    folder::new_folder,
     throughput::{Measured, work},
     world::{World, now, session},
 };

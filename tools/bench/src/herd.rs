@@ -16,8 +16,9 @@ use tokio::time::sleep;
 
 use super::{
     due::{automation, create_all},
+    folder::new_folder,
     loops::{ClockFrom, without_agents},
-    machine, new_folder,
+    machine,
     world::World,
 };
 use crate::postgres::Server;

@@ -25,8 +25,8 @@ use tempfile::TempDir;
 
 use super::{
     due::automation,
+    folder::new_folder,
     loops::{SystemClock, without_agents},
-    new_folder,
     world::World,
 };
 use crate::postgres::{Database, Server};

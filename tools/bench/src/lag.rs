@@ -14,8 +14,8 @@ use tokio::time::sleep;
 
 use super::{
     due::{automation, create_all},
+    folder::new_folder,
     loops::{ClockFrom, without_agents},
-    new_folder,
     world::World,
 };
 use crate::postgres::Server;

@@ -19,7 +19,7 @@ use store::{NewMessage, Recipients, Scope, Store};
 use tokio::{sync::mpsc, time::timeout};
 
 use super::{
-    new_folder,
+    folder::new_folder,
     world::{World, now, session},
 };
 use crate::postgres::{Database, Server};

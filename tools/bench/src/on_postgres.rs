@@ -5,11 +5,13 @@ use std::{path::Path, time::Duration};
 use anyhow::Result;
 
 use super::{
-    Args, Subject,
+    args::{Args, Subject},
     drain::{self, Drained, Shape},
-    floor, herd,
+    floor,
+    folder::new_folder,
+    herd,
     history::{self, History, Measured},
-    lag, new_folder, notify,
+    lag, notify,
     peers::{self, Peers},
     statistics::quantile,
     throughput::{self, IN_FLIGHT},

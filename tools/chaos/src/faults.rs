@@ -12,7 +12,8 @@ use tokio::{task::JoinSet, time::sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    blocking, connections,
+    blocking::blocking,
+    connections,
     dice::Dice,
     postgres::{CONNECTIONS, Postgres},
     processes::{self, Process},

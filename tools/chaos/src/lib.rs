@@ -11,6 +11,8 @@
     reason = "part of a program of its own: it reads the clock and the environment, and prints"
 )]
 
+mod args;
+mod blocking;
 mod check;
 mod clock;
 mod connections;
@@ -31,20 +33,18 @@ mod stage;
 mod watch;
 mod world;
 
-use std::{
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{path::Path, time::Duration};
 
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use jiff::Timestamp;
-use serde_json::Value;
 use tokio::{
     signal::unix::{SignalKind, signal},
     task::JoinSet,
     time::{Instant, sleep},
 };
 use tokio_util::sync::CancellationToken;
+
+pub use args::Args;
 
 use self::{
     dice::Dice,
@@ -55,45 +55,6 @@ use self::{
     stage::Stage,
     watch::Probes,
 };
-
-/// Let everything go wrong, and check that nothing is lost and nothing happens twice
-#[derive(Debug, clap::Args)]
-pub struct Args {
-    /// For how long things go wrong; 0.5 is half a minute
-    #[arg(long, default_value_t = 2.0)]
-    minutes: f64,
-    /// What decides about chance; a random one unless it is named
-    #[arg(long)]
-    seed: Option<u64>,
-    /// Servers that share the database
-    #[arg(long, default_value_t = 3)]
-    replicas: usize,
-    /// By how many minutes the clock of the last server is off; 0 for a clock that is right
-    #[arg(long, default_value_t = 10, allow_hyphen_values = true)]
-    clock_off: i32,
-    /// A folder with the programs matins and matins-testkit; without it they are built
-    #[arg(long)]
-    programs: Option<PathBuf>,
-    /// The program matins of an earlier version: servers are started with it and with this one by turns
-    #[arg(long)]
-    earlier: Option<PathBuf>,
-    /// Policies in JSON that the earlier version does not know: each makes an automation of each tenant. The servers
-    /// are all of this version before everything comes to its end
-    #[arg(long, requires = "earlier", value_parser = policies)]
-    later_policies: Vec<Value>,
-    /// Keep the folder, whatever is found
-    #[arg(long)]
-    keep: bool,
-}
-
-/// Reads an argument that holds policies.
-fn policies(argument: &str) -> Result<Value, String> {
-    match serde_json::from_str(argument) {
-        Ok(Value::Object(policies)) => Ok(Value::Object(policies)),
-        Ok(_) => Err("an object is expected, such as {\"queue_limit\": 3}".to_owned()),
-        Err(error) => Err(error.to_string()),
-    }
-}
 
 /// Plays one seed and checks what is left. Returns an error if a check finds anything.
 pub async fn run(args: &Args) -> Result<()> {
@@ -235,11 +196,4 @@ async fn wind_down(
         quiet::read_log(&mut history, &replica.plan.log)?;
     }
     Ok(history)
-}
-
-/// Does what takes its time without holding up everybody else.
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T> + Send + 'static,
-) -> Result<T> {
-    tokio::task::spawn_blocking(work).await?
 }

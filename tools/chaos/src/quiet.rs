@@ -8,7 +8,7 @@ use serde::Deserialize;
 use tokio::time::{Instant, sleep};
 
 use super::{
-    blocking,
+    blocking::blocking,
     check::{is_suspicious, search},
     faults::{Field, MEND},
     history::{History, Session},

@@ -6,7 +6,9 @@ use anyhow::{Context as _, Result, bail, ensure};
 use tokio::time::{Instant, sleep};
 
 use super::{
-    Args, blocking, clock,
+    args::Args,
+    blocking::blocking,
+    clock,
     dice::Dice,
     faults::Field,
     http::Api,

@@ -11,7 +11,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    blocking,
+    blocking::blocking,
     dice::Dice,
     faults::Field,
     history::{Measured, Probe},

@@ -9,7 +9,7 @@ use model::{AcpSessionId, outcome::StopReason};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::CallError;
+use super::error::CallError;
 use crate::{
     AuthMethod, Cost, McpServer, Mode, Modes, Offers, Opened, OptionKind, PermissionOption,
     PermissionRequest, PlanEntry, Setting, ToolCall, Update, Usage,

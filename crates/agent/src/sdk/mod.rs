@@ -6,6 +6,7 @@
 //! waiting would hold up everything: they only start tasks.
 
 pub(crate) mod convert;
+pub(crate) mod error;
 
 use std::{io, path::Path, sync::Arc};
 
@@ -27,28 +28,11 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
+use self::error::{AgentError, CallError};
 use crate::{
-    McpServer, Offers, Opened, limits::ERROR_TEXT_BYTES, output::is_answer, router::Router,
+    McpServer, Offers, Opened, Setting, limits::ERROR_TEXT_BYTES, message::is_answer,
+    router::Router,
 };
-
-/// Why a request has no result.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum CallError {
-    /// The agent answered with an error.
-    Answered(AgentError),
-    /// The agent's output ended before the answer.
-    Closed,
-    /// The answer is not what the protocol says.
-    Malformed(String),
-}
-
-/// An error as the agent told it.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct AgentError {
-    pub(crate) code: i32,
-    pub(crate) message: String,
-    pub(crate) data: Option<Value>,
-}
 
 /// The protocol's version that is offered and must come back.
 pub const VERSION: u64 = 1;
@@ -220,9 +204,9 @@ impl Connection {
     pub(crate) async fn set_setting(
         &self,
         id: &AcpSessionId,
-        setting: &crate::Setting,
+        setting: &Setting,
         value: &str,
-    ) -> Result<Vec<crate::Setting>, CallError> {
+    ) -> Result<Vec<Setting>, CallError> {
         let value = convert::setting_value(setting, value);
         let request =
             schema::SetSessionConfigOptionRequest::new(session(id), setting.id.clone(), value);

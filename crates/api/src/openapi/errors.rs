@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::each_operation;
+use super::walk::each_operation;
 
 /// The status keys of the error responses.
 pub(super) const ERRORS: [&str; 2] = ["4XX", "default"];

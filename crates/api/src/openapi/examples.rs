@@ -2,7 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{each_operation, errors::ERRORS, referenced};
+use super::{
+    errors::ERRORS,
+    walk::{each_operation, referenced},
+};
 
 /// The depth at which an example ends. No schema contains itself, so that no example reaches it; it turns a future
 /// recursive schema into nulls instead of a stack overflow.

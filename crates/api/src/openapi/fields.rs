@@ -6,7 +6,10 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{errors::ERRORS, referenced};
+use super::{
+    errors::ERRORS,
+    walk::{each_node, referenced},
+};
 
 /// Marks every field of every response as required, and removes the defaults from responses and patches. The schema
 /// `Problem` is left out, because an error omits the members that do not apply (RFC 9457).
@@ -20,7 +23,7 @@ pub(super) fn describe(document: &mut Value) {
         if !is_response && !name.ends_with("Patch") {
             continue;
         }
-        super::each_node(schema, &mut |node| {
+        each_node(schema, &mut |node| {
             let properties = node.get_mut("properties");
             let Some(properties) = properties.and_then(Value::as_object_mut) else {
                 return;

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::{SCHEMAS, each_node};
+use super::walk::{SCHEMAS, each_node, referenced};
 
 /// The prefix of the names that `utoipa` generates for pages.
 const GENERIC: &str = "Page_";
@@ -11,7 +11,7 @@ const GENERIC: &str = "Page_";
 /// Renames every page, corrects the references to it, and makes its items refer to their named schema.
 pub(super) fn name(document: &mut Value) {
     each_node(document, &mut |node| {
-        let generic = super::referenced(node).and_then(|name| name.strip_prefix(GENERIC));
+        let generic = referenced(node).and_then(|name| name.strip_prefix(GENERIC));
         if let Some(item) = generic {
             node["$ref"] = format!("{SCHEMAS}{item}Page").into();
         }

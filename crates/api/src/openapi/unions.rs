@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::SCHEMAS;
+use super::walk::SCHEMAS;
 
 /// Names the variants of every tagged union. A variant of a request refuses unknown keys, as the code does; `utoipa`
 /// does not generate that.

@@ -22,8 +22,6 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::Api;
 
-pub(crate) use access::SignIns;
-
 /// Returns all operations, with paths relative to `/api/v1`.
 pub(crate) fn all() -> OpenApiRouter<Api> {
     OpenApiRouter::new()

@@ -1,11 +1,9 @@
 //! `matins completions`: what shells complete command lines with.
 
-use clap::CommandFactory;
 use clap_complete::Shell;
 use serde_json::json;
 
 use crate::{
-    args::Cli,
     failure::{Exit, Failure},
     output::Output,
 };
@@ -19,9 +17,14 @@ pub(crate) struct Args {
     shell: Shell,
 }
 
-pub(crate) fn run(args: &Args, output: Output) -> Result<Exit, Failure> {
+/// Prints the script of a shell for the whole command line, `command`.
+pub(crate) fn run(
+    args: &Args,
+    mut command: clap::Command,
+    output: Output,
+) -> Result<Exit, Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "matins", &mut script);
+    clap_complete::generate(args.shell, &mut command, "matins", &mut script);
     let script = String::from_utf8_lossy(&script);
     if output.json {
         output.document(&json!({ "shell": args.shell.to_string(), "script": script }))?;

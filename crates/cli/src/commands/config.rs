@@ -7,9 +7,9 @@ use config::{Config, Plain, Problem, Shown};
 use serde_json::{Value, json};
 
 use crate::{
-    args::Global,
     configuration::{self, ConfigPath, Loaded},
     failure::{Exit, Failure},
+    global::Global,
     output::{Output, clean, table},
 };
 

@@ -5,10 +5,10 @@ use doctor::{ConfigurationFile, Finding, Level, LoadedConfiguration, Subject};
 use serde_json::json;
 
 use crate::{
-    args::Global,
     configuration::{self, ConfigPath, Loaded},
     environment,
     failure::{Exit, Failure},
+    global::Global,
     output::{ATTENTION, BAD, DIM, GOOD, Output, clean, paint},
 };
 

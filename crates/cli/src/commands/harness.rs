@@ -2,19 +2,17 @@
 
 mod add;
 mod check;
+mod offers;
 
 use clap::Subcommand;
-use model::harness::{self, RestoreBy};
-use wire::{Depth, Harness, HarnessView, Offers};
+use wire::{Depth, HarnessView};
 
+use self::offers::{SHOWN_COMMAND, known, version};
 use crate::{
     app::App,
     failure::{Exit, Failure},
     output::{excerpt, table},
 };
-
-/// How many characters of a command or a path a list shows.
-const SHOWN_COMMAND: usize = 60;
 
 /// Harnesses: how to start each agent
 #[derive(Debug, clap::Args)]
@@ -95,20 +93,4 @@ async fn list(app: &App) -> Result<(), Failure> {
         "`matins harness check NAME` starts one and tells how to install it and how to sign in.",
     );
     Ok(())
-}
-
-fn known(harness: &Harness, offers: &Offers) -> String {
-    let can_restore = harness::Offers::from(offers.clone()).can_restore(harness.config.restore);
-    let restores = match (can_restore, offers.resume) {
-        (false, _) => "no",
-        (true, true) if harness.config.restore != RestoreBy::Load => "by resume",
-        (true, _) => "by load",
-    };
-    restores.into()
-}
-
-fn version(offers: &Offers) -> Option<String> {
-    let name = offers.name.as_deref()?;
-    let version = offers.version.as_deref().unwrap_or("");
-    Some(excerpt(&format!("{name} {version}"), SHOWN_COMMAND))
 }

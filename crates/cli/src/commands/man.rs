@@ -2,11 +2,9 @@
 
 use std::{fs, path::PathBuf};
 
-use clap::CommandFactory;
 use serde_json::json;
 
 use crate::{
-    args::Cli,
     failure::{Exit, Failure},
     output::Output,
 };
@@ -21,8 +19,8 @@ pub(crate) struct Args {
     out: Option<PathBuf>,
 }
 
-pub(crate) fn run(args: Args, output: Output) -> Result<Exit, Failure> {
-    let command = Cli::command();
+/// Prints the page of the whole command line, `command`, or writes those of all its commands.
+pub(crate) fn run(args: Args, command: clap::Command, output: Output) -> Result<Exit, Failure> {
     let Some(folder) = args.out else {
         let mut page = Vec::new();
         clap_mangen::Man::new(command)

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use clap::Subcommand;
 use client::{Part, SessionFilter, SessionMove};
 use model::session::SessionType;
-use wire::{ProblemKind, Run, Session, SessionRequest};
+use wire::{ProblemKind, Run, SessionRequest};
 
 use super::options::{SettingOptions, absolute, text};
 use crate::{
@@ -151,15 +151,11 @@ async fn list(app: &App, filter: &SessionFilter) -> Result<(), Failure> {
             session.state.to_string(),
             session.session_type.to_string(),
             app.time.date_time(session.updated_at),
-            excerpt(title(session), 50),
+            excerpt(show::title(session), 50),
         ]
     });
     let headings = ["SESSION", "STATE", "TYPE", "CHANGED", "TITLE"];
     Ok(app.output.line(&table(headings, rows))?)
-}
-
-fn title(session: &Session) -> &str {
-    session.title.as_deref().unwrap_or("")
 }
 
 async fn say(app: &App, say: Say) -> Result<Exit, Failure> {

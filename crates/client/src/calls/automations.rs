@@ -4,7 +4,7 @@ use http::Method;
 use model::{automation::AutomationState, run::RunStatus};
 use wire::{
     AutomationDeleted, AutomationPage, AutomationPatch, AutomationRequest, AutomationView, Page,
-    Preview, PreviewRequest, Run, Session, Spending, Trigger, TriggerRequest,
+    Preview, PreviewRequest, Run, Spending, Trigger, TriggerRequest,
 };
 
 use super::{Part, Tagged};

@@ -2,7 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
-use super::hex;
+use super::hex::hex;
 
 /// Returns a payload between two lines with the same mark. The mark does not occur in the payload.
 ///

@@ -8,11 +8,14 @@
 //! - The text of a template changes only together with its version. A test fails otherwise.
 
 mod fence;
+mod hex;
 mod turn;
 
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, value::Serde};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+
+use self::hex::hex;
 
 pub use fence::fenced;
 pub use turn::{About, for_turn};
@@ -149,13 +152,6 @@ impl Template {
             variables,
         })
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-    digits
-        .filter_map(|digit| char::from_digit(u32::from(digit), 16))
-        .collect()
 }
 
 #[cfg(test)]

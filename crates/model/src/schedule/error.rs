@@ -2,6 +2,9 @@
 
 use crate::time::Timestamp;
 
+/// The maximum number of windows of one automation.
+pub const MAX_QUIET_WINDOWS: usize = 16;
+
 /// The error for a schedule, or a part of one, that is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
@@ -69,7 +72,7 @@ pub enum Error {
     /// An instant is in the past.
     #[error("schedule the instant {at}: it is not after the present, {now}")]
     Past {
-        /// The instant.
+        /// The due instant.
         at: Timestamp,
         /// The present.
         now: Timestamp,
@@ -77,7 +80,7 @@ pub enum Error {
     /// Quiet hours are invalid.
     #[error(
         "read the quiet hours {window:?}: {problem}; accepted are up to {} windows such as 22:00-07:00",
-        super::MAX_QUIET_WINDOWS
+        MAX_QUIET_WINDOWS
     )]
     QuietHours {
         /// The window, shortened.

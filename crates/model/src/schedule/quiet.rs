@@ -7,12 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Zone,
-    error::{Error, shortened},
+    error::{Error, MAX_QUIET_WINDOWS, shortened},
 };
 use crate::time::Timestamp;
-
-/// The maximum number of windows of one automation.
-pub const MAX_QUIET_WINDOWS: usize = 16;
 
 /// A window of each day, `[start, end)` on the wall clock, written `22:00-07:00`. If the end is before the start, the
 /// window ends on the next day.

@@ -26,7 +26,7 @@ pub enum Spec {
     },
     /// Fires once.
     At {
-        /// The instant.
+        /// The due instant.
         at: Timestamp,
         /// The IANA name of the time zone for quiet hours and for display.
         zone: String,
@@ -66,7 +66,7 @@ impl Spec {
 }
 
 impl fmt::Display for Spec {
-    /// Writes the short form for people: `cron 0 9 * * 1-5 (Europe/Prague)`, `every 10m`.
+    /// Formats the schedule for people: `cron 0 9 * * 1-5 (Europe/Prague)`, `every 10m`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Cron { expression, zone } => {

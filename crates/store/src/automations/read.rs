@@ -26,15 +26,15 @@ pub struct Automations {
 /// An automation whose row makes no sense.
 #[derive(Debug)]
 pub struct Unreadable {
-    /// Its id.
+    /// The ID of the automation.
     pub id: AutomationId,
-    /// Its name.
+    /// The name of the automation.
     pub name: String,
     /// What makes no sense.
     pub error: Error,
 }
 
-/// Which automations a list shows.
+/// The filters and the page of a list of automations.
 #[derive(Debug, Clone, Default)]
 pub struct AutomationFilter {
     /// Those in a state; none named: those that are not removed.

@@ -24,7 +24,7 @@ use crate::{
 /// A trigger that is to come to an automation.
 #[derive(Debug, Clone, Copy)]
 pub struct NewTrigger<'a> {
-    /// Its id.
+    /// The ID of the trigger.
     pub id: TriggerId,
     /// When it fires.
     pub spec: &'a Spec,

@@ -44,7 +44,7 @@ pub struct NewMessage {
     pub from: SeatId,
     /// Whom it is for.
     pub to: Recipients,
-    /// Its words.
+    /// The text of the row.
     pub content: String,
     /// Everything else: an object.
     pub metadata: Value,
@@ -53,7 +53,7 @@ pub struct NewMessage {
 /// A message to one seat.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SeatMessage {
-    /// Its id.
+    /// The ID of the row.
     pub id: MessageId,
     /// The session.
     pub session: SessionId,
@@ -63,7 +63,7 @@ pub struct SeatMessage {
     pub from: SeatId,
     /// Whom it is for.
     pub to: SeatId,
-    /// Its words.
+    /// The text of the row.
     pub content: String,
     /// Everything else, with the seats as `_from_seat` and `_to_seat`.
     pub metadata: Value,

@@ -76,9 +76,9 @@ impl NewDelivery {
 pub struct Attempted {
     /// The status and the beginning of the answer, or why there was none.
     pub answer: Result<(u16, String), String>,
-    /// When it began.
+    /// The instant at which the attempt began.
     pub started_at: Timestamp,
-    /// When it was over.
+    /// The instant at which the attempt ended.
     pub ended_at: Timestamp,
 }
 

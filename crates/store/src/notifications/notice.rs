@@ -56,13 +56,13 @@ impl Notice {
 /// A session, as a notification describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoticeSession {
-    /// Its ID.
+    /// The ID of the session.
     pub id: SessionId,
     /// Its type.
     pub session_type: SessionType,
-    /// Its stable external name.
+    /// The stable external name of the session.
     pub key: Option<String>,
-    /// Its title.
+    /// The title of the session.
     pub title: Option<String>,
     /// Its state.
     pub state: SessionState,
@@ -73,13 +73,13 @@ pub struct NoticeSession {
 /// An automation, as a notification describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoticeAutomation {
-    /// Its ID.
+    /// The ID of the automation.
     pub id: AutomationId,
-    /// Its name.
+    /// The name of the automation.
     pub name: String,
-    /// The reason for its pause.
+    /// The reason for the pause. Null if the automation is not paused.
     pub pause_reason: Option<String>,
-    /// The text that asks for a person's attention.
+    /// A problem that a person should look at. Null if there is none.
     pub attention: Option<String>,
 }
 

@@ -15,7 +15,7 @@ pub struct RunFilter {
     pub session: Option<SessionId>,
     /// Those of an automation, with what was skipped and missed.
     pub automation: Option<AutomationId>,
-    /// Those in a status.
+    /// The accepted status.
     pub status: Option<RunStatus>,
     /// Those whose input came from there.
     pub origin: Option<Origin>,

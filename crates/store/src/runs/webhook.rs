@@ -16,7 +16,7 @@ use crate::{
 /// What became of a webhook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Received {
-    /// The row of its occurrence: a run, or one that says why it was skipped.
+    /// The run of the request. The status of the run tells whether the occurrence was skipped.
     pub run_id: RunId,
     /// Whether it had been received before.
     pub again: bool,

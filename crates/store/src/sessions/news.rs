@@ -11,7 +11,7 @@ use crate::{Error, Scope, rows, store::Store};
 pub struct News {
     /// The session.
     pub session: SessionId,
-    /// The number of its newest event.
+    /// The number of the newest event in the session's log.
     pub last_seq: i64,
     /// Its events after the number, in order. Where the first is not the next one, retention has removed
     /// those between.

@@ -8,14 +8,14 @@ use model::{
 
 use crate::{Error, Page, Scope, rows, store::Store, text::Wanted};
 
-/// Which sessions a list shows.
+/// The filters and the page of a list of sessions.
 #[derive(Debug, Clone, Default)]
 pub struct SessionFilter {
     /// Those of these types; none named: those of all.
     pub types: Vec<SessionType>,
-    /// Those of a kind.
+    /// The accepted kind.
     pub kind: Option<SessionKind>,
-    /// Those in a state.
+    /// The accepted state.
     pub state: Option<SessionStatus>,
     /// Those that an automation made.
     pub automation: Option<AutomationId>,

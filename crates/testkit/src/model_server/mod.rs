@@ -4,6 +4,7 @@
 //! whether an agent remembers: `I was shown 2 requests: [1] Remember the heron. [2] And now?`.
 //! Both APIs that agents use are served, with and without streaming.
 
+mod call;
 mod chat;
 mod http;
 mod responses;
@@ -17,9 +18,6 @@ use serde_json::{Value, json};
 use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
 
 use http::{Request, Response};
-
-/// How many characters of each request are quoted.
-const QUOTE_CHARS: usize = 120;
 
 /// A running server; it stops when this is dropped.
 #[derive(Debug)]
@@ -104,12 +102,6 @@ async fn accept(
     }
 }
 
-/// What an API makes of a request: the things a person asked, and how the answer is written.
-struct Call {
-    shown: Vec<String>,
-    write: fn(&Value, &str) -> Response,
-}
-
 fn answer(request: &Request, seen: &Mutex<Vec<SeenRequest>>) -> Response {
     if request.method == "GET" && request.path.ends_with("/models") {
         return Response::json(
@@ -135,31 +127,6 @@ fn answer(request: &Request, seen: &Mutex<Vec<SeenRequest>>) -> Response {
         body,
     });
     response
-}
-
-/// Takes what a person asked out of the list of messages that an agent sends: the first line of
-/// each message of the user. Those that begin with `<` are context that the agent itself adds.
-fn asked(messages: Option<&Value>) -> Vec<String> {
-    messages
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter(|message| message["role"] == "user")
-        .filter_map(|message| text(&message["content"]))
-        .filter(|text| !text.starts_with('<'))
-        .map(|text| {
-            let line = text.lines().next().unwrap_or_default();
-            line.chars().take(QUOTE_CHARS).collect()
-        })
-        .collect()
-}
-
-/// Reads content that is a text or a list of parts, of which the first with a text counts.
-fn text(content: &Value) -> Option<&str> {
-    let parts = || content.as_array().into_iter().flatten();
-    content
-        .as_str()
-        .or_else(|| parts().find_map(|part| part["text"].as_str()))
 }
 
 fn quote(shown: &[String]) -> String {

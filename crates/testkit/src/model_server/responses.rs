@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{Call, asked, http::Response};
+use super::{
+    call::{Call, asked},
+    http::Response,
+};
 
 pub(super) fn read(body: &Value) -> Call {
     let shown = match &body["input"] {

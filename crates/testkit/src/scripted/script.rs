@@ -88,7 +88,7 @@ pub enum OnRestore {
 /// A setting with its values.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setting {
-    /// Its id.
+    /// The ID of the message.
     pub id: String,
     /// What it takes.
     pub values: Vec<String>,

@@ -2,8 +2,8 @@
 
 use super::{
     super::history::History,
-    Check,
     ends::{attempts, policies},
+    verdict::Check,
 };
 
 /// The most that a server may hold resident, in KiB, whatever it was built with.

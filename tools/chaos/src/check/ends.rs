@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::{
     super::history::{Event, History, Run},
-    Check,
+    verdict::Check,
 };
 
 /// I3: every run is over, once, and its session shows it.

@@ -2,7 +2,7 @@
 
 use super::{
     super::history::{History, Run},
-    Check,
+    verdict::Check,
 };
 
 pub(super) fn check(history: &History) -> Check {

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{
     super::history::{History, Instant, Run, Trigger},
-    Check,
+    verdict::Check,
 };
 
 const SECOND: Instant = 1_000_000;

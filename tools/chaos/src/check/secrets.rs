@@ -1,6 +1,6 @@
 //! I8: secrets are nowhere to be read.
 
-use super::{super::history::History, Check};
+use super::{super::history::History, verdict::Check};
 
 pub(super) fn check(history: &History) -> Check {
     let mut check = Check::new("I8", "no secret is in logs, database, prompts or events");

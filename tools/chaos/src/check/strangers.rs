@@ -1,6 +1,6 @@
 //! I9: what belongs to another tenant answers like what does not exist.
 
-use super::{super::history::History, Check};
+use super::{super::history::History, verdict::Check};
 
 pub(super) fn check(history: &History) -> Check {
     let mut check = Check::new("I9", "another tenant's ids are like ids of nothing");

@@ -1,6 +1,6 @@
 //! I7: nothing of an agent outlives its turn.
 
-use super::{super::history::History, Check};
+use super::{super::history::History, verdict::Check};
 
 pub(super) fn check(history: &History) -> Check {
     let mut check = Check::new("I7", "no process of an agent is left");

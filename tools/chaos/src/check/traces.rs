@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::{
     super::history::{Event, History},
-    Check,
+    verdict::Check,
 };
 
 pub(super) fn check(history: &History) -> Check {

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::{
     super::history::{History, Noted, What},
-    Check,
+    verdict::Check,
 };
 
 /// I2: turns of one conversation do not overlap.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::{
     super::history::{History, Run},
-    Check,
+    verdict::Check,
 };
 
 pub(super) fn check(history: &History) -> Check {

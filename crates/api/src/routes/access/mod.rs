@@ -9,8 +9,6 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::Api;
 
-pub(crate) use sign_in::SignIns;
-
 pub(super) fn routes() -> OpenApiRouter<Api> {
     OpenApiRouter::new()
         .routes(routes!(tokens::list_tokens, tokens::create_token))

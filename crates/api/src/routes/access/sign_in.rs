@@ -1,12 +1,11 @@
 //! Sign-in of browsers: a link with a code that works once, which the browser exchanges for a cookie.
 
-use std::{net::IpAddr, num::NonZeroU32, time::Duration};
+use std::net::IpAddr;
 
 use axum::{
     extract::{FromRequestParts, State},
     response::{IntoResponse, Response},
 };
-use governor::{DefaultKeyedRateLimiter, Quota};
 use http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts};
 use model::{
     TokenId,
@@ -15,7 +14,7 @@ use model::{
         secret::{LinkSecret, TokenSecret},
     },
 };
-use wire::{ProblemKind, SignInCode, SignInLink};
+use wire::{SignInCode, SignInLink};
 
 use crate::{
     Api, Peer,
@@ -26,44 +25,6 @@ use crate::{
     once::Once,
     problem::Failure,
 };
-
-/// The number of sign-in attempts that an IP address may make at once.
-const ATTEMPTS: NonZeroU32 = NonZeroU32::new(10).expect("it is not zero");
-/// The time after which an address gets one attempt back.
-const EACH: Duration = Duration::from_secs(6);
-/// The number of addresses above which the limiter drops those that have all their attempts again.
-const REMEMBERED: usize = 10_000;
-
-/// Limits the rate of sign-in attempts of each IP address, so that a program cannot guess codes.
-pub(crate) struct SignIns(DefaultKeyedRateLimiter<IpAddr>);
-
-impl Default for SignIns {
-    fn default() -> Self {
-        let quota = Quota::with_period(EACH).unwrap_or(Quota::per_minute(ATTEMPTS));
-        Self(DefaultKeyedRateLimiter::keyed(quota.allow_burst(ATTEMPTS)))
-    }
-}
-
-impl SignIns {
-    /// Counts an attempt of an address.
-    ///
-    /// # Errors
-    ///
-    /// Returns 429 if the address has no attempt left.
-    fn attempt(&self, from: IpAddr) -> Result<(), Failure> {
-        if self.0.len() > REMEMBERED {
-            self.0.retain_recent();
-        }
-        self.0.check_key(&from).map_err(|_| {
-            Failure::new(
-                ProblemKind::TooMany,
-                StatusCode::TOO_MANY_REQUESTS,
-                "failed to sign in: too many attempts came from this address",
-            )
-            .header(header::RETRY_AFTER, HeaderValue::from(EACH.as_secs()))
-        })
-    }
-}
 
 /// Create a sign-in link
 ///

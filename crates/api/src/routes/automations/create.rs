@@ -5,6 +5,7 @@ use http::StatusCode;
 use model::{AutomationId, access::Permission};
 use wire::{AutomationRequest, AutomationView};
 
+use super::precheck::check_precheck;
 use crate::{caller::Caller, extract::Json, once::Once, problem::Failure};
 
 /// Create an automation
@@ -27,7 +28,7 @@ pub(super) async fn create_automation(
     request: Json<AutomationRequest>,
 ) -> Result<Response, Failure> {
     let service = caller.may(Permission::AutomationsWrite)?;
-    super::check_precheck(&caller, None, &request.value)?;
+    check_precheck(&caller, None, &request.value)?;
     let made = once.create(&caller, &request, async |id| {
         let id = id.map(AutomationId::from_uuid);
         let view = service.create_automation(&request.value, id).await?;

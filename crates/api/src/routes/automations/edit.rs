@@ -11,7 +11,7 @@ use service::Service;
 use utoipa::IntoParams;
 use wire::{AutomationPatch, AutomationRequest, AutomationView};
 
-use super::NAMED;
+use super::{named::NAMED, precheck::check_precheck};
 use crate::{
     caller::Caller,
     etag::{self, IfMatch},
@@ -122,7 +122,7 @@ async fn edit(
     request: &AutomationRequest,
     reset: bool,
 ) -> Result<impl IntoResponse + use<>, Failure> {
-    super::check_precheck(caller, Some(&seen.request()), request)?;
+    check_precheck(caller, Some(&seen.request()), request)?;
     let edited = service.edit_automation(seen, request, reset).await?;
     caller.wake();
     Ok((etag::header(&edited.request()), Answer(edited)))

@@ -5,7 +5,7 @@ use http::StatusCode;
 use model::{InputId, access::Permission};
 use wire::Run;
 
-use super::NAMED;
+use super::named::NAMED;
 use crate::{caller::Caller, extract::Path, once::Once, problem::Failure};
 
 /// Fire an automation

@@ -7,7 +7,7 @@ use service::{RunQuery, SessionQuery};
 use utoipa::IntoParams;
 use wire::{Page, Run, Session};
 
-use super::{super::lists, NAMED};
+use super::{super::lists, named::NAMED};
 use crate::{
     caller::Caller,
     extract::{Path, Query},

@@ -4,7 +4,7 @@ use axum::Json;
 use model::access::Permission;
 use wire::AutomationView;
 
-use super::NAMED;
+use super::named::NAMED;
 use crate::{caller::Caller, extract::Path, problem::Failure};
 
 macro_rules! moves {

@@ -4,7 +4,7 @@ use axum::{Json, response::IntoResponse};
 use model::access::Permission;
 use wire::AutomationView;
 
-use super::NAMED;
+use super::named::NAMED;
 use crate::{caller::Caller, etag, extract::Path, problem::Failure};
 
 /// Show an automation

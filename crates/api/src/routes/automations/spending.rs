@@ -4,7 +4,7 @@ use axum::Json;
 use model::access::Permission;
 use wire::Spending;
 
-use super::NAMED;
+use super::named::NAMED;
 use crate::{caller::Caller, extract::Path, problem::Failure};
 
 /// Show the usage of an automation

@@ -8,7 +8,7 @@ use http::StatusCode;
 use model::{TriggerId, access::Permission};
 use wire::{AutomationView, Page, Trigger, TriggerRequest};
 
-use super::NAMED;
+use super::named::NAMED;
 use crate::{
     caller::Caller,
     etag::{self, IfMatch},

@@ -2,6 +2,7 @@
 
 mod list;
 mod moves;
+mod named;
 mod show;
 
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -17,6 +18,3 @@ pub(super) fn routes() -> OpenApiRouter<Api> {
         .routes(routes!(moves::retry_run))
         .routes(routes!(moves::cancel_run))
 }
-
-/// The description of the path parameter that names a run.
-const NAMED: &str = "Its id or the beginning of that";

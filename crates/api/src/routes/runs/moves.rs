@@ -5,7 +5,7 @@ use http::StatusCode;
 use model::{RunId, access::Permission};
 use wire::{Run, RunCancelled};
 
-use super::NAMED;
+use super::named::NAMED;
 use crate::{caller::Caller, extract::Path, once::Once, problem::Failure};
 
 /// Retry a run

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 use wire::{LiveText, RunRecordView, RunView};
 
-use super::NAMED;
+use super::named::NAMED;
 use crate::{
     caller::Caller,
     extract::{Path, Query},

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use wire::{Checked, Depth, LimitsHeldBy, ResourceLimits, RestoreProbe, SessionProbe, SignIn};
 
-use super::{known, version};
+use super::offers::{known, version};
 use crate::{
     app::App,
     failure::{Exit, Failure},

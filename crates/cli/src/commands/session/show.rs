@@ -2,9 +2,8 @@
 
 use client::MessagePart;
 use serde::Serialize;
-use wire::{MAX_PAGE, Message, Messages, OpenRun, SessionView};
+use wire::{MAX_PAGE, Message, Messages, OpenRun, Session, SessionView};
 
-use super::title;
 use crate::{
     app::App,
     failure::Failure,
@@ -176,4 +175,9 @@ fn print(app: &App, messages: &[Message]) -> Result<(), Failure> {
         app.output.line(&conversation_line(message, &time))?;
     }
     Ok(())
+}
+
+/// Returns the title of a session; nothing if it has none.
+pub(super) fn title(session: &Session) -> &str {
+    session.title.as_deref().unwrap_or("")
 }

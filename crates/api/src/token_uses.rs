@@ -1,0 +1,39 @@
+//! When tokens were last used.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::{Mutex, PoisonError},
+};
+
+use model::{Timestamp, TokenId, limits};
+use store::Store;
+
+/// The number of tokens above which [`Uses`] drops entries that are too old to suppress a write.
+const REMEMBERED_USES: usize = 10_000;
+
+/// The instants at which the use of each token was last recorded. They spare most requests a write.
+#[derive(Default)]
+pub(crate) struct Uses(Mutex<HashMap<TokenId, Timestamp>>);
+
+impl Uses {
+    /// Notes a use, unless one was noted a moment ago. The request does not wait for it.
+    pub(crate) fn note(&self, store: &Store, token: TokenId, now: Timestamp) {
+        {
+            let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let before = now.saturating_sub(limits::TOKEN_USE_NOTED);
+            if noted.get(&token).is_some_and(|at| *at > before) {
+                return;
+            }
+            if noted.len() >= REMEMBERED_USES {
+                noted.retain(|_, at| *at > before);
+            }
+            noted.insert(token, now);
+        }
+        let store = store.clone();
+        tokio::spawn(async move {
+            if let Err(error) = store.note_token_use(&BTreeSet::from([token]), now).await {
+                tracing::warn!(%error, "failed to note that a token was used");
+            }
+        });
+    }
+}

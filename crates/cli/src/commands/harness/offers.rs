@@ -1,0 +1,27 @@
+//! What agents offer, as lists show it.
+
+use model::harness::{self, RestoreBy};
+use wire::{Harness, Offers};
+
+use crate::output::excerpt;
+
+/// How many characters of a command or a path a list shows.
+pub(super) const SHOWN_COMMAND: usize = 60;
+
+/// Returns how an agent takes its sessions up again.
+pub(super) fn known(harness: &Harness, offers: &Offers) -> String {
+    let can_restore = harness::Offers::from(offers.clone()).can_restore(harness.config.restore);
+    let restores = match (can_restore, offers.resume) {
+        (false, _) => "no",
+        (true, true) if harness.config.restore != RestoreBy::Load => "by resume",
+        (true, _) => "by load",
+    };
+    restores.into()
+}
+
+/// Returns the name and the version of an agent, where it has told them.
+pub(super) fn version(offers: &Offers) -> Option<String> {
+    let name = offers.name.as_deref()?;
+    let version = offers.version.as_deref().unwrap_or("");
+    Some(excerpt(&format!("{name} {version}"), SHOWN_COMMAND))
+}

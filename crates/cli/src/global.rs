@@ -1,0 +1,89 @@
+//! The options that every command takes: the configuration file, one flag for each setting, and the output.
+
+use std::{collections::BTreeMap, ffi::OsString, path::PathBuf};
+
+use clap::{
+    Arg, ArgMatches, Args, ValueHint,
+    builder::{OsStringValueParser, PossibleValuesParser, TypedValueParser, ValueParser},
+};
+use config::{Hint, SETTINGS, Setting};
+
+/// Options that every command takes.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Global options")]
+pub(crate) struct Global {
+    /// The configuration file
+    #[arg(long, global = true, value_name = "FILE", value_hint = clap::ValueHint::FilePath,
+          help = format!("The configuration file [default: matins/config.toml in the user's \
+                          configuration directory] [env: {}]", ::config::CONFIG_FILE))]
+    pub(crate) config: Option<PathBuf>,
+    /// Answer in JSON
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) flags: Flags,
+}
+
+/// What the command line says of the settings: one flag for each.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Flags(pub(crate) BTreeMap<&'static str, OsString>);
+
+impl Flags {
+    /// The flag of one setting. What it takes is looked at where all sources are merged.
+    fn argument(setting: &Setting) -> Arg {
+        let kind = setting.kind;
+        let help = format!(
+            "{} [default: {}] [env: {}]",
+            setting.about,
+            kind.default_shown(),
+            setting.environment
+        );
+        let choices = kind.choices();
+        let parser: ValueParser = if choices.is_empty() {
+            OsStringValueParser::new().into()
+        } else {
+            PossibleValuesParser::new(choices)
+                .map(OsString::from)
+                .into()
+        };
+        let argument = Arg::new(setting.flag)
+            .long(setting.flag)
+            .global(true)
+            .value_name(kind.placeholder())
+            .value_parser(parser)
+            .help(help);
+        match kind.hint() {
+            Hint::None => argument
+                .help_heading("Settings")
+                .hide_short_help(true)
+                .value_hint(ValueHint::Other),
+            Hint::Folder => argument.value_hint(ValueHint::DirPath),
+            Hint::File => argument.value_hint(ValueHint::FilePath),
+        }
+    }
+}
+
+impl Args for Flags {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        command.args(SETTINGS.iter().map(Self::argument))
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        Self::augment_args(command)
+    }
+}
+
+impl clap::FromArgMatches for Flags {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let given = SETTINGS.iter().filter_map(|setting| {
+            let value = matches.get_one::<OsString>(setting.flag)?;
+            Some((setting.flag, value.clone()))
+        });
+        Ok(Self(given.collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        self.0.extend(Self::from_arg_matches(matches)?.0);
+        Ok(())
+    }
+}

@@ -1,0 +1,52 @@
+//! What wakes the loops.
+
+use std::sync::Arc;
+
+use store::Work;
+use tokio::sync::Notify;
+
+/// Signals that wake the loops after a change in the database. Cheap to clone.
+#[derive(Clone)]
+pub struct Waker {
+    pub(crate) scheduler: Arc<Notify>,
+    pub(crate) pool: Arc<Notify>,
+    pub(crate) beats: Arc<Notify>,
+    pub(crate) notifier: Arc<Notify>,
+}
+
+impl Default for Waker {
+    fn default() -> Self {
+        Self {
+            scheduler: Arc::new(Notify::new()),
+            pool: Arc::new(Notify::new()),
+            beats: Arc::new(Notify::new()),
+            notifier: Arc::new(Notify::new()),
+        }
+    }
+}
+
+impl Waker {
+    /// Wakes every loop, because a trigger may be due, a run queued or a run cancelled.
+    pub fn wake(&self) {
+        self.scheduler.notify_one();
+        self.pool.notify_one();
+        self.beats.notify_one();
+        self.notifier.notify_one();
+    }
+
+    /// Wakes the loops for what other servers make to do, for as long as somebody waits for it.
+    pub(crate) async fn woken_by(self, mut work: Work) {
+        loop {
+            let calls = work.next().await;
+            if calls.schedule {
+                self.scheduler.notify_one();
+            }
+            if calls.queue {
+                self.pool.notify_one();
+            }
+            if calls.cancel {
+                self.beats.notify_one();
+            }
+        }
+    }
+}

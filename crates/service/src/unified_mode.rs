@@ -1,0 +1,11 @@
+//! Whether unified mode is on.
+
+/// The setting of unified mode for one request.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Unified {
+    /// `true` if unified mode is on.
+    pub on: bool,
+    /// `true` if the request comes from a browser. Its bound automations may omit the session and go to the unified
+    /// conversation.
+    pub by_browser: bool,
+}

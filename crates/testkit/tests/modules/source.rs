@@ -1,0 +1,208 @@
+//! The source of a crate: its modules, with what each defines, imports and mentions.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+};
+
+use proc_macro2::TokenTree;
+use quote::ToTokens;
+use syn::{Attribute, Item, Visibility};
+
+use crate::tokens::{Leaf, Mentions, leaves, scan};
+
+/// A crate.
+#[derive(Debug, Default)]
+pub(crate) struct Source {
+    /// The modules, parents before their children. The first one is the crate's root.
+    pub(crate) modules: Vec<Module>,
+}
+
+/// A module, in a file of its own or inline.
+#[derive(Debug, Default)]
+pub(crate) struct Module {
+    /// Its name in the graph, such as `a::b`: that of the file which holds it.
+    pub(crate) name: String,
+    /// The file, as places are named.
+    pub(crate) file: String,
+    pub(crate) parent: Option<usize>,
+    pub(crate) children: BTreeMap<String, usize>,
+    /// The items that it defines.
+    pub(crate) items: BTreeSet<String>,
+    /// Names within macros that it invokes: the macros may generate items of these names.
+    pub(crate) perhaps: BTreeSet<String>,
+    pub(crate) imports: Vec<Import>,
+    pub(crate) mentions: Mentions,
+}
+
+/// A name that `use` brings in; `*` for a glob.
+#[derive(Debug)]
+pub(crate) struct Import {
+    pub(crate) leaf: Leaf,
+    /// Whether the module offers the name to others.
+    pub(crate) re_export: bool,
+}
+
+/// Where a module's text lies.
+struct Place {
+    file: PathBuf,
+    /// The folder with the files of its children.
+    folder: PathBuf,
+}
+
+impl Source {
+    /// Reads a crate from the file that it begins with.
+    pub(crate) fn read(root: &Path) -> Self {
+        let mut source = Self::default();
+        let folder = root.parent().unwrap().to_owned();
+        let place = Place {
+            file: root.to_owned(),
+            folder,
+        };
+        source.file(&place, "crate", None);
+        source
+    }
+
+    /// Reads a module that has a file of its own. Returns its index.
+    fn file(&mut self, place: &Place, name: &str, parent: Option<usize>) -> usize {
+        let text = fs::read_to_string(&place.file).unwrap();
+        let parsed = syn::parse_file(&text);
+        let parsed = parsed.unwrap_or_else(|error| panic!("{}: {error}", place.file.display()));
+        let index = self.module(name, shown(&place.file), parent);
+        self.items(index, place, parsed.items);
+        index
+    }
+
+    fn module(&mut self, name: &str, file: String, parent: Option<usize>) -> usize {
+        self.modules.push(Module {
+            name: name.to_owned(),
+            file,
+            parent,
+            ..Module::default()
+        });
+        self.modules.len() - 1
+    }
+
+    fn items(&mut self, index: usize, place: &Place, items: Vec<Item>) {
+        for item in items {
+            if is_of_tests(attributes(&item)) {
+                continue;
+            }
+            match item {
+                Item::Mod(item) => self.child(index, place, item),
+                Item::Use(item) => {
+                    let re_export = !matches!(item.vis, Visibility::Inherited);
+                    let tokens: Vec<TokenTree> = item.tree.to_token_stream().into_iter().collect();
+                    let imports = leaves(&tokens)
+                        .into_iter()
+                        .map(|leaf| Import { leaf, re_export });
+                    self.modules[index].imports.extend(imports);
+                }
+                item => {
+                    let module = &mut self.modules[index];
+                    module.items.extend(defined(&item));
+                    if let Item::Macro(invoked) = &item
+                        && invoked.ident.is_none()
+                    {
+                        let words = words(invoked.mac.tokens.clone());
+                        module.perhaps.extend(words);
+                    }
+                    scan(item.to_token_stream(), &mut module.mentions);
+                }
+            }
+        }
+    }
+
+    fn child(&mut self, index: usize, place: &Place, item: syn::ItemMod) {
+        let name = item.ident.to_string();
+        let child = if let Some((_, items)) = item.content {
+            let (own, file) = (
+                self.modules[index].name.clone(),
+                self.modules[index].file.clone(),
+            );
+            let child = self.module(&own, file, Some(index));
+            let place = Place {
+                file: place.file.clone(),
+                folder: place.folder.join(&name),
+            };
+            self.items(child, &place, items);
+            child
+        } else {
+            let flat = place.folder.join(format!("{name}.rs"));
+            let file = if flat.exists() {
+                flat
+            } else {
+                place.folder.join(&name).join("mod.rs")
+            };
+            let folder = place.folder.join(&name);
+            let full = match self.modules[index].name.as_str() {
+                "crate" => name.clone(),
+                above => format!("{above}::{name}"),
+            };
+            self.file(&Place { file, folder }, &full, Some(index))
+        };
+        self.modules[index].children.insert(name, child);
+    }
+}
+
+/// The file as places are named: from the folder of the workspace on, where it lies there.
+fn shown(file: &Path) -> String {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
+    let shown = file.strip_prefix(workspace.unwrap()).unwrap_or(file);
+    shown.display().to_string()
+}
+
+fn is_of_tests(attributes: &[Attribute]) -> bool {
+    let of_tests = |attribute: &Attribute| {
+        let tokens = attribute.meta.to_token_stream().to_string();
+        tokens.replace(' ', "") == "cfg(test)"
+    };
+    attributes.iter().any(of_tests)
+}
+
+fn attributes(item: &Item) -> &[Attribute] {
+    match item {
+        Item::Const(item) => &item.attrs,
+        Item::Enum(item) => &item.attrs,
+        Item::Fn(item) => &item.attrs,
+        Item::Impl(item) => &item.attrs,
+        Item::Macro(item) => &item.attrs,
+        Item::Mod(item) => &item.attrs,
+        Item::Static(item) => &item.attrs,
+        Item::Struct(item) => &item.attrs,
+        Item::Trait(item) => &item.attrs,
+        Item::Type(item) => &item.attrs,
+        Item::Union(item) => &item.attrs,
+        Item::Use(item) => &item.attrs,
+        _ => &[],
+    }
+}
+
+/// The name that an item defines, if it does.
+fn defined(item: &Item) -> Option<String> {
+    let name = match item {
+        Item::Const(item) => &item.ident,
+        Item::Enum(item) => &item.ident,
+        Item::Fn(item) => &item.sig.ident,
+        Item::Macro(item) => item.ident.as_ref()?,
+        Item::Static(item) => &item.ident,
+        Item::Struct(item) => &item.ident,
+        Item::Trait(item) => &item.ident,
+        Item::TraitAlias(item) => &item.ident,
+        Item::Type(item) => &item.ident,
+        Item::Union(item) => &item.ident,
+        _ => return None,
+    };
+    Some(name.to_string())
+}
+
+/// All identifiers within some tokens.
+fn words(tokens: proc_macro2::TokenStream) -> Vec<String> {
+    let words = tokens.into_iter().flat_map(|token| match token {
+        TokenTree::Ident(ident) => vec![ident.to_string()],
+        TokenTree::Group(group) => words(group.stream()),
+        _ => Vec::new(),
+    });
+    words.collect()
+}
