@@ -18,7 +18,7 @@ use config::{
     UnknownVariable,
 };
 use daemon::Settings;
-use store::{Location, opening::InvalidLocation};
+use store::{InvalidLocation, Location};
 
 use crate::{
     args::Global,

@@ -7,7 +7,7 @@ use model::{InstanceId, TenantId, Timestamp, WorkerId, limits};
 use crate::{
     Error, Page, Scope,
     database::{Row, Tx},
-    opening,
+    schema,
     store::{Store, transact},
     stored::FORMAT,
 };
@@ -107,7 +107,7 @@ impl Store {
         version: &str,
         now: Timestamp,
     ) -> Result<bool, Error> {
-        let known = opening::LATEST;
+        let known = schema::LATEST;
         transact!(self, Scope::System, |tx| {
             let before = before.map(WorkerId::as_str);
             let params = params![
@@ -144,7 +144,7 @@ impl Store {
             };
             // Who was away may have been given up meanwhile.
             bring_back(tx, instance).await?;
-            let (needed, known) = (noted.get("works_with")?, opening::LATEST);
+            let (needed, known) = (noted.get("works_with")?, schema::LATEST);
             Ok(if needed > known {
                 Presence::Outdated { needed, known }
             } else {

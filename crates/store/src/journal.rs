@@ -17,6 +17,7 @@ use crate::{
     database::{Param, Tx},
     store::Store,
     stored::events::StoredEvent,
+    waking::note_change,
 };
 
 /// Where a row of the transcript belongs.
@@ -123,7 +124,7 @@ impl Journal {
         }
 
         for session in next.keys() {
-            tx.changes(session.uuid()).await?;
+            note_change(tx, session.uuid()).await?;
         }
         let mut events = Vec::with_capacity(self.lines.len());
         let mut messages = Vec::new();

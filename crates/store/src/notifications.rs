@@ -256,7 +256,7 @@ fn refused(error: Error, new: &NewEndpoint) -> Error {
                 name: new.name.clone(),
             }
         }
-        (Error::Database(crate::database::Error::MissingReference { .. }), Some(automation)) => {
+        (Error::Database(db::Error::MissingReference { .. }), Some(automation)) => {
             Error::not_found("automation", automation)
         }
         _ => error,

@@ -8,7 +8,7 @@ use std::{
 
 use model::{Entropy, InstanceId, SessionId, TenantId};
 
-use crate::{database::Database, together::Together};
+use crate::{database::Database, together::Together, waking::Wakes};
 
 /// The one door to the database. Cheap to clone.
 #[derive(Clone)]
@@ -16,6 +16,8 @@ pub struct Store {
     pub(crate) db: Database,
     pub(crate) entropy: Arc<dyn Entropy>,
     folders: PathBuf,
+    /// Everybody in this process who waits for changes.
+    pub(crate) wakes: Arc<Wakes>,
     pub(crate) together: Arc<Together>,
     /// The tenant whose run was claimed last here: among equals it is the next one's turn.
     pub(crate) served: Arc<Mutex<Option<TenantId>>>,
@@ -27,10 +29,12 @@ impl Store {
     /// Makes a store of an open database. Sessions that are given no working directory get one of
     /// their own below `folders`, an absolute path.
     pub fn new(db: Database, entropy: Arc<dyn Entropy>, folders: PathBuf) -> Self {
+        let wakes = Arc::<Wakes>::default();
         Self {
-            db,
+            db: db.observed_by(Arc::clone(&wakes) as Arc<_>),
             entropy,
             folders,
+            wakes,
             together: Arc::default(),
             served: Arc::default(),
             known: Arc::default(),

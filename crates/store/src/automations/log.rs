@@ -9,7 +9,7 @@ use model::{
     event::{AutomationChange, Change, RunChange},
 };
 
-use crate::{Error, database::Tx, stored::events::StoredEvent};
+use crate::{Error, database::Tx, stored::events::StoredEvent, waking::note_change};
 
 /// One event of an automation's own log.
 pub(crate) struct Line {
@@ -86,7 +86,7 @@ pub(crate) async fn write(tx: &mut Tx, lines: Vec<Line>, now: Timestamp) -> Resu
             stored.body,
             now
         ]);
-        tx.changes(id.uuid()).await?;
+        note_change(tx, id.uuid()).await?;
     }
     tx.execute_rows(sql_of_each!("automations/insert_event"), events, params![])
         .await?;

@@ -19,6 +19,7 @@ use crate::{
     journal::Journal,
     runs::{lock::lock_all, place::promote_after},
     store::{Store, transact},
+    waking::note_change,
 };
 
 impl Store {
@@ -127,7 +128,7 @@ async fn leave(tx: &mut Tx, run: &Run, session: SessionId, now: Timestamp) -> Re
         .await?;
     tx.execute(sql!("sessions/delete"), params![session])
         .await?;
-    tx.changes(session.uuid()).await?;
+    note_change(tx, session.uuid()).await?;
     let Some(automation) = run.automation_id else {
         return Ok(());
     };

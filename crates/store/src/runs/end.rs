@@ -279,7 +279,7 @@ async fn sequels(
 
 impl End<'_> {
     /// The parameters of `runs/end`; none where no move leads there.
-    fn row(&self) -> Option<Vec<crate::database::Param>> {
+    fn row(&self) -> Option<Vec<db::Param>> {
         let Self { run, finished } = self;
         let outcome = &finished.outcome;
         let status = run.status.apply(event_of(outcome.status())).ok()?;

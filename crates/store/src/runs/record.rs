@@ -12,6 +12,7 @@ use crate::{
     database::Tx,
     journal::{Journal, Place},
     store::{Store, transact},
+    waking::note_change,
 };
 
 /// Rows of the transcript that a worker writes for a run.
@@ -81,7 +82,7 @@ impl Store {
             let Some(place) = places.values().next() else {
                 return Ok(Settled::Lost);
             };
-            tx.changes(place.session.uuid()).await?;
+            note_change(tx, place.session.uuid()).await?;
             tx.execute(
                 sql!("live/append"),
                 params![run, place.tenant, position, text, now],

@@ -76,7 +76,7 @@ impl Store {
         let found = tx
             .fetch_all(sql!("runs/executing_on"), params![instance])
             .await?;
-        let pair = |row: &crate::database::Row| Ok((row.get("id")?, row.get("worker_id")?));
+        let pair = |row: &db::Row| Ok((row.get("id")?, row.get("worker_id")?));
         found.iter().map(pair).collect()
     }
 

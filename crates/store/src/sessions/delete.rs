@@ -11,6 +11,7 @@ use crate::{
     rows,
     runs::{cancel, place::promote_own},
     store::{Store, transact},
+    waking::note_change,
 };
 
 /// What became of a wish to delete a session.
@@ -76,7 +77,7 @@ impl Store {
                 .await?;
             let (owners, turns) = open(tx, id).await?;
             tx.execute(sql!("sessions/delete"), params![id]).await?;
-            tx.changes(id.uuid()).await?;
+            note_change(tx, id.uuid()).await?;
             for owner in owners {
                 promote_own(tx, owner, now).await?;
             }

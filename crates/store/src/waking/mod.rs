@@ -6,6 +6,7 @@
 //! for a sleeper is bounded.
 
 mod channels;
+mod note;
 mod postgres;
 mod sqlite;
 mod state;
@@ -24,6 +25,7 @@ use tokio::{sync::Notify, task::JoinHandle, time::timeout};
 use uuid::Uuid;
 
 pub(crate) use channels::Wanted;
+pub(crate) use note::note_change;
 pub use state::{ListenerState, Unheard};
 
 use channels::Channels;
@@ -31,7 +33,7 @@ use state::State;
 
 use crate::{
     Store,
-    database::{Database, Pools},
+    database::{CommitObserver, Database, Dialect},
 };
 
 use self::work::Workers;
@@ -81,7 +83,8 @@ pub(crate) struct Wakes {
     sleepers: Mutex<Sleepers>,
     /// How many sleepers there are.
     waiting: AtomicUsize,
-    /// How many numbered transactions this process has committed on SQLite, or is about to.
+    /// How many transactions this process has committed that noted a change, or is about to. On SQLite each of them
+    /// has taken a number.
     own: AtomicI64,
     workers: Workers,
     /// Which sessions' channels are listened to.
@@ -136,32 +139,25 @@ impl Wakes {
         }
     }
 
-    /// Counts a transaction that is about to be committed, before anybody can see it: whoever compares the
-    /// count with what is there never takes it for somebody else's.
-    pub(crate) fn commits(&self) -> Committing<'_> {
-        self.own.fetch_add(1, Ordering::SeqCst);
-        Committing(Some(self))
-    }
-
     fn own(&self) -> i64 {
         self.own.load(Ordering::SeqCst)
     }
 }
 
-/// A transaction of this process that is about to be committed. Dropped, it was not.
-pub(crate) struct Committing<'a>(Option<&'a Wakes>);
-
-impl Committing<'_> {
-    pub(crate) fn committed(mut self) {
-        self.0 = None;
+impl CommitObserver for Wakes {
+    /// Counts a transaction before anybody can see it, so that whoever compares the count with the number in the
+    /// file never takes it for another process's.
+    fn before_commit(&self) {
+        self.own.fetch_add(1, Ordering::SeqCst);
     }
-}
 
-impl Drop for Committing<'_> {
-    fn drop(&mut self) {
-        if let Some(wakes) = self.0 {
-            wakes.own.fetch_sub(1, Ordering::SeqCst);
-        }
+    fn not_committed(&self) {
+        self.own.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// Wakes the readers of the logs. A reader that is woken for nothing finds nothing.
+    fn after_commit(&self, changed: &[Uuid]) {
+        self.wake(changed);
     }
 }
 
@@ -203,7 +199,7 @@ impl Store {
     ///
     /// Whoever waits subscribes first and reads then. Must be called inside a runtime.
     pub fn changes(&self) -> Changes {
-        let wakes = Arc::clone(self.db.wakes());
+        let wakes = Arc::clone(&self.wakes);
         let sleeper = Arc::new(Sleeper::default());
         let mut sleepers = lock(&wakes.sleepers);
         let watcher = self.watcher(&mut sleepers);
@@ -222,7 +218,10 @@ impl Store {
     /// The task that looks for what others change, for as long as somebody keeps it.
     fn watcher(&self, sleepers: &mut Sleepers) -> Arc<Watcher> {
         sleepers.watcher.upgrade().unwrap_or_else(|| {
-            let watcher = Arc::new(Watcher(tokio::spawn(watch(self.db.clone()))));
+            let watcher = Arc::new(Watcher(tokio::spawn(watch(
+                self.db.clone(),
+                Arc::clone(&self.wakes),
+            ))));
             sleepers.watcher = Arc::downgrade(&watcher);
             watcher
         })
@@ -230,7 +229,7 @@ impl Store {
 
     /// How the changes that other processes make are noticed at this moment.
     pub fn listening(&self) -> ListenerState {
-        let wakes = self.db.wakes();
+        let wakes = &self.wakes;
         let watched = lock(&wakes.sleepers).watcher.strong_count() > 0;
         if watched {
             wakes.state.get()
@@ -241,12 +240,12 @@ impl Store {
 }
 
 /// Looks for what others change, until nobody waits any more.
-async fn watch(database: Database) {
-    let wakes = database.wakes();
+async fn watch(database: Database, wakes: Arc<Wakes>) {
+    let wakes = &*wakes;
     let others = async {
-        match database.pools() {
-            Pools::Postgres(pool, link) => postgres::watch(wakes, pool, link).await,
-            Pools::Sqlite { .. } => {
+        match database.dialect() {
+            Dialect::Postgres => postgres::watch(wakes, &database).await,
+            Dialect::Sqlite => {
                 wakes.state.set(ListenerState::Looking);
                 sqlite::watch(wakes, &database).await;
             }
@@ -295,10 +294,11 @@ mod tests {
     #[test]
     fn a_commit_that_fails_is_not_counted() {
         let wakes = Wakes::default();
-        wakes.commits().committed();
-        let committing = wakes.commits();
+        wakes.before_commit();
+        wakes.after_commit(&[]);
+        wakes.before_commit();
         assert_eq!(wakes.own(), 2, "before anybody can see it");
-        drop(committing);
+        wakes.not_committed();
         assert_eq!(wakes.own(), 1);
     }
 }

@@ -102,7 +102,7 @@ impl Store {
     /// Must be called inside a runtime.
     pub fn work(&self) -> Work {
         let called = Arc::new(Called::default());
-        let wakes = self.db.wakes();
+        let wakes = &self.wakes;
         let watcher = (self.db.dialect() == Dialect::Postgres).then(|| {
             let mut workers = wakes
                 .workers

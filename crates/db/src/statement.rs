@@ -10,7 +10,7 @@ use std::{
 
 /// The sizes in which SQLite is given rows for a statement that takes many: powers of two, so that few texts
 /// are prepared, up to a number after which more rows save nothing.
-pub(super) const CHUNKS: usize = 7;
+pub(crate) const CHUNKS: usize = 7;
 
 /// One of the two databases' ways of writing SQL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -82,7 +82,7 @@ impl Statement {
 
     /// A point at which tests abort the process: before each statement that changes something.
     #[cfg(feature = "failpoints")]
-    pub(super) fn fail_before(&self) {
+    pub(crate) fn fail_before(&self) {
         let verbs = ["insert into ", "update ", "delete from "];
         let writes = |line: &str| verbs.iter().any(|verb| line.starts_with(verb));
         if self.sqlite.lines().any(writes) || self.postgres.lines().any(writes) {
@@ -106,7 +106,7 @@ impl Statement {
     }
 
     /// Gives the text for PostgreSQL that takes one row, in one of the dialects: that of SQLite has no locks.
-    pub(super) fn for_postgres(&'static self, dialect: Dialect) -> &'static str {
+    pub(crate) fn for_postgres(&'static self, dialect: Dialect) -> &'static str {
         self.ran(dialect);
         match dialect {
             Dialect::Postgres => self.postgres,
@@ -116,14 +116,14 @@ impl Statement {
 
     /// Gives the text for PostgreSQL that takes any number of rows, as an array of each column. One text does
     /// for all numbers, so that it is planned once, and a batch is one round trip.
-    pub(super) fn for_arrays(&'static self, dialect: Dialect) -> &'static str {
+    pub(crate) fn for_arrays(&'static self, dialect: Dialect) -> &'static str {
         let one = self.for_postgres(dialect);
         let at = usize::from(dialect == Dialect::Sqlite);
         self.postgres_many[at].get_or_init(|| for_arrays(one))
     }
 
     /// Gives the text for SQLite that takes `2^power` rows.
-    pub(super) fn for_sqlite(&'static self, power: usize) -> &'static Positional {
+    pub(crate) fn for_sqlite(&'static self, power: usize) -> &'static Positional {
         self.ran(Dialect::Sqlite);
         self.sqlite_rows[power].get_or_init(|| positional(&for_rows(self.sqlite, 1 << power)))
     }
@@ -132,10 +132,10 @@ impl Statement {
 /// A text whose parameters are bound by their position: `?`, not `$7`. SQLite looks for the number of a
 /// parameter with a name by going through all names.
 #[derive(Debug)]
-pub(super) struct Positional {
-    pub(super) text: String,
+pub(crate) struct Positional {
+    pub(crate) text: String,
     /// Which parameter stands at each position, counted from 0.
-    pub(super) order: Vec<usize>,
+    pub(crate) order: Vec<usize>,
 }
 
 fn positional(text: &str) -> Positional {
@@ -257,6 +257,7 @@ fn renumbered(text: &str, mut number: impl FnMut(usize) -> usize) -> String {
 }
 
 /// The text of a file in a folder below `src/sql`.
+#[macro_export]
 macro_rules! sql_text {
     ($folder:literal, $name:literal) => {
         include_str!(concat!(
@@ -270,23 +271,25 @@ macro_rules! sql_text {
 }
 
 /// The statement in `src/sql/<name>.sql`, the same text for both databases.
+#[macro_export]
 macro_rules! sql {
     ($name:literal) => {{
-        static STATEMENT: $crate::database::Statement = {
-            const TEXT: &str = sql_text!("", $name);
-            $crate::database::Statement::new($name, TEXT, TEXT)
+        static STATEMENT: $crate::Statement = {
+            const TEXT: &str = $crate::sql_text!("", $name);
+            $crate::Statement::new($name, TEXT, TEXT)
         };
         &STATEMENT
     }};
 }
 
 /// The statement in `src/sql/postgres/<name>.sql` and `src/sql/sqlite/<name>.sql`.
+#[macro_export]
 macro_rules! sql_by_dialect {
     ($name:literal) => {{
-        static STATEMENT: $crate::database::Statement = $crate::database::Statement::new(
+        static STATEMENT: $crate::Statement = $crate::Statement::new(
             $name,
-            sql_text!("postgres/", $name),
-            sql_text!("sqlite/", $name),
+            $crate::sql_text!("postgres/", $name),
+            $crate::sql_text!("sqlite/", $name),
         );
         &STATEMENT
     }};
@@ -294,40 +297,43 @@ macro_rules! sql_by_dialect {
 
 /// The statement in `src/sql/postgres/<name>.sql` and `src/sql/sqlite/<name>.sql`, which differ by more
 /// than locks.
+#[macro_export]
 macro_rules! sql_of_each {
     ($name:literal) => {{
-        static STATEMENT: $crate::database::Statement = $crate::database::Statement::of_each(
+        static STATEMENT: $crate::Statement = $crate::Statement::of_each(
             $name,
-            sql_text!("postgres/", $name),
-            sql_text!("sqlite/", $name),
+            $crate::sql_text!("postgres/", $name),
+            $crate::sql_text!("sqlite/", $name),
         );
         &STATEMENT
     }};
 }
 
 /// The statement in `src/sql/sqlite/<name>.sql`, which PostgreSQL does not need.
+#[macro_export]
 macro_rules! sql_of_sqlite {
     ($name:literal) => {{
-        static STATEMENT: $crate::database::Statement =
-            $crate::database::Statement::new($name, "", sql_text!("sqlite/", $name));
+        static STATEMENT: $crate::Statement =
+            $crate::Statement::new($name, "", $crate::sql_text!("sqlite/", $name));
         &STATEMENT
     }};
 }
 
 /// The statement in `src/sql/postgres/<name>.sql`, which SQLite does not need.
+#[macro_export]
 macro_rules! sql_of_postgres {
     ($name:literal) => {{
-        static STATEMENT: $crate::database::Statement =
-            $crate::database::Statement::new($name, sql_text!("postgres/", $name), "");
+        static STATEMENT: $crate::Statement =
+            $crate::Statement::new($name, $crate::sql_text!("postgres/", $name), "");
         &STATEMENT
     }};
 }
 
-/// A list of parameters, each converted to a [`Param`](crate::database::Param).
+/// A list of parameters, each converted to a [`Param`](crate::Param).
 #[macro_export]
 macro_rules! params {
     ($($value:expr),* $(,)?) => {
-        vec![$($crate::database::Param::from($value)),*]
+        vec![$($crate::Param::from($value)),*]
     };
 }
 
