@@ -13,6 +13,7 @@ mod error;
 mod limits;
 mod link;
 mod listener;
+mod names;
 mod observer;
 mod opening;
 mod param;
@@ -20,6 +21,7 @@ mod row;
 mod schema;
 mod scope;
 mod statement;
+mod template;
 mod tx;
 
 pub use database::{Database, PoolSize};
@@ -27,6 +29,8 @@ pub use error::Error;
 pub use limits::POSTGRES_CONNECTIONS;
 pub use link::Sessions;
 pub use listener::{ListenAddress, Listener, Notification};
+#[doc(hidden)]
+pub use names::{arrange, numbered, order};
 pub use observer::CommitObserver;
 pub use opening::{
     Examined, InvalidLocation, Location, NeededProgram, OpenError, Server, examine, open,

@@ -164,7 +164,7 @@ impl Tx {
             && matches!(self.connection, Connection::Postgres(_, manner) if manner.prepares)
     }
 
-    /// Locks rows until the end of the transaction, with a statement that does nothing else.
+    /// Locks rows until the end of the transaction, with a statement that takes their IDs and does nothing else.
     pub async fn lock_rows(
         &mut self,
         statement: &'static Statement,
@@ -257,7 +257,7 @@ impl Tx {
         whole: Vec<Param>,
     ) -> Result<Vec<Row>, Error> {
         let mut found = Vec::new();
-        for rows in self.batches(rows, whole) {
+        for rows in self.batches(statement, rows, whole)? {
             found.extend(self.fetch(statement, rows).await?);
         }
         Ok(found)
@@ -271,15 +271,24 @@ impl Tx {
         whole: Vec<Param>,
     ) -> Result<u64, Error> {
         let mut changed = 0;
-        for rows in self.batches(rows, whole) {
+        for rows in self.batches(statement, rows, whole)? {
             changed += self.change(statement, rows).await?;
         }
         Ok(changed)
     }
 
-    /// Rows as the database takes them: PostgreSQL all at once, SQLite in chunks.
-    fn batches(&self, rows: Vec<Vec<Param>>, whole: Vec<Param>) -> Vec<Rows> {
-        match (&self.connection, rows.len()) {
+    /// Divides rows as the database takes them: PostgreSQL all at once, SQLite in chunks.
+    fn batches(
+        &self,
+        statement: &'static Statement,
+        rows: Vec<Vec<Param>>,
+        whole: Vec<Param>,
+    ) -> Result<Vec<Rows>, Error> {
+        if !statement.takes_rows() {
+            let statement = statement.name();
+            return Err(Error::TakesNoRows { statement });
+        }
+        Ok(match (&self.connection, rows.len()) {
             (_, 0) => Vec::new(),
             (_, 1) => {
                 let row = rows.into_iter().flatten().chain(whole);
@@ -287,7 +296,7 @@ impl Tx {
             }
             (Connection::Postgres(..), _) => arrays(rows, whole),
             (Connection::Sqlite(..), _) => chunks(rows, &whole),
-        }
+        })
     }
 
     /// Undoes everything, and gives back its locks before this returns. A transaction that is only

@@ -50,17 +50,17 @@ impl Store {
             let asked = tx
                 .fetch_optional(
                     sql!("approvals/insert"),
-                    params![
-                        id,
-                        run,
-                        question.tool_kind.as_str(),
-                        question.title.as_str(),
-                        question.tool_call.as_str(),
-                        question.input.clone(),
-                        question.input_cut,
-                        deadline,
-                        now
-                    ],
+                    params! { "approvals/insert";
+                        id: id,
+                        run: run,
+                        tool_kind: question.tool_kind.as_str(),
+                        title: question.title.as_str(),
+                        tool_call: question.tool_call.as_str(),
+                        input: question.input.clone(),
+                        input_cut: question.input_cut,
+                        deadline: deadline,
+                        now: now,
+                    },
                 )
                 .await?;
             if asked.is_none() {
@@ -103,15 +103,15 @@ impl Store {
             let decided = tx
                 .fetch_optional(
                     sql!("approvals/decide"),
-                    params![
-                        tenant,
-                        id,
-                        ApprovalState::Pending.apply(event)?.as_str(),
-                        now,
-                        by.name.as_str(),
-                        by.token,
-                        comment
-                    ],
+                    params! { "approvals/decide";
+                        tenant: tenant,
+                        id: id,
+                        state: ApprovalState::Pending.apply(event)?.as_str(),
+                        now: now,
+                        decided_by: by.name.as_str(),
+                        token: by.token,
+                        comment: comment,
+                    },
                 )
                 .await?;
             let by_now = read(tx, scope, id).await?;

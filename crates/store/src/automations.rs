@@ -100,22 +100,22 @@ impl Store {
             let needs_format = needs_format(documents, &new.triggers);
             tx.execute(
                 sql!("automations/insert"),
-                params![
-                    id,
-                    tenant,
-                    new.name.as_str(),
-                    new.prompt.as_str(),
-                    new.harness,
-                    new.cwd.as_deref(),
-                    new.session_mode.as_str(),
-                    new.bound_session_key.as_deref(),
-                    &policies.value,
-                    &settings.value,
-                    &permissions.value,
-                    now,
-                    stored::FORMAT,
-                    needs_format
-                ],
+                params! { "automations/insert";
+                    id: id,
+                    tenant: tenant,
+                    name: new.name.as_str(),
+                    prompt: new.prompt.as_str(),
+                    harness: new.harness,
+                    cwd: new.cwd.as_deref(),
+                    session_mode: new.session_mode.as_str(),
+                    bound_key: new.bound_session_key.as_deref(),
+                    policies: &policies.value,
+                    settings: &settings.value,
+                    permissions: &permissions.value,
+                    now: now,
+                    format: stored::FORMAT,
+                    needs_format: needs_format,
+                },
             )
             .await?;
             for spec in std::iter::once(&Spec::Manual {}).chain(&new.triggers) {
@@ -265,9 +265,11 @@ async fn lock_of_any_format(
     not_deleted(lock_any(tx, id).await?)
 }
 
-async fn lock_triggers(tx: &mut Tx, id: AutomationId) -> Result<(), Error> {
-    let statement = sql_of_postgres!("triggers/lock_of_automation");
-    tx.lock_rows(statement, vec![params![id]]).await?;
+pub(crate) async fn lock_triggers(tx: &mut Tx, id: AutomationId) -> Result<(), Error> {
+    if tx.locks_rows() {
+        let statement = sql_of_postgres!("triggers/lock_of_automation");
+        tx.fetch_all(statement, params![id]).await?;
+    }
     Ok(())
 }
 

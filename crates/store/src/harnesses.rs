@@ -37,7 +37,15 @@ impl Store {
             let id = HarnessId::generate(now, self.ids());
             let stored = stored::write::<StoredAgent>(&(config.clone(), offers.cloned()));
             let (format, needed) = (stored::FORMAT, stored.needs_format);
-            let params = params![id, tenant, name, &stored.value, now, format, needed];
+            let params = params! { "harnesses/put";
+                id: id,
+                tenant: tenant,
+                name: name,
+                config: &stored.value,
+                now: now,
+                format: format,
+                needs_format: needed,
+            };
             let row = tx.fetch_one(sql!("harnesses/put"), params).await?;
             rows::harness(&row)
         })
@@ -98,15 +106,15 @@ impl Store {
             let added = tx
                 .execute(
                     sql!("harnesses/add"),
-                    params![
-                        id,
-                        tenant,
-                        name,
-                        &stored.value,
-                        now,
-                        stored::FORMAT,
-                        stored.needs_format
-                    ],
+                    params! { "harnesses/add";
+                        id: id,
+                        tenant: tenant,
+                        name: name,
+                        config: &stored.value,
+                        now: now,
+                        format: stored::FORMAT,
+                        needs_format: stored.needs_format,
+                    },
                 )
                 .await?;
             Ok(added == 1)
@@ -164,15 +172,15 @@ async fn write(
     let LockedHarness { harness, row } = before;
     let document = (config.clone(), offers.cloned());
     let written = stored::rewrite::<StoredAgent>(&document, row, "config")?;
-    let params = params![
-        harness.id,
-        tenant,
-        harness.name.as_str(),
-        &written.value,
-        now,
-        stored::format_over(row.get("format")?),
-        written.needs_format
-    ];
+    let params = params! { "harnesses/put";
+        id: harness.id,
+        tenant: tenant,
+        name: harness.name.as_str(),
+        config: &written.value,
+        now: now,
+        format: stored::format_over(row.get("format")?),
+        needs_format: written.needs_format,
+    };
     let row = tx.fetch_one(sql!("harnesses/put"), params).await?;
     rows::harness(&row)
 }

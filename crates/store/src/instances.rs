@@ -110,15 +110,15 @@ impl Store {
         let known = schema::LATEST;
         transact!(self, Scope::System, |tx| {
             let before = before.map(WorkerId::as_str);
-            let params = params![
-                instance,
-                worker.as_str(),
-                version,
-                known,
-                now,
-                before,
-                FORMAT
-            ];
+            let params = params! { "servers/serve";
+                instance: instance,
+                worker: worker.as_str(),
+                version: version,
+                schema_version: known,
+                now: now,
+                worker_before: before,
+                format: FORMAT,
+            };
             if tx.execute(sql!("servers/serve"), params).await? == 0 {
                 return Ok(false);
             }

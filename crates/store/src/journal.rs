@@ -134,15 +134,15 @@ impl Journal {
                 .ok_or_else(|| Error::not_found("session", line.session))?;
             *seq += 1;
             let stored = StoredEvent::of(&line.change);
-            events.push(params![
-                line.session,
-                *seq,
-                *tenant,
-                stored.kind,
-                stored.about,
-                stored.body,
-                now
-            ]);
+            events.push(params! { "postgres/events/insert";
+                session: line.session,
+                seq: *seq,
+                tenant: *tenant,
+                kind: stored.kind,
+                ref: stored.about,
+                body: stored.body,
+                now: now,
+            });
             if let Some((place, to, entry)) = line.message {
                 messages.push((entry.id, message(place, to, entry, *seq, now)));
             }
@@ -160,20 +160,20 @@ fn message(place: Place, to: Option<SeatId>, entry: Entry, seq: i64, now: Timest
         Role::Assistant | Role::Tool => place.seat,
         Role::User | Role::System => None,
     };
-    params![
-        entry.id,
-        place.tenant,
-        place.session,
-        seq,
-        place.run,
-        from,
-        to,
-        entry.role.as_str(),
-        entry.kind.as_str(),
-        entry.content,
-        entry.metadata,
-        now
-    ]
+    params! { "messages/put";
+        id: entry.id,
+        tenant: place.tenant,
+        session: place.session,
+        seq: seq,
+        run: place.run,
+        from_seat: from,
+        to_seat: to,
+        role: entry.role.as_str(),
+        kind: entry.kind.as_str(),
+        content: entry.content,
+        metadata: entry.metadata,
+        now: now,
+    }
 }
 
 /// Writes rows of transcripts. A later row of the same id replaces the earlier one, so no id may

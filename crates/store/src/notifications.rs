@@ -57,18 +57,18 @@ impl Store {
             let secret = Secret::generate(self.ids());
             tx.execute(
                 sql!("endpoints/insert"),
-                params![
-                    id,
-                    tenant,
-                    new.name.as_str(),
-                    new.url.as_str(),
-                    stored::write::<StoredEvents>(&new.events).value,
-                    new.automation,
-                    new.channel.as_deref(),
-                    secret.reveal(),
-                    head.to_string(),
-                    now
-                ],
+                params! { "endpoints/insert";
+                    id: id,
+                    tenant: tenant,
+                    name: new.name.as_str(),
+                    url: new.url.as_str(),
+                    events: stored::write::<StoredEvents>(&new.events).value,
+                    automation: new.automation,
+                    channel: new.channel.as_deref(),
+                    secret: secret.reveal(),
+                    cursor: head.to_string(),
+                    now: now,
+                },
             )
             .await?;
             Ok(secret)
@@ -119,17 +119,17 @@ impl Store {
             let changed = tx
                 .execute(
                     sql!("endpoints/edit"),
-                    params![
-                        scope.tenant(),
-                        id,
-                        seen,
-                        to.name.as_str(),
-                        to.url.as_str(),
-                        stored::value_of(&events),
-                        to.automation,
-                        to.channel.as_deref(),
-                        now.max(seen + tick)
-                    ],
+                    params! { "endpoints/edit";
+                        tenant: scope.tenant(),
+                        id: id,
+                        changed_before: seen,
+                        name: to.name.as_str(),
+                        url: to.url.as_str(),
+                        events: stored::value_of(&events),
+                        automation: to.automation,
+                        channel: to.channel.as_deref(),
+                        now: now.max(seen + tick),
+                    },
                 )
                 .await?;
             if changed == 0 {

@@ -241,38 +241,38 @@ pub(crate) async fn insert_all(
             SessionState::Active
         };
         let channel = new.channel.as_ref();
-        sessions.push(params![
-            new.id,
-            *tenant,
-            new.kind.as_str(),
-            new.session_type.as_str(),
-            state.as_str(),
-            new.key.as_deref(),
-            new.title.as_deref(),
-            new.cwd.as_str(),
-            new.schedule_id,
-            events,
-            now,
-            channel.map(|place| place.channel.as_str()),
-            channel.map(|place| place.chat_id.as_str()),
-            channel.and_then(|place| place.thread.as_deref())
-        ]);
+        sessions.push(params! { "sessions/insert";
+            id: new.id,
+            tenant: *tenant,
+            kind: new.kind.as_str(),
+            type: new.session_type.as_str(),
+            state: state.as_str(),
+            key: new.key.as_deref(),
+            title: new.title.as_deref(),
+            cwd: new.cwd.as_str(),
+            automation: new.schedule_id,
+            last_seq: events,
+            now: now,
+            channel: channel.map(|place| place.channel.as_str()),
+            chat: channel.map(|place| place.chat_id.as_str()),
+            thread: channel.and_then(|place| place.thread.as_deref()),
+        });
         journal.numbered(*tenant, new.id, events);
         let seat = SeatId::generate(now, store.ids());
         let settings = stored::write::<StoredSettings>(&new.settings);
-        rows.push(params![
-            seat,
-            *tenant,
-            new.id,
-            "agent",
-            "agent",
-            new.harness,
-            true,
-            settings.value,
-            now,
-            stored::FORMAT,
-            settings.needs_format
-        ]);
+        rows.push(params! { "seats/insert";
+            id: seat,
+            tenant: *tenant,
+            session: new.id,
+            role: "agent",
+            name: "agent",
+            harness: new.harness,
+            is_entry: true,
+            settings: settings.value,
+            now: now,
+            format: stored::FORMAT,
+            needs_format: settings.needs_format,
+        });
         seats.push(seat);
         let change = Change::Session {
             session_id: new.id,

@@ -82,16 +82,16 @@ pub(crate) async fn add(tx: &mut Tx, uses: Vec<Use>, now: Timestamp) -> Result<(
     }
     let day = Days::of(now).day;
     let rows = sums.into_iter().map(|((spender, currency), sum)| {
-        params![
-            sum.tenant,
-            spender,
-            sum.automation,
-            day,
-            currency.as_str(),
-            stored(sum.tokens),
-            stored(sum.cost),
-            stored(sum.turns)
-        ]
+        params! { "spending/add";
+            tenant: sum.tenant,
+            spender: spender,
+            automation: sum.automation,
+            day: day,
+            currency: currency.as_str(),
+            tokens: stored(sum.tokens),
+            cost: stored(sum.cost),
+            turns: stored(sum.turns),
+        }
     });
     tx.execute_rows(sql!("spending/add"), rows.collect(), params![])
         .await?;

@@ -65,19 +65,19 @@ impl Store {
             }
             tx.execute(
                 sql!("tokens/insert"),
-                params![
-                    new.id,
-                    tenant,
-                    new.role.as_str(),
-                    new.name.as_str(),
-                    &new.hash[..],
-                    new.shown.as_str(),
-                    new.scopes
+                params! { "tokens/insert";
+                    id: new.id,
+                    tenant: tenant,
+                    role: new.role.as_str(),
+                    name: new.name.as_str(),
+                    hash: &new.hash[..],
+                    shown: new.shown.as_str(),
+                    scopes: new.scopes
                         .as_ref()
                         .map(|scopes| stored::write::<StoredScopes>(scopes).value),
-                    now,
-                    new.expires_at
-                ],
+                    now: now,
+                    expires_at: new.expires_at,
+                },
             )
             .await?;
             Ok(())
@@ -221,15 +221,15 @@ async fn insert_of_browser(
     let row = tx
         .fetch_optional(
             sql!("tokens/insert_of_browser"),
-            params![
-                new.id,
-                &new.hash[..],
-                new.shown.as_str(),
-                new.expires_at,
-                tenant,
-                parent,
-                now
-            ],
+            params! { "tokens/insert_of_browser";
+                id: new.id,
+                hash: &new.hash[..],
+                shown: new.shown.as_str(),
+                expires_at: new.expires_at,
+                tenant: tenant,
+                signed_in_by: parent,
+                now: now,
+            },
         )
         .await?;
     row.as_ref().map(rows::token).transpose()

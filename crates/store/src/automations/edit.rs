@@ -96,22 +96,22 @@ impl Store {
                 stored::rewrite::<StoredPermissions>(&to.permissions, &before, "permissions")?;
             tx.execute(
                 sql!("automations/edit"),
-                params![
-                    id,
-                    to.name.as_str(),
-                    to.prompt.as_str(),
-                    to.harness,
-                    to.cwd.as_deref(),
-                    to.session_mode.as_str(),
-                    to.bound_session_key.as_deref(),
-                    session,
-                    &policies.value,
-                    &settings.value,
-                    &permissions.value,
-                    now,
-                    stored::format_over(before.get("format")?),
-                    needs_format([&policies, &settings, &permissions], &to.triggers)
-                ],
+                params! { "automations/edit";
+                    id: id,
+                    name: to.name.as_str(),
+                    prompt: to.prompt.as_str(),
+                    harness: to.harness,
+                    cwd: to.cwd.as_deref(),
+                    session_mode: to.session_mode.as_str(),
+                    bound_key: to.bound_session_key.as_deref(),
+                    current_session: session,
+                    policies: &policies.value,
+                    settings: &settings.value,
+                    permissions: &permissions.value,
+                    now: now,
+                    format: stored::format_over(before.get("format")?),
+                    needs_format: needs_format([&policies, &settings, &permissions], &to.triggers),
+                },
             )
             .await?;
             if to.bound_session_key != automation.bound_session_key {

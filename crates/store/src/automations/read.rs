@@ -97,17 +97,17 @@ impl Store {
         let found = tx
             .fetch_all(
                 sql!("automations/page"),
-                params![
-                    tenant,
-                    page.before(),
-                    filter.state.map(AutomationState::as_str),
-                    wanted.lower.as_deref(),
-                    wanted.written.as_deref(),
-                    session.map(|session| session.session),
-                    session.and_then(|session| session.key.as_deref()),
-                    session.and_then(|session| session.other_key.as_deref()),
-                    page.limit
-                ],
+                params! { "automations/page";
+                    tenant: tenant,
+                    before: page.before(),
+                    state: filter.state.map(AutomationState::as_str),
+                    lower_pattern: wanted.lower.as_deref(),
+                    pattern: wanted.written.as_deref(),
+                    session: session.map(|session| session.session),
+                    key: session.and_then(|session| session.key.as_deref()),
+                    other_key: session.and_then(|session| session.other_key.as_deref()),
+                    limit: page.limit,
+                },
             )
             .await?;
         all_of(&found)

@@ -167,18 +167,18 @@ impl Store {
         let stored = stored::write::<StoredSpec>(spec);
         tx.execute(
             sql!("triggers/insert"),
-            params![
-                id,
-                tenant,
-                automation,
-                spec.kind(),
-                &stored.value,
-                due.map(|due| due.scheduled_for),
-                due.map(|due| due.fire_at),
-                now,
-                stored::FORMAT,
-                stored.needs_format
-            ],
+            params! { "triggers/insert";
+                id: id,
+                tenant: tenant,
+                automation: automation,
+                kind: spec.kind(),
+                spec: &stored.value,
+                next_instant: due.map(|due| due.scheduled_for),
+                fires_at: due.map(|due| due.fire_at),
+                now: now,
+                format: stored::FORMAT,
+                needs_format: stored.needs_format,
+            },
         )
         .await?;
         tx.execute(

@@ -55,16 +55,16 @@ impl NewDelivery {
         endpoint: EndpointId,
         now: Timestamp,
     ) -> Vec<Param> {
-        params![
-            id,
-            tenant,
-            endpoint,
-            self.session,
-            self.event_id.as_str(),
-            self.kind.as_str(),
-            self.body.as_str(),
-            now
-        ]
+        params! { "deliveries/insert";
+            id: id,
+            tenant: tenant,
+            endpoint: endpoint,
+            session: self.session,
+            event: self.event_id.as_str(),
+            kind: self.kind.as_str(),
+            body: self.body.as_str(),
+            now: now,
+        }
     }
 }
 
@@ -159,20 +159,28 @@ impl Store {
             let status = status.map(i64::from);
             tx.execute(
                 sql!("deliveries/insert_attempt"),
-                params![
-                    id,
-                    number,
-                    *tenant,
-                    status,
-                    error,
-                    text,
-                    attempted.started_at,
-                    now
-                ],
+                params! { "deliveries/insert_attempt";
+                    delivery: id,
+                    number: number,
+                    tenant: *tenant,
+                    status: status,
+                    error: error,
+                    answer: text,
+                    started_at: attempted.started_at,
+                    ended_at: now,
+                },
             )
             .await?;
             let ended_at = next.is_none().then_some(now);
-            let params = params![id, number, state.as_str(), next, status, error, ended_at];
+            let params = params! { "deliveries/record";
+                id: id,
+                attempt: number,
+                state: state.as_str(),
+                next_attempt_at: next,
+                status: status,
+                error: error,
+                ended_at: ended_at,
+            };
             if tx.execute(sql!("deliveries/record"), params).await? > 0 {
                 follow(tx, scope, delivery.endpoint_id, verdict, now).await?;
             }

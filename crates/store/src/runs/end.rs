@@ -288,20 +288,20 @@ impl End<'_> {
             Outcome::Stopped(reason) => Some(reason.as_str()),
             _ => None,
         };
-        Some(params![
-            run.id,
-            run.status.as_str(),
-            status.as_str(),
-            outcome.reason(),
-            self.closure(),
-            stop_reason,
-            &stored::write::<StoredFlags>(&finished.flags).value,
-            finished.usage.clone(),
-            finished
+        Some(params! { "runs/end";
+            id: run.id,
+            before: run.status.as_str(),
+            after: status.as_str(),
+            reason: outcome.reason(),
+            message: self.closure(),
+            stop_reason: stop_reason,
+            flags: &stored::write::<StoredFlags>(&finished.flags).value,
+            usage: finished.usage.clone(),
+            acp_session: finished
                 .acp_session_id
                 .as_ref()
-                .map(model::AcpSessionId::as_str)
-        ])
+                .map(model::AcpSessionId::as_str),
+        })
     }
 
     /// The notice with which the transcript ends; none where the answer is the end.

@@ -294,13 +294,13 @@ impl Owing<'_> {
         let plan = &self.plan;
         let missed = plan.missed.map(|stretch| stretch.last);
         let last = plan.occurrences.last().copied().max(missed);
-        params![
-            self.trigger.id,
-            self.scheduled_for,
-            plan.next.map(|due| due.scheduled_for),
-            plan.next.map(|due| due.fire_at),
-            last,
-            plan.next.is_none().then_some(now)
-        ]
+        params! { "triggers/advance";
+            id: self.trigger.id,
+            before: self.scheduled_for,
+            next: plan.next.map(|due| due.scheduled_for),
+            fires: plan.next.map(|due| due.fire_at),
+            last: last,
+            done: plan.next.is_none().then_some(now),
+        }
     }
 }

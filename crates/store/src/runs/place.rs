@@ -239,27 +239,27 @@ pub(crate) async fn insert_all(
 
 /// The parameters of an attempt's row.
 fn row(id: RunId, status: RunStatus, attempt: &Attempt<'_>, now: Timestamp) -> Vec<Param> {
-    params![
-        id,
-        attempt.tenant,
-        attempt.input,
-        attempt.number,
-        attempt.failures,
-        status.as_str(),
-        attempt.origin.as_str(),
-        attempt.origin.priority(),
-        attempt.session,
-        attempt.seat,
-        attempt.automation,
-        attempt.trigger,
-        attempt.scheduled_for,
-        attempt.exclusive,
-        attempt.content,
-        attempt.not_before,
-        attempt.interrupted,
-        attempt.input_at,
-        now
-    ]
+    params! { "runs/insert";
+        id: id,
+        tenant: attempt.tenant,
+        input: attempt.input,
+        attempt: attempt.number,
+        failures: attempt.failures,
+        status: status.as_str(),
+        origin: attempt.origin.as_str(),
+        priority: attempt.origin.priority(),
+        session: attempt.session,
+        seat: attempt.seat,
+        automation: attempt.automation,
+        trigger: attempt.trigger,
+        instant: attempt.scheduled_for,
+        exclusive: attempt.exclusive,
+        content: attempt.content,
+        not_before: attempt.not_before,
+        interrupted_run: attempt.interrupted,
+        input_at: attempt.input_at,
+        now: now,
+    }
 }
 
 /// A waiting run that has its seat now.

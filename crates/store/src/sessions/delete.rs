@@ -104,11 +104,7 @@ async fn lock_automations(
         ids.insert(row.get("id")?);
     }
     for id in &ids {
-        tx.lock_rows(
-            sql_of_postgres!("triggers/lock_of_automation"),
-            vec![params![*id]],
-        )
-        .await?;
+        automations::lock_triggers(tx, *id).await?;
     }
     let mut locked = Vec::with_capacity(ids.len());
     for id in ids {

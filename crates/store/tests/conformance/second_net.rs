@@ -5,7 +5,11 @@
 use std::{collections::BTreeSet, fs, path::Path};
 
 use model::Timestamp;
-use store::{Scope, database::Param, params};
+use store::{
+    Scope,
+    database::{Param, numbered},
+    params,
+};
 use uuid::Uuid;
 
 use crate::{
@@ -15,6 +19,7 @@ use crate::{
 
 /// A read statement, and its text without the condition on its tenant.
 fn without_first_net(text: &str, folder: &str) -> Option<String> {
+    let text = numbered(text);
     let code = text.lines().filter(|line| !line.starts_with("--"));
     let code: Vec<&str> = code.collect();
     let writes = ["insert ", "update ", "delete "];
