@@ -69,7 +69,7 @@ impl Database {
     /// The same database without the code's row locks: statements run in their SQLite text, which has
     /// none, and SQLite's transactions take the write lock only when they write. For tests that show
     /// that the constraints hold by themselves.
-    #[doc(hidden)]
+    #[cfg(feature = "test-support")]
     #[must_use]
     pub fn without_locks(&self) -> Self {
         Self {

@@ -25,7 +25,7 @@ use crate::{
     database::Tx,
     rows,
     runs::spend,
-    store::{Store, transact},
+    store::Store,
     stored::{self, StoredPermissions, StoredPolicies, StoredSettings, StoredSpec, Written},
 };
 
@@ -86,46 +86,50 @@ impl Store {
         new: &NewAutomation,
         now: Timestamp,
     ) -> Result<(), Error> {
-        let made = transact!(self, Scope::Tenant(tenant), |tx| {
-            let used = tx
-                .fetch_optional(sql!("automations/by_id"), params![tenant, id])
-                .await?;
-            if used.is_some() {
-                return Err(Error::made("the automation", id));
-            }
-            let policies = stored::write::<StoredPolicies>(&new.policies);
-            let settings = stored::write::<StoredSettings>(&new.settings);
-            let permissions = stored::write::<StoredPermissions>(&new.permissions);
-            let documents = [&policies, &settings, &permissions];
-            let needs_format = needs_format(documents, &new.triggers);
-            tx.execute(
-                sql!("automations/insert"),
-                params! { "automations/insert";
-                    id: id,
-                    tenant: tenant,
-                    name: new.name.as_str(),
-                    prompt: new.prompt.as_str(),
-                    harness: new.harness,
-                    cwd: new.cwd.as_deref(),
-                    session_mode: new.session_mode.as_str(),
-                    bound_key: new.bound_session_key.as_deref(),
-                    policies: &policies.value,
-                    settings: &settings.value,
-                    permissions: &permissions.value,
-                    now: now,
-                    format: stored::FORMAT,
-                    needs_format: needs_format,
-                },
-            )
-            .await?;
-            for spec in std::iter::once(&Spec::Manual {}).chain(&new.triggers) {
-                let due = Some(&new.policies);
-                self.insert_trigger(tx, tenant, id, spec, due, now).await?;
-            }
-            let name = new.name.clone();
-            log::change(tx, id, AutomationChange::Created { name }, now).await?;
-            Ok(())
-        });
+        let made = self
+            .transact(Scope::Tenant(tenant), |tx, _| {
+                Box::pin(async move {
+                    let used = tx
+                        .fetch_optional(sql!("automations/by_id"), params![tenant, id])
+                        .await?;
+                    if used.is_some() {
+                        return Err(Error::made("the automation", id));
+                    }
+                    let policies = stored::write::<StoredPolicies>(&new.policies);
+                    let settings = stored::write::<StoredSettings>(&new.settings);
+                    let permissions = stored::write::<StoredPermissions>(&new.permissions);
+                    let documents = [&policies, &settings, &permissions];
+                    let needs_format = needs_format(documents, &new.triggers);
+                    tx.execute(
+                        sql!("automations/insert"),
+                        params! { "automations/insert";
+                            id: id,
+                            tenant: tenant,
+                            name: new.name.as_str(),
+                            prompt: new.prompt.as_str(),
+                            harness: new.harness,
+                            cwd: new.cwd.as_deref(),
+                            session_mode: new.session_mode.as_str(),
+                            bound_key: new.bound_session_key.as_deref(),
+                            policies: &policies.value,
+                            settings: &settings.value,
+                            permissions: &permissions.value,
+                            now: now,
+                            format: stored::FORMAT,
+                            needs_format: needs_format,
+                        },
+                    )
+                    .await?;
+                    for spec in std::iter::once(&Spec::Manual {}).chain(&new.triggers) {
+                        let due = Some(&new.policies);
+                        self.insert_trigger(tx, tenant, id, spec, due, now).await?;
+                    }
+                    let name = new.name.clone();
+                    log::change(tx, id, AutomationChange::Created { name }, now).await?;
+                    Ok(())
+                })
+            })
+            .await;
         if let Err(Error::Database(error)) = &made
             && error.conflict().is_some()
         {
@@ -149,11 +153,14 @@ impl Store {
         reason: &str,
         now: Timestamp,
     ) -> Result<(), Error> {
-        transact!(self, scope, |tx| {
-            let automation = lock_of_any_format(tx, scope, id).await?;
-            automation.state.apply(AutomationEvent::Pause)?;
-            pause(self, tx, &automation, reason, now).await
+        self.transact(scope, |tx, _| {
+            Box::pin(async move {
+                let automation = lock_of_any_format(tx, scope, id).await?;
+                automation.state.apply(AutomationEvent::Pause)?;
+                pause(self, tx, &automation, reason, now).await
+            })
         })
+        .await
     }
 
     /// Lets an automation go on. Its triggers are due from now, its row of failures is forgotten and
@@ -164,30 +171,33 @@ impl Store {
         id: AutomationId,
         now: Timestamp,
     ) -> Result<(), Error> {
-        transact!(self, scope, |tx| {
-            let automation = lock_with_triggers(tx, scope, id).await?;
-            automation.state.apply(AutomationEvent::Resume)?;
-            // A server that does not honour the automation may have paused it.
-            settle_stopped(self, tx, &automation, now).await?;
-            let none: Option<&str> = None;
-            let never: Option<Timestamp> = None;
-            tx.execute(
-                sql!("automations/set_paused"),
-                params![id, never, none, now],
-            )
-            .await?;
-            set_attention(tx, id, None, now).await?;
-            tx.execute(sql!("automations/set_failures"), params![id, 0_i64, now])
+        self.transact(scope, |tx, _| {
+            Box::pin(async move {
+                let automation = lock_with_triggers(tx, scope, id).await?;
+                automation.state.apply(AutomationEvent::Resume)?;
+                // A server that does not honour the automation may have paused it.
+                settle_stopped(self, tx, &automation, now).await?;
+                let none: Option<&str> = None;
+                let never: Option<Timestamp> = None;
+                tx.execute(
+                    sql!("automations/set_paused"),
+                    params![id, never, none, now],
+                )
                 .await?;
-            for trigger in live_triggers(tx, id).await? {
-                // From now, though the clock may have been ahead and set back: an instant that has its
-                // row gets no second one, and all others are due.
-                let due = next_due(trigger.id, &trigger.spec, &automation.policies, now)?;
-                set_next(tx, trigger.id, due, now).await?;
-            }
-            spend::release(tx, automation.tenant_id, Some(id), now).await?;
-            log::change(tx, id, AutomationChange::Resumed, now).await
+                set_attention(tx, id, None, now).await?;
+                tx.execute(sql!("automations/set_failures"), params![id, 0_i64, now])
+                    .await?;
+                for trigger in live_triggers(tx, id).await? {
+                    // From now, though the clock may have been ahead and set back: an instant that has its
+                    // row gets no second one, and all others are due.
+                    let due = next_due(trigger.id, &trigger.spec, &automation.policies, now)?;
+                    set_next(tx, trigger.id, due, now).await?;
+                }
+                spend::release(tx, automation.tenant_id, Some(id), now).await?;
+                log::change(tx, id, AutomationChange::Resumed, now).await
+            })
         })
+        .await
     }
 
     /// Lets go of an automation's current session: the next run starts another one, and the old one
@@ -198,18 +208,21 @@ impl Store {
         id: AutomationId,
         now: Timestamp,
     ) -> Result<(), Error> {
-        transact!(self, scope, |tx| {
-            let automation = lock(tx, scope, id).await?;
-            automation.state.apply(AutomationEvent::Reset)?;
-            let none: Option<model::SessionId> = None;
-            tx.execute(
-                sql!("automations/set_current_session"),
-                params![id, none, now],
-            )
-            .await?;
-            let session_id = automation.current_session_id;
-            log::change(tx, id, AutomationChange::Reset { session_id }, now).await
+        self.transact(scope, |tx, _| {
+            Box::pin(async move {
+                let automation = lock(tx, scope, id).await?;
+                automation.state.apply(AutomationEvent::Reset)?;
+                let none: Option<model::SessionId> = None;
+                tx.execute(
+                    sql!("automations/set_current_session"),
+                    params![id, none, now],
+                )
+                .await?;
+                let session_id = automation.current_session_id;
+                log::change(tx, id, AutomationChange::Reset { session_id }, now).await
+            })
         })
+        .await
     }
 
     /// Removes an automation. Its sessions and its runs stay; those of its runs that wait are called
@@ -221,17 +234,20 @@ impl Store {
         id: AutomationId,
         now: Timestamp,
     ) -> Result<(), Error> {
-        transact!(self, scope, |tx| {
-            match lock_of_any_format(tx, scope, id).await {
-                Ok(automation) => {
-                    automation.state.apply(AutomationEvent::Delete)?;
-                    delete(self, tx, &automation, now).await?;
+        self.transact(scope, |tx, _| {
+            Box::pin(async move {
+                match lock_of_any_format(tx, scope, id).await {
+                    Ok(automation) => {
+                        automation.state.apply(AutomationEvent::Delete)?;
+                        delete(self, tx, &automation, now).await?;
+                    }
+                    Err(error) if error.is_nonsense() => delete_unreadable(tx, id, now).await?,
+                    Err(error) => return Err(error),
                 }
-                Err(error) if error.is_nonsense() => delete_unreadable(tx, id, now).await?,
-                Err(error) => return Err(error),
-            }
-            crate::runs::cancel::waiting_of(self, tx, id, "automation deleted", now).await
+                crate::runs::cancel::waiting_of(self, tx, id, "automation deleted", now).await
+            })
         })
+        .await
     }
 }
 

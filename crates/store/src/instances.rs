@@ -8,7 +8,7 @@ use crate::{
     Error, Page, Scope,
     database::{Row, Tx},
     schema,
-    store::{Store, transact},
+    store::Store,
     stored::FORMAT,
 };
 
@@ -77,14 +77,17 @@ impl Store {
         name: &str,
         now: Timestamp,
     ) -> Result<(), Error> {
-        transact!(self, Scope::Tenant(tenant), |tx| {
-            tx.execute(
-                sql!("instances/put"),
-                params![tenant, instance, name, "host", now],
-            )
-            .await?;
-            Ok(())
+        self.transact(Scope::Tenant(tenant), |tx, _| {
+            Box::pin(async move {
+                tx.execute(
+                    sql!("instances/put"),
+                    params![tenant, instance, name, "host", now],
+                )
+                .await?;
+                Ok(())
+            })
         })
+        .await
     }
 
     /// Who serves a data folder, or did last.
@@ -108,23 +111,26 @@ impl Store {
         now: Timestamp,
     ) -> Result<bool, Error> {
         let known = schema::LATEST;
-        transact!(self, Scope::System, |tx| {
-            let before = before.map(WorkerId::as_str);
-            let params = params! { "servers/serve";
-                instance: instance,
-                worker: worker.as_str(),
-                version: version,
-                schema_version: known,
-                now: now,
-                worker_before: before,
-                format: FORMAT,
-            };
-            if tx.execute(sql!("servers/serve"), params).await? == 0 {
-                return Ok(false);
-            }
-            bring_back(tx, instance).await?;
-            Ok(true)
+        self.transact(Scope::System, |tx, _| {
+            Box::pin(async move {
+                let before = before.map(WorkerId::as_str);
+                let params = params! { "servers/serve";
+                    instance: instance,
+                    worker: worker.as_str(),
+                    version: version,
+                    schema_version: known,
+                    now: now,
+                    worker_before: before,
+                    format: FORMAT,
+                };
+                if tx.execute(sql!("servers/serve"), params).await? == 0 {
+                    return Ok(false);
+                }
+                bring_back(tx, instance).await?;
+                Ok(true)
+            })
         })
+        .await
     }
 
     /// Shows that a server is still there.
@@ -134,23 +140,26 @@ impl Store {
         worker: &WorkerId,
         now: Timestamp,
     ) -> Result<Presence, Error> {
-        transact!(self, Scope::System, |tx| {
-            let params = params![instance, worker.as_str(), now];
-            let noted = tx
-                .fetch_optional(sql_by_dialect!("servers/beat"), params)
-                .await?;
-            let Some(noted) = noted else {
-                return Ok(Presence::Taken);
-            };
-            // Who was away may have been given up meanwhile.
-            bring_back(tx, instance).await?;
-            let (needed, known) = (noted.get("works_with")?, schema::LATEST);
-            Ok(if needed > known {
-                Presence::Outdated { needed, known }
-            } else {
-                Presence::Noted
+        self.transact(Scope::System, |tx, _| {
+            Box::pin(async move {
+                let params = params![instance, worker.as_str(), now];
+                let noted = tx
+                    .fetch_optional(sql_by_dialect!("servers/beat"), params)
+                    .await?;
+                let Some(noted) = noted else {
+                    return Ok(Presence::Taken);
+                };
+                // Who was away may have been given up meanwhile.
+                bring_back(tx, instance).await?;
+                let (needed, known) = (noted.get("works_with")?, schema::LATEST);
+                Ok(if needed > known {
+                    Presence::Outdated { needed, known }
+                } else {
+                    Presence::Noted
+                })
             })
         })
+        .await
     }
 
     /// Notes that a server has stopped.
@@ -160,11 +169,14 @@ impl Store {
         worker: &WorkerId,
         now: Timestamp,
     ) -> Result<(), Error> {
-        transact!(self, Scope::System, |tx| {
-            let params = params![instance, worker.as_str(), now];
-            tx.execute(sql!("servers/stop"), params).await?;
-            Ok(())
+        self.transact(Scope::System, |tx, _| {
+            Box::pin(async move {
+                let params = params![instance, worker.as_str(), now];
+                tx.execute(sql!("servers/stop"), params).await?;
+                Ok(())
+            })
         })
+        .await
     }
 
     /// Gives an instance up: what lies there is lost. Queued runs whose memory lies there fail, and so do later
@@ -175,26 +187,29 @@ impl Store {
         instance: InstanceId,
         now: Timestamp,
     ) -> Result<String, Error> {
-        transact!(self, Scope::Tenant(tenant), |tx| {
-            let locked = tx
-                .fetch_optional(sql_by_dialect!("instances/lock"), params![tenant, instance])
-                .await?;
-            let locked = locked.ok_or_else(|| Error::not_found("instance", instance))?;
-            let name: String = locked.get("name")?;
-            let row = tx
-                .fetch_optional(sql!("servers/serving"), params![instance])
-                .await?;
-            let serving = row.as_ref().map(serving).transpose()?.flatten();
-            if let Some(serving) = serving.filter(|serving| serving.is_online(now)) {
-                return Err(Error::Served {
-                    instance: name,
-                    worker: serving.worker,
-                });
-            }
-            tx.execute(sql!("instances/remove"), params![tenant, instance])
-                .await?;
-            Ok(name)
+        self.transact(Scope::Tenant(tenant), |tx, _| {
+            Box::pin(async move {
+                let locked = tx
+                    .fetch_optional(sql_by_dialect!("instances/lock"), params![tenant, instance])
+                    .await?;
+                let locked = locked.ok_or_else(|| Error::not_found("instance", instance))?;
+                let name: String = locked.get("name")?;
+                let row = tx
+                    .fetch_optional(sql!("servers/serving"), params![instance])
+                    .await?;
+                let serving = row.as_ref().map(serving).transpose()?.flatten();
+                if let Some(serving) = serving.filter(|serving| serving.is_online(now)) {
+                    return Err(Error::Served {
+                        instance: name,
+                        worker: serving.worker,
+                    });
+                }
+                tx.execute(sql!("instances/remove"), params![tenant, instance])
+                    .await?;
+                Ok(name)
+            })
         })
+        .await
     }
 
     /// Whether an instance is registered for a tenant, as far as this process has seen.

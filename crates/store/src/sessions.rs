@@ -24,7 +24,7 @@ use crate::{
         cancel,
         place::{self, hold, promote_on_seat},
     },
-    store::{Store, transact},
+    store::Store,
     stored::{self, StoredSettings},
 };
 
@@ -69,9 +69,11 @@ impl Store {
         new: &NewSession,
         now: Timestamp,
     ) -> Result<(SessionId, SeatId), Error> {
-        let made = transact!(self, Scope::Tenant(tenant), |tx| {
-            insert(self, tx, tenant, new, now).await
-        });
+        let made = self
+            .transact(Scope::Tenant(tenant), |tx, _| {
+                Box::pin(async move { insert(self, tx, tenant, new, now).await })
+            })
+            .await;
         let Err(Error::Database(error)) = &made else {
             return made;
         };
@@ -154,54 +156,57 @@ impl Store {
         reason: Option<&str>,
         now: Timestamp,
     ) -> Result<SessionState, Error> {
-        transact!(self, scope, |tx| {
-            let seats = lock_seats(tx, scope, id).await?;
-            let row = tx
-                .fetch_optional(sql!("sessions/by_id"), params![scope.tenant(), id])
-                .await?;
-            let session = rows::session(&row.ok_or_else(|| Error::not_found("session", id))?)?;
-            let state = session.state.apply(event)?;
-            let ended = (state.admission() == Admission::Refuse).then_some(now);
-            let moved = tx
-                .execute(
-                    sql!("sessions/set_state"),
-                    params![
-                        id,
-                        session.state.as_str(),
-                        state.as_str(),
-                        reason,
-                        ended,
-                        now
-                    ],
-                )
-                .await?;
-            if moved == 0 {
-                return Err(Error::Refused(Refused {
-                    what: SessionState::WHAT,
-                    state: "being moved by somebody else".into(),
-                    event: event.to_string(),
-                }));
-            }
-            let change = SessionChange::Moved {
-                state,
-                reason: reason.map(str::to_owned),
-            };
-            journal::session(tx, id, change, now).await?;
-            match state.admission() {
-                Admission::Start => {
-                    for seat in &seats {
-                        promote_on_seat(tx, *seat, now).await?;
+        self.transact(scope, |tx, _| {
+            Box::pin(async move {
+                let seats = lock_seats(tx, scope, id).await?;
+                let row = tx
+                    .fetch_optional(sql!("sessions/by_id"), params![scope.tenant(), id])
+                    .await?;
+                let session = rows::session(&row.ok_or_else(|| Error::not_found("session", id))?)?;
+                let state = session.state.apply(event)?;
+                let ended = (state.admission() == Admission::Refuse).then_some(now);
+                let moved = tx
+                    .execute(
+                        sql!("sessions/set_state"),
+                        params![
+                            id,
+                            session.state.as_str(),
+                            state.as_str(),
+                            reason,
+                            ended,
+                            now
+                        ],
+                    )
+                    .await?;
+                if moved == 0 {
+                    return Err(Error::Refused(Refused {
+                        what: SessionState::WHAT,
+                        state: "being moved by somebody else".into(),
+                        event: event.to_string(),
+                    }));
+                }
+                let change = SessionChange::Moved {
+                    state,
+                    reason: reason.map(str::to_owned),
+                };
+                journal::session(tx, id, change, now).await?;
+                match state.admission() {
+                    Admission::Start => {
+                        for seat in &seats {
+                            promote_on_seat(tx, *seat, now).await?;
+                        }
+                    }
+                    Admission::Wait => hold_queued(tx, id, now).await?,
+                    Admission::Refuse => {
+                        let reason = format!("the session is {state}");
+                        cancel::open_of(self, tx, id, &[RunStatus::Deferred], &reason, now).await?;
+                        cancel::open_of(self, tx, id, &[RunStatus::Queued], &reason, now).await?;
                     }
                 }
-                Admission::Wait => hold_queued(tx, id, now).await?,
-                Admission::Refuse => {
-                    let reason = format!("the session is {state}");
-                    cancel::open_of(self, tx, id, &[RunStatus::Deferred], &reason, now).await?;
-                    cancel::open_of(self, tx, id, &[RunStatus::Queued], &reason, now).await?;
-                }
-            }
-            Ok(state)
+                Ok(state)
+            })
         })
+        .await
     }
 }
 

@@ -158,21 +158,31 @@ fn every_crate_imports_only_layers_below_its_own() {
     assert!(offences.is_empty(), "{}", offences.join("\n"));
 }
 
+/// Lists what a package is built of: dependencies of some kinds, and the features of each.
+fn tree(package: &str, kinds: &str) -> anyhow::Result<String> {
+    let output = Command::new(env!("CARGO"))
+        .args(["tree", "--prefix=none", "--offline"])
+        .args(["--package", package, "--edges", kinds])
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")))
+        .output()?;
+    ensure!(output.status.success(), "{output:?}");
+    Ok(String::from_utf8(output.stdout)?)
+}
+
 #[test]
 fn the_binary_has_no_failpoints() {
-    let product = |kinds: &str| {
-        let output = Command::new(env!("CARGO"))
-            .args(["tree", "--package=matins", "--prefix=none", "--offline"])
-            .args(["--edges", kinds])
-            .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")))
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{output:?}");
-        String::from_utf8(output.stdout).unwrap()
-    };
-    let ships = product("normal,build");
+    let ships = tree("matins", "normal,build").unwrap();
     assert!(ships.contains("matins-turn v"), "{ships}");
     assert!(!ships.contains("failpoint"), "{ships}");
+}
+
+#[test]
+fn binary_has_no_test_support() {
+    let ships = tree("matins", "normal,build,features").unwrap();
+    assert!(ships.contains("matins-db v"), "{ships}");
+    assert!(!ships.contains("test-support"), "{ships}");
+    let tests = tree("matins-store", "normal,build,features,dev").unwrap();
+    assert!(tests.contains("test-support"), "{tests}");
 }
 
 #[test]

@@ -19,7 +19,7 @@ use crate::{
     Error, Scope,
     database::Tx,
     runs::place,
-    store::{Store, transact},
+    store::Store,
     stored::{self, StoredPermissions, StoredPolicies, StoredSettings},
 };
 
@@ -71,30 +71,37 @@ impl Store {
         now: Timestamp,
     ) -> Result<(), Error> {
         let scope = Scope::Tenant(tenant);
-        let edited = transact!(self, scope, |tx| {
-            let automation = lock_with_triggers(tx, scope, id).await?;
-            let there = live_triggers(tx, id).await?;
-            if NewAutomation::of(&automation, &there) != *edit.seen {
-                return Err(Error::Changed {
-                    what: "automation",
-                    name: automation.name,
-                });
-            }
-            let to = edit.to;
-            let session = current_session(&automation, edit)?;
-            if let Some(session) = session
-                && to.settings != automation.settings
-            {
-                set_settings(tx, session, &to.settings, now).await?;
-            }
-            let before = tx
-                .fetch_one(sql!("automations/documents"), params![id])
-                .await?;
-            let policies = stored::rewrite::<StoredPolicies>(&to.policies, &before, "policies")?;
-            let settings = stored::rewrite::<StoredSettings>(&to.settings, &before, "settings")?;
-            let permissions =
-                stored::rewrite::<StoredPermissions>(&to.permissions, &before, "permissions")?;
-            tx.execute(
+        let edited = self
+            .transact(scope, |tx, _| {
+                Box::pin(async move {
+                    let automation = lock_with_triggers(tx, scope, id).await?;
+                    let there = live_triggers(tx, id).await?;
+                    if NewAutomation::of(&automation, &there) != *edit.seen {
+                        return Err(Error::Changed {
+                            what: "automation",
+                            name: automation.name,
+                        });
+                    }
+                    let to = edit.to;
+                    let session = current_session(&automation, edit)?;
+                    if let Some(session) = session
+                        && to.settings != automation.settings
+                    {
+                        set_settings(tx, session, &to.settings, now).await?;
+                    }
+                    let before = tx
+                        .fetch_one(sql!("automations/documents"), params![id])
+                        .await?;
+                    let policies =
+                        stored::rewrite::<StoredPolicies>(&to.policies, &before, "policies")?;
+                    let settings =
+                        stored::rewrite::<StoredSettings>(&to.settings, &before, "settings")?;
+                    let permissions = stored::rewrite::<StoredPermissions>(
+                        &to.permissions,
+                        &before,
+                        "permissions",
+                    )?;
+                    tx.execute(
                 sql!("automations/edit"),
                 params! { "automations/edit";
                     id: id,
@@ -114,17 +121,19 @@ impl Store {
                 },
             )
             .await?;
-            if to.bound_session_key != automation.bound_session_key {
-                // What was said of the session to which it was bound is no longer so.
-                set_attention(tx, id, None, now).await?;
-            }
-            self.edit_triggers(tx, &automation, &there, to, now).await?;
-            let change = AutomationChange::Edited {
-                name: to.name.clone(),
-                trigger: None,
-            };
-            log::change(tx, id, change, now).await
-        });
+                    if to.bound_session_key != automation.bound_session_key {
+                        // What was said of the session to which it was bound is no longer so.
+                        set_attention(tx, id, None, now).await?;
+                    }
+                    self.edit_triggers(tx, &automation, &there, to, now).await?;
+                    let change = AutomationChange::Edited {
+                        name: to.name.clone(),
+                        trigger: None,
+                    };
+                    log::change(tx, id, change, now).await
+                })
+            })
+            .await;
         edited.map_err(|error| name_is_taken(error, &edit.to.name))
     }
 

@@ -14,7 +14,7 @@ use crate::{
     journal::Journal,
     rows,
     runs::{end::end, lock::lock},
-    store::{Store, transact},
+    store::Store,
 };
 
 impl Store {
@@ -27,23 +27,26 @@ impl Store {
         reason: &str,
         now: Timestamp,
     ) -> Result<RunStatus, Error> {
-        transact!(self, scope, |tx| {
-            let row = tx
-                .fetch_optional(sql!("runs/by_id"), params![scope.tenant(), run])
-                .await?;
-            let found = rows::run(&row.ok_or_else(|| Error::not_found("run", run))?)?;
-            let before = lock(tx, run).await?.unwrap_or(found);
-            if before.status.is_over() {
-                return Err(Error::Refused(Refused {
-                    what: RunStatus::WHAT,
-                    state: before.status.to_string(),
-                    event: RunEvent::Cancel.to_string(),
-                }));
-            }
-            one(self, tx, run, reason, now).await?;
-            let after = lock(tx, run).await?.map_or(before.status, |run| run.status);
-            Ok(after)
+        self.transact(scope, |tx, _| {
+            Box::pin(async move {
+                let row = tx
+                    .fetch_optional(sql!("runs/by_id"), params![scope.tenant(), run])
+                    .await?;
+                let found = rows::run(&row.ok_or_else(|| Error::not_found("run", run))?)?;
+                let before = lock(tx, run).await?.unwrap_or(found);
+                if before.status.is_over() {
+                    return Err(Error::Refused(Refused {
+                        what: RunStatus::WHAT,
+                        state: before.status.to_string(),
+                        event: RunEvent::Cancel.to_string(),
+                    }));
+                }
+                one(self, tx, run, reason, now).await?;
+                let after = lock(tx, run).await?.map_or(before.status, |run| run.status);
+                Ok(after)
+            })
         })
+        .await
     }
 
     /// Calls off every run of a session that is not over. Gives how many there were.
@@ -54,18 +57,21 @@ impl Store {
         reason: &str,
         now: Timestamp,
     ) -> Result<u32, Error> {
-        transact!(self, scope, |tx| {
-            let row = tx
-                .fetch_optional(sql!("sessions/by_id"), params![scope.tenant(), session])
-                .await?;
-            row.ok_or_else(|| Error::not_found("session", session))?;
-            // What waits goes first, so that nothing of it is promoted by the end of the active one.
-            let waiting = [RunStatus::Deferred];
-            let active = [RunStatus::Queued, RunStatus::Delivered, RunStatus::Running];
-            let mut count = open_of(self, tx, session, &waiting, reason, now).await?;
-            count += open_of(self, tx, session, &active, reason, now).await?;
-            Ok(count)
+        self.transact(scope, |tx, _| {
+            Box::pin(async move {
+                let row = tx
+                    .fetch_optional(sql!("sessions/by_id"), params![scope.tenant(), session])
+                    .await?;
+                row.ok_or_else(|| Error::not_found("session", session))?;
+                // What waits goes first, so that nothing of it is promoted by the end of the active one.
+                let waiting = [RunStatus::Deferred];
+                let active = [RunStatus::Queued, RunStatus::Delivered, RunStatus::Running];
+                let mut count = open_of(self, tx, session, &waiting, reason, now).await?;
+                count += open_of(self, tx, session, &active, reason, now).await?;
+                Ok(count)
+            })
         })
+        .await
     }
 }
 

@@ -22,6 +22,7 @@ use model::{
 };
 use serde_json::{Value, json};
 
+use super::batches::Finishing;
 use crate::{
     Error, Scope, approvals, automations,
     database::Tx,
@@ -31,18 +32,9 @@ use crate::{
         place::{Attempt, Known, insert_all, promote_after, standings},
         spend,
     },
-    store::{Store, transact},
+    store::Store,
     stored::{self, StoredFlags},
 };
-
-/// A run that its worker has finished.
-#[derive(Debug, Clone)]
-pub(crate) struct Finishing {
-    run: RunId,
-    worker: WorkerId,
-    finished: Finished,
-    now: Timestamp,
-}
 
 impl Store {
     /// Ends a run that is the worker's and under way, or gives one back that was not begun.
@@ -59,7 +51,12 @@ impl Store {
             finished: finished.clone(),
             now,
         };
-        self.together.finish.submit(self, finishing).await
+        self.batches
+            .finish
+            .submit(self, finishing, |store, all| {
+                Box::pin(store.finish_all(all))
+            })
+            .await
     }
 
     /// Ends runs that are their workers' and under way, in one transaction.
@@ -67,41 +64,44 @@ impl Store {
         let Some(now) = all.iter().map(|one| one.now).max() else {
             return Ok(Vec::new());
         };
-        transact!(self, Scope::System, |tx| {
-            let ids: Vec<RunId> = all.iter().map(|one| one.run).collect();
-            let mut locked = lock_all(tx, &ids).await?;
-            let mut ends = Vec::with_capacity(all.len());
-            // Whose end it is is looked at before it counts as taken: a stranger takes it from nobody.
-            let mut taken = HashMap::new();
-            for (at, one) in all.iter().enumerate() {
-                let Some(run) = locked.runs.get(&one.run) else {
-                    continue;
+        self.transact(Scope::System, |tx, _| {
+            Box::pin(async move {
+                let ids: Vec<RunId> = all.iter().map(|one| one.run).collect();
+                let mut locked = lock_all(tx, &ids).await?;
+                let mut ends = Vec::with_capacity(all.len());
+                // Whose end it is is looked at before it counts as taken: a stranger takes it from nobody.
+                let mut taken = HashMap::new();
+                for (at, one) in all.iter().enumerate() {
+                    let Some(run) = locked.runs.get(&one.run) else {
+                        continue;
+                    };
+                    let own = run.worker_id.as_ref() == Some(&one.worker);
+                    // One that was not begun is only ever given back: while its precheck was asked.
+                    let given_back = one.finished.outcome.status() == RunStatus::Stalled;
+                    let under_way = run.status == RunStatus::Running
+                        || (run.status == RunStatus::Delivered && given_back);
+                    if under_way && own && !taken.contains_key(&one.run) {
+                        taken.insert(one.run, at);
+                        let finished = called_off(tx, run, &one.finished).await?;
+                        let run = run.clone();
+                        ends.push(End { run, finished });
+                    }
+                }
+                let mut journal = Journal::default();
+                let automations = &mut locked.automations;
+                let ended = end_all(self, tx, &mut journal, ends, automations, now).await?;
+                journal.write(tx, now).await?;
+                let settled = |(at, one): (usize, &Finishing)| {
+                    if ended.contains(&one.run) && taken.get(&one.run) == Some(&at) {
+                        Settled::Written
+                    } else {
+                        Settled::Lost
+                    }
                 };
-                let own = run.worker_id.as_ref() == Some(&one.worker);
-                // One that was not begun is only ever given back: while its precheck was asked.
-                let given_back = one.finished.outcome.status() == RunStatus::Stalled;
-                let under_way = run.status == RunStatus::Running
-                    || (run.status == RunStatus::Delivered && given_back);
-                if under_way && own && !taken.contains_key(&one.run) {
-                    taken.insert(one.run, at);
-                    let finished = called_off(tx, run, &one.finished).await?;
-                    let run = run.clone();
-                    ends.push(End { run, finished });
-                }
-            }
-            let mut journal = Journal::default();
-            let automations = &mut locked.automations;
-            let ended = end_all(self, tx, &mut journal, ends, automations, now).await?;
-            journal.write(tx, now).await?;
-            let settled = |(at, one): (usize, &Finishing)| {
-                if ended.contains(&one.run) && taken.get(&one.run) == Some(&at) {
-                    Settled::Written
-                } else {
-                    Settled::Lost
-                }
-            };
-            Ok(all.iter().enumerate().map(settled).collect())
+                Ok(all.iter().enumerate().map(settled).collect())
+            })
         })
+        .await
     }
 }
 

@@ -1,6 +1,7 @@
 //! The life of runs, one transition a file.
 
 mod about;
+pub(crate) mod batches;
 mod begin;
 pub(crate) mod cancel;
 mod claim;
@@ -22,13 +23,9 @@ pub(crate) mod spend;
 mod sweep;
 mod webhook;
 
-pub(crate) use begin::Beginning;
-pub(crate) use end::Finishing;
 pub use fire::Fired;
-pub(crate) use heartbeat::Beating;
 pub(crate) use lock::lock;
 pub use read::RunFilter;
-pub(crate) use record::{Recording, owned};
-pub(crate) use say::Words;
+pub(crate) use record::owned;
 pub use sweep::Swept;
 pub use webhook::Received;

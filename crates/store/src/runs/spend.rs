@@ -24,7 +24,7 @@ use crate::{
         place::promote_after,
     },
     spending::{self, Budgets, Use},
-    store::{Store, transact},
+    store::Store,
     stored,
 };
 
@@ -42,36 +42,39 @@ impl Store {
         usage: &Value,
         now: Timestamp,
     ) -> Result<Option<Accounts>, Error> {
-        transact!(self, Scope::System, |tx| {
-            let mut locked = lock_all(tx, &[run]).await?;
-            let found = locked.runs.remove(&run).filter(|run| {
-                run.status == RunStatus::Running && run.worker_id.as_ref() == Some(worker)
-            });
-            let Some(run) = found else {
-                return Ok(None);
-            };
-            let (spent, counted) = (Spent::of(usage), counted(&run));
-            let beyond = spent.beyond(&counted);
-            let beyond_counts = !beyond.is_none();
-            if beyond_counts {
-                tx.execute(sql!("runs/set_usage"), params![run.id, usage])
-                    .await?;
-                let reading = run.seat_id.and_then(|seat| reading(seat, Some(usage)));
-                let readings = reading.into_iter().collect();
-                tx.execute_rows(sql!("seats/note_usage"), readings, params![])
-                    .await?;
-                spending::add(tx, vec![Use::of(&run, beyond)], now).await?;
-            }
-            let automation = run.automation_id;
-            let automation = automation.and_then(|id| locked.automations.get(&id));
-            let tenants = spending::tenant_budgets(tx, BTreeSet::from([run.tenant_id])).await?;
-            let budgets = Budgets::read(tx, tenants, automation.into_iter(), now).await?;
-            Ok(Some(Accounts {
-                // A report that was overtaken by a later one takes nothing back.
-                counted: if beyond_counts { spent } else { counted },
-                ..budgets.accounts(run.tenant_id, automation)
-            }))
+        self.transact(Scope::System, |tx, _| {
+            Box::pin(async move {
+                let mut locked = lock_all(tx, &[run]).await?;
+                let found = locked.runs.remove(&run).filter(|run| {
+                    run.status == RunStatus::Running && run.worker_id.as_ref() == Some(worker)
+                });
+                let Some(run) = found else {
+                    return Ok(None);
+                };
+                let (spent, counted) = (Spent::of(usage), counted(&run));
+                let beyond = spent.beyond(&counted);
+                let beyond_counts = !beyond.is_none();
+                if beyond_counts {
+                    tx.execute(sql!("runs/set_usage"), params![run.id, usage])
+                        .await?;
+                    let reading = run.seat_id.and_then(|seat| reading(seat, Some(usage)));
+                    let readings = reading.into_iter().collect();
+                    tx.execute_rows(sql!("seats/note_usage"), readings, params![])
+                        .await?;
+                    spending::add(tx, vec![Use::of(&run, beyond)], now).await?;
+                }
+                let automation = run.automation_id;
+                let automation = automation.and_then(|id| locked.automations.get(&id));
+                let tenants = spending::tenant_budgets(tx, BTreeSet::from([run.tenant_id])).await?;
+                let budgets = Budgets::read(tx, tenants, automation.into_iter(), now).await?;
+                Ok(Some(Accounts {
+                    // A report that was overtaken by a later one takes nothing back.
+                    counted: if beyond_counts { spent } else { counted },
+                    ..budgets.accounts(run.tenant_id, automation)
+                }))
+            })
         })
+        .await
     }
 }
 

@@ -12,6 +12,7 @@ mod registry;
 mod again;
 mod answers;
 mod approvals;
+mod batch;
 mod begin;
 mod broken;
 mod budgets;
@@ -58,7 +59,6 @@ mod stage;
 mod statements;
 mod sweep;
 mod tenants;
-mod together;
 mod tokens;
 mod too_new;
 mod transactions;
@@ -156,7 +156,7 @@ behaviours! {
             settings_of_a_too_new_seat_are_not_edited,
         ]
         outlook: [one_look_tells_what_is_to_come]
-        together: [
+        batch: [
             what_many_ask_for_together_fails_alone, a_stranger_beside_a_worker_takes_its_end_from_nobody,
         ]
         due: [
