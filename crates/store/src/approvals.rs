@@ -21,8 +21,9 @@ use crate::{
     Error, Scope,
     database::{Row, Tx},
     journal::{self, Journal, Place},
+    locks::lock_run,
     rows,
-    runs::{lock, owned},
+    runs::owned,
     store::Store,
 };
 
@@ -103,7 +104,7 @@ impl Store {
                 let scope = Scope::Tenant(tenant);
                 let found = read(tx, scope, id).await?;
                 // Whoever ends a run has its seat.
-                let run = lock(tx, found.run_id).await?;
+                let run = lock_run(tx, found.run_id).await?;
                 let decided = tx
                     .fetch_optional(
                         sql!("approvals/decide"),
@@ -208,7 +209,7 @@ impl Store {
 /// Where the rows of a run belong that is the worker's and under way; `None` if it is not. Locked in the order
 /// of all: a row that names its automation locks that as well.
 async fn own(tx: &mut Tx, run: RunId, worker: &WorkerId) -> Result<Option<Place>, Error> {
-    lock(tx, run).await?;
+    lock_run(tx, run).await?;
     let places = owned(tx, std::iter::once((run, worker))).await?;
     Ok(places.into_values().next())
 }
@@ -242,7 +243,7 @@ async fn expire_one(
     run: RunId,
     now: Timestamp,
 ) -> Result<bool, Error> {
-    lock(tx, run).await?;
+    lock_run(tx, run).await?;
     let Some(row) = tx
         .fetch_optional(sql!("approvals/expire"), params![id, now])
         .await?

@@ -1,12 +1,12 @@
 //! Automations and their triggers.
 
+mod attention;
 mod edit;
 pub(crate) mod log;
 mod read;
+mod schedule;
 mod stopping;
 mod triggers;
-
-use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
     AutomationId, HarnessId, TenantId, Timestamp, TriggerId,
@@ -17,22 +17,25 @@ use model::{
     occurrence,
     permission::PermissionRules,
     policy::{Policies, SessionMode},
-    schedule::{Schedule, Spec},
+    schedule::Spec,
 };
 
 use crate::{
     Error, Scope,
     database::Tx,
-    rows,
+    locks::{lock_automation, lock_triggers},
     runs::spend,
     store::Store,
     stored::{self, StoredPermissions, StoredPolicies, StoredSettings, StoredSpec, Written},
 };
 
+pub(crate) use attention::ask_for_attention;
+use attention::set_attention;
 pub use edit::AutomationEdit;
 use read::read;
 pub use read::{AutomationFilter, Automations, InSession, Unreadable};
 pub(crate) use read::{bound_to, live_triggers, triggers};
+pub(crate) use schedule::schedule;
 pub(crate) use stopping::{
     count_failures, delete, give_up_on, pause, settle_stopped, stop_triggers,
 };
@@ -255,7 +258,7 @@ impl Store {
 pub(crate) async fn lock(tx: &mut Tx, scope: Scope, id: AutomationId) -> Result<Automation, Error> {
     // The tenant is checked by the first read; the second one locks what it found.
     read(tx, scope, id).await?;
-    let locked = not_deleted(lock_any(tx, id).await?)?;
+    let locked = not_deleted(lock_automation(tx, id).await?)?;
     stored::require_honoured("automation", &locked.name, locked.needs_format)?;
     Ok(locked)
 }
@@ -278,15 +281,7 @@ async fn lock_of_any_format(
         .await?;
     found.ok_or_else(|| Error::not_found("automation", id))?;
     lock_triggers(tx, id).await?;
-    not_deleted(lock_any(tx, id).await?)
-}
-
-pub(crate) async fn lock_triggers(tx: &mut Tx, id: AutomationId) -> Result<(), Error> {
-    if tx.locks_rows() {
-        let statement = sql_of_postgres!("triggers/lock_of_automation");
-        tx.fetch_all(statement, params![id]).await?;
-    }
-    Ok(())
+    not_deleted(lock_automation(tx, id).await?)
 }
 
 /// Locks an automation that is not removed, and its triggers before it: for what moves both.
@@ -298,57 +293,6 @@ pub(crate) async fn lock_with_triggers(
     read(tx, scope, id).await?;
     lock_triggers(tx, id).await?;
     lock(tx, scope, id).await
-}
-
-/// Locks automations that stored rows name, removed or not and of any format, by id. One whose row is corrupt has its
-/// error.
-pub(crate) async fn lock_all(
-    tx: &mut Tx,
-    ids: &BTreeSet<AutomationId>,
-) -> Result<BTreeMap<AutomationId, Result<Automation, Error>>, Error> {
-    let rows = ids.iter().map(|id| params![*id]).collect();
-    let locked = tx
-        .fetch_rows(sql_by_dialect!("automations/lock"), rows, params![])
-        .await?;
-    let mut found = BTreeMap::new();
-    for row in &locked {
-        found.insert(row.get("id")?, rows::automation(row));
-    }
-    Ok(found)
-}
-
-/// Locks an automation that a stored row names, removed or not and of any format.
-pub(crate) async fn lock_any(tx: &mut Tx, id: AutomationId) -> Result<Automation, Error> {
-    let row = tx
-        .fetch_one(sql_by_dialect!("automations/lock"), params![id])
-        .await?;
-    rows::automation(&row)
-}
-
-/// Says what a person should look at, in the automation's log as well.
-pub(crate) async fn ask_for_attention(
-    tx: &mut Tx,
-    id: AutomationId,
-    text: &str,
-    now: Timestamp,
-) -> Result<(), Error> {
-    set_attention(tx, id, Some(text), now).await?;
-    let change = AutomationChange::Attention {
-        text: text.to_owned(),
-    };
-    log::change(tx, id, change, now).await
-}
-
-/// Keeps what a person should look at, or with `None` that it was seen.
-async fn set_attention(
-    tx: &mut Tx,
-    id: AutomationId,
-    text: Option<&str>,
-    now: Timestamp,
-) -> Result<(), Error> {
-    tx.execute(sql!("automations/set_attention"), params![id, text, now])
-        .await?;
-    Ok(())
 }
 
 /// Returns the least format whose servers honour an automation: all its documents, those of its triggers included.
@@ -397,9 +341,4 @@ pub(crate) fn next_due(
 ) -> Result<Option<occurrence::Due>, Error> {
     let schedule = schedule(trigger, spec)?;
     Ok(occurrence::next_due(trigger, &schedule, policies, after))
-}
-
-/// The schedule of a stored specification.
-pub(crate) fn schedule(trigger: TriggerId, spec: &Spec) -> Result<Schedule, Error> {
-    Schedule::parse(spec).map_err(|source| Error::Schedule { trigger, source })
 }

@@ -21,6 +21,7 @@ mod feed;
 mod harnesses;
 mod instances;
 mod journal;
+mod locks;
 mod notifications;
 mod opening;
 mod outlook;

@@ -19,10 +19,10 @@ use crate::{
     Error, Scope,
     database::Tx,
     journal::{self, Journal},
-    rows,
+    locks, rows,
     runs::{
         cancel,
-        place::{self, hold, promote_on_seat},
+        place::{hold, promote_on_seat},
     },
     store::Store,
     stored::{self, StoredSettings},
@@ -299,7 +299,7 @@ async fn lock_seats(tx: &mut Tx, scope: Scope, session: SessionId) -> Result<Vec
         .await?;
     let ids = found.iter().map(|row| row.get("id"));
     let seats: Vec<SeatId> = ids.collect::<Result<_, _>>()?;
-    place::lock_seats(tx, &seats.iter().copied().collect()).await?;
+    locks::lock_seats(tx, &seats.iter().copied().collect()).await?;
     Ok(seats)
 }
 

@@ -16,6 +16,7 @@ use uuid::Uuid;
 use crate::{
     Error, Scope,
     database::{Param, Row, Statement, Tx},
+    locks::lock_tenants,
     store::Store,
     stored::{self, StoredBudget},
 };
@@ -108,10 +109,7 @@ pub(crate) async fn lock_budgets(
     tx: &mut Tx,
     runs: &[RunId],
 ) -> Result<(HashMap<TenantId, Budget>, HashSet<TenantId>), Error> {
-    let rows = runs.iter().map(|run| params![*run]).collect();
-    let found = tx
-        .fetch_rows(sql_by_dialect!("tenants/lock_budgets"), rows, params![])
-        .await?;
+    let found = lock_tenants(tx, runs).await?;
     let mut budgets = HashMap::with_capacity(found.len());
     let mut not_honoured = HashSet::new();
     for row in &found {

@@ -18,7 +18,7 @@ use super::{
 use crate::{
     Error, Scope,
     database::Tx,
-    runs::place,
+    locks,
     store::Store,
     stored::{self, StoredPermissions, StoredPolicies, StoredSettings},
 };
@@ -203,7 +203,7 @@ async fn set_settings(
 ) -> Result<(), Error> {
     let seat = tx.fetch_one(sql!("seats/entry"), params![session]).await?;
     let seat: SeatId = seat.get("id")?;
-    place::lock_seats(tx, &BTreeSet::from([seat])).await?;
+    locks::lock_seats(tx, &BTreeSet::from([seat])).await?;
     let ids = vec![params![seat]];
     let before = tx.fetch_rows(sql!("seats/by_ids"), ids, params![]).await?;
     let Some(before) = before.first() else {

@@ -21,8 +21,8 @@ use crate::{
     Error, Scope,
     database::Row,
     journal::{Journal, Place},
+    locks::{lock_seats, lock_session},
     rows,
-    runs::place::lock_seats,
     store::Store,
 };
 
@@ -109,8 +109,7 @@ impl Store {
                     .map(|row| row.get("id"))
                     .collect::<Result<_, _>>()?;
                 lock_seats(tx, &seats).await?;
-                tx.lock_rows(sql_of_postgres!("sessions/lock"), vec![params![session]])
-                    .await?;
+                lock_session(tx, session).await?;
                 let row = tx
                     .fetch_optional(sql!("sessions/by_id"), params![tenant, session])
                     .await?;

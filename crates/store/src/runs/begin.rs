@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use model::{
-    AutomationId, InputId, InstanceId, RunId, TenantId, Timestamp, WorkerId,
+    AutomationId, InstanceId, RunId, TenantId, Timestamp, WorkerId,
     automation::AutomationState,
     budget::Accounts,
     entity::{Automation, Run, Seat, Session},
@@ -24,14 +24,14 @@ use crate::{
     Error, Scope,
     database::Tx,
     journal::{Journal, Place},
+    locks::lock_runs,
     runs::{
         about::{About, places},
         end,
         heartbeat::set_running,
-        lock::lock_all,
         place::hold,
         precheck::{question, unasked},
-        spend,
+        refuse::refuse,
     },
     spending::{self, Budgets, Use},
     store::Store,
@@ -97,7 +97,7 @@ impl Store {
                 let (tenants, tenants_needing) = spending::lock_budgets(tx, &ids).await?;
                 let asked = all.iter().filter(|one| one.asked).map(|one| one.run);
                 let asked: HashSet<RunId> = asked.collect();
-                let mut locked = lock_all(tx, &ids).await?;
+                let mut locked = lock_runs(tx, &ids).await?;
                 let (sessions, seats) = places(tx, &locked).await?;
                 let about = About::read(tx, &locked, &seats).await?;
                 let automations = locked.automations.values();
@@ -136,7 +136,7 @@ impl Store {
                     if answer.is_none()
                         && let Some(reached) = found.accounts.before_turn()
                     {
-                        answer = Some(spend::refuse(self, tx, run, own, &reached, now).await?);
+                        answer = Some(refuse(self, tx, run, own, &reached, now).await?);
                     }
                     match answer {
                         Some(answer) => {
@@ -382,21 +382,6 @@ struct Ready {
     accounts: Accounts,
     /// `true` if this server honours every document that the turn depends on.
     honoured: bool,
-}
-
-/// Which inputs an earlier attempt has shown: its turn has begun.
-pub(super) async fn shown(
-    tx: &mut Tx,
-    inputs: BTreeSet<InputId>,
-) -> Result<HashSet<InputId>, Error> {
-    let rows = inputs.iter().map(|id| params![*id]).collect();
-    let shown = tx
-        .fetch_rows(sql!("runs/input_shown"), rows, params![])
-        .await?;
-    shown
-        .iter()
-        .map(|row| Ok(InputId::from_uuid(row.get("id")?)))
-        .collect()
 }
 
 /// Gives a claimed run back to the queue.

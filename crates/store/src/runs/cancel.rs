@@ -9,11 +9,7 @@ use model::{
 };
 
 use crate::{
-    Error, Scope, approvals,
-    database::Tx,
-    journal::Journal,
-    rows,
-    runs::{end::end, lock::lock},
+    Error, Scope, approvals, database::Tx, journal::Journal, locks::lock_run, rows, runs::end::end,
     store::Store,
 };
 
@@ -33,7 +29,7 @@ impl Store {
                     .fetch_optional(sql!("runs/by_id"), params![scope.tenant(), run])
                     .await?;
                 let found = rows::run(&row.ok_or_else(|| Error::not_found("run", run))?)?;
-                let before = lock(tx, run).await?.unwrap_or(found);
+                let before = lock_run(tx, run).await?.unwrap_or(found);
                 if before.status.is_over() {
                     return Err(Error::Refused(Refused {
                         what: RunStatus::WHAT,
@@ -42,7 +38,9 @@ impl Store {
                     }));
                 }
                 one(self, tx, run, reason, now).await?;
-                let after = lock(tx, run).await?.map_or(before.status, |run| run.status);
+                let after = lock_run(tx, run)
+                    .await?
+                    .map_or(before.status, |run| run.status);
                 Ok(after)
             })
         })
@@ -140,7 +138,7 @@ async fn one(
     reason: &str,
     now: Timestamp,
 ) -> Result<(), Error> {
-    let Some(run) = lock(tx, run).await? else {
+    let Some(run) = lock_run(tx, run).await? else {
         return Ok(());
     };
     match run.status {

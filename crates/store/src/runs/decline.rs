@@ -17,7 +17,8 @@ use crate::{
     automations::{self, log::Line},
     database::Tx,
     journal::Journal,
-    runs::{lock::lock_all, place::promote_after},
+    locks::lock_runs,
+    runs::place::promote_after,
     store::Store,
     waking::note_change,
 };
@@ -38,7 +39,7 @@ impl Store {
     ) -> Result<Declined, Error> {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
-                let mut locked = lock_all(tx, &[run]).await?;
+                let mut locked = lock_runs(tx, &[run]).await?;
                 let Some(run) = locked.runs.remove(&run) else {
                     return Ok(Declined::Lost);
                 };

@@ -27,8 +27,9 @@ use crate::{
     Error, Scope, approvals, automations,
     database::Tx,
     journal::{Journal, Place},
+    locks,
+    locks::lock_runs,
     runs::{
-        lock::lock_all,
         place::{Attempt, Known, insert_all, promote_after, standings},
         spend,
     },
@@ -67,7 +68,7 @@ impl Store {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
                 let ids: Vec<RunId> = all.iter().map(|one| one.run).collect();
-                let mut locked = lock_all(tx, &ids).await?;
+                let mut locked = lock_runs(tx, &ids).await?;
                 let mut ends = Vec::with_capacity(all.len());
                 // Whose end it is is looked at before it counts as taken: a stranger takes it from nobody.
                 let mut taken = HashMap::new();
@@ -158,7 +159,7 @@ pub(super) async fn end(
 ) -> Result<Settled, Error> {
     let mut automations = HashMap::new();
     if let Some(id) = run.automation_id {
-        match automations::lock_any(tx, id).await {
+        match locks::lock_automation(tx, id).await {
             Ok(automation) => {
                 automations.insert(id, automation);
             }
@@ -221,7 +222,8 @@ pub(super) async fn end_all(
     }
     let made = insert_all(store, tx, journal, &next, Known::default(), now).await?;
     made.into_iter().collect::<Result<Vec<_>, _>>()?;
-    spend::settle(store, tx, &ends, automations, now).await?;
+    let ended: Vec<_> = ends.iter().map(|end| (&end.run, &*end.finished)).collect();
+    spend::settle(store, tx, &ended, automations, now).await?;
     for (end, sequel) in ends.iter().zip(&sequels) {
         let automation = end
             .run

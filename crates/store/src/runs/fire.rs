@@ -18,7 +18,7 @@ use model::{
 use crate::{
     Error, Scope, automations,
     database::{Param, Row, Tx},
-    rows,
+    locks, rows,
     runs::{
         not_run::{Missed, miss_all, occurred},
         occur::{Occurrence, occur_all},
@@ -64,7 +64,7 @@ impl Store {
                     owners.entry(owner).or_insert_with(Vec::new).push(row);
                 }
                 let ids = owners.keys().copied().collect();
-                let mut locked = automations::lock_all(tx, &ids).await?;
+                let mut locked = locks::lock_automations(tx, &ids).await?;
                 let mut automations = HashMap::with_capacity(owners.len());
                 let mut triggers = Vec::with_capacity(due.len());
                 for (owner, rows) in owners {

@@ -17,6 +17,7 @@ use crate::{
     Error,
     database::{Param, Tx},
     journal::Journal,
+    locks::lock_seats,
     store::Store,
 };
 
@@ -59,12 +60,6 @@ impl SeatStanding {
         waited_for: false,
         state: SessionState::Active,
     };
-}
-
-/// Locks seats, by id.
-pub(crate) async fn lock_seats(tx: &mut Tx, seats: &BTreeSet<SeatId>) -> Result<(), Error> {
-    let rows = seats.iter().map(|seat| params![*seat]).collect();
-    Ok(tx.lock_rows(sql_of_postgres!("seats/lock"), rows).await?)
 }
 
 /// Says how seats stand. They are locked.

@@ -11,8 +11,10 @@ use model::{
 };
 
 use crate::{
-    Error, Scope, automations, rows,
-    runs::{end::next_attempt, lock::lock, place::insert},
+    Error, Scope,
+    locks::{self, lock_run},
+    rows,
+    runs::{end::next_attempt, place::insert},
     store::Store,
     stored,
 };
@@ -52,7 +54,7 @@ impl Store {
         let made = self
             .transact(scope, |tx, _| {
                 Box::pin(async move {
-                    lock(tx, id).await?;
+                    lock_run(tx, id).await?;
                     let row = tx
                         .fetch_optional(sql!("runs/by_id"), params![scope.tenant(), id])
                         .await?;
@@ -71,7 +73,7 @@ impl Store {
                     refuse(&run, newest.as_ref())?;
                     let automation = match run.automation_id {
                         None => None,
-                        Some(automation) => Some(automations::lock_any(tx, automation).await?),
+                        Some(automation) => Some(locks::lock_automation(tx, automation).await?),
                     };
                     if let Some(automation) = &automation
                         && automation.state == AutomationState::Deleted

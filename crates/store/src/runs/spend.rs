@@ -5,31 +5,25 @@ use std::collections::{BTreeSet, HashMap};
 use model::{
     AutomationId, RunId, SeatId, TenantId, Timestamp, WorkerId,
     automation::AutomationState,
-    budget::{Accounts, Reached, Spent},
+    budget::{Accounts, Spent},
     entity::{Automation, Run},
-    event::{DeferCause, RunChange},
-    outcome::{Failure, FailureKind, Outcome},
+    outcome::{FailureKind, Outcome},
     run::RunStatus,
-    turn::{Begin, Finished},
+    turn::Finished,
 };
 use serde_json::{Value, json};
 
 use crate::{
     Error, Scope, automations,
     database::{Param, Tx},
-    journal::Journal,
-    runs::{
-        end::{End, end},
-        lock::lock_all,
-        place::promote_after,
-    },
+    locks::lock_runs,
     spending::{self, Budgets, Use},
     store::Store,
     stored,
 };
 
 /// Why automations pause and runs wait whose budget is used up.
-const BUDGET: &str = "budget";
+pub(super) const BUDGET: &str = "budget";
 
 impl Store {
     /// Counts what a run under way has used so far; of what is counted already, only what came since. Gives
@@ -44,7 +38,7 @@ impl Store {
     ) -> Result<Option<Accounts>, Error> {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
-                let mut locked = lock_all(tx, &[run]).await?;
+                let mut locked = lock_runs(tx, &[run]).await?;
                 let found = locked.runs.remove(&run).filter(|run| {
                     run.status == RunStatus::Running && run.worker_id.as_ref() == Some(worker)
                 });
@@ -92,53 +86,8 @@ pub(super) fn reading(seat: SeatId, usage: Option<&Value>) -> Option<Vec<Param>>
     Some(params![seat, reading])
 }
 
-/// Refuses to begin a turn whose budget is used up. An automation pauses itself, and its run waits until
-/// there is a budget again; the words of a person fail, since whoever said them waits for an answer.
-pub(super) async fn refuse(
-    store: &Store,
-    tx: &mut Tx,
-    run: &Run,
-    automation: Option<&mut Automation>,
-    reached: &Reached,
-    now: Timestamp,
-) -> Result<Begin, Error> {
-    let text = reached.to_string();
-    let (Some(automation), Some(until)) = (automation, reached.until) else {
-        let failure = Failure {
-            kind: FailureKind::Budget,
-            prompted: false,
-            message: text,
-        };
-        let finished = Finished::bare(Outcome::Failed(failure.clone()));
-        let _ = end(store, tx, run, &finished, now).await?;
-        return Ok(Begin::Refused(failure));
-    };
-    pause(store, tx, automation, &text, now).await?;
-    let held = tx
-        .execute(
-            sql!("runs/hold_until"),
-            params![run.id, until, BUDGET, text.as_str()],
-        )
-        .await?;
-    if let (1.., Some(session), Some(seat)) = (held, run.session_id, run.seat_id) {
-        tx.execute(sql!("heartbeats/delete"), params![run.id])
-            .await?;
-        let mut journal = Journal::default();
-        let cause = DeferCause::Budget {
-            reason: BUDGET.to_owned(),
-            not_before: until,
-        };
-        journal.run(session, run.id, RunChange::Deferred { cause });
-        // Whoever else waits for the seat, or beside another run of the automation, need not.
-        let own = BTreeSet::from([automation.id]);
-        promote_after(tx, &mut journal, BTreeSet::from([seat]), own, now).await?;
-        journal.write(tx, now).await?;
-    }
-    Ok(Begin::Held)
-}
-
 /// Pauses an automation that fires so far, and says why.
-async fn pause(
+pub(super) async fn pause(
     store: &Store,
     tx: &mut Tx,
     automation: &mut Automation,
@@ -175,27 +124,27 @@ pub(crate) async fn release(
 pub(super) async fn settle(
     store: &Store,
     tx: &mut Tx,
-    ends: &[End<'_>],
+    ends: &[(&Run, &Finished)],
     automations: &mut HashMap<AutomationId, Automation>,
     now: Timestamp,
 ) -> Result<(), Error> {
     let mut uses = Vec::new();
     let mut over = Vec::new();
-    for end in ends {
-        let usage = end.finished.usage.as_ref();
+    for (run, finished) in ends {
+        let usage = finished.usage.as_ref();
         let spent = usage.map(Spent::of).unwrap_or_default();
-        let beyond = spent.beyond(&counted(&end.run));
+        let beyond = spent.beyond(&counted(run));
         if !beyond.is_none() {
-            uses.push(Use::of(&end.run, beyond));
+            uses.push(Use::of(run, beyond));
         }
-        let cut_off = match &end.finished.outcome {
+        let cut_off = match &finished.outcome {
             Outcome::Failed(failure) if failure.kind == FailureKind::Budget => Some(failure),
             _ => None,
         };
-        if let Some(id) = end.run.automation_id
+        if let Some(id) = run.automation_id
             && (cut_off.is_some() || !spent.is_none())
         {
-            over.push((id, end.run.tenant_id, spent, cut_off));
+            over.push((id, run.tenant_id, spent, cut_off));
         }
     }
     spending::add(tx, uses, now).await?;

@@ -10,9 +10,9 @@ use model::{
 
 use crate::{
     Error, Scope,
+    locks::lock_run,
     runs::{
         end::{called_off, end, lost_diagnostics},
-        lock::lock,
         place::{Promoted, promote_on_seat},
         record::text_from,
     },
@@ -93,7 +93,7 @@ impl Store {
     async fn stall_one(&self, run: RunId, stale: Stale<'_>, now: Timestamp) -> Result<bool, Error> {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
-                let Some(run) = lock(tx, run).await? else {
+                let Some(run) = lock_run(tx, run).await? else {
                     return Ok(false);
                 };
                 // A heartbeat may have come between the look and the lock.
@@ -151,7 +151,7 @@ impl Store {
     async fn fail_one_gone(&self, run: RunId, now: Timestamp) -> Result<bool, Error> {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
-                let Some(run) = lock(tx, run).await? else {
+                let Some(run) = lock_run(tx, run).await? else {
                     return Ok(false);
                 };
                 // Its instance may be back by now.

@@ -8,7 +8,7 @@ use super::lock_seats;
 use crate::{
     Automations, Error, Scope, automations,
     database::Tx,
-    rows,
+    locks, rows,
     runs::{cancel, place::promote_own},
     store::Store,
     waking::note_change,
@@ -110,11 +110,11 @@ async fn lock_automations(
         ids.insert(row.get("id")?);
     }
     for id in &ids {
-        automations::lock_triggers(tx, *id).await?;
+        locks::lock_triggers(tx, *id).await?;
     }
     let mut locked = Vec::with_capacity(ids.len());
     for id in ids {
-        let automation = automations::lock_any(tx, id).await?;
+        let automation = locks::lock_automation(tx, id).await?;
         if automation.state != model::automation::AutomationState::Deleted {
             locked.push(automation);
         }

@@ -5,7 +5,11 @@ use std::{collections::HashSet, time::Duration};
 use tokio::time::MissedTickBehavior;
 use uuid::Uuid;
 
-use super::{ListenerState, Unheard, Wakes, channels};
+use super::{
+    channels,
+    state::{ListenerState, Unheard},
+    wakes::Wakes,
+};
 use crate::database::{Database, Error, ListenAddress, Listener, Notification};
 
 /// The channel of all changes: a notification's payload is the id of a log, or names what there is to do.
@@ -111,7 +115,10 @@ async fn adjust(
 
 #[cfg(test)]
 mod tests {
-    use std::{path::Path, sync::Arc};
+    use std::{
+        path::Path,
+        sync::{Arc, atomic::Ordering},
+    };
 
     use sqlx::PgPool;
     use testkit::databases::TestDatabase;
@@ -122,7 +129,7 @@ mod tests {
     };
 
     use super::{
-        super::{Ordering, Sleeper, Wanted, lock},
+        super::{mutex::lock, wakes::Sleeper, wanted::Wanted},
         *,
     };
 
