@@ -5,7 +5,7 @@ use std::sync::PoisonError;
 use model::{InstanceId, TenantId, Timestamp, WorkerId, limits};
 
 use crate::{
-    Error, Page, Scope,
+    Error, Scope,
     database::{Row, Tx},
     schema,
     store::Store,
@@ -222,22 +222,6 @@ impl Store {
     pub(crate) fn note_known(&self, tenant: TenantId, instance: InstanceId) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.insert((tenant, instance));
-    }
-
-    /// Lists a tenant's instances, the newest first, each with how many queued runs wait for it.
-    pub async fn instance_page(
-        &self,
-        tenant: TenantId,
-        page: Page<InstanceId>,
-    ) -> Result<Vec<InstanceStanding>, Error> {
-        let mut tx = self.db.read(Scope::Tenant(tenant)).await?;
-        let found = tx
-            .fetch_all(
-                sql!("instances/page"),
-                params![tenant, page.before(), page.limit],
-            )
-            .await?;
-        found.iter().map(standing).collect()
     }
 
     /// Lists the instances by name, each with how many queued runs wait for it.

@@ -1,7 +1,7 @@
 //! Reading automations.
 
 use model::{
-    AutomationId, SessionId, TenantId, TriggerId,
+    AutomationId, SessionId, TenantId,
     automation::AutomationState,
     entity::{Automation, Trigger},
 };
@@ -130,25 +130,6 @@ impl Store {
         read(&mut tx, scope, id).await?;
         let statement = sql!("triggers/live_of_automation");
         shown_triggers(&tx.fetch_all(statement, params![id]).await?)
-    }
-
-    /// Lists an automation's triggers, the newest first. Removed ones are left out, and so are those that need a later
-    /// format.
-    pub async fn trigger_page(
-        &self,
-        scope: Scope,
-        id: AutomationId,
-        page: Page<TriggerId>,
-    ) -> Result<Vec<Trigger>, Error> {
-        let mut tx = self.db.read(scope).await?;
-        read(&mut tx, scope, id).await?;
-        let found = tx
-            .fetch_all(
-                sql!("triggers/page"),
-                params![id, page.before(), page.limit],
-            )
-            .await?;
-        shown_triggers(&found)
     }
 }
 

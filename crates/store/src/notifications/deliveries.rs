@@ -80,13 +80,6 @@ pub struct Attempted {
 }
 
 impl Store {
-    /// When the next delivery is due, or whoever sends one counts as lost.
-    pub async fn next_delivery(&self) -> Result<Option<Timestamp>, Error> {
-        let mut tx = self.db.read(Scope::System).await?;
-        let row = tx.fetch_one(sql!("deliveries/next"), params![]).await?;
-        Ok(row.optional("at")?)
-    }
-
     /// Lists endpoints that have something due, those that wait longest first.
     pub async fn endpoints_due(
         &self,

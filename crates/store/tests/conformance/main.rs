@@ -314,8 +314,9 @@ behaviours! {
         pages: [
             runs_are_read_page_by_page_by_all_that_they_are_asked_for,
             sessions_are_read_page_by_page_by_all_that_they_are_asked_for,
-            automations_and_their_triggers_are_read_page_by_page,
-            automations_are_listed_by_where_their_turns_go, instances_and_tenants_are_read_page_by_page,
+            automations_are_read_page_by_page,
+            automations_are_listed_by_where_their_turns_go,
+            tenants_are_read_page_by_page_and_instances_tell_what_waits,
             what_is_not_over_is_counted_by_status,
         ]
         tenants: [
