@@ -2,7 +2,7 @@
 
 use config::{Config, Problem};
 use daemon::Settings;
-use store::{Location, opening::InvalidLocation};
+use store::{InvalidLocation, Location};
 
 use crate::error::with_sources;
 

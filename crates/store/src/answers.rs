@@ -8,11 +8,7 @@ use model::{TenantId, Timestamp};
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::{
-    Error, Scope,
-    database::Tx,
-    store::{Store, transact},
-};
+use crate::{Error, Scope, database::Tx, store::Store};
 
 /// What a key says of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,29 +49,32 @@ impl Store {
         proposed: Uuid,
         now: Timestamp,
     ) -> Result<KeyClaim, Error> {
-        transact!(self, Scope::Tenant(tenant), |tx| {
-            let row = tx
-                .fetch_one(
-                    sql!("answers/claim"),
-                    params![tenant, key, &request_sha256[..], proposed, now],
-                )
-                .await?;
-            let request: Vec<u8> = row.get("request_sha256")?;
-            let id: Uuid = row.get("created_id")?;
-            if request != request_sha256 {
-                return Ok(KeyClaim::OtherRequest);
-            }
-            // Ids are made anew for each claim.
-            if id == proposed {
-                return Ok(KeyClaim::New(id));
-            }
-            let status: Option<u32> = row.optional("status")?;
-            let status = status.map(u16::try_from).transpose();
-            let status = status.map_err(|source| row.nonsense("status", source.into()))?;
-            let body: Option<Value> = row.optional("response")?;
-            let answer = status.zip(body);
-            Ok(KeyClaim::Again { id, answer })
+        self.transact(Scope::Tenant(tenant), |tx, _| {
+            Box::pin(async move {
+                let row = tx
+                    .fetch_one(
+                        sql!("answers/claim"),
+                        params![tenant, key, &request_sha256[..], proposed, now],
+                    )
+                    .await?;
+                let request: Vec<u8> = row.get("request_sha256")?;
+                let id: Uuid = row.get("created_id")?;
+                if request != request_sha256 {
+                    return Ok(KeyClaim::OtherRequest);
+                }
+                // Ids are made anew for each claim.
+                if id == proposed {
+                    return Ok(KeyClaim::New(id));
+                }
+                let status: Option<u32> = row.optional("status")?;
+                let status = status.map(u16::try_from).transpose();
+                let status = status.map_err(|source| row.nonsense("status", source.into()))?;
+                let body: Option<Value> = row.optional("response")?;
+                let answer = status.zip(body);
+                Ok(KeyClaim::Again { id, answer })
+            })
         })
+        .await
     }
 
     /// Keeps the answer to the request of a key. Where there is one already, that one stands.
@@ -86,23 +85,29 @@ impl Store {
         status: u16,
         response: &Value,
     ) -> Result<(), Error> {
-        transact!(self, Scope::Tenant(tenant), |tx| {
-            tx.execute(
-                sql!("answers/put"),
-                params![tenant, key, u32::from(status), response],
-            )
-            .await?;
-            Ok(())
+        self.transact(Scope::Tenant(tenant), |tx, _| {
+            Box::pin(async move {
+                tx.execute(
+                    sql!("answers/put"),
+                    params![tenant, key, u32::from(status), response],
+                )
+                .await?;
+                Ok(())
+            })
         })
+        .await
     }
 
     /// Lets go of a key whose request was refused, so that it may come again put right. An answered one stays.
     pub async fn release_key(&self, tenant: TenantId, key: &str) -> Result<(), Error> {
-        transact!(self, Scope::Tenant(tenant), |tx| {
-            tx.execute(sql!("answers/release"), params![tenant, key])
-                .await?;
-            Ok(())
+        self.transact(Scope::Tenant(tenant), |tx, _| {
+            Box::pin(async move {
+                tx.execute(sql!("answers/release"), params![tenant, key])
+                    .await?;
+                Ok(())
+            })
         })
+        .await
     }
 }
 

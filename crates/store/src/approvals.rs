@@ -21,9 +21,10 @@ use crate::{
     Error, Scope,
     database::{Row, Tx},
     journal::{self, Journal, Place},
+    locks::lock_run,
     rows,
-    runs::{lock, owned},
-    store::{Store, transact},
+    runs::owned,
+    store::Store,
 };
 
 pub use read::ApprovalFilter;
@@ -43,44 +44,47 @@ impl Store {
         deadline: Timestamp,
         now: Timestamp,
     ) -> Result<Settled, Error> {
-        transact!(self, Scope::System, |tx| {
-            let Some(place) = own(tx, run, worker).await? else {
-                return Ok(Settled::Lost);
-            };
-            let asked = tx
-                .fetch_optional(
-                    sql!("approvals/insert"),
-                    params![
-                        id,
-                        run,
-                        question.tool_kind.as_str(),
-                        question.title.as_str(),
-                        question.tool_call.as_str(),
-                        question.input.clone(),
-                        question.input_cut,
-                        deadline,
-                        now
-                    ],
-                )
-                .await?;
-            if asked.is_none() {
-                let there = tx
-                    .fetch_optional(sql!("approvals/by_id"), params![place.tenant, id])
+        self.transact(Scope::System, |tx, _| {
+            Box::pin(async move {
+                let Some(place) = own(tx, run, worker).await? else {
+                    return Ok(Settled::Lost);
+                };
+                let asked = tx
+                    .fetch_optional(
+                        sql!("approvals/insert"),
+                        params! { "approvals/insert";
+                            id: id,
+                            run: run,
+                            tool_kind: question.tool_kind.as_str(),
+                            title: question.title.as_str(),
+                            tool_call: question.tool_call.as_str(),
+                            input: question.input.clone(),
+                            input_cut: question.input_cut,
+                            deadline: deadline,
+                            now: now,
+                        },
+                    )
                     .await?;
-                return Ok(there.map_or(Settled::Lost, |_| Settled::Written));
-            }
-            let change = Change::Approval {
-                approval_id: id,
-                run_id: run,
-                tool_kind: question.tool_kind.clone(),
-                title: question.title.clone(),
-                change: ApprovalChange::Pending {
-                    deadline_at: deadline,
-                },
-            };
-            journal::change(tx, place.session, change, now).await?;
-            Ok(Settled::Written)
+                if asked.is_none() {
+                    let there = tx
+                        .fetch_optional(sql!("approvals/by_id"), params![place.tenant, id])
+                        .await?;
+                    return Ok(there.map_or(Settled::Lost, |_| Settled::Written));
+                }
+                let change = Change::Approval {
+                    approval_id: id,
+                    run_id: run,
+                    tool_kind: question.tool_kind.clone(),
+                    title: question.title.clone(),
+                    change: ApprovalChange::Pending {
+                        deadline_at: deadline,
+                    },
+                };
+                journal::change(tx, place.session, change, now).await?;
+                Ok(Settled::Written)
+            })
         })
+        .await
     }
 
     /// Decides an approval that waits. Refused with its state where it is over, be it decided, out of time,
@@ -95,44 +99,47 @@ impl Store {
         now: Timestamp,
     ) -> Result<Approval, Error> {
         let event = ApprovalEvent::from(verdict);
-        transact!(self, Scope::Tenant(tenant), |tx| {
-            let scope = Scope::Tenant(tenant);
-            let found = read(tx, scope, id).await?;
-            // Whoever ends a run has its seat.
-            let run = lock(tx, found.run_id).await?;
-            let decided = tx
-                .fetch_optional(
-                    sql!("approvals/decide"),
-                    params![
-                        tenant,
-                        id,
-                        ApprovalStatus::Pending.apply(event)?.as_str(),
-                        now,
-                        by.name.as_str(),
-                        by.token,
-                        comment
-                    ],
-                )
-                .await?;
-            let by_now = read(tx, scope, id).await?;
-            let Some(row) = decided else {
-                return Err(Error::Refused(Refused {
-                    what: ApprovalStatus::WHAT,
-                    state: state_of(&by_now, run.as_ref(), now).to_string(),
-                    event: event.to_string(),
-                }));
-            };
-            let mut journal = Journal::default();
-            let decided_by = by.name.clone();
-            let change = match verdict {
-                Verdict::Allow => ApprovalChange::Allowed { decided_by },
-                Verdict::Deny => ApprovalChange::Denied { decided_by },
-            };
-            let (session, change) = closed(id, &row, change)?;
-            journal.change(session, change);
-            journal.write(tx, now).await?;
-            Ok(by_now)
+        self.transact(Scope::Tenant(tenant), |tx, _| {
+            Box::pin(async move {
+                let scope = Scope::Tenant(tenant);
+                let found = read(tx, scope, id).await?;
+                // Whoever ends a run has its seat.
+                let run = lock_run(tx, found.run_id).await?;
+                let decided = tx
+                    .fetch_optional(
+                        sql!("approvals/decide"),
+                        params! { "approvals/decide";
+                            tenant: tenant,
+                            id: id,
+                            state: ApprovalStatus::Pending.apply(event)?.as_str(),
+                            now: now,
+                            decided_by: by.name.as_str(),
+                            token: by.token,
+                            comment: comment,
+                        },
+                    )
+                    .await?;
+                let by_now = read(tx, scope, id).await?;
+                let Some(row) = decided else {
+                    return Err(Error::Refused(Refused {
+                        what: ApprovalStatus::WHAT,
+                        state: state_of(&by_now, run.as_ref(), now).to_string(),
+                        event: event.to_string(),
+                    }));
+                };
+                let mut journal = Journal::default();
+                let decided_by = by.name.clone();
+                let change = match verdict {
+                    Verdict::Allow => ApprovalChange::Allowed { decided_by },
+                    Verdict::Deny => ApprovalChange::Denied { decided_by },
+                };
+                let (session, change) = closed(id, &row, change)?;
+                journal.change(session, change);
+                journal.write(tx, now).await?;
+                Ok(by_now)
+            })
         })
+        .await
     }
 
     /// Makes void what waits of a run that is the worker's and under way: its agent hears no answer any more.
@@ -142,27 +149,33 @@ impl Store {
         worker: &WorkerId,
         now: Timestamp,
     ) -> Result<Settled, Error> {
-        transact!(self, Scope::System, |tx| {
-            if own(tx, run, worker).await?.is_none() {
-                return Ok(Settled::Lost);
-            }
-            let mut journal = Journal::default();
-            void_all(tx, &mut journal, std::iter::once(run), now).await?;
-            journal.write(tx, now).await?;
-            Ok(Settled::Written)
+        self.transact(Scope::System, |tx, _| {
+            Box::pin(async move {
+                if own(tx, run, worker).await?.is_none() {
+                    return Ok(Settled::Lost);
+                }
+                let mut journal = Journal::default();
+                void_all(tx, &mut journal, std::iter::once(run), now).await?;
+                journal.write(tx, now).await?;
+                Ok(Settled::Written)
+            })
         })
+        .await
     }
 
     /// Denies an approval because its time is over, unless it is over already. Gives its state by then.
     pub async fn expire(&self, id: ApprovalId, now: Timestamp) -> Result<ApprovalStatus, Error> {
-        transact!(self, Scope::System, |tx| {
-            let found = read(tx, Scope::System, id).await?;
-            if found.status() != ApprovalStatus::Pending {
-                return Ok(found.status());
-            }
-            expire_one(tx, id, found.run_id, now).await?;
-            Ok(read(tx, Scope::System, id).await?.status())
+        self.transact(Scope::System, |tx, _| {
+            Box::pin(async move {
+                let found = read(tx, Scope::System, id).await?;
+                if found.status() != ApprovalStatus::Pending {
+                    return Ok(found.status());
+                }
+                expire_one(tx, id, found.run_id, now).await?;
+                Ok(read(tx, Scope::System, id).await?.status())
+            })
         })
+        .await
     }
 
     /// Denies what waits though its time is over, and nobody has noticed. Gives how many there were. One that
@@ -177,9 +190,11 @@ impl Store {
         let mut failed = None;
         for row in &overdue {
             let (id, run) = (row.get("id")?, row.get("run_id")?);
-            let over = transact!(self, Scope::System, |tx| {
-                expire_one(tx, id, run, now).await
-            });
+            let over = self
+                .transact(Scope::System, |tx, _| {
+                    Box::pin(expire_one(tx, id, run, now))
+                })
+                .await;
             match over {
                 Ok(over) => expired += u32::from(over),
                 // A database that is away is so for all of them.
@@ -194,7 +209,7 @@ impl Store {
 /// Where the rows of a run belong that is the worker's and under way; `None` if it is not. Locked in the order
 /// of all: a row that names its automation locks that as well.
 async fn own(tx: &mut Tx, run: RunId, worker: &WorkerId) -> Result<Option<Place>, Error> {
-    lock(tx, run).await?;
+    lock_run(tx, run).await?;
     let places = owned(tx, std::iter::once((run, worker))).await?;
     Ok(places.into_values().next())
 }
@@ -234,7 +249,7 @@ async fn expire_one(
     run: RunId,
     now: Timestamp,
 ) -> Result<bool, Error> {
-    lock(tx, run).await?;
+    lock_run(tx, run).await?;
     let Some(row) = tx
         .fetch_optional(sql!("approvals/expire"), params![id, now])
         .await?

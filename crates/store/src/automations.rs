@@ -1,12 +1,12 @@
 //! Automations and their triggers.
 
+mod attention;
 mod edit;
 pub(crate) mod log;
 mod read;
+mod schedule;
 mod stopping;
 mod triggers;
-
-use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
     AutomationId, HarnessId, TenantId, Timestamp, TriggerId,
@@ -17,22 +17,25 @@ use model::{
     occurrence,
     permission::PermissionRules,
     policy::{Policies, SessionMode},
-    schedule::{Schedule, Spec},
+    schedule::Spec,
 };
 
 use crate::{
     Error, Scope,
     database::Tx,
-    rows,
+    locks::{lock_automation, lock_triggers},
     runs::spend,
-    store::{Store, transact},
+    store::Store,
     stored::{self, StoredPermissions, StoredPolicies, StoredSettings, StoredSpec, Written},
 };
 
+pub(crate) use attention::ask_for_attention;
+use attention::set_attention;
 pub use edit::AutomationEdit;
 use read::read;
 pub use read::{AutomationFilter, Automations, InSession, Unreadable};
 pub(crate) use read::{bound_to, live_triggers, triggers};
+pub(crate) use schedule::schedule;
 pub(crate) use stopping::{
     count_failures, delete, give_up_on, pause, settle_stopped, stop_triggers,
 };
@@ -86,46 +89,50 @@ impl Store {
         new: &NewAutomation,
         now: Timestamp,
     ) -> Result<(), Error> {
-        let made = transact!(self, Scope::Tenant(tenant), |tx| {
-            let used = tx
-                .fetch_optional(sql!("automations/by_id"), params![tenant, id])
-                .await?;
-            if used.is_some() {
-                return Err(Error::made("the automation", id));
-            }
-            let policies = stored::write::<StoredPolicies>(&new.policies);
-            let settings = stored::write::<StoredSettings>(&new.settings);
-            let permissions = stored::write::<StoredPermissions>(&new.permissions);
-            let documents = [&policies, &settings, &permissions];
-            let needs_format = needs_format(documents, &new.triggers);
-            tx.execute(
-                sql!("automations/insert"),
-                params![
-                    id,
-                    tenant,
-                    new.name.as_str(),
-                    new.prompt.as_str(),
-                    new.harness,
-                    new.cwd.as_deref(),
-                    new.session_mode.as_str(),
-                    new.bound_session_key.as_deref(),
-                    &policies.value,
-                    &settings.value,
-                    &permissions.value,
-                    now,
-                    stored::FORMAT,
-                    needs_format
-                ],
-            )
-            .await?;
-            for spec in std::iter::once(&Spec::Manual {}).chain(&new.triggers) {
-                let due = Some(&new.policies);
-                self.insert_trigger(tx, tenant, id, spec, due, now).await?;
-            }
-            let name = new.name.clone();
-            log::change(tx, id, AutomationChange::Created { name }, now).await?;
-            Ok(())
-        });
+        let made = self
+            .transact(Scope::Tenant(tenant), |tx, _| {
+                Box::pin(async move {
+                    let used = tx
+                        .fetch_optional(sql!("automations/by_id"), params![tenant, id])
+                        .await?;
+                    if used.is_some() {
+                        return Err(Error::made("the automation", id));
+                    }
+                    let policies = stored::write::<StoredPolicies>(&new.policies);
+                    let settings = stored::write::<StoredSettings>(&new.settings);
+                    let permissions = stored::write::<StoredPermissions>(&new.permissions);
+                    let documents = [&policies, &settings, &permissions];
+                    let needs_format = needs_format(documents, &new.triggers);
+                    tx.execute(
+                        sql!("automations/insert"),
+                        params! { "automations/insert";
+                            id: id,
+                            tenant: tenant,
+                            name: new.name.as_str(),
+                            prompt: new.prompt.as_str(),
+                            harness: new.harness,
+                            cwd: new.cwd.as_deref(),
+                            session_mode: new.session_mode.as_str(),
+                            bound_key: new.bound_session_key.as_deref(),
+                            policies: &policies.value,
+                            settings: &settings.value,
+                            permissions: &permissions.value,
+                            now: now,
+                            format: stored::FORMAT,
+                            needs_format: needs_format,
+                        },
+                    )
+                    .await?;
+                    for spec in std::iter::once(&Spec::Manual {}).chain(&new.triggers) {
+                        let due = Some(&new.policies);
+                        self.insert_trigger(tx, tenant, id, spec, due, now).await?;
+                    }
+                    let name = new.name.clone();
+                    log::change(tx, id, AutomationChange::Created { name }, now).await?;
+                    Ok(())
+                })
+            })
+            .await;
         if let Err(Error::Database(error)) = &made
             && error.conflict().is_some()
         {
@@ -149,11 +156,14 @@ impl Store {
         reason: &str,
         now: Timestamp,
     ) -> Result<(), Error> {
-        transact!(self, scope, |tx| {
-            let automation = lock_of_any_format(tx, scope, id).await?;
-            automation.state.apply(AutomationEvent::Pause)?;
-            pause(self, tx, &automation, reason, now).await
+        self.transact(scope, |tx, _| {
+            Box::pin(async move {
+                let automation = lock_of_any_format(tx, scope, id).await?;
+                automation.state.apply(AutomationEvent::Pause)?;
+                pause(self, tx, &automation, reason, now).await
+            })
         })
+        .await
     }
 
     /// Lets an automation go on. Its triggers are due from now, its row of failures is forgotten and
@@ -164,30 +174,33 @@ impl Store {
         id: AutomationId,
         now: Timestamp,
     ) -> Result<(), Error> {
-        transact!(self, scope, |tx| {
-            let automation = lock_with_triggers(tx, scope, id).await?;
-            automation.state.apply(AutomationEvent::Resume)?;
-            // A server that does not honour the automation may have paused it.
-            settle_stopped(self, tx, &automation, now).await?;
-            let none: Option<&str> = None;
-            let never: Option<Timestamp> = None;
-            tx.execute(
-                sql!("automations/set_paused"),
-                params![id, never, none, now],
-            )
-            .await?;
-            set_attention(tx, id, None, now).await?;
-            tx.execute(sql!("automations/set_failures"), params![id, 0_i64, now])
+        self.transact(scope, |tx, _| {
+            Box::pin(async move {
+                let automation = lock_with_triggers(tx, scope, id).await?;
+                automation.state.apply(AutomationEvent::Resume)?;
+                // A server that does not honour the automation may have paused it.
+                settle_stopped(self, tx, &automation, now).await?;
+                let none: Option<&str> = None;
+                let never: Option<Timestamp> = None;
+                tx.execute(
+                    sql!("automations/set_paused"),
+                    params![id, never, none, now],
+                )
                 .await?;
-            for trigger in live_triggers(tx, id).await? {
-                // From now, though the clock may have been ahead and set back: an instant that has its
-                // row gets no second one, and all others are due.
-                let due = next_due(trigger.id, &trigger.spec, &automation.policies, now)?;
-                set_next(tx, trigger.id, due, now).await?;
-            }
-            spend::release(tx, automation.tenant_id, Some(id), now).await?;
-            log::change(tx, id, AutomationChange::Resumed, now).await
+                set_attention(tx, id, None, now).await?;
+                tx.execute(sql!("automations/set_failures"), params![id, 0_i64, now])
+                    .await?;
+                for trigger in live_triggers(tx, id).await? {
+                    // From now, though the clock may have been ahead and set back: an instant that has its
+                    // row gets no second one, and all others are due.
+                    let due = next_due(trigger.id, &trigger.spec, &automation.policies, now)?;
+                    set_next(tx, trigger.id, due, now).await?;
+                }
+                spend::release(tx, automation.tenant_id, Some(id), now).await?;
+                log::change(tx, id, AutomationChange::Resumed, now).await
+            })
         })
+        .await
     }
 
     /// Lets go of an automation's current session: the next run starts another one, and the old one
@@ -198,18 +211,21 @@ impl Store {
         id: AutomationId,
         now: Timestamp,
     ) -> Result<(), Error> {
-        transact!(self, scope, |tx| {
-            let automation = lock(tx, scope, id).await?;
-            automation.state.apply(AutomationEvent::Reset)?;
-            let none: Option<model::SessionId> = None;
-            tx.execute(
-                sql!("automations/set_current_session"),
-                params![id, none, now],
-            )
-            .await?;
-            let session_id = automation.current_session_id;
-            log::change(tx, id, AutomationChange::Reset { session_id }, now).await
+        self.transact(scope, |tx, _| {
+            Box::pin(async move {
+                let automation = lock(tx, scope, id).await?;
+                automation.state.apply(AutomationEvent::Reset)?;
+                let none: Option<model::SessionId> = None;
+                tx.execute(
+                    sql!("automations/set_current_session"),
+                    params![id, none, now],
+                )
+                .await?;
+                let session_id = automation.current_session_id;
+                log::change(tx, id, AutomationChange::Reset { session_id }, now).await
+            })
         })
+        .await
     }
 
     /// Removes an automation. Its sessions and its runs stay; those of its runs that wait are called
@@ -221,17 +237,20 @@ impl Store {
         id: AutomationId,
         now: Timestamp,
     ) -> Result<(), Error> {
-        transact!(self, scope, |tx| {
-            match lock_of_any_format(tx, scope, id).await {
-                Ok(automation) => {
-                    automation.state.apply(AutomationEvent::Delete)?;
-                    delete(self, tx, &automation, now).await?;
+        self.transact(scope, |tx, _| {
+            Box::pin(async move {
+                match lock_of_any_format(tx, scope, id).await {
+                    Ok(automation) => {
+                        automation.state.apply(AutomationEvent::Delete)?;
+                        delete(self, tx, &automation, now).await?;
+                    }
+                    Err(error) if error.is_nonsense() => delete_unreadable(tx, id, now).await?,
+                    Err(error) => return Err(error),
                 }
-                Err(error) if error.is_nonsense() => delete_unreadable(tx, id, now).await?,
-                Err(error) => return Err(error),
-            }
-            crate::runs::cancel::waiting_of(self, tx, id, "automation deleted", now).await
+                crate::runs::cancel::waiting_of(self, tx, id, "automation deleted", now).await
+            })
         })
+        .await
     }
 }
 
@@ -239,7 +258,7 @@ impl Store {
 pub(crate) async fn lock(tx: &mut Tx, scope: Scope, id: AutomationId) -> Result<Automation, Error> {
     // The tenant is checked by the first read; the second one locks what it found.
     read(tx, scope, id).await?;
-    let locked = not_deleted(lock_any(tx, id).await?)?;
+    let locked = not_deleted(lock_automation(tx, id).await?)?;
     stored::require_honoured("automation", &locked.name, locked.needs_format)?;
     Ok(locked)
 }
@@ -262,13 +281,7 @@ async fn lock_of_any_format(
         .await?;
     found.ok_or_else(|| Error::not_found("automation", id))?;
     lock_triggers(tx, id).await?;
-    not_deleted(lock_any(tx, id).await?)
-}
-
-async fn lock_triggers(tx: &mut Tx, id: AutomationId) -> Result<(), Error> {
-    let statement = sql_of_postgres!("triggers/lock_of_automation");
-    tx.lock_rows(statement, vec![params![id]]).await?;
-    Ok(())
+    not_deleted(lock_automation(tx, id).await?)
 }
 
 /// Locks an automation that is not removed, and its triggers before it: for what moves both.
@@ -280,57 +293,6 @@ pub(crate) async fn lock_with_triggers(
     read(tx, scope, id).await?;
     lock_triggers(tx, id).await?;
     lock(tx, scope, id).await
-}
-
-/// Locks automations that stored rows name, removed or not and of any format, by id. One whose row is corrupt has its
-/// error.
-pub(crate) async fn lock_all(
-    tx: &mut Tx,
-    ids: &BTreeSet<AutomationId>,
-) -> Result<BTreeMap<AutomationId, Result<Automation, Error>>, Error> {
-    let rows = ids.iter().map(|id| params![*id]).collect();
-    let locked = tx
-        .fetch_rows(sql_by_dialect!("automations/lock"), rows, params![])
-        .await?;
-    let mut found = BTreeMap::new();
-    for row in &locked {
-        found.insert(row.get("id")?, rows::automation(row));
-    }
-    Ok(found)
-}
-
-/// Locks an automation that a stored row names, removed or not and of any format.
-pub(crate) async fn lock_any(tx: &mut Tx, id: AutomationId) -> Result<Automation, Error> {
-    let row = tx
-        .fetch_one(sql_by_dialect!("automations/lock"), params![id])
-        .await?;
-    rows::automation(&row)
-}
-
-/// Says what a person should look at, in the automation's log as well.
-pub(crate) async fn ask_for_attention(
-    tx: &mut Tx,
-    id: AutomationId,
-    text: &str,
-    now: Timestamp,
-) -> Result<(), Error> {
-    set_attention(tx, id, Some(text), now).await?;
-    let change = AutomationChange::Attention {
-        text: text.to_owned(),
-    };
-    log::change(tx, id, change, now).await
-}
-
-/// Keeps what a person should look at, or with `None` that it was seen.
-async fn set_attention(
-    tx: &mut Tx,
-    id: AutomationId,
-    text: Option<&str>,
-    now: Timestamp,
-) -> Result<(), Error> {
-    tx.execute(sql!("automations/set_attention"), params![id, text, now])
-        .await?;
-    Ok(())
 }
 
 /// Returns the least format whose servers honour an automation: all its documents, those of its triggers included.
@@ -379,9 +341,4 @@ pub(crate) fn next_due(
 ) -> Result<Option<occurrence::Due>, Error> {
     let schedule = schedule(trigger, spec)?;
     Ok(occurrence::next_due(trigger, &schedule, policies, after))
-}
-
-/// The schedule of a stored specification.
-pub(crate) fn schedule(trigger: TriggerId, spec: &Spec) -> Result<Schedule, Error> {
-    Schedule::parse(spec).map_err(|source| Error::Schedule { trigger, source })
 }

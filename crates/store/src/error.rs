@@ -87,9 +87,9 @@ pub enum Error {
         /// Why.
         source: schedule::Error,
     },
-    /// The transaction failed in which this was done together with what others asked for.
+    /// The transaction of the batch failed that held this.
     #[error(transparent)]
-    Together(std::sync::Arc<Self>),
+    Batch(std::sync::Arc<Self>),
     /// Whoever was to do it is gone. Whether it was done is not known.
     #[error("hear what became of it")]
     Abandoned,
@@ -139,7 +139,7 @@ impl Error {
             Self::Database(error) => {
                 error.is_transient() || matches!(error, database::Error::DiskFull { .. })
             }
-            Self::Together(error) => error.is_transient(),
+            Self::Batch(error) => error.is_transient(),
             // As after a connection that broke while it committed: it may be done, and whoever asks
             // again is then told so, or that it is lost.
             Self::Abandoned => true,
@@ -167,7 +167,7 @@ impl Error {
                 "use a server of a later version, which `matins instance list` shows; an automation can still be \
                  paused and deleted here",
             ),
-            Self::Together(error) => error.hint(),
+            Self::Batch(error) => error.hint(),
             _ => None,
         }
     }

@@ -156,7 +156,15 @@ impl Store {
         let found = tx
             .fetch_all(
                 sql!("feed/page"),
-                params![tenant, transaction, log, seq, end, scan, automation],
+                params! { "feed/page";
+                    tenant: tenant,
+                    transaction: transaction,
+                    log: log,
+                    seq: seq,
+                    horizon: end,
+                    limit: scan,
+                    automation: automation,
+                },
             )
             .await?;
         for row in &found {

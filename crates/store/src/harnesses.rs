@@ -9,7 +9,7 @@ use crate::{
     Error, Scope,
     database::{Row, Tx},
     rows,
-    store::{Store, transact},
+    store::Store,
     stored::{self, StoredAgent},
 };
 
@@ -23,24 +23,35 @@ impl Store {
         offers: Option<&Offers>,
         now: Timestamp,
     ) -> Result<Harness, Error> {
-        transact!(self, Scope::Tenant(tenant), |tx| {
-            let found = tx
-                .fetch_optional(sql!("harnesses/by_name"), params![tenant, name])
-                .await?;
-            // A corrupt row is replaced: it has nothing to keep.
-            let found = found
-                .filter(|row| !matches!(rows::harness(row), Err(error) if error.is_nonsense()));
-            if let Some(found) = found {
-                let before = locked(tx, tenant, found.get("id")?).await?;
-                return write(tx, tenant, &before, config, offers, now).await;
-            }
-            let id = HarnessId::generate(now, self.ids());
-            let stored = stored::write::<StoredAgent>(&(config.clone(), offers.cloned()));
-            let (format, needed) = (stored::FORMAT, stored.needs_format);
-            let params = params![id, tenant, name, &stored.value, now, format, needed];
-            let row = tx.fetch_one(sql!("harnesses/put"), params).await?;
-            rows::harness(&row)
+        self.transact(Scope::Tenant(tenant), |tx, _| {
+            Box::pin(async move {
+                let found = tx
+                    .fetch_optional(sql!("harnesses/by_name"), params![tenant, name])
+                    .await?;
+                // A corrupt row is replaced: it has nothing to keep.
+                let found = found
+                    .filter(|row| !matches!(rows::harness(row), Err(error) if error.is_nonsense()));
+                if let Some(found) = found {
+                    let before = locked(tx, tenant, found.get("id")?).await?;
+                    return write(tx, tenant, &before, config, offers, now).await;
+                }
+                let id = HarnessId::generate(now, self.ids());
+                let stored = stored::write::<StoredAgent>(&(config.clone(), offers.cloned()));
+                let (format, needed) = (stored::FORMAT, stored.needs_format);
+                let params = params! { "harnesses/put";
+                    id: id,
+                    tenant: tenant,
+                    name: name,
+                    config: &stored.value,
+                    now: now,
+                    format: format,
+                    needs_format: needed,
+                };
+                let row = tx.fetch_one(sql!("harnesses/put"), params).await?;
+                rows::harness(&row)
+            })
         })
+        .await
     }
 
     /// Gives a harness another configuration, whose agent's offers are unknown. Where it is something else by
@@ -53,16 +64,19 @@ impl Store {
         to: &HarnessConfig,
         now: Timestamp,
     ) -> Result<Harness, Error> {
-        transact!(self, Scope::Tenant(tenant), |tx| {
-            let before = locked(tx, tenant, id).await?;
-            if before.harness.config != *seen {
-                return Err(Error::Changed {
-                    what: "harness",
-                    name: before.harness.name,
-                });
-            }
-            write(tx, tenant, &before, to, None, now).await
+        self.transact(Scope::Tenant(tenant), |tx, _| {
+            Box::pin(async move {
+                let before = locked(tx, tenant, id).await?;
+                if before.harness.config != *seen {
+                    return Err(Error::Changed {
+                        what: "harness",
+                        name: before.harness.name,
+                    });
+                }
+                write(tx, tenant, &before, to, None, now).await
+            })
         })
+        .await
     }
 
     /// Keeps what the agent of a harness offers that was started with a configuration. Where it has another
@@ -75,13 +89,16 @@ impl Store {
         offers: &Offers,
         now: Timestamp,
     ) -> Result<Harness, Error> {
-        transact!(self, Scope::Tenant(tenant), |tx| {
-            let before = locked(tx, tenant, id).await?;
-            if before.harness.config != *started {
-                return Ok(before.harness);
-            }
-            write(tx, tenant, &before, started, Some(offers), now).await
+        self.transact(Scope::Tenant(tenant), |tx, _| {
+            Box::pin(async move {
+                let before = locked(tx, tenant, id).await?;
+                if before.harness.config != *started {
+                    return Ok(before.harness);
+                }
+                write(tx, tenant, &before, started, Some(offers), now).await
+            })
         })
+        .await
     }
 
     /// Makes a harness unless there is one of that name.
@@ -92,25 +109,28 @@ impl Store {
         config: &HarnessConfig,
         now: Timestamp,
     ) -> Result<bool, Error> {
-        let stored = stored::write::<StoredAgent>(&(config.clone(), None));
-        transact!(self, Scope::Tenant(tenant), |tx| {
-            let id = HarnessId::generate(now, self.ids());
-            let added = tx
-                .execute(
-                    sql!("harnesses/add"),
-                    params![
-                        id,
-                        tenant,
-                        name,
-                        &stored.value,
-                        now,
-                        stored::FORMAT,
-                        stored.needs_format
-                    ],
-                )
-                .await?;
-            Ok(added == 1)
+        let stored = &stored::write::<StoredAgent>(&(config.clone(), None));
+        self.transact(Scope::Tenant(tenant), |tx, _| {
+            Box::pin(async move {
+                let id = HarnessId::generate(now, self.ids());
+                let added = tx
+                    .execute(
+                        sql!("harnesses/add"),
+                        params! { "harnesses/add";
+                            id: id,
+                            tenant: tenant,
+                            name: name,
+                            config: &stored.value,
+                            now: now,
+                            format: stored::FORMAT,
+                            needs_format: stored.needs_format,
+                        },
+                    )
+                    .await?;
+                Ok(added == 1)
+            })
         })
+        .await
     }
 
     /// Lists harnesses by name. One that cannot be read because it is too new is left out.
@@ -164,15 +184,15 @@ async fn write(
     let LockedHarness { harness, row } = before;
     let document = (config.clone(), offers.cloned());
     let written = stored::rewrite::<StoredAgent>(&document, row, "config")?;
-    let params = params![
-        harness.id,
-        tenant,
-        harness.name.as_str(),
-        &written.value,
-        now,
-        stored::format_over(row.get("format")?),
-        written.needs_format
-    ];
+    let params = params! { "harnesses/put";
+        id: harness.id,
+        tenant: tenant,
+        name: harness.name.as_str(),
+        config: &written.value,
+        now: now,
+        format: stored::format_over(row.get("format")?),
+        needs_format: written.needs_format,
+    };
     let row = tx.fetch_one(sql!("harnesses/put"), params).await?;
     rows::harness(&row)
 }

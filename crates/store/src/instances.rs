@@ -5,10 +5,10 @@ use std::sync::PoisonError;
 use model::{InstanceId, TenantId, Timestamp, WorkerId, limits};
 
 use crate::{
-    Error, Page, Scope,
+    Error, Scope,
     database::{Row, Tx},
-    opening,
-    store::{Store, transact},
+    schema,
+    store::Store,
     stored::FORMAT,
 };
 
@@ -77,14 +77,17 @@ impl Store {
         name: &str,
         now: Timestamp,
     ) -> Result<(), Error> {
-        transact!(self, Scope::Tenant(tenant), |tx| {
-            tx.execute(
-                sql!("instances/put"),
-                params![tenant, instance, name, "host", now],
-            )
-            .await?;
-            Ok(())
+        self.transact(Scope::Tenant(tenant), |tx, _| {
+            Box::pin(async move {
+                tx.execute(
+                    sql!("instances/put"),
+                    params![tenant, instance, name, "host", now],
+                )
+                .await?;
+                Ok(())
+            })
         })
+        .await
     }
 
     /// Who serves a data folder, or did last.
@@ -107,24 +110,27 @@ impl Store {
         version: &str,
         now: Timestamp,
     ) -> Result<bool, Error> {
-        let known = opening::LATEST;
-        transact!(self, Scope::System, |tx| {
-            let before = before.map(WorkerId::as_str);
-            let params = params![
-                instance,
-                worker.as_str(),
-                version,
-                known,
-                now,
-                before,
-                FORMAT
-            ];
-            if tx.execute(sql!("servers/serve"), params).await? == 0 {
-                return Ok(false);
-            }
-            bring_back(tx, instance).await?;
-            Ok(true)
+        let known = schema::LATEST;
+        self.transact(Scope::System, |tx, _| {
+            Box::pin(async move {
+                let before = before.map(WorkerId::as_str);
+                let params = params! { "servers/serve";
+                    instance: instance,
+                    worker: worker.as_str(),
+                    version: version,
+                    schema_version: known,
+                    now: now,
+                    worker_before: before,
+                    format: FORMAT,
+                };
+                if tx.execute(sql!("servers/serve"), params).await? == 0 {
+                    return Ok(false);
+                }
+                bring_back(tx, instance).await?;
+                Ok(true)
+            })
         })
+        .await
     }
 
     /// Shows that a server is still there.
@@ -134,23 +140,26 @@ impl Store {
         worker: &WorkerId,
         now: Timestamp,
     ) -> Result<Presence, Error> {
-        transact!(self, Scope::System, |tx| {
-            let params = params![instance, worker.as_str(), now];
-            let noted = tx
-                .fetch_optional(sql_by_dialect!("servers/beat"), params)
-                .await?;
-            let Some(noted) = noted else {
-                return Ok(Presence::Taken);
-            };
-            // Who was away may have been given up meanwhile.
-            bring_back(tx, instance).await?;
-            let (needed, known) = (noted.get("works_with")?, opening::LATEST);
-            Ok(if needed > known {
-                Presence::Outdated { needed, known }
-            } else {
-                Presence::Noted
+        self.transact(Scope::System, |tx, _| {
+            Box::pin(async move {
+                let params = params![instance, worker.as_str(), now];
+                let noted = tx
+                    .fetch_optional(sql_by_dialect!("servers/beat"), params)
+                    .await?;
+                let Some(noted) = noted else {
+                    return Ok(Presence::Taken);
+                };
+                // Who was away may have been given up meanwhile.
+                bring_back(tx, instance).await?;
+                let (needed, known) = (noted.get("works_with")?, schema::LATEST);
+                Ok(if needed > known {
+                    Presence::Outdated { needed, known }
+                } else {
+                    Presence::Noted
+                })
             })
         })
+        .await
     }
 
     /// Notes that a server has stopped.
@@ -160,11 +169,14 @@ impl Store {
         worker: &WorkerId,
         now: Timestamp,
     ) -> Result<(), Error> {
-        transact!(self, Scope::System, |tx| {
-            let params = params![instance, worker.as_str(), now];
-            tx.execute(sql!("servers/stop"), params).await?;
-            Ok(())
+        self.transact(Scope::System, |tx, _| {
+            Box::pin(async move {
+                let params = params![instance, worker.as_str(), now];
+                tx.execute(sql!("servers/stop"), params).await?;
+                Ok(())
+            })
         })
+        .await
     }
 
     /// Gives an instance up: what lies there is lost. Queued runs whose memory lies there fail, and so do later
@@ -175,26 +187,29 @@ impl Store {
         instance: InstanceId,
         now: Timestamp,
     ) -> Result<String, Error> {
-        transact!(self, Scope::Tenant(tenant), |tx| {
-            let locked = tx
-                .fetch_optional(sql_by_dialect!("instances/lock"), params![tenant, instance])
-                .await?;
-            let locked = locked.ok_or_else(|| Error::not_found("instance", instance))?;
-            let name: String = locked.get("name")?;
-            let row = tx
-                .fetch_optional(sql!("servers/serving"), params![instance])
-                .await?;
-            let serving = row.as_ref().map(serving).transpose()?.flatten();
-            if let Some(serving) = serving.filter(|serving| serving.is_online(now)) {
-                return Err(Error::Served {
-                    instance: name,
-                    worker: serving.worker,
-                });
-            }
-            tx.execute(sql!("instances/remove"), params![tenant, instance])
-                .await?;
-            Ok(name)
+        self.transact(Scope::Tenant(tenant), |tx, _| {
+            Box::pin(async move {
+                let locked = tx
+                    .fetch_optional(sql_by_dialect!("instances/lock"), params![tenant, instance])
+                    .await?;
+                let locked = locked.ok_or_else(|| Error::not_found("instance", instance))?;
+                let name: String = locked.get("name")?;
+                let row = tx
+                    .fetch_optional(sql!("servers/serving"), params![instance])
+                    .await?;
+                let serving = row.as_ref().map(serving).transpose()?.flatten();
+                if let Some(serving) = serving.filter(|serving| serving.is_online(now)) {
+                    return Err(Error::Served {
+                        instance: name,
+                        worker: serving.worker,
+                    });
+                }
+                tx.execute(sql!("instances/remove"), params![tenant, instance])
+                    .await?;
+                Ok(name)
+            })
         })
+        .await
     }
 
     /// Whether an instance is registered for a tenant, as far as this process has seen.
@@ -207,22 +222,6 @@ impl Store {
     pub(crate) fn note_known(&self, tenant: TenantId, instance: InstanceId) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.insert((tenant, instance));
-    }
-
-    /// Lists a tenant's instances, the newest first, each with how many queued runs wait for it.
-    pub async fn instance_page(
-        &self,
-        tenant: TenantId,
-        page: Page<InstanceId>,
-    ) -> Result<Vec<InstanceStanding>, Error> {
-        let mut tx = self.db.read(Scope::Tenant(tenant)).await?;
-        let found = tx
-            .fetch_all(
-                sql!("instances/page"),
-                params![tenant, page.before(), page.limit],
-            )
-            .await?;
-        found.iter().map(standing).collect()
     }
 
     /// Lists the instances by name, each with how many queued runs wait for it.

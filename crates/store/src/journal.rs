@@ -17,6 +17,7 @@ use crate::{
     database::{Param, Tx},
     store::Store,
     stored::events::StoredEvent,
+    waking::note_change,
 };
 
 /// Where a row of the transcript belongs.
@@ -123,7 +124,7 @@ impl Journal {
         }
 
         for session in next.keys() {
-            tx.changes(session.uuid()).await?;
+            note_change(tx, session.uuid()).await?;
         }
         let mut events = Vec::with_capacity(self.lines.len());
         let mut messages = Vec::new();
@@ -133,15 +134,15 @@ impl Journal {
                 .ok_or_else(|| Error::not_found("session", line.session))?;
             *seq += 1;
             let stored = StoredEvent::of(&line.change);
-            events.push(params![
-                line.session,
-                *seq,
-                *tenant,
-                stored.kind,
-                stored.about,
-                stored.body,
-                now
-            ]);
+            events.push(params! { "postgres/events/insert";
+                session: line.session,
+                seq: *seq,
+                tenant: *tenant,
+                kind: stored.kind,
+                ref: stored.about,
+                body: stored.body,
+                now: now,
+            });
             if let Some((place, to, entry)) = line.message {
                 messages.push((entry.id, message(place, to, entry, *seq, now)));
             }
@@ -159,20 +160,20 @@ fn message(place: Place, to: Option<SeatId>, entry: Entry, seq: i64, now: Timest
         Role::Assistant | Role::Tool => place.seat,
         Role::User | Role::System => None,
     };
-    params![
-        entry.id,
-        place.tenant,
-        place.session,
-        seq,
-        place.run,
-        from,
-        to,
-        entry.role.as_str(),
-        entry.kind.as_str(),
-        entry.content,
-        entry.metadata,
-        now
-    ]
+    params! { "messages/put";
+        id: entry.id,
+        tenant: place.tenant,
+        session: place.session,
+        seq: seq,
+        run: place.run,
+        from_seat: from,
+        to_seat: to,
+        role: entry.role.as_str(),
+        kind: entry.kind.as_str(),
+        content: entry.content,
+        metadata: entry.metadata,
+        now: now,
+    }
 }
 
 /// Writes rows of transcripts. A later row of the same id replaces the earlier one, so no id may

@@ -17,7 +17,7 @@ pub use notice::{Notice, NoticeAutomation, NoticeSession};
 use crate::{
     Answered, Error, Scope, answers,
     database::{Row, Tx},
-    store::{Store, transact},
+    store::Store,
     stored::{self, StoredEvents},
     webhooks::secrets,
 };
@@ -47,32 +47,36 @@ impl Store {
         now: Timestamp,
     ) -> Result<Secret, Error> {
         let head = self.feed_head(tenant).await?;
-        let made = transact!(self, Scope::Tenant(tenant), |tx| {
-            let used = tx
-                .fetch_optional(sql!("endpoints/by_id"), params![tenant, id])
-                .await?;
-            if used.is_some() {
-                return Err(Error::made("the endpoint", id));
-            }
-            let secret = Secret::generate(self.ids());
-            tx.execute(
-                sql!("endpoints/insert"),
-                params![
-                    id,
-                    tenant,
-                    new.name.as_str(),
-                    new.url.as_str(),
-                    stored::write::<StoredEvents>(&new.events).value,
-                    new.automation,
-                    new.channel.as_deref(),
-                    secret.reveal(),
-                    head.to_string(),
-                    now
-                ],
-            )
-            .await?;
-            Ok(secret)
-        });
+        let made = self
+            .transact(Scope::Tenant(tenant), |tx, _| {
+                Box::pin(async move {
+                    let used = tx
+                        .fetch_optional(sql!("endpoints/by_id"), params![tenant, id])
+                        .await?;
+                    if used.is_some() {
+                        return Err(Error::made("the endpoint", id));
+                    }
+                    let secret = Secret::generate(self.ids());
+                    tx.execute(
+                        sql!("endpoints/insert"),
+                        params! { "endpoints/insert";
+                            id: id,
+                            tenant: tenant,
+                            name: new.name.as_str(),
+                            url: new.url.as_str(),
+                            events: stored::write::<StoredEvents>(&new.events).value,
+                            automation: new.automation,
+                            channel: new.channel.as_deref(),
+                            secret: secret.reveal(),
+                            cursor: head.to_string(),
+                            now: now,
+                        },
+                    )
+                    .await?;
+                    Ok(secret)
+                })
+            })
+            .await;
         made.map_err(|error| refused(error, new))
     }
 
@@ -111,47 +115,54 @@ impl Store {
         to: &NewEndpoint,
         now: Timestamp,
     ) -> Result<(), Error> {
-        let edited = transact!(self, scope, |tx| {
-            let before = by_id(tx, scope, id).await?;
-            let events = StoredEvents::over(&to.events, before.json("events")?);
-            // Two changes in one microsecond are two.
-            let tick = std::time::Duration::from_micros(1);
-            let changed = tx
-                .execute(
-                    sql!("endpoints/edit"),
-                    params![
-                        scope.tenant(),
-                        id,
-                        seen,
-                        to.name.as_str(),
-                        to.url.as_str(),
-                        stored::value_of(&events),
-                        to.automation,
-                        to.channel.as_deref(),
-                        now.max(seen + tick)
-                    ],
-                )
-                .await?;
-            if changed == 0 {
-                return Err(Error::Changed {
-                    what: "endpoint",
-                    name: to.name.clone(),
-                });
-            }
-            Ok(())
-        });
+        let edited = self
+            .transact(scope, |tx, _| {
+                Box::pin(async move {
+                    let before = by_id(tx, scope, id).await?;
+                    let events = StoredEvents::over(&to.events, before.json("events")?);
+                    // Two changes in one microsecond are two.
+                    let tick = std::time::Duration::from_micros(1);
+                    let changed = tx
+                        .execute(
+                            sql!("endpoints/edit"),
+                            params! { "endpoints/edit";
+                                tenant: scope.tenant(),
+                                id: id,
+                                changed_before: seen,
+                                name: to.name.as_str(),
+                                url: to.url.as_str(),
+                                events: stored::value_of(&events),
+                                automation: to.automation,
+                                channel: to.channel.as_deref(),
+                                now: now.max(seen + tick),
+                            },
+                        )
+                        .await?;
+                    if changed == 0 {
+                        return Err(Error::Changed {
+                            what: "endpoint",
+                            name: to.name.clone(),
+                        });
+                    }
+                    Ok(())
+                })
+            })
+            .await;
         edited.map_err(|error| refused(error, to))
     }
 
     /// Removes an endpoint with all its deliveries.
     pub async fn delete_endpoint(&self, scope: Scope, id: EndpointId) -> Result<(), Error> {
-        transact!(self, scope, |tx| {
-            let params = params![scope.tenant(), id];
-            match tx.execute(sql!("endpoints/delete"), params).await? {
-                0 => Err(Error::not_found("endpoint", id)),
-                _ => Ok(()),
-            }
+        self.transact(scope, |tx, _| {
+            Box::pin(async move {
+                let params = params![scope.tenant(), id];
+                match tx.execute(sql!("endpoints/delete"), params).await? {
+                    0 => Err(Error::not_found("endpoint", id)),
+                    _ => Ok(()),
+                }
+            })
         })
+        .await
     }
 
     /// Gives an endpoint another secret, and answers with it. Until `previous_until` the one that held
@@ -164,15 +175,18 @@ impl Store {
         answered: Option<Answered<'_>>,
         now: Timestamp,
     ) -> Result<Secret, Error> {
-        transact!(self, scope, |tx| {
-            answers::keep(tx, scope, answered).await?;
-            let secret = Secret::generate(self.ids());
-            let params = params![scope.tenant(), id, secret.reveal(), previous_until, now];
-            match tx.execute(sql!("endpoints/rotate_secret"), params).await? {
-                0 => Err(Error::not_found("endpoint", id)),
-                _ => Ok(secret),
-            }
+        self.transact(scope, |tx, _| {
+            Box::pin(async move {
+                answers::keep(tx, scope, answered).await?;
+                let secret = Secret::generate(self.ids());
+                let params = params![scope.tenant(), id, secret.reveal(), previous_until, now];
+                match tx.execute(sql!("endpoints/rotate_secret"), params).await? {
+                    0 => Err(Error::not_found("endpoint", id)),
+                    _ => Ok(secret),
+                }
+            })
         })
+        .await
     }
 
     /// Stops telling an endpoint of anything, and gives up what is on its way. One that is disabled
@@ -184,10 +198,13 @@ impl Store {
         reason: &str,
         now: Timestamp,
     ) -> Result<(), Error> {
-        transact!(self, scope, |tx| {
-            by_id(tx, scope, id).await?;
-            disable(tx, scope, id, reason, now).await
+        self.transact(scope, |tx, _| {
+            Box::pin(async move {
+                by_id(tx, scope, id).await?;
+                disable(tx, scope, id, reason, now).await
+            })
         })
+        .await
     }
 
     /// Tells an endpoint again, of what is yet to come.
@@ -199,15 +216,18 @@ impl Store {
     ) -> Result<(), Error> {
         let scope = Scope::Tenant(tenant);
         let head = self.feed_head(tenant).await?;
-        transact!(self, scope, |tx| {
-            by_id(tx, scope, id).await?;
-            tx.execute(
-                sql!("endpoints/enable"),
-                params![tenant, id, head.to_string(), now],
-            )
-            .await?;
-            Ok(())
+        self.transact(scope, |tx, _| {
+            Box::pin(async move {
+                by_id(tx, scope, id).await?;
+                tx.execute(
+                    sql!("endpoints/enable"),
+                    params![tenant, id, head.to_string(), now],
+                )
+                .await?;
+                Ok(())
+            })
         })
+        .await
     }
 }
 
@@ -256,7 +276,7 @@ fn refused(error: Error, new: &NewEndpoint) -> Error {
                 name: new.name.clone(),
             }
         }
-        (Error::Database(crate::database::Error::MissingReference { .. }), Some(automation)) => {
+        (Error::Database(db::Error::MissingReference { .. }), Some(automation)) => {
             Error::not_found("automation", automation)
         }
         _ => error,

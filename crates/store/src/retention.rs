@@ -9,12 +9,7 @@
 use model::{AutomationId, RunId, SessionId, TenantId, Timestamp};
 use uuid::Uuid;
 
-use crate::{
-    Error, Scope,
-    database::Tx,
-    feed,
-    store::{Store, transact},
-};
+use crate::{Error, Scope, database::Tx, feed, store::Store};
 
 /// How many rows one transaction removes at the most.
 const ROWS_AT_ONCE: u32 = 500;
@@ -49,78 +44,93 @@ impl Store {
     /// Removes internal records of runs that ended before an instant, some of them. Gives how many rows
     /// went; none means that no more are there, or that another process is at it.
     pub async fn trim_records(&self, before: Timestamp) -> Result<u64, Error> {
-        transact!(self, Scope::System, |tx| {
-            if !alone(tx).await? {
-                return Ok(0);
-            }
-            Ok(tx
-                .execute(
-                    sql!("records/trim"),
-                    params![before, RunId::first_at(before), ROWS_AT_ONCE],
-                )
-                .await?)
+        self.transact(Scope::System, |tx, _| {
+            Box::pin(async move {
+                if !alone(tx).await? {
+                    return Ok(0);
+                }
+                Ok(tx
+                    .execute(
+                        sql!("records/trim"),
+                        params![before, RunId::first_at(before), ROWS_AT_ONCE],
+                    )
+                    .await?)
+            })
         })
+        .await
     }
 
     /// Removes heartbeats and live text that are there though their runs ended before an instant, some
     /// of them. Gives how many rows went.
     pub async fn trim_leftovers(&self, before: Timestamp) -> Result<u64, Error> {
-        transact!(self, Scope::System, |tx| {
-            if !alone(tx).await? {
-                return Ok(0);
-            }
-            let limit = ROWS_AT_ONCE;
-            let heartbeats = tx
-                .execute(sql!("heartbeats/trim"), params![before, limit])
-                .await?;
-            let texts = tx
-                .execute(sql!("live/trim"), params![before, limit])
-                .await?;
-            Ok(heartbeats + texts)
+        self.transact(Scope::System, |tx, _| {
+            Box::pin(async move {
+                if !alone(tx).await? {
+                    return Ok(0);
+                }
+                let limit = ROWS_AT_ONCE;
+                let heartbeats = tx
+                    .execute(sql!("heartbeats/trim"), params![before, limit])
+                    .await?;
+                let texts = tx
+                    .execute(sql!("live/trim"), params![before, limit])
+                    .await?;
+                Ok(heartbeats + texts)
+            })
         })
+        .await
     }
 
     /// Removes what signed browsers in and ended before an instant, some of it: links and tokens. Gives how
     /// many rows went.
     pub async fn trim_sign_ins(&self, before: Timestamp) -> Result<u64, Error> {
-        transact!(self, Scope::System, |tx| {
-            if !alone(tx).await? {
-                return Ok(0);
-            }
-            let limit = ROWS_AT_ONCE;
-            let links = tx
-                .execute(sql!("sign_in_links/trim"), params![before, limit])
-                .await?;
-            let tokens = tx
-                .execute(sql!("tokens/trim"), params![before, limit])
-                .await?;
-            Ok(links + tokens)
+        self.transact(Scope::System, |tx, _| {
+            Box::pin(async move {
+                if !alone(tx).await? {
+                    return Ok(0);
+                }
+                let limit = ROWS_AT_ONCE;
+                let links = tx
+                    .execute(sql!("sign_in_links/trim"), params![before, limit])
+                    .await?;
+                let tokens = tx
+                    .execute(sql!("tokens/trim"), params![before, limit])
+                    .await?;
+                Ok(links + tokens)
+            })
         })
+        .await
     }
 
     /// Removes keys of requests that were claimed before an instant, with their answers, some of them.
     /// Gives how many rows went.
     pub async fn trim_answers(&self, before: Timestamp) -> Result<u64, Error> {
-        transact!(self, Scope::System, |tx| {
-            if !alone(tx).await? {
-                return Ok(0);
-            }
-            Ok(tx
-                .execute(sql!("answers/trim"), params![before, ROWS_AT_ONCE])
-                .await?)
+        self.transact(Scope::System, |tx, _| {
+            Box::pin(async move {
+                if !alone(tx).await? {
+                    return Ok(0);
+                }
+                Ok(tx
+                    .execute(sql!("answers/trim"), params![before, ROWS_AT_ONCE])
+                    .await?)
+            })
         })
+        .await
     }
 
     /// Removes what was used on days that began before an instant, some of it. Gives how many rows went.
     pub async fn trim_spending(&self, before: Timestamp) -> Result<u64, Error> {
-        transact!(self, Scope::System, |tx| {
-            if !alone(tx).await? {
-                return Ok(0);
-            }
-            Ok(tx
-                .execute(sql!("spending/trim"), params![before, ROWS_AT_ONCE])
-                .await?)
+        self.transact(Scope::System, |tx, _| {
+            Box::pin(async move {
+                if !alone(tx).await? {
+                    return Ok(0);
+                }
+                Ok(tx
+                    .execute(sql!("spending/trim"), params![before, ROWS_AT_ONCE])
+                    .await?)
+            })
         })
+        .await
     }
 
     /// Removes events that were written before an instant from the logs of some sessions, those that
@@ -168,21 +178,24 @@ impl Store {
         session: SessionId,
         before: Timestamp,
     ) -> Result<u32, Error> {
-        transact!(self, Scope::System, |tx| {
-            if !alone(tx).await? {
-                return Ok(0);
-            }
-            let row = tx
-                .fetch_one(sql!("events/open_since"), params![tenant, session])
-                .await?;
-            let open_since: Option<Timestamp> = row.optional("at")?;
-            let before = open_since.map_or(before, |since| since.min(before));
-            let removed = tx
-                .fetch_all(sql!("events/trim"), params![session, before, ROWS_AT_ONCE])
-                .await?;
-            feed::note_trimmed(tx, tenant, &removed).await?;
-            Ok(u32::try_from(removed.len()).unwrap_or(u32::MAX))
+        self.transact(Scope::System, |tx, _| {
+            Box::pin(async move {
+                if !alone(tx).await? {
+                    return Ok(0);
+                }
+                let row = tx
+                    .fetch_one(sql!("events/open_since"), params![tenant, session])
+                    .await?;
+                let open_since: Option<Timestamp> = row.optional("at")?;
+                let before = open_since.map_or(before, |since| since.min(before));
+                let removed = tx
+                    .fetch_all(sql!("events/trim"), params![session, before, ROWS_AT_ONCE])
+                    .await?;
+                feed::note_trimmed(tx, tenant, &removed).await?;
+                Ok(u32::try_from(removed.len()).unwrap_or(u32::MAX))
+            })
         })
+        .await
     }
 
     /// Removes events that were written before an instant from the automations' own logs, some of them.
@@ -197,19 +210,23 @@ impl Store {
         for row in &logs {
             let (automation, tenant): (AutomationId, TenantId) =
                 (row.get("id")?, row.get("tenant_id")?);
-            trimmed += transact!(self, Scope::System, |tx| {
-                if !alone(tx).await? {
-                    return Ok(0);
-                }
-                let removed = tx
-                    .fetch_all(
-                        sql!("automations/trim_log"),
-                        params![automation, before, ROWS_AT_ONCE],
-                    )
-                    .await?;
-                feed::note_trimmed(tx, tenant, &removed).await?;
-                Ok(removed.len() as u64)
-            })?;
+            trimmed += self
+                .transact(Scope::System, |tx, _| {
+                    Box::pin(async move {
+                        if !alone(tx).await? {
+                            return Ok(0);
+                        }
+                        let removed = tx
+                            .fetch_all(
+                                sql!("automations/trim_log"),
+                                params![automation, before, ROWS_AT_ONCE],
+                            )
+                            .await?;
+                        feed::note_trimmed(tx, tenant, &removed).await?;
+                        Ok(removed.len() as u64)
+                    })
+                })
+                .await?;
             if trimmed >= u64::from(ROWS_AT_ONCE) {
                 break;
             }

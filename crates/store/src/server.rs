@@ -7,22 +7,13 @@ use model::Timestamp;
 
 use crate::{
     Error, Scope, Store,
-    database::{Dialect, POSTGRES_CONNECTIONS, Pools, Row, Tx},
+    database::{Dialect, POSTGRES_CONNECTIONS, PoolSize, Row, Tx},
 };
 
 /// How many connections one process opens at the most: those of its pool, and the one that listens.
 const CONNECTIONS_OF_A_PROCESS: u32 = POSTGRES_CONNECTIONS + 1;
 /// How many transactions of others are listed.
 const TRANSACTIONS_LISTED: u32 = 20;
-
-/// How many connections the pool of this process has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Connections {
-    /// The number of connections that execute something.
-    pub in_use: u32,
-    /// The number of idle connections.
-    pub idle: u32,
-}
 
 /// How well the server cleans up behind what is changed and removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,15 +91,8 @@ pub struct Server {
 
 impl Store {
     /// How many connections the pool of this process has; none on SQLite.
-    pub fn connections(&self) -> Option<Connections> {
-        match self.db.pools() {
-            Pools::Sqlite { .. } => None,
-            Pools::Postgres(pool, _) => {
-                let idle = u32::try_from(pool.num_idle()).unwrap_or(u32::MAX);
-                let in_use = pool.size().saturating_sub(idle);
-                Some(Connections { in_use, idle })
-            }
-        }
+    pub fn connections(&self) -> Option<PoolSize> {
+        self.db.pool_size()
     }
 
     /// Looks at how well the server cleans up; none on SQLite.

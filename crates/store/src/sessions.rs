@@ -19,12 +19,12 @@ use crate::{
     Error, Scope,
     database::Tx,
     journal::{self, Journal},
-    rows,
+    locks, rows,
     runs::{
         cancel,
-        place::{self, hold, promote_on_seat},
+        place::{hold, promote_on_seat},
     },
-    store::{Store, transact},
+    store::Store,
     stored::{self, StoredSettings},
 };
 
@@ -69,9 +69,11 @@ impl Store {
         new: &NewSession,
         now: Timestamp,
     ) -> Result<(SessionId, SeatId), Error> {
-        let made = transact!(self, Scope::Tenant(tenant), |tx| {
-            insert(self, tx, tenant, new, now).await
-        });
+        let made = self
+            .transact(Scope::Tenant(tenant), |tx, _| {
+                Box::pin(async move { insert(self, tx, tenant, new, now).await })
+            })
+            .await;
         let Err(Error::Database(error)) = &made else {
             return made;
         };
@@ -154,54 +156,57 @@ impl Store {
         reason: Option<&str>,
         now: Timestamp,
     ) -> Result<SessionStatus, Error> {
-        transact!(self, scope, |tx| {
-            let seats = lock_seats(tx, scope, id).await?;
-            let row = tx
-                .fetch_optional(sql!("sessions/by_id"), params![scope.tenant(), id])
-                .await?;
-            let session = rows::session(&row.ok_or_else(|| Error::not_found("session", id))?)?;
-            let state = session.status().apply(event)?;
-            let ended = (state.admission() == Admission::Refuse).then_some(now);
-            let moved = tx
-                .execute(
-                    sql!("sessions/set_state"),
-                    params![
-                        id,
-                        session.status().as_str(),
-                        state.as_str(),
-                        reason,
-                        ended,
-                        now
-                    ],
-                )
-                .await?;
-            if moved == 0 {
-                return Err(Error::Refused(Refused {
-                    what: SessionStatus::WHAT,
-                    state: "being moved by somebody else".into(),
-                    event: event.to_string(),
-                }));
-            }
-            let change = SessionChange::Moved {
-                state,
-                reason: reason.map(str::to_owned),
-            };
-            journal::session(tx, id, change, now).await?;
-            match state.admission() {
-                Admission::Start => {
-                    for seat in &seats {
-                        promote_on_seat(tx, *seat, now).await?;
+        self.transact(scope, |tx, _| {
+            Box::pin(async move {
+                let seats = lock_seats(tx, scope, id).await?;
+                let row = tx
+                    .fetch_optional(sql!("sessions/by_id"), params![scope.tenant(), id])
+                    .await?;
+                let session = rows::session(&row.ok_or_else(|| Error::not_found("session", id))?)?;
+                let state = session.status().apply(event)?;
+                let ended = (state.admission() == Admission::Refuse).then_some(now);
+                let moved = tx
+                    .execute(
+                        sql!("sessions/set_state"),
+                        params![
+                            id,
+                            session.status().as_str(),
+                            state.as_str(),
+                            reason,
+                            ended,
+                            now
+                        ],
+                    )
+                    .await?;
+                if moved == 0 {
+                    return Err(Error::Refused(Refused {
+                        what: SessionStatus::WHAT,
+                        state: "being moved by somebody else".into(),
+                        event: event.to_string(),
+                    }));
+                }
+                let change = SessionChange::Moved {
+                    state,
+                    reason: reason.map(str::to_owned),
+                };
+                journal::session(tx, id, change, now).await?;
+                match state.admission() {
+                    Admission::Start => {
+                        for seat in &seats {
+                            promote_on_seat(tx, *seat, now).await?;
+                        }
+                    }
+                    Admission::Wait => hold_queued(tx, id, now).await?,
+                    Admission::Refuse => {
+                        let reason = format!("the session is {state}");
+                        cancel::open_of(self, tx, id, &[RunStatus::Deferred], &reason, now).await?;
+                        cancel::open_of(self, tx, id, &[RunStatus::Queued], &reason, now).await?;
                     }
                 }
-                Admission::Wait => hold_queued(tx, id, now).await?,
-                Admission::Refuse => {
-                    let reason = format!("the session is {state}");
-                    cancel::open_of(self, tx, id, &[RunStatus::Deferred], &reason, now).await?;
-                    cancel::open_of(self, tx, id, &[RunStatus::Queued], &reason, now).await?;
-                }
-            }
-            Ok(state)
+                Ok(state)
+            })
         })
+        .await
     }
 }
 
@@ -241,38 +246,38 @@ pub(crate) async fn insert_all(
             SessionStatus::Active
         };
         let channel = new.channel.as_ref();
-        sessions.push(params![
-            new.id,
-            *tenant,
-            new.kind.as_str(),
-            new.session_type.as_str(),
-            state.as_str(),
-            new.key.as_deref(),
-            new.title.as_deref(),
-            new.cwd.as_str(),
-            new.schedule_id,
-            events,
-            now,
-            channel.map(|place| place.channel.as_str()),
-            channel.map(|place| place.chat_id.as_str()),
-            channel.and_then(|place| place.thread.as_deref())
-        ]);
+        sessions.push(params! { "sessions/insert";
+            id: new.id,
+            tenant: *tenant,
+            kind: new.kind.as_str(),
+            type: new.session_type.as_str(),
+            state: state.as_str(),
+            key: new.key.as_deref(),
+            title: new.title.as_deref(),
+            cwd: new.cwd.as_str(),
+            automation: new.schedule_id,
+            last_seq: events,
+            now: now,
+            channel: channel.map(|place| place.channel.as_str()),
+            chat: channel.map(|place| place.chat_id.as_str()),
+            thread: channel.and_then(|place| place.thread.as_deref()),
+        });
         journal.numbered(*tenant, new.id, events);
         let seat = SeatId::generate(now, store.ids());
         let settings = stored::write::<StoredSettings>(&new.settings);
-        rows.push(params![
-            seat,
-            *tenant,
-            new.id,
-            "agent",
-            "agent",
-            new.harness,
-            true,
-            settings.value,
-            now,
-            stored::FORMAT,
-            settings.needs_format
-        ]);
+        rows.push(params! { "seats/insert";
+            id: seat,
+            tenant: *tenant,
+            session: new.id,
+            role: "agent",
+            name: "agent",
+            harness: new.harness,
+            is_entry: true,
+            settings: settings.value,
+            now: now,
+            format: stored::FORMAT,
+            needs_format: settings.needs_format,
+        });
         seats.push(seat);
         let change = Change::Session {
             session_id: new.id,
@@ -294,7 +299,7 @@ async fn lock_seats(tx: &mut Tx, scope: Scope, session: SessionId) -> Result<Vec
         .await?;
     let ids = found.iter().map(|row| row.get("id"));
     let seats: Vec<SeatId> = ids.collect::<Result<_, _>>()?;
-    place::lock_seats(tx, &seats.iter().copied().collect()).await?;
+    locks::lock_seats(tx, &seats.iter().copied().collect()).await?;
     Ok(seats)
 }
 

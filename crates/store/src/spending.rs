@@ -16,6 +16,7 @@ use uuid::Uuid;
 use crate::{
     Error, Scope,
     database::{Param, Row, Statement, Tx},
+    locks::lock_tenants,
     store::Store,
     stored::{self, StoredBudget},
 };
@@ -82,16 +83,16 @@ pub(crate) async fn add(tx: &mut Tx, uses: Vec<Use>, now: Timestamp) -> Result<(
     }
     let day = Days::of(now).day;
     let rows = sums.into_iter().map(|((spender, currency), sum)| {
-        params![
-            sum.tenant,
-            spender,
-            sum.automation,
-            day,
-            currency.as_str(),
-            stored(sum.tokens),
-            stored(sum.cost),
-            stored(sum.turns)
-        ]
+        params! { "spending/add";
+            tenant: sum.tenant,
+            spender: spender,
+            automation: sum.automation,
+            day: day,
+            currency: currency.as_str(),
+            tokens: stored(sum.tokens),
+            cost: stored(sum.cost),
+            turns: stored(sum.turns),
+        }
     });
     tx.execute_rows(sql!("spending/add"), rows.collect(), params![])
         .await?;
@@ -108,10 +109,7 @@ pub(crate) async fn lock_budgets(
     tx: &mut Tx,
     runs: &[RunId],
 ) -> Result<(HashMap<TenantId, Budget>, HashSet<TenantId>), Error> {
-    let rows = runs.iter().map(|run| params![*run]).collect();
-    let found = tx
-        .fetch_rows(sql_by_dialect!("tenants/lock_budgets"), rows, params![])
-        .await?;
+    let found = lock_tenants(tx, runs).await?;
     let mut budgets = HashMap::with_capacity(found.len());
     let mut not_honoured = HashSet::new();
     for row in &found {

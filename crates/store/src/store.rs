@@ -2,13 +2,20 @@
 
 use std::{
     collections::HashSet,
+    marker::PhantomData,
     path::PathBuf,
     sync::{Arc, Mutex},
 };
 
+use futures::future::BoxFuture;
 use model::{Entropy, InstanceId, SessionId, TenantId};
 
-use crate::{database::Database, together::Together};
+use crate::{
+    database::{Database, Scope, Tx},
+    error::Error,
+    runs::batches::Batches,
+    waking::Wakes,
+};
 
 /// The one door to the database. Cheap to clone.
 #[derive(Clone)]
@@ -16,22 +23,29 @@ pub struct Store {
     pub(crate) db: Database,
     pub(crate) entropy: Arc<dyn Entropy>,
     folders: PathBuf,
-    pub(crate) together: Arc<Together>,
+    /// Everybody in this process who waits for changes.
+    pub(crate) wakes: Arc<Wakes>,
+    pub(crate) batches: Arc<Batches>,
     /// The tenant whose run was claimed last here: among equals it is the next one's turn.
     pub(crate) served: Arc<Mutex<Option<TenantId>>>,
     /// Which tenants know which instances, as far as this process has seen.
     pub(crate) known: Arc<Mutex<HashSet<(TenantId, InstanceId)>>>,
 }
 
+/// Says that the borrows of a closure's environment outlive each call of it.
+pub(crate) type Environment<'t, 'env> = PhantomData<&'t &'env ()>;
+
 impl Store {
     /// Makes a store of an open database. Sessions that are given no working directory get one of
     /// their own below `folders`, an absolute path.
     pub fn new(db: Database, entropy: Arc<dyn Entropy>, folders: PathBuf) -> Self {
+        let wakes = Arc::<Wakes>::default();
         Self {
-            db,
+            db: db.observed_by(Arc::clone(&wakes) as Arc<_>),
             entropy,
             folders,
-            together: Arc::default(),
+            wakes,
+            batches: Arc::default(),
             served: Arc::default(),
             known: Arc::default(),
         }
@@ -57,39 +71,44 @@ impl Store {
     pub(crate) fn ids(&self) -> &dyn Entropy {
         &*self.entropy
     }
-}
 
-/// Does `$body` in one transaction. A transaction that lost a race (a unique index that another
-/// process filled first, a deadlock, a serialization failure) is done again from the start, on what
-/// is true by then.
-macro_rules! transact {
-    ($store:expr, $scope:expr, |$tx:ident| $body:block) => {{
+    /// Runs `body` in one transaction and commits it.
+    ///
+    /// A transaction that loses a race (a unique index that another process filled first, a deadlock, a serialization
+    /// failure) is rolled back and runs again from the start, on the rows as they are by then. `Error::weight` bounds
+    /// the retries.
+    ///
+    /// `body` returns a boxed future, because an async closure cannot promise that its future is `Send`: stable Rust
+    /// has no name for it. `Environment` lets that future borrow from the caller, whose borrows outlive every call.
+    pub(crate) async fn transact<'env, T>(
+        &self,
+        scope: Scope,
+        mut body: impl for<'t> FnMut(
+            &'t mut Tx,
+            Environment<'t, 'env>,
+        ) -> BoxFuture<'t, Result<T, Error>>
+        + Send
+        + 'env,
+    ) -> Result<T, Error> {
         let mut lost = 0_u32;
         loop {
-            let mut transaction = $store.db.begin($scope).await?;
-            let done: Result<_, $crate::Error> = async {
-                let $tx = &mut transaction;
-                $body
-            }
-            .await;
-            let error = match done {
-                Ok(value) => match transaction.commit().await {
-                    Ok(()) => break Ok(value),
-                    Err(error) => $crate::Error::from(error),
+            let mut tx = self.db.begin(scope).await?;
+            let error = match body(&mut tx, PhantomData).await {
+                Ok(value) => match tx.commit().await {
+                    Ok(()) => return Ok(value),
+                    Err(error) => Error::from(error),
                 },
                 Err(error) => {
-                    // Its locks must be gone before it is done again: `skip locked` would pass over
-                    // them. Where that fails, so does the next try, and says why.
-                    let _ = transaction.rollback().await;
+                    // Release the locks before the retry, because `skip locked` would pass over them. If the rollback
+                    // fails, so does the next attempt, and says why.
+                    let _ = tx.rollback().await;
                     error
                 }
             };
             lost = lost.saturating_add(error.weight());
-            if lost > $store.db.races() {
-                break Err(error);
+            if lost > self.db.races() {
+                return Err(error);
             }
         }
-    }};
+    }
 }
-
-pub(crate) use transact;

@@ -6,20 +6,23 @@ use serde_json::Value;
 use crate::{
     Error, Page, Scope, rows,
     runs::spend,
-    store::{Store, transact},
+    store::Store,
     stored::{self, StoredBudget},
 };
 
 impl Store {
     /// Gives the id of the tenant called `name`, and makes it where there is none.
     pub async fn ensure_tenant(&self, name: &str, now: Timestamp) -> Result<TenantId, Error> {
-        transact!(self, Scope::System, |tx| {
-            let id = TenantId::generate(now, self.ids());
-            tx.execute(sql!("tenants/ensure"), params![id, name, now])
-                .await?;
-            let row = tx.fetch_one(sql!("tenants/by_name"), params![name]).await?;
-            Ok(row.get("id")?)
+        self.transact(Scope::System, |tx, _| {
+            Box::pin(async move {
+                let id = TenantId::generate(now, self.ids());
+                tx.execute(sql!("tenants/ensure"), params![id, name, now])
+                    .await?;
+                let row = tx.fetch_one(sql!("tenants/by_name"), params![name]).await?;
+                Ok(row.get("id")?)
+            })
         })
+        .await
     }
 
     /// Makes a tenant. Refused where another one has the name, or where the id is used.
@@ -29,24 +32,27 @@ impl Store {
         name: &str,
         now: Timestamp,
     ) -> Result<(), Error> {
-        transact!(self, Scope::System, |tx| {
-            let used = tx
-                .fetch_optional(sql!("tenants/by_id"), params![Scope::System, id])
-                .await?;
-            if used.is_some() {
-                return Err(Error::made("the tenant", id));
-            }
-            let made = tx
-                .execute(sql!("tenants/ensure"), params![id, name, now])
-                .await?;
-            if made == 0 {
-                return Err(Error::Exists {
-                    what: "a tenant",
-                    name: name.to_owned(),
-                });
-            }
-            Ok(())
+        self.transact(Scope::System, |tx, _| {
+            Box::pin(async move {
+                let used = tx
+                    .fetch_optional(sql!("tenants/by_id"), params![Scope::System, id])
+                    .await?;
+                if used.is_some() {
+                    return Err(Error::made("the tenant", id));
+                }
+                let made = tx
+                    .execute(sql!("tenants/ensure"), params![id, name, now])
+                    .await?;
+                if made == 0 {
+                    return Err(Error::Exists {
+                        what: "a tenant",
+                        name: name.to_owned(),
+                    });
+                }
+                Ok(())
+            })
         })
+        .await
     }
 
     /// Reads one tenant.
@@ -77,45 +83,48 @@ impl Store {
         now: Timestamp,
     ) -> Result<(), Error> {
         let scope = Scope::Tenant(id);
-        transact!(self, scope, |tx| {
-            let row = tx
-                .fetch_optional(sql!("tenants/by_id"), params![scope.tenant(), id])
-                .await?;
-            let row = row.ok_or_else(|| Error::not_found("tenant", id))?;
-            let changed = || -> Result<Error, Error> {
-                Ok(Error::Changed {
-                    what: "budget of the tenant",
-                    name: row.get("name")?,
-                })
-            };
-            let name: String = row.get("name")?;
-            stored::require_honoured("tenant", &name, stored::needs_format(&row)?)?;
-            if let Some(seen) = seen
-                && rows::tenant(&row)?.budget != *seen
-            {
-                return Err(changed()?);
-            }
-            // The statement compares, so that of two who have read the same one has lost.
-            let read: Option<Value> = row.optional("budget")?;
-            let written = match &read {
-                None => stored::write::<StoredBudget>(budget),
-                Some(_) => match stored::rewrite::<StoredBudget>(budget, &row, "budget") {
-                    // A corrupt budget is replaced: it has nothing to keep.
-                    Err(error) if error.is_nonsense() => stored::write::<StoredBudget>(budget),
-                    rewritten => rewritten?,
-                },
-            };
-            // An empty budget is stored as null, unless a later version wrote limits that this one does not know.
-            let bare = stored::write::<StoredBudget>(&Budget::default()).value;
-            let value = (written.value != bare).then_some(written.value);
-            let format = stored::format_over(row.get("format")?);
-            let needed = written.needs_format;
-            let params = params![id, value, seen.is_some(), read, format, needed];
-            if tx.execute(sql!("tenants/set_budget"), params).await? == 0 {
-                return Err(changed()?);
-            }
-            spend::release(tx, id, None, now).await
+        self.transact(scope, |tx, _| {
+            Box::pin(async move {
+                let row = tx
+                    .fetch_optional(sql!("tenants/by_id"), params![scope.tenant(), id])
+                    .await?;
+                let row = row.ok_or_else(|| Error::not_found("tenant", id))?;
+                let changed = || -> Result<Error, Error> {
+                    Ok(Error::Changed {
+                        what: "budget of the tenant",
+                        name: row.get("name")?,
+                    })
+                };
+                let name: String = row.get("name")?;
+                stored::require_honoured("tenant", &name, stored::needs_format(&row)?)?;
+                if let Some(seen) = seen
+                    && rows::tenant(&row)?.budget != *seen
+                {
+                    return Err(changed()?);
+                }
+                // The statement compares, so that of two who have read the same one has lost.
+                let read: Option<Value> = row.optional("budget")?;
+                let written = match &read {
+                    None => stored::write::<StoredBudget>(budget),
+                    Some(_) => match stored::rewrite::<StoredBudget>(budget, &row, "budget") {
+                        // A corrupt budget is replaced: it has nothing to keep.
+                        Err(error) if error.is_nonsense() => stored::write::<StoredBudget>(budget),
+                        rewritten => rewritten?,
+                    },
+                };
+                // An empty budget is stored as null, unless a later version wrote limits that this one does not know.
+                let bare = stored::write::<StoredBudget>(&Budget::default()).value;
+                let value = (written.value != bare).then_some(written.value);
+                let format = stored::format_over(row.get("format")?);
+                let needed = written.needs_format;
+                let params = params![id, value, seen.is_some(), read, format, needed];
+                if tx.execute(sql!("tenants/set_budget"), params).await? == 0 {
+                    return Err(changed()?);
+                }
+                spend::release(tx, id, None, now).await
+            })
         })
+        .await
     }
 
     /// Lists tenants, the newest first: in one tenant's scope that one alone.

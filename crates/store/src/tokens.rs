@@ -12,7 +12,7 @@ use crate::{
     Error, Page, Scope,
     database::Tx,
     rows,
-    store::{Store, transact},
+    store::Store,
     stored::{self, StoredScopes},
 };
 
@@ -56,32 +56,35 @@ impl Store {
         new: &NewToken,
         now: Timestamp,
     ) -> Result<(), Error> {
-        transact!(self, Scope::Tenant(tenant), |tx| {
-            let used = tx
-                .fetch_optional(sql!("tokens/by_id"), params![tenant, new.id])
+        self.transact(Scope::Tenant(tenant), |tx, _| {
+            Box::pin(async move {
+                let used = tx
+                    .fetch_optional(sql!("tokens/by_id"), params![tenant, new.id])
+                    .await?;
+                if used.is_some() {
+                    return Err(Error::made("the token", new.id));
+                }
+                tx.execute(
+                    sql!("tokens/insert"),
+                    params! { "tokens/insert";
+                        id: new.id,
+                        tenant: tenant,
+                        role: new.role.as_str(),
+                        name: new.name.as_str(),
+                        hash: &new.hash[..],
+                        shown: new.shown.as_str(),
+                        scopes: new.scopes
+                            .as_ref()
+                            .map(|scopes| stored::write::<StoredScopes>(scopes).value),
+                        now: now,
+                        expires_at: new.expires_at,
+                    },
+                )
                 .await?;
-            if used.is_some() {
-                return Err(Error::made("the token", new.id));
-            }
-            tx.execute(
-                sql!("tokens/insert"),
-                params![
-                    new.id,
-                    tenant,
-                    new.role.as_str(),
-                    new.name.as_str(),
-                    &new.hash[..],
-                    new.shown.as_str(),
-                    new.scopes
-                        .as_ref()
-                        .map(|scopes| stored::write::<StoredScopes>(scopes).value),
-                    now,
-                    new.expires_at
-                ],
-            )
-            .await?;
-            Ok(())
+                Ok(())
+            })
         })
+        .await
     }
 
     /// Makes the token of a browser that another token signs in, and that ends with it. None where that
@@ -93,9 +96,10 @@ impl Store {
         new: &NewBrowser,
         now: Timestamp,
     ) -> Result<Option<Token>, Error> {
-        transact!(self, scope, |tx| {
-            insert_of_browser(tx, parent, new, now).await
+        self.transact(scope, |tx, _| {
+            Box::pin(async move { insert_of_browser(tx, parent, new, now).await })
         })
+        .await
     }
 
     /// Finds the token of a secret by its hash, if it is worth anything: neither revoked nor expired, and
@@ -138,11 +142,14 @@ impl Store {
         id: TokenId,
         now: Timestamp,
     ) -> Result<(), Error> {
-        transact!(self, scope, |tx| {
-            read(tx, scope, id).await?;
-            tx.execute(sql!("tokens/revoke"), params![id, now]).await?;
-            Ok(())
+        self.transact(scope, |tx, _| {
+            Box::pin(async move {
+                read(tx, scope, id).await?;
+                tx.execute(sql!("tokens/revoke"), params![id, now]).await?;
+                Ok(())
+            })
         })
+        .await
     }
 
     /// Notes that tokens were shown, each once a minute at the most. Gives how many were noted.
@@ -152,12 +159,15 @@ impl Store {
         now: Timestamp,
     ) -> Result<u64, Error> {
         let before = now.saturating_sub(limits::TOKEN_USE_NOTED);
-        transact!(self, Scope::System, |tx| {
-            let rows = tokens.iter().map(|id| params![*id]).collect();
-            Ok(tx
-                .execute_rows(sql!("tokens/note_use"), rows, params![now, before])
-                .await?)
+        self.transact(Scope::System, |tx, _| {
+            Box::pin(async move {
+                let rows = tokens.iter().map(|id| params![*id]).collect();
+                Ok(tx
+                    .execute_rows(sql!("tokens/note_use"), rows, params![now, before])
+                    .await?)
+            })
         })
+        .await
     }
 
     /// Makes a link that signs one browser in with a token, once and until it expires. Refused where the
@@ -170,18 +180,21 @@ impl Store {
         now: Timestamp,
         expires_at: Timestamp,
     ) -> Result<(), Error> {
-        transact!(self, Scope::Tenant(tenant), |tx| {
-            let made = tx
-                .execute(
-                    sql!("sign_in_links/insert"),
-                    params![&hash[..], tenant, token, now, expires_at],
-                )
-                .await?;
-            if made == 0 {
-                return Err(Error::not_found("token", token));
-            }
-            Ok(())
+        self.transact(Scope::Tenant(tenant), |tx, _| {
+            Box::pin(async move {
+                let made = tx
+                    .execute(
+                        sql!("sign_in_links/insert"),
+                        params![&hash[..], tenant, token, now, expires_at],
+                    )
+                    .await?;
+                if made == 0 {
+                    return Err(Error::not_found("token", token));
+                }
+                Ok(())
+            })
         })
+        .await
     }
 
     /// Uses a link up and makes the browser's token, in one transaction. None where there is no such link,
@@ -192,15 +205,18 @@ impl Store {
         new: &NewBrowser,
         now: Timestamp,
     ) -> Result<Option<Token>, Error> {
-        transact!(self, Scope::System, |tx| {
-            let used = tx
-                .fetch_optional(sql!("sign_in_links/use"), params![&hash[..], now])
-                .await?;
-            match used {
-                None => Ok(None),
-                Some(link) => insert_of_browser(tx, link.get("token_id")?, new, now).await,
-            }
+        self.transact(Scope::System, |tx, _| {
+            Box::pin(async move {
+                let used = tx
+                    .fetch_optional(sql!("sign_in_links/use"), params![&hash[..], now])
+                    .await?;
+                match used {
+                    None => Ok(None),
+                    Some(link) => insert_of_browser(tx, link.get("token_id")?, new, now).await,
+                }
+            })
         })
+        .await
     }
 }
 
@@ -221,15 +237,15 @@ async fn insert_of_browser(
     let row = tx
         .fetch_optional(
             sql!("tokens/insert_of_browser"),
-            params![
-                new.id,
-                &new.hash[..],
-                new.shown.as_str(),
-                new.expires_at,
-                tenant,
-                parent,
-                now
-            ],
+            params! { "tokens/insert_of_browser";
+                id: new.id,
+                hash: &new.hash[..],
+                shown: new.shown.as_str(),
+                expires_at: new.expires_at,
+                tenant: tenant,
+                signed_in_by: parent,
+                now: now,
+            },
         )
         .await?;
     row.as_ref().map(rows::token).transpose()

@@ -9,7 +9,7 @@ use crate::{
     Answered, Error, Scope, answers,
     database::{Row, Tx},
     retention,
-    store::{Store, transact},
+    store::Store,
 };
 
 /// How many receipts one transaction removes at the most.
@@ -63,36 +63,42 @@ impl Store {
         answered: Option<Answered<'_>>,
         now: Timestamp,
     ) -> Result<Secret, Error> {
-        transact!(self, scope, |tx| {
-            answers::keep(tx, scope, answered).await?;
-            let found = tx
-                .fetch_optional(sql!("webhooks/trigger"), params![scope.tenant(), id])
+        self.transact(scope, |tx, _| {
+            Box::pin(async move {
+                answers::keep(tx, scope, answered).await?;
+                let found = tx
+                    .fetch_optional(sql!("webhooks/trigger"), params![scope.tenant(), id])
+                    .await?;
+                found.ok_or_else(|| Error::not_found("webhook trigger", id))?;
+                let secret = Secret::generate(self.ids());
+                tx.execute(
+                    sql!("webhooks/rotate_secret"),
+                    params![scope.tenant(), id, secret.reveal(), previous_until, now],
+                )
                 .await?;
-            found.ok_or_else(|| Error::not_found("webhook trigger", id))?;
-            let secret = Secret::generate(self.ids());
-            tx.execute(
-                sql!("webhooks/rotate_secret"),
-                params![scope.tenant(), id, secret.reveal(), previous_until, now],
-            )
-            .await?;
-            Ok(secret)
+                Ok(secret)
+            })
         })
+        .await
     }
 
     /// Removes receipts of webhooks that came before an instant, some of them. Gives how many went;
     /// none also while another process removes what is old.
     pub async fn trim_receipts(&self, before: Timestamp) -> Result<u64, Error> {
-        transact!(self, Scope::System, |tx| {
-            if !retention::alone(tx).await? {
-                return Ok(0);
-            }
-            Ok(tx
-                .execute(
-                    sql!("webhooks/trim_receipts"),
-                    params![before, RECEIPTS_AT_ONCE],
-                )
-                .await?)
+        self.transact(Scope::System, |tx, _| {
+            Box::pin(async move {
+                if !retention::alone(tx).await? {
+                    return Ok(0);
+                }
+                Ok(tx
+                    .execute(
+                        sql!("webhooks/trim_receipts"),
+                        params![before, RECEIPTS_AT_ONCE],
+                    )
+                    .await?)
+            })
         })
+        .await
     }
 
     /// Keeps the first secret of a trigger.

@@ -8,8 +8,9 @@ use anyhow::{Context, ensure};
 use serde_json::Value;
 
 /// Who stands above whom. Crates of one layer never import each other.
-const LAYERS: [&[&str]; 8] = [
+const LAYERS: [&[&str]; 9] = [
     &["model", "failpoint"],
+    &["db"],
     &[
         "store",
         "agent",
@@ -40,16 +41,25 @@ const FAILPOINT: &str = "failpoint";
 /// Dependencies from outside that only these crates may have.
 const KEPT_APART: [(&str, &[&str]); 8] = [
     // `bench` compares the store with bare statements, and inspects the databases that it has filled.
-    ("sqlx", &["store", "bench"]),
+    ("sqlx", &["db", "bench"]),
     ("riverqueue", &["bench"]),
     ("clap", &["cli", "bench", "chaos", "xtask"]),
     ("anstream", &["cli"]),
     ("anstyle", &["cli"]),
     ("comfy-table", &["cli"]),
-    ("jiff-sqlx", &["store"]),
+    ("jiff-sqlx", &["db"]),
     // `agent` is the client's side of the protocol, `demo-agent` the agent's side.
     ("agent-client-protocol", &["agent", "demo-agent", TESTKIT]),
 ];
+
+/// Crates whose tests may have a dependency that is kept apart.
+const KEPT_APART_IN_TESTS: [(&str, &[&str]); 1] = [
+    // The suite breaks databases and looks at them from outside.
+    ("sqlx", &["store"]),
+];
+
+/// The crates that import `db`. Transactions end below `store`, so others reach them in tests alone.
+const ABOVE_DB: [&str; 1] = ["store"];
 
 /// For each crate of the workspace, what it depends on.
 type Graph = BTreeMap<String, Vec<Dependency>>;
@@ -124,8 +134,12 @@ fn offences(graph: &Graph) -> Vec<String> {
         for dependency in dependencies {
             let other = dependency.name.as_str();
             if !dependency.ours {
+                let in_tests = KEPT_APART_IN_TESTS
+                    .iter()
+                    .any(|(outside, allowed)| *outside == other && allowed.contains(&&**name));
                 let kept = KEPT_APART.iter().find(|(outside, _)| *outside == other);
-                if kept.is_some_and(|(_, allowed)| !allowed.contains(&name.as_str())) {
+                let refused = kept.is_some_and(|(_, allowed)| !allowed.contains(&name.as_str()));
+                if refused && !(dependency.tests_only && in_tests) {
                     found.push(format!("{name} may not depend on {other}"));
                 }
             } else if other == TESTKIT {
@@ -137,6 +151,8 @@ fn offences(graph: &Graph) -> Vec<String> {
                 found.push(format!("{name} imports {other}, which is a tool"));
             } else if other == FAILPOINT && !dependency.tests_only && !dependency.optional {
                 found.push(format!("{name} ships {FAILPOINT}"));
+            } else if other == "db" && !dependency.tests_only && !ABOVE_DB.contains(&&**name) {
+                found.push(format!("{name} imports db, which only store may"));
             } else if layer(other).is_none_or(|below| below >= own) {
                 found.push(format!("{name} imports {other}, which is not below it"));
             }
@@ -153,21 +169,31 @@ fn every_crate_imports_only_layers_below_its_own() {
     assert!(offences.is_empty(), "{}", offences.join("\n"));
 }
 
+/// Lists what a package is built of: dependencies of some kinds, and the features of each.
+fn tree(package: &str, kinds: &str) -> anyhow::Result<String> {
+    let output = Command::new(env!("CARGO"))
+        .args(["tree", "--prefix=none", "--offline"])
+        .args(["--package", package, "--edges", kinds])
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")))
+        .output()?;
+    ensure!(output.status.success(), "{output:?}");
+    Ok(String::from_utf8(output.stdout)?)
+}
+
 #[test]
 fn the_binary_has_no_failpoints() {
-    let product = |kinds: &str| {
-        let output = Command::new(env!("CARGO"))
-            .args(["tree", "--package=matins", "--prefix=none", "--offline"])
-            .args(["--edges", kinds])
-            .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")))
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{output:?}");
-        String::from_utf8(output.stdout).unwrap()
-    };
-    let ships = product("normal,build");
+    let ships = tree("matins", "normal,build").unwrap();
     assert!(ships.contains("matins-turn v"), "{ships}");
     assert!(!ships.contains("failpoint"), "{ships}");
+}
+
+#[test]
+fn binary_has_no_test_support() {
+    let ships = tree("matins", "normal,build,features").unwrap();
+    assert!(ships.contains("matins-db v"), "{ships}");
+    assert!(!ships.contains("test-support"), "{ships}");
+    let tests = tree("matins-store", "normal,build,features,dev").unwrap();
+    assert!(tests.contains("test-support"), "{tests}");
 }
 
 #[test]
@@ -215,6 +241,16 @@ fn each_kind_of_offence_is_found() {
             "daemon",
             on("sqlx", false, false),
             "daemon may not depend on sqlx",
+        ),
+        (
+            "store",
+            on("sqlx", false, false),
+            "store may not depend on sqlx",
+        ),
+        (
+            "daemon",
+            on("db", true, false),
+            "daemon imports db, which only store may",
         ),
         (
             "new",

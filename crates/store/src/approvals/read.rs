@@ -38,7 +38,15 @@ impl Store {
         let mut params = params![tenant, page.before(), state, page.limit];
         let statement = match (filter.run, filter.session, filter.automation) {
             (Some(run), session, automation) => {
-                params.extend(params![run, automation, session]);
+                params = params! { "approvals/page_of_run";
+                    tenant: tenant,
+                    before: page.before(),
+                    state: state,
+                    limit: page.limit,
+                    run: run,
+                    automation: automation,
+                    session: session,
+                };
                 sql!("approvals/page_of_run")
             }
             (None, Some(session), automation) => {

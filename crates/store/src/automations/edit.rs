@@ -18,8 +18,8 @@ use super::{
 use crate::{
     Error, Scope,
     database::Tx,
-    runs::place,
-    store::{Store, transact},
+    locks,
+    store::Store,
     stored::{self, StoredPermissions, StoredPolicies, StoredSettings},
 };
 
@@ -71,60 +71,69 @@ impl Store {
         now: Timestamp,
     ) -> Result<(), Error> {
         let scope = Scope::Tenant(tenant);
-        let edited = transact!(self, scope, |tx| {
-            let automation = lock_with_triggers(tx, scope, id).await?;
-            let there = live_triggers(tx, id).await?;
-            if NewAutomation::of(&automation, &there) != *edit.seen {
-                return Err(Error::Changed {
-                    what: "automation",
-                    name: automation.name,
-                });
-            }
-            let to = edit.to;
-            let session = current_session(&automation, edit)?;
-            if let Some(session) = session
-                && to.settings != automation.settings
-            {
-                set_settings(tx, session, &to.settings, now).await?;
-            }
-            let before = tx
-                .fetch_one(sql!("automations/documents"), params![id])
-                .await?;
-            let policies = stored::rewrite::<StoredPolicies>(&to.policies, &before, "policies")?;
-            let settings = stored::rewrite::<StoredSettings>(&to.settings, &before, "settings")?;
-            let permissions =
-                stored::rewrite::<StoredPermissions>(&to.permissions, &before, "permissions")?;
-            tx.execute(
+        let edited = self
+            .transact(scope, |tx, _| {
+                Box::pin(async move {
+                    let automation = lock_with_triggers(tx, scope, id).await?;
+                    let there = live_triggers(tx, id).await?;
+                    if NewAutomation::of(&automation, &there) != *edit.seen {
+                        return Err(Error::Changed {
+                            what: "automation",
+                            name: automation.name,
+                        });
+                    }
+                    let to = edit.to;
+                    let session = current_session(&automation, edit)?;
+                    if let Some(session) = session
+                        && to.settings != automation.settings
+                    {
+                        set_settings(tx, session, &to.settings, now).await?;
+                    }
+                    let before = tx
+                        .fetch_one(sql!("automations/documents"), params![id])
+                        .await?;
+                    let policies =
+                        stored::rewrite::<StoredPolicies>(&to.policies, &before, "policies")?;
+                    let settings =
+                        stored::rewrite::<StoredSettings>(&to.settings, &before, "settings")?;
+                    let permissions = stored::rewrite::<StoredPermissions>(
+                        &to.permissions,
+                        &before,
+                        "permissions",
+                    )?;
+                    tx.execute(
                 sql!("automations/edit"),
-                params![
-                    id,
-                    to.name.as_str(),
-                    to.prompt.as_str(),
-                    to.harness,
-                    to.cwd.as_deref(),
-                    to.session_mode.as_str(),
-                    to.bound_session_key.as_deref(),
-                    session,
-                    &policies.value,
-                    &settings.value,
-                    &permissions.value,
-                    now,
-                    stored::format_over(before.get("format")?),
-                    needs_format([&policies, &settings, &permissions], &to.triggers)
-                ],
+                params! { "automations/edit";
+                    id: id,
+                    name: to.name.as_str(),
+                    prompt: to.prompt.as_str(),
+                    harness: to.harness,
+                    cwd: to.cwd.as_deref(),
+                    session_mode: to.session_mode.as_str(),
+                    bound_key: to.bound_session_key.as_deref(),
+                    current_session: session,
+                    policies: &policies.value,
+                    settings: &settings.value,
+                    permissions: &permissions.value,
+                    now: now,
+                    format: stored::format_over(before.get("format")?),
+                    needs_format: needs_format([&policies, &settings, &permissions], &to.triggers),
+                },
             )
             .await?;
-            if to.bound_session_key != automation.bound_session_key {
-                // What was said of the session to which it was bound is no longer so.
-                set_attention(tx, id, None, now).await?;
-            }
-            self.edit_triggers(tx, &automation, &there, to, now).await?;
-            let change = AutomationChange::Edited {
-                name: to.name.clone(),
-                trigger: None,
-            };
-            log::change(tx, id, change, now).await
-        });
+                    if to.bound_session_key != automation.bound_session_key {
+                        // What was said of the session to which it was bound is no longer so.
+                        set_attention(tx, id, None, now).await?;
+                    }
+                    self.edit_triggers(tx, &automation, &there, to, now).await?;
+                    let change = AutomationChange::Edited {
+                        name: to.name.clone(),
+                        trigger: None,
+                    };
+                    log::change(tx, id, change, now).await
+                })
+            })
+            .await;
         edited.map_err(|error| name_is_taken(error, &edit.to.name))
     }
 
@@ -194,7 +203,7 @@ async fn set_settings(
 ) -> Result<(), Error> {
     let seat = tx.fetch_one(sql!("seats/entry"), params![session]).await?;
     let seat: SeatId = seat.get("id")?;
-    place::lock_seats(tx, &BTreeSet::from([seat])).await?;
+    locks::lock_seats(tx, &BTreeSet::from([seat])).await?;
     let ids = vec![params![seat]];
     let before = tx.fetch_rows(sql!("seats/by_ids"), ids, params![]).await?;
     let Some(before) = before.first() else {

@@ -9,7 +9,7 @@ use model::{
     event::{AutomationChange, Change, RunChange},
 };
 
-use crate::{Error, database::Tx, stored::events::StoredEvent};
+use crate::{Error, database::Tx, stored::events::StoredEvent, waking::note_change};
 
 /// One event of an automation's own log.
 pub(crate) struct Line {
@@ -77,16 +77,16 @@ pub(crate) async fn write(tx: &mut Tx, lines: Vec<Line>, now: Timestamp) -> Resu
             .ok_or_else(|| Error::not_found("automation", id))?;
         *seq += 1;
         let stored = StoredEvent::of(&line.change);
-        events.push(params![
-            id,
-            *seq,
-            *tenant,
-            stored.kind,
-            stored.about,
-            stored.body,
-            now
-        ]);
-        tx.changes(id.uuid()).await?;
+        events.push(params! { "postgres/automations/insert_event";
+            automation: id,
+            seq: *seq,
+            tenant: *tenant,
+            kind: stored.kind,
+            ref: stored.about,
+            body: stored.body,
+            now: now,
+        });
+        note_change(tx, id.uuid()).await?;
     }
     tx.execute_rows(sql_of_each!("automations/insert_event"), events, params![])
         .await?;

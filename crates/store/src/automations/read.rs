@@ -1,7 +1,7 @@
 //! Reading automations.
 
 use model::{
-    AutomationId, SessionId, TenantId, TriggerId,
+    AutomationId, SessionId, TenantId,
     automation::AutomationState,
     entity::{Automation, Trigger},
 };
@@ -97,17 +97,17 @@ impl Store {
         let found = tx
             .fetch_all(
                 sql!("automations/page"),
-                params![
-                    tenant,
-                    page.before(),
-                    filter.state.map(AutomationState::as_str),
-                    wanted.lower.as_deref(),
-                    wanted.written.as_deref(),
-                    session.map(|session| session.session),
-                    session.and_then(|session| session.key.as_deref()),
-                    session.and_then(|session| session.other_key.as_deref()),
-                    page.limit
-                ],
+                params! { "automations/page";
+                    tenant: tenant,
+                    before: page.before(),
+                    state: filter.state.map(AutomationState::as_str),
+                    lower_pattern: wanted.lower.as_deref(),
+                    pattern: wanted.written.as_deref(),
+                    session: session.map(|session| session.session),
+                    key: session.and_then(|session| session.key.as_deref()),
+                    other_key: session.and_then(|session| session.other_key.as_deref()),
+                    limit: page.limit,
+                },
             )
             .await?;
         all_of(&found)
@@ -130,25 +130,6 @@ impl Store {
         read(&mut tx, scope, id).await?;
         let statement = sql!("triggers/live_of_automation");
         shown_triggers(&tx.fetch_all(statement, params![id]).await?)
-    }
-
-    /// Lists an automation's triggers, the newest first. Removed ones are left out, and so are those that need a later
-    /// format.
-    pub async fn trigger_page(
-        &self,
-        scope: Scope,
-        id: AutomationId,
-        page: Page<TriggerId>,
-    ) -> Result<Vec<Trigger>, Error> {
-        let mut tx = self.db.read(scope).await?;
-        read(&mut tx, scope, id).await?;
-        let found = tx
-            .fetch_all(
-                sql!("triggers/page"),
-                params![id, page.before(), page.limit],
-            )
-            .await?;
-        shown_triggers(&found)
     }
 }
 

@@ -10,10 +10,11 @@ use model::{
     run::RunStatus,
 };
 
-use super::{ask_for_attention, live_triggers, lock_triggers, log, schedule};
+use super::{attention::ask_for_attention, log, read::live_triggers, schedule::schedule};
 use crate::{
     Error,
     database::Tx,
+    locks::{lock_automation_row, lock_triggers},
     runs::not_run::{Missed, miss_all},
     store::Store,
     stored,
@@ -85,9 +86,7 @@ pub(super) async fn delete_unreadable(
     now: Timestamp,
 ) -> Result<(), Error> {
     lock_triggers(tx, id).await?;
-    let row = tx
-        .fetch_one(sql_by_dialect!("automations/lock"), params![id])
-        .await?;
+    let row = lock_automation_row(tx, id).await?;
     if row.optional::<Timestamp>("deleted_at")?.is_some() {
         return Err(Error::not_found("automation", id));
     }

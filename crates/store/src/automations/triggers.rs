@@ -17,7 +17,7 @@ use super::{
 use crate::{
     Error, Scope,
     database::Tx,
-    store::{Store, transact},
+    store::Store,
     stored::{self, StoredSpec},
 };
 
@@ -59,31 +59,34 @@ impl Store {
         now: Timestamp,
     ) -> Result<TriggerId, Error> {
         let NewTrigger { id, spec, seen } = new;
-        transact!(self, scope, |tx| {
-            let found = lock_with_triggers(tx, scope, automation).await?;
-            let ever = triggers(tx, automation).await?;
-            if ever.iter().any(|one| one.id == id) {
-                return Err(Error::made("the trigger", id));
-            }
-            let there = live_triggers(tx, automation).await?;
-            check_seen(&found, &there, seen)?;
-            // Each webhook has its own secret, and so is another one.
-            let equal = there.iter().find(|one| one.spec == *spec);
-            if let Some(equal) = equal.filter(|_| *spec != Spec::Webhook {}) {
-                return Ok(equal.id);
-            }
-            let enabled = found.state == AutomationState::Enabled;
-            let due_by = enabled.then_some(&found.policies);
-            let tenant = found.tenant_id;
-            self.insert_trigger_as(tx, tenant, automation, (id, spec), due_by, now)
-                .await?;
-            let change = AutomationChange::Edited {
-                name: found.name,
-                trigger: Some(TriggerEdit::Added(id)),
-            };
-            log::change(tx, automation, change, now).await?;
-            Ok(id)
+        self.transact(scope, |tx, _| {
+            Box::pin(async move {
+                let found = lock_with_triggers(tx, scope, automation).await?;
+                let ever = triggers(tx, automation).await?;
+                if ever.iter().any(|one| one.id == id) {
+                    return Err(Error::made("the trigger", id));
+                }
+                let there = live_triggers(tx, automation).await?;
+                check_seen(&found, &there, seen)?;
+                // Each webhook has its own secret, and so is another one.
+                let equal = there.iter().find(|one| one.spec == *spec);
+                if let Some(equal) = equal.filter(|_| *spec != Spec::Webhook {}) {
+                    return Ok(equal.id);
+                }
+                let enabled = found.state == AutomationState::Enabled;
+                let due_by = enabled.then_some(&found.policies);
+                let tenant = found.tenant_id;
+                self.insert_trigger_as(tx, tenant, automation, (id, spec), due_by, now)
+                    .await?;
+                let change = AutomationChange::Edited {
+                    name: found.name,
+                    trigger: Some(TriggerEdit::Added(id)),
+                };
+                log::change(tx, automation, change, now).await?;
+                Ok(id)
+            })
         })
+        .await
     }
 
     /// Whether an automation has a trigger of an id, or ever had it.
@@ -108,31 +111,34 @@ impl Store {
         seen: Option<&NewAutomation>,
         now: Timestamp,
     ) -> Result<(), Error> {
-        transact!(self, scope, |tx| {
-            let gone = || Error::not_found("trigger", id);
-            let owner = tx
-                .fetch_optional(sql!("triggers/owner"), params![scope.tenant(), id])
-                .await?
-                .ok_or_else(gone)?
-                .get("automation_id")?;
-            let automation = lock_with_triggers(tx, scope, owner).await?;
-            let there = live_triggers(tx, owner).await?;
-            check_seen(&automation, &there, seen)?;
-            let trigger = there.iter().find(|one| one.id == id).ok_or_else(gone)?;
-            if trigger.spec == (Spec::Manual {}) {
-                return Err(Error::Refused(Refused {
-                    what: "trigger",
-                    state: "manual".into(),
-                    event: "be removed".into(),
-                }));
-            }
-            self.drop_trigger(tx, &automation, trigger, now).await?;
-            let change = AutomationChange::Edited {
-                name: automation.name,
-                trigger: Some(TriggerEdit::Removed(id)),
-            };
-            log::change(tx, owner, change, now).await
+        self.transact(scope, |tx, _| {
+            Box::pin(async move {
+                let gone = || Error::not_found("trigger", id);
+                let owner = tx
+                    .fetch_optional(sql!("triggers/owner"), params![scope.tenant(), id])
+                    .await?
+                    .ok_or_else(gone)?
+                    .get("automation_id")?;
+                let automation = lock_with_triggers(tx, scope, owner).await?;
+                let there = live_triggers(tx, owner).await?;
+                check_seen(&automation, &there, seen)?;
+                let trigger = there.iter().find(|one| one.id == id).ok_or_else(gone)?;
+                if trigger.spec == (Spec::Manual {}) {
+                    return Err(Error::Refused(Refused {
+                        what: "trigger",
+                        state: "manual".into(),
+                        event: "be removed".into(),
+                    }));
+                }
+                self.drop_trigger(tx, &automation, trigger, now).await?;
+                let change = AutomationChange::Edited {
+                    name: automation.name,
+                    trigger: Some(TriggerEdit::Removed(id)),
+                };
+                log::change(tx, owner, change, now).await
+            })
         })
+        .await
     }
 
     /// Makes a trigger that is due from now; where there are no policies for that, it is not due.
@@ -167,18 +173,18 @@ impl Store {
         let stored = stored::write::<StoredSpec>(spec);
         tx.execute(
             sql!("triggers/insert"),
-            params![
-                id,
-                tenant,
-                automation,
-                spec.kind(),
-                &stored.value,
-                due.map(|due| due.scheduled_for),
-                due.map(|due| due.fire_at),
-                now,
-                stored::FORMAT,
-                stored.needs_format
-            ],
+            params! { "triggers/insert";
+                id: id,
+                tenant: tenant,
+                automation: automation,
+                kind: spec.kind(),
+                spec: &stored.value,
+                next_instant: due.map(|due| due.scheduled_for),
+                fires_at: due.map(|due| due.fire_at),
+                now: now,
+                format: stored::FORMAT,
+                needs_format: stored.needs_format,
+            },
         )
         .await?;
         tx.execute(

@@ -21,9 +21,9 @@ use crate::{
     Error, Scope,
     database::Row,
     journal::{Journal, Place},
+    locks::{lock_seats, lock_session},
     rows,
-    runs::place::lock_seats,
-    store::{Store, transact},
+    store::Store,
 };
 
 pub use published::Published;
@@ -99,69 +99,72 @@ impl Store {
         new: &NewMessage,
         now: Timestamp,
     ) -> Result<Vec<SeatMessage>, Error> {
-        transact!(self, Scope::Tenant(tenant), |tx| {
-            let found = tx
-                .fetch_all(sql!("seats/of_session"), params![tenant, session])
-                .await?;
-            let seats: BTreeSet<SeatId> = found
-                .iter()
-                .map(|row| row.get("id"))
-                .collect::<Result<_, _>>()?;
-            lock_seats(tx, &seats).await?;
-            tx.lock_rows(sql_of_postgres!("sessions/lock"), vec![params![session]])
-                .await?;
-            let row = tx
-                .fetch_optional(sql!("sessions/by_id"), params![tenant, session])
-                .await?;
-            let there = rows::session(&row.ok_or_else(|| Error::not_found("session", session))?)?;
-            if there.status().admission() == Admission::Refuse {
-                return Err(Error::Refused(Refused {
-                    what: SessionStatus::WHAT,
-                    state: there.status().to_string(),
-                    event: "take a message".into(),
-                }));
-            }
-            let named = match new.to {
-                Recipients::Seat(to) => vec![new.from, to],
-                Recipients::Others => vec![new.from],
-            };
-            if let Some(stranger) = named.into_iter().find(|seat| !seats.contains(seat)) {
-                return Err(Error::not_found("seat", stranger));
-            }
-            let to: Vec<SeatId> = match new.to {
-                Recipients::Seat(to) => vec![to],
-                Recipients::Others => seats.into_iter().filter(|to| *to != new.from).collect(),
-            };
-            let place = Place {
-                tenant,
-                session,
-                run: None,
-                seat: Some(new.from),
-            };
-            let mut journal = Journal::default();
-            let mut published = Vec::with_capacity(to.len());
-            // The session is locked, so that these are the numbers under which they are written.
-            for (seq, to) in (there.last_seq + 1..).zip(to) {
-                let metadata = addressed(&new.metadata, new.from, to);
-                let content = new.content.clone();
-                // A message is sent with a tool; the agent's own role is for what it answers people.
-                let entry = self.entry(Role::Tool, EntryKind::Message, content, metadata, now);
-                published.push(SeatMessage {
-                    id: entry.id,
+        self.transact(Scope::Tenant(tenant), |tx, _| {
+            Box::pin(async move {
+                let found = tx
+                    .fetch_all(sql!("seats/of_session"), params![tenant, session])
+                    .await?;
+                let seats: BTreeSet<SeatId> = found
+                    .iter()
+                    .map(|row| row.get("id"))
+                    .collect::<Result<_, _>>()?;
+                lock_seats(tx, &seats).await?;
+                lock_session(tx, session).await?;
+                let row = tx
+                    .fetch_optional(sql!("sessions/by_id"), params![tenant, session])
+                    .await?;
+                let there =
+                    rows::session(&row.ok_or_else(|| Error::not_found("session", session))?)?;
+                if there.status().admission() == Admission::Refuse {
+                    return Err(Error::Refused(Refused {
+                        what: SessionStatus::WHAT,
+                        state: there.status().to_string(),
+                        event: "take a message".into(),
+                    }));
+                }
+                let named = match new.to {
+                    Recipients::Seat(to) => vec![new.from, to],
+                    Recipients::Others => vec![new.from],
+                };
+                if let Some(stranger) = named.into_iter().find(|seat| !seats.contains(seat)) {
+                    return Err(Error::not_found("seat", stranger));
+                }
+                let to: Vec<SeatId> = match new.to {
+                    Recipients::Seat(to) => vec![to],
+                    Recipients::Others => seats.into_iter().filter(|to| *to != new.from).collect(),
+                };
+                let place = Place {
+                    tenant,
                     session,
-                    seq,
-                    from: new.from,
-                    to,
-                    content: entry.content.clone(),
-                    metadata: entry.metadata.clone(),
-                    created_at: now,
-                    delivered_at: None,
-                });
-                journal.message_to(place, to, entry);
-            }
-            journal.write(tx, now).await?;
-            Ok(published)
+                    run: None,
+                    seat: Some(new.from),
+                };
+                let mut journal = Journal::default();
+                let mut published = Vec::with_capacity(to.len());
+                // The session is locked, so that these are the numbers under which they are written.
+                for (seq, to) in (there.last_seq + 1..).zip(to) {
+                    let metadata = addressed(&new.metadata, new.from, to);
+                    let content = new.content.clone();
+                    // A message is sent with a tool; the agent's own role is for what it answers people.
+                    let entry = self.entry(Role::Tool, EntryKind::Message, content, metadata, now);
+                    published.push(SeatMessage {
+                        id: entry.id,
+                        session,
+                        seq,
+                        from: new.from,
+                        to,
+                        content: entry.content.clone(),
+                        metadata: entry.metadata.clone(),
+                        created_at: now,
+                        delivered_at: None,
+                    });
+                    journal.message_to(place, to, entry);
+                }
+                journal.write(tx, now).await?;
+                Ok(published)
+            })
         })
+        .await
     }
 
     /// Notes that a message has reached the seat that it is for, and gives when it first did. A message
@@ -173,16 +176,19 @@ impl Store {
         seat: SeatId,
         now: Timestamp,
     ) -> Result<Timestamp, Error> {
-        transact!(self, Scope::Tenant(tenant), |tx| {
-            let row = tx
-                .fetch_optional(
-                    sql!("messages/acknowledge"),
-                    params![tenant, message, seat, now],
-                )
-                .await?;
-            let row = row.ok_or_else(|| Error::not_found("message", message))?;
-            Ok(row.get("delivered_at")?)
+        self.transact(Scope::Tenant(tenant), |tx, _| {
+            Box::pin(async move {
+                let row = tx
+                    .fetch_optional(
+                        sql!("messages/acknowledge"),
+                        params![tenant, message, seat, now],
+                    )
+                    .await?;
+                let row = row.ok_or_else(|| Error::not_found("message", message))?;
+                Ok(row.get("delivered_at")?)
+            })
         })
+        .await
     }
 }
 

@@ -49,7 +49,7 @@ impl Store {
     ) -> Result<Published, Error> {
         // First of all: whatever is read is older than what wakes.
         let changes = self.changes();
-        let channel = Wanted::new(self.db.wakes(), session.uuid());
+        let channel = Wanted::new(&self.wakes, session.uuid());
         let mut tx = self.db.read(Scope::Tenant(tenant)).await?;
         let row = tx
             .fetch_optional(sql!("sessions/by_id"), params![tenant, session])

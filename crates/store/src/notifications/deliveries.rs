@@ -18,7 +18,7 @@ use crate::{
     Error, Scope,
     database::{Param, Row, Tx},
     retention,
-    store::{Store, transact},
+    store::Store,
 };
 
 /// How many deliveries one transaction removes at the most.
@@ -58,16 +58,16 @@ impl NewDelivery {
         endpoint: EndpointId,
         now: Timestamp,
     ) -> Vec<Param> {
-        params![
-            id,
-            tenant,
-            endpoint,
-            self.session,
-            self.event_id.as_str(),
-            self.kind.as_str(),
-            self.body.as_str(),
-            now
-        ]
+        params! { "deliveries/insert";
+            id: id,
+            tenant: tenant,
+            endpoint: endpoint,
+            session: self.session,
+            event: self.event_id.as_str(),
+            kind: self.kind.as_str(),
+            body: self.body.as_str(),
+            now: now,
+        }
     }
 }
 
@@ -83,13 +83,6 @@ pub struct Attempted {
 }
 
 impl Store {
-    /// When the next delivery is due, or whoever sends one counts as lost.
-    pub async fn next_delivery(&self) -> Result<Option<Timestamp>, Error> {
-        let mut tx = self.db.read(Scope::System).await?;
-        let row = tx.fetch_one(sql!("deliveries/next"), params![]).await?;
-        Ok(row.optional("at")?)
-    }
-
     /// Lists endpoints that have something due, those that wait longest first.
     pub async fn endpoints_due(
         &self,
@@ -114,17 +107,20 @@ impl Store {
         until: Timestamp,
         now: Timestamp,
     ) -> Result<Vec<Claimed>, Error> {
-        transact!(self, Scope::System, |tx| {
-            let found = tx
-                .fetch_all(
-                    sql_by_dialect!("deliveries/claim"),
-                    params![endpoint, now, until, limit],
-                )
-                .await?;
-            let mut claimed = found.iter().map(claimed).collect::<Result<Vec<_>, _>>()?;
-            claimed.sort_by_key(|one| one.delivery.id);
-            Ok(claimed)
+        self.transact(Scope::System, |tx, _| {
+            Box::pin(async move {
+                let found = tx
+                    .fetch_all(
+                        sql_by_dialect!("deliveries/claim"),
+                        params![endpoint, now, until, limit],
+                    )
+                    .await?;
+                let mut claimed = found.iter().map(claimed).collect::<Result<Vec<_>, _>>()?;
+                claimed.sort_by_key(|one| one.delivery.id);
+                Ok(claimed)
+            })
         })
+        .await
     }
 
     /// Writes what became of an attempt, and what follows. One that lost its lease, so that another
@@ -147,40 +143,51 @@ impl Store {
             Verdict::GivenUp | Verdict::Gone => (DeliveryStatus::Failed, None),
         };
         let scope = Scope::Tenant(*tenant);
-        transact!(self, scope, |tx| {
-            let (id, number) = (delivery.id, delivery.attempts);
-            lock(tx, delivery.endpoint_id).await?;
-            // It may have gone with its endpoint or its session.
-            let there = sql!("deliveries/by_id");
-            if tx
-                .fetch_optional(there, params![*tenant, id])
-                .await?
-                .is_none()
-            {
-                return Ok(state);
-            }
-            let status = status.map(i64::from);
-            tx.execute(
-                sql!("deliveries/insert_attempt"),
-                params![
-                    id,
-                    number,
-                    *tenant,
-                    status,
-                    error,
-                    text,
-                    attempted.started_at,
-                    now
-                ],
-            )
-            .await?;
-            let ended_at = next.is_none().then_some(now);
-            let params = params![id, number, state.as_str(), next, status, error, ended_at];
-            if tx.execute(sql!("deliveries/record"), params).await? > 0 {
-                follow(tx, scope, delivery.endpoint_id, verdict, now).await?;
-            }
-            Ok(state)
+        self.transact(scope, |tx, _| {
+            Box::pin(async move {
+                let (id, number) = (delivery.id, delivery.attempts);
+                lock(tx, delivery.endpoint_id).await?;
+                // It may have gone with its endpoint or its session.
+                let there = sql!("deliveries/by_id");
+                if tx
+                    .fetch_optional(there, params![*tenant, id])
+                    .await?
+                    .is_none()
+                {
+                    return Ok(state);
+                }
+                let status = status.map(i64::from);
+                tx.execute(
+                    sql!("deliveries/insert_attempt"),
+                    params! { "deliveries/insert_attempt";
+                        delivery: id,
+                        number: number,
+                        tenant: *tenant,
+                        status: status,
+                        error: error,
+                        answer: text,
+                        started_at: attempted.started_at,
+                        ended_at: now,
+                    },
+                )
+                .await?;
+                let ended_at = next.is_none().then_some(now);
+                let params = params! { "deliveries/record";
+                    id: id,
+                    attempt: number,
+                    state: state.as_str(),
+                    next_attempt_at: next,
+                    status: status,
+                    error: error,
+                    ended_at: ended_at,
+                };
+                if tx.execute(sql!("deliveries/record"), params).await? > 0 {
+                    follow(tx, scope, delivery.endpoint_id, verdict, now).await?;
+                }
+                Ok(state)
+            })
         })
+        .await
     }
 
     /// Lists the deliveries of an endpoint, the newest first, from the one before `before` on.
@@ -230,21 +237,24 @@ impl Store {
         now: Timestamp,
     ) -> Result<(), Error> {
         let scope = Scope::Tenant(tenant);
-        transact!(self, scope, |tx| {
-            // Of two requests with one ID, the second one waits here and then finds the delivery of the first.
-            lock(tx, id).await?;
-            let used = tx
-                .fetch_optional(sql!("deliveries/by_id"), params![tenant, delivery])
-                .await?;
-            if used.is_some() {
-                return Err(Error::made("the delivery", delivery));
-            }
-            enabled(tx, scope, id, "be tried").await?;
-            let row = new.row(delivery, tenant, id, now);
-            tx.execute_rows(sql!("deliveries/insert"), vec![row], params![])
-                .await?;
-            Ok(())
+        self.transact(scope, |tx, _| {
+            Box::pin(async move {
+                // Of two requests with one ID, the second one waits here and then finds the delivery of the first.
+                lock(tx, id).await?;
+                let used = tx
+                    .fetch_optional(sql!("deliveries/by_id"), params![tenant, delivery])
+                    .await?;
+                if used.is_some() {
+                    return Err(Error::made("the delivery", delivery));
+                }
+                enabled(tx, scope, id, "be tried").await?;
+                let row = new.row(delivery, tenant, id, now);
+                tx.execute_rows(sql!("deliveries/insert"), vec![row], params![])
+                    .await?;
+                Ok(())
+            })
         })
+        .await
     }
 
     /// Sends a delivery that is over once more, under the same id. One that had used up its attempts has
@@ -255,35 +265,41 @@ impl Store {
         id: DeliveryId,
         now: Timestamp,
     ) -> Result<(), Error> {
-        transact!(self, scope, |tx| {
-            let params = params![scope.tenant(), id];
-            let row = tx.fetch_optional(sql!("deliveries/by_id"), params).await?;
-            let found = delivery(&row.ok_or_else(|| Error::not_found("delivery", id))?)?;
-            enabled(tx, scope, found.endpoint_id, "be sent anything").await?;
-            let params = params![scope.tenant(), id, now];
-            match tx.execute(sql!("deliveries/redeliver"), params).await? {
-                0 => Err(refused(
-                    "delivery",
-                    found.state.status().as_str(),
-                    "be sent again",
-                )),
-                _ => Ok(()),
-            }
+        self.transact(scope, |tx, _| {
+            Box::pin(async move {
+                let params = params![scope.tenant(), id];
+                let row = tx.fetch_optional(sql!("deliveries/by_id"), params).await?;
+                let found = delivery(&row.ok_or_else(|| Error::not_found("delivery", id))?)?;
+                enabled(tx, scope, found.endpoint_id, "be sent anything").await?;
+                let params = params![scope.tenant(), id, now];
+                match tx.execute(sql!("deliveries/redeliver"), params).await? {
+                    0 => Err(refused(
+                        "delivery",
+                        found.state.status().as_str(),
+                        "be sent again",
+                    )),
+                    _ => Ok(()),
+                }
+            })
         })
+        .await
     }
 
     /// Removes deliveries that are over and were made before an instant, some of them. Gives how many
     /// went.
     pub async fn trim_deliveries(&self, before: Timestamp) -> Result<u64, Error> {
-        transact!(self, Scope::System, |tx| {
-            if !retention::alone(tx).await? {
-                return Ok(0);
-            }
-            let first = DeliveryId::first_at(before);
-            Ok(tx
-                .execute(sql!("deliveries/trim"), params![first, DELIVERIES_AT_ONCE])
-                .await?)
+        self.transact(Scope::System, |tx, _| {
+            Box::pin(async move {
+                if !retention::alone(tx).await? {
+                    return Ok(0);
+                }
+                let first = DeliveryId::first_at(before);
+                Ok(tx
+                    .execute(sql!("deliveries/trim"), params![first, DELIVERIES_AT_ONCE])
+                    .await?)
+            })
         })
+        .await
     }
 }
 

@@ -9,7 +9,7 @@ use super::{NewDelivery, Notice};
 use crate::{
     Error, Scope,
     database::Row,
-    store::{Store, transact},
+    store::Store,
     stored::{self, StoredEvents},
 };
 
@@ -69,26 +69,29 @@ impl Store {
         deliveries: &[&NewDelivery],
         now: Timestamp,
     ) -> Result<bool, Error> {
-        transact!(self, Scope::Tenant(subscription.tenant), |tx| {
-            let (before, after) = (subscription.cursor.to_string(), to.to_string());
-            let id = subscription.endpoint;
-            let moved = tx
-                .execute(sql!("endpoints/advance"), params![id, before, after])
-                .await?;
-            if moved == 0 {
-                return Ok(false);
-            }
-            let rows = deliveries.iter().map(|new| {
-                new.row(
-                    DeliveryId::generate(now, self.ids()),
-                    subscription.tenant,
-                    id,
-                    now,
-                )
-            });
-            tx.execute_rows(sql!("deliveries/insert"), rows.collect(), params![])
-                .await?;
-            Ok(true)
+        self.transact(Scope::Tenant(subscription.tenant), |tx, _| {
+            Box::pin(async move {
+                let (before, after) = (subscription.cursor.to_string(), to.to_string());
+                let id = subscription.endpoint;
+                let moved = tx
+                    .execute(sql!("endpoints/advance"), params![id, before, after])
+                    .await?;
+                if moved == 0 {
+                    return Ok(false);
+                }
+                let rows = deliveries.iter().map(|new| {
+                    new.row(
+                        DeliveryId::generate(now, self.ids()),
+                        subscription.tenant,
+                        id,
+                        now,
+                    )
+                });
+                tx.execute_rows(sql!("deliveries/insert"), rows.collect(), params![])
+                    .await?;
+                Ok(true)
+            })
         })
+        .await
     }
 }

@@ -16,9 +16,8 @@ use model::{
 use crate::{
     Error,
     database::{Param, Row, Statement, Stored, Tx},
-    rows,
-    runs::{begin::shown, lock::Locked},
-    stored,
+    locks::Locked,
+    rows, stored,
 };
 
 /// A seat, and the least format whose servers honour its settings.
@@ -178,5 +177,20 @@ where
     found
         .iter()
         .map(|row| Ok((row.get("id")?, read(row)?)))
+        .collect()
+}
+
+/// Which inputs an earlier attempt has shown: its turn has begun.
+pub(super) async fn shown(
+    tx: &mut Tx,
+    inputs: BTreeSet<InputId>,
+) -> Result<HashSet<InputId>, Error> {
+    let rows = inputs.iter().map(|id| params![*id]).collect();
+    let shown = tx
+        .fetch_rows(sql!("runs/input_shown"), rows, params![])
+        .await?;
+    shown
+        .iter()
+        .map(|row| Ok(InputId::from_uuid(row.get("id")?)))
         .collect()
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use model::{
-    AutomationId, InputId, InstanceId, RunId, TenantId, Timestamp, WorkerId,
+    AutomationId, InstanceId, RunId, TenantId, Timestamp, WorkerId,
     automation::AutomationState,
     budget::Accounts,
     entity::{Automation, Run, Seat, Session},
@@ -19,40 +19,23 @@ use model::{
 };
 use serde_json::json;
 
+use super::batches::Beginning;
 use crate::{
     Error, Scope,
     database::Tx,
     journal::{Journal, Place},
+    locks::lock_runs,
     runs::{
         about::{About, places},
         end,
         heartbeat::set_running,
-        lock::lock_all,
         place::hold,
         precheck::{question, unasked},
-        spend,
+        refuse::refuse,
     },
     spending::{self, Budgets, Use},
-    store::{Store, transact},
+    store::Store,
 };
-
-/// A run whose turn is to begin.
-#[derive(Debug, Clone)]
-pub(crate) struct Beginning {
-    run: RunId,
-    worker: WorkerId,
-    instance: InstanceId,
-    /// Whether its precheck was asked.
-    asked: bool,
-    now: Timestamp,
-}
-
-impl Beginning {
-    /// Whether both may begin in one transaction.
-    pub(crate) fn alike(&self, other: &Self) -> bool {
-        self.worker == other.worker && self.instance == other.instance
-    }
-}
 
 impl Store {
     /// Begins the turn of a run that `worker` has claimed: the run is `running`, the transcript shows
@@ -96,7 +79,10 @@ impl Store {
             asked,
             now,
         };
-        self.together.begin.submit(self, beginning).await
+        self.batches
+            .begin
+            .submit(self, beginning, |store, all| Box::pin(store.begin_all(all)))
+            .await
     }
 
     /// Begins the turns of runs that one worker has claimed, in one transaction.
@@ -105,88 +91,95 @@ impl Store {
             return Ok(Vec::new());
         };
         let (worker, instance) = (&first.worker, first.instance);
-        transact!(self, Scope::System, |tx| {
-            let ids: Vec<RunId> = all.iter().map(|one| one.run).collect();
-            let (tenants, tenants_needing) = spending::lock_budgets(tx, &ids).await?;
-            let asked = all.iter().filter(|one| one.asked).map(|one| one.run);
-            let asked: HashSet<RunId> = asked.collect();
-            let mut locked = lock_all(tx, &ids).await?;
-            let (sessions, seats) = places(tx, &locked).await?;
-            let about = About::read(tx, &locked, &seats).await?;
-            let automations = locked.automations.values();
-            let mut budgets = Budgets::read(tx, tenants, automations, now).await?;
-            let unasked = unasked(tx, &locked, &asked).await?;
-            let mut begun = HashMap::with_capacity(all.len());
-            let mut ready = Vec::with_capacity(all.len());
-            for id in ids {
-                let found = locked.runs.remove(&id).and_then(|run| {
-                    let session = sessions.get(&run.session_id?)?.clone();
-                    let seat = seats.get(&run.seat_id?)?.clone();
-                    let own = run.automation_id;
-                    let own = own.and_then(|id| locked.automations.get(&id));
-                    let accounts = budgets.accounts(run.tenant_id, own);
-                    let tenant = tenants_needing.contains(&run.tenant_id);
-                    let honoured = !tenant && about.honours(&run, &seat, own);
-                    Some(Ready {
-                        run,
-                        session,
-                        seat: seat.seat,
-                        accounts,
-                        honoured,
-                    })
-                });
-                let Some(found) = found else { continue };
-                let run = &found.run;
-                let mine = matches!(&run.state, RunState::Delivered { worker_id, .. } if worker_id == worker);
-                if !mine {
-                    continue;
-                }
-                let own = run.automation_id;
-                let own = own.and_then(|id| locked.automations.get_mut(&id));
-                let mut answer = self
-                    .unready(tx, &found, own.as_deref(), instance, now)
-                    .await?;
-                if answer.is_none()
-                    && let Some(reached) = found.accounts.before_turn()
-                {
-                    answer = Some(spend::refuse(self, tx, run, own, &reached, now).await?);
-                }
-                match answer {
-                    Some(answer) => {
-                        begun.insert(id, answer);
-                    }
-                    // Its turn is not taken yet, and counts towards no budget.
-                    None if unasked.contains(&id) => {
+        self.transact(Scope::System, |tx, _| {
+            Box::pin(async move {
+                let ids: Vec<RunId> = all.iter().map(|one| one.run).collect();
+                let (tenants, tenants_needing) = spending::lock_budgets(tx, &ids).await?;
+                let asked = all.iter().filter(|one| one.asked).map(|one| one.run);
+                let asked: HashSet<RunId> = asked.collect();
+                let mut locked = lock_runs(tx, &ids).await?;
+                let (sessions, seats) = places(tx, &locked).await?;
+                let about = About::read(tx, &locked, &seats).await?;
+                let automations = locked.automations.values();
+                let mut budgets = Budgets::read(tx, tenants, automations, now).await?;
+                let unasked = unasked(tx, &locked, &asked).await?;
+                let mut begun = HashMap::with_capacity(all.len());
+                let mut ready = Vec::with_capacity(all.len());
+                for id in ids {
+                    let found = locked.runs.remove(&id).and_then(|run| {
+                        let session = sessions.get(&run.session_id?)?.clone();
+                        let seat = seats.get(&run.seat_id?)?.clone();
                         let own = run.automation_id;
                         let own = own.and_then(|id| locked.automations.get(&id));
-                        let session = &found.session;
-                        if let Some(question) = own.and_then(|own| question(run, session, own)) {
-                            begun.insert(id, Begin::Ask(Box::new(question)));
+                        let accounts = budgets.accounts(run.tenant_id, own);
+                        let tenant = tenants_needing.contains(&run.tenant_id);
+                        let honoured = !tenant && about.honours(&run, &seat, own);
+                        Some(Ready {
+                            run,
+                            session,
+                            seat: seat.seat,
+                            accounts,
+                            honoured,
+                        })
+                    });
+                    let Some(found) = found else { continue };
+                    let run = &found.run;
+                    let is_mine = matches!(
+                        &run.state,
+                        RunState::Delivered { worker_id, .. } if worker_id == worker
+                    );
+                    if !is_mine {
+                        continue;
+                    }
+                    let own = run.automation_id;
+                    let own = own.and_then(|id| locked.automations.get_mut(&id));
+                    let mut answer = self
+                        .unready(tx, &found, own.as_deref(), instance, now)
+                        .await?;
+                    if answer.is_none()
+                        && let Some(reached) = found.accounts.before_turn()
+                    {
+                        answer = Some(refuse(self, tx, run, own, &reached, now).await?);
+                    }
+                    match answer {
+                        Some(answer) => {
+                            begun.insert(id, answer);
+                        }
+                        // Its turn is not taken yet, and counts towards no budget.
+                        None if unasked.contains(&id) => {
+                            let own = run.automation_id;
+                            let own = own.and_then(|id| locked.automations.get(&id));
+                            let session = &found.session;
+                            if let Some(question) = own.and_then(|own| question(run, session, own))
+                            {
+                                begun.insert(id, Begin::Ask(Box::new(question)));
+                            }
+                        }
+                        None => {
+                            budgets.count_turn(run);
+                            ready.push(found);
                         }
                     }
-                    None => {
-                        budgets.count_turn(run);
-                        ready.push(found);
-                    }
                 }
-            }
-            for assignment in self
-                .start(
-                    tx,
-                    ready,
-                    &about,
-                    &locked.automations,
-                    (worker, instance),
-                    now,
-                )
-                .await?
-            {
-                let id = assignment.run.id;
-                begun.insert(id, Begin::Started(Box::new(assignment)));
-            }
-            let answers = all.iter().map(|one| begun.remove(&one.run));
-            Ok(answers.map(|begun| begun.unwrap_or(Begin::Lost)).collect())
+                for assignment in self
+                    .start(
+                        tx,
+                        ready,
+                        &about,
+                        &locked.automations,
+                        (worker, instance),
+                        now,
+                    )
+                    .await?
+                {
+                    let id = assignment.run.id;
+                    begun.insert(id, Begin::Started(Box::new(assignment)));
+                }
+                let answers = all.iter().map(|one| begun.remove(&one.run));
+                Ok(answers.map(|begun| begun.unwrap_or(Begin::Lost)).collect())
+            })
         })
+        .await
         .inspect(|begun: &Vec<Begin>| {
             for begun in begun {
                 if let Begin::Started(assignment) = begun {
@@ -395,21 +388,6 @@ struct Ready {
     accounts: Accounts,
     /// `true` if this server honours every document that the turn depends on.
     honoured: bool,
-}
-
-/// Which inputs an earlier attempt has shown: its turn has begun.
-pub(super) async fn shown(
-    tx: &mut Tx,
-    inputs: BTreeSet<InputId>,
-) -> Result<HashSet<InputId>, Error> {
-    let rows = inputs.iter().map(|id| params![*id]).collect();
-    let shown = tx
-        .fetch_rows(sql!("runs/input_shown"), rows, params![])
-        .await?;
-    shown
-        .iter()
-        .map(|row| Ok(InputId::from_uuid(row.get("id")?)))
-        .collect()
 }
 
 /// Gives a claimed run back to the queue.

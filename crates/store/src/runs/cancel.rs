@@ -9,11 +9,8 @@ use model::{
 };
 
 use crate::{
-    Error, Scope, approvals,
-    database::Tx,
-    journal::Journal,
-    runs::{end::end, lock::lock},
-    store::{Store, transact},
+    Error, Scope, approvals, database::Tx, journal::Journal, locks::lock_run, runs::end::end,
+    store::Store,
 };
 
 impl Store {
@@ -26,19 +23,22 @@ impl Store {
         reason: &str,
         now: Timestamp,
     ) -> Result<RunStatus, Error> {
-        transact!(self, scope, |tx| {
-            // The scope is checked before the lock, so that a stranger locks nothing.
-            status(tx, scope, run).await?;
-            if lock(tx, run).await?.is_none() {
-                return Err(Error::Refused(Refused {
-                    what: RunStatus::WHAT,
-                    state: status(tx, scope, run).await?.to_string(),
-                    event: RunEvent::Cancel.to_string(),
-                }));
-            }
-            one(self, tx, run, reason, now).await?;
-            status(tx, scope, run).await
+        self.transact(scope, |tx, _| {
+            Box::pin(async move {
+                // The scope is checked before the lock, so that a stranger locks nothing.
+                status(tx, scope, run).await?;
+                if lock_run(tx, run).await?.is_none() {
+                    return Err(Error::Refused(Refused {
+                        what: RunStatus::WHAT,
+                        state: status(tx, scope, run).await?.to_string(),
+                        event: RunEvent::Cancel.to_string(),
+                    }));
+                }
+                one(self, tx, run, reason, now).await?;
+                status(tx, scope, run).await
+            })
         })
+        .await
     }
 
     /// Calls off every run of a session that is not over. Gives how many there were.
@@ -49,18 +49,21 @@ impl Store {
         reason: &str,
         now: Timestamp,
     ) -> Result<u32, Error> {
-        transact!(self, scope, |tx| {
-            let row = tx
-                .fetch_optional(sql!("sessions/by_id"), params![scope.tenant(), session])
-                .await?;
-            row.ok_or_else(|| Error::not_found("session", session))?;
-            // What waits goes first, so that nothing of it is promoted by the end of the active one.
-            let waiting = [RunStatus::Deferred];
-            let active = [RunStatus::Queued, RunStatus::Delivered, RunStatus::Running];
-            let mut count = open_of(self, tx, session, &waiting, reason, now).await?;
-            count += open_of(self, tx, session, &active, reason, now).await?;
-            Ok(count)
+        self.transact(scope, |tx, _| {
+            Box::pin(async move {
+                let row = tx
+                    .fetch_optional(sql!("sessions/by_id"), params![scope.tenant(), session])
+                    .await?;
+                row.ok_or_else(|| Error::not_found("session", session))?;
+                // What waits goes first, so that nothing of it is promoted by the end of the active one.
+                let waiting = [RunStatus::Deferred];
+                let active = [RunStatus::Queued, RunStatus::Delivered, RunStatus::Running];
+                let mut count = open_of(self, tx, session, &waiting, reason, now).await?;
+                count += open_of(self, tx, session, &active, reason, now).await?;
+                Ok(count)
+            })
         })
+        .await
     }
 }
 
@@ -139,7 +142,7 @@ async fn one(
     reason: &str,
     now: Timestamp,
 ) -> Result<(), Error> {
-    let Some(run) = lock(tx, run).await? else {
+    let Some(run) = lock_run(tx, run).await? else {
         return Ok(());
     };
     match run.status() {

@@ -4,12 +4,7 @@ use std::sync::PoisonError;
 
 use model::{InstanceId, RunId, TenantId, Timestamp, WorkerId, turn::Claimed};
 
-use crate::{
-    Error, Scope,
-    runs::plans::fetch_planned_once,
-    store::{Store, transact},
-    stored::FORMAT,
-};
+use crate::{Error, Scope, runs::plans::fetch_planned_once, store::Store, stored::FORMAT};
 
 impl Store {
     /// Claims up to `limit` queued runs for a worker of `instance`, fairly between tenants: the next one is
@@ -24,31 +19,35 @@ impl Store {
         only: Option<RunId>,
         now: Timestamp,
     ) -> Result<Vec<Claimed>, Error> {
-        let claimed = transact!(self, Scope::System, |tx| {
-            let found = if let Some(run) = only {
-                let params = params![worker.as_str(), now, instance, run, FORMAT];
-                tx.fetch_all(sql!("runs/claim_one"), params).await?
-            } else {
-                let served = self.served_last();
-                let params = params![worker.as_str(), now, instance, limit, served, FORMAT];
-                fetch_planned_once(tx, sql_by_dialect!("runs/claim"), params).await?
-            };
-            let mut claimed = Vec::with_capacity(found.len());
-            let mut heartbeats = Vec::with_capacity(found.len());
-            for row in &found {
-                let run = Claimed {
-                    run: row.get("id")?,
-                    tenant: row.get("tenant_id")?,
-                    attempt: row.get("attempt")?,
-                    input_at: row.get("input_at")?,
-                };
-                heartbeats.push(params![run.run, run.tenant, worker.as_str(), now]);
-                claimed.push(run);
-            }
-            tx.execute_rows(sql!("heartbeats/insert"), heartbeats, params![])
-                .await?;
-            Ok(claimed)
-        })?;
+        let claimed = self
+            .transact(Scope::System, |tx, _| {
+                Box::pin(async move {
+                    let found = if let Some(run) = only {
+                        let params = params![worker.as_str(), now, instance, run, FORMAT];
+                        tx.fetch_all(sql!("runs/claim_one"), params).await?
+                    } else {
+                        let served = self.served_last();
+                        let params = params![worker.as_str(), now, instance, limit, served, FORMAT];
+                        fetch_planned_once(tx, sql_by_dialect!("runs/claim"), params).await?
+                    };
+                    let mut claimed = Vec::with_capacity(found.len());
+                    let mut heartbeats = Vec::with_capacity(found.len());
+                    for row in &found {
+                        let run = Claimed {
+                            run: row.get("id")?,
+                            tenant: row.get("tenant_id")?,
+                            attempt: row.get("attempt")?,
+                            input_at: row.get("input_at")?,
+                        };
+                        heartbeats.push(params![run.run, run.tenant, worker.as_str(), now]);
+                        claimed.push(run);
+                    }
+                    tx.execute_rows(sql!("heartbeats/insert"), heartbeats, params![])
+                        .await?;
+                    Ok(claimed)
+                })
+            })
+            .await?;
         let served = self.served_last();
         let tenants = claimed.iter().map(|run| run.tenant);
         // The last in the order in which they take turns.

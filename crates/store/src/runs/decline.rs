@@ -17,8 +17,10 @@ use crate::{
     automations::{self, log::Line},
     database::Tx,
     journal::Journal,
-    runs::{lock::lock_all, place::promote_after},
-    store::{Store, transact},
+    locks::lock_runs,
+    runs::place::promote_after,
+    store::Store,
+    waking::note_change,
 };
 
 impl Store {
@@ -35,46 +37,49 @@ impl Store {
         diagnostics: &Value,
         now: Timestamp,
     ) -> Result<Declined, Error> {
-        transact!(self, Scope::System, |tx| {
-            let mut locked = lock_all(tx, &[run]).await?;
-            let Some(run) = locked.runs.remove(&run) else {
-                return Ok(Declined::Lost);
-            };
-            if run.status().apply(RunEvent::Decline).is_err() {
-                return Ok(Declined::Lost);
-            }
-            let alone = is_alone(tx, &run).await?;
-            let (session, seat) = match alone {
-                Some(_) => (None, None),
-                None => (run.session_id, run.seat_id),
-            };
-            if !skip(tx, &run, worker, session, seat, now).await? {
-                return Ok(Declined::Lost);
-            }
-            let error: Option<&str> = None;
-            tx.execute(
-                sql!("records/end"),
-                params![run.id, run.tenant_id, diagnostics, error, now],
-            )
-            .await?;
-            let mut journal = Journal::default();
-            if let Some(session) = session {
-                let change = RunChange::Skipped {
-                    reason: SkipReason::Precheck.to_string(),
-                    skipped: Skipped::Attempt(run.attempt),
+        self.transact(Scope::System, |tx, _| {
+            Box::pin(async move {
+                let mut locked = lock_runs(tx, &[run]).await?;
+                let Some(run) = locked.runs.remove(&run) else {
+                    return Ok(Declined::Lost);
                 };
-                journal.run(session, run.id, change);
-            }
-            let seats = seat.into_iter().collect();
-            let own: BTreeSet<_> = run.automation_id.into_iter().collect();
-            promote_after(tx, &mut journal, seats, own, now).await?;
-            journal.write(tx, now).await?;
-            let Some(session) = alone else {
-                return Ok(Declined::Skipped);
-            };
-            leave(tx, &run, session, now).await?;
-            Ok(Declined::WithSession)
+                if run.status().apply(RunEvent::Decline).is_err() {
+                    return Ok(Declined::Lost);
+                }
+                let alone = is_alone(tx, &run).await?;
+                let (session, seat) = match alone {
+                    Some(_) => (None, None),
+                    None => (run.session_id, run.seat_id),
+                };
+                if !skip(tx, &run, worker, session, seat, now).await? {
+                    return Ok(Declined::Lost);
+                }
+                let error: Option<&str> = None;
+                tx.execute(
+                    sql!("records/end"),
+                    params![run.id, run.tenant_id, diagnostics, error, now],
+                )
+                .await?;
+                let mut journal = Journal::default();
+                if let Some(session) = session {
+                    let change = RunChange::Skipped {
+                        reason: SkipReason::Precheck.to_string(),
+                        skipped: Skipped::Attempt(run.attempt),
+                    };
+                    journal.run(session, run.id, change);
+                }
+                let seats = seat.into_iter().collect();
+                let own: BTreeSet<_> = run.automation_id.into_iter().collect();
+                promote_after(tx, &mut journal, seats, own, now).await?;
+                journal.write(tx, now).await?;
+                let Some(session) = alone else {
+                    return Ok(Declined::Skipped);
+                };
+                leave(tx, &run, session, now).await?;
+                Ok(Declined::WithSession)
+            })
         })
+        .await
     }
 }
 
@@ -127,7 +132,7 @@ async fn leave(tx: &mut Tx, run: &Run, session: SessionId, now: Timestamp) -> Re
         .await?;
     tx.execute(sql!("sessions/delete"), params![session])
         .await?;
-    tx.changes(session.uuid()).await?;
+    note_change(tx, session.uuid()).await?;
     let Some(automation) = run.automation_id else {
         return Ok(());
     };

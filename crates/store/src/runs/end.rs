@@ -22,27 +22,20 @@ use model::{
 };
 use serde_json::{Value, json};
 
+use super::batches::Finishing;
 use crate::{
     Error, Scope, approvals, automations,
     database::Tx,
     journal::{Journal, Place},
+    locks,
+    locks::lock_runs,
     runs::{
-        lock::lock_all,
         place::{Attempt, Known, insert_all, promote_after, standings},
         spend,
     },
-    store::{Store, transact},
+    store::Store,
     stored::{self, StoredFlags},
 };
-
-/// A run that its worker has finished.
-#[derive(Debug, Clone)]
-pub(crate) struct Finishing {
-    run: RunId,
-    worker: WorkerId,
-    finished: Finished,
-    now: Timestamp,
-}
 
 impl Store {
     /// Ends a run that is the worker's and under way, or gives one back that was not begun.
@@ -59,7 +52,12 @@ impl Store {
             finished: finished.clone(),
             now,
         };
-        self.together.finish.submit(self, finishing).await
+        self.batches
+            .finish
+            .submit(self, finishing, |store, all| {
+                Box::pin(store.finish_all(all))
+            })
+            .await
     }
 
     /// Ends runs that are their workers' and under way, in one transaction.
@@ -67,44 +65,47 @@ impl Store {
         let Some(now) = all.iter().map(|one| one.now).max() else {
             return Ok(Vec::new());
         };
-        transact!(self, Scope::System, |tx| {
-            let ids: Vec<RunId> = all.iter().map(|one| one.run).collect();
-            let mut locked = lock_all(tx, &ids).await?;
-            let mut ends = Vec::with_capacity(all.len());
-            // Whose end it is is looked at before it counts as taken: a stranger takes it from nobody.
-            let mut taken = HashMap::new();
-            for (at, one) in all.iter().enumerate() {
-                let Some(run) = locked.runs.get(&one.run) else {
-                    continue;
-                };
-                let own = run.state.worker_id() == Some(&one.worker);
-                // One that was not begun is only ever given back: while its precheck was asked.
-                let given_back = one.finished.outcome.status() == RunStatus::Stalled;
-                let under_way = match run.state {
-                    RunState::Running { .. } => true,
-                    RunState::Delivered { .. } => given_back,
-                    _ => false,
-                };
-                if under_way && own && !taken.contains_key(&one.run) {
-                    taken.insert(one.run, at);
-                    let finished = called_off(tx, run, &one.finished).await?;
-                    let run = run.clone();
-                    ends.push(End { run, finished });
+        self.transact(Scope::System, |tx, _| {
+            Box::pin(async move {
+                let ids: Vec<RunId> = all.iter().map(|one| one.run).collect();
+                let mut locked = lock_runs(tx, &ids).await?;
+                let mut ends = Vec::with_capacity(all.len());
+                // Whose end it is is looked at before it counts as taken: a stranger takes it from nobody.
+                let mut taken = HashMap::new();
+                for (at, one) in all.iter().enumerate() {
+                    let Some(run) = locked.runs.get(&one.run) else {
+                        continue;
+                    };
+                    let own = run.state.worker_id() == Some(&one.worker);
+                    // One that was not begun is only ever given back: while its precheck was asked.
+                    let given_back = one.finished.outcome.status() == RunStatus::Stalled;
+                    let under_way = match run.state {
+                        RunState::Running { .. } => true,
+                        RunState::Delivered { .. } => given_back,
+                        _ => false,
+                    };
+                    if under_way && own && !taken.contains_key(&one.run) {
+                        taken.insert(one.run, at);
+                        let finished = called_off(tx, run, &one.finished).await?;
+                        let run = run.clone();
+                        ends.push(End { run, finished });
+                    }
                 }
-            }
-            let mut journal = Journal::default();
-            let automations = &mut locked.automations;
-            let ended = end_all(self, tx, &mut journal, ends, automations, now).await?;
-            journal.write(tx, now).await?;
-            let settled = |(at, one): (usize, &Finishing)| {
-                if ended.contains(&one.run) && taken.get(&one.run) == Some(&at) {
-                    Settled::Written
-                } else {
-                    Settled::Lost
-                }
-            };
-            Ok(all.iter().enumerate().map(settled).collect())
+                let mut journal = Journal::default();
+                let automations = &mut locked.automations;
+                let ended = end_all(self, tx, &mut journal, ends, automations, now).await?;
+                journal.write(tx, now).await?;
+                let settled = |(at, one): (usize, &Finishing)| {
+                    if ended.contains(&one.run) && taken.get(&one.run) == Some(&at) {
+                        Settled::Written
+                    } else {
+                        Settled::Lost
+                    }
+                };
+                Ok(all.iter().enumerate().map(settled).collect())
+            })
         })
+        .await
     }
 }
 
@@ -170,7 +171,7 @@ pub(super) async fn end(
 ) -> Result<Settled, Error> {
     let mut automations = HashMap::new();
     if let Some(id) = run.automation_id {
-        match automations::lock_any(tx, id).await {
+        match locks::lock_automation(tx, id).await {
             Ok(automation) => {
                 automations.insert(id, automation);
             }
@@ -233,7 +234,8 @@ pub(super) async fn end_all(
     }
     let made = insert_all(store, tx, journal, &next, Known::default(), now).await?;
     made.into_iter().collect::<Result<Vec<_>, _>>()?;
-    spend::settle(store, tx, &ends, automations, now).await?;
+    let ended: Vec<_> = ends.iter().map(|end| (&end.run, &*end.finished)).collect();
+    spend::settle(store, tx, &ended, automations, now).await?;
     for (end, sequel) in ends.iter().zip(&sequels) {
         let automation = end
             .run
@@ -291,7 +293,7 @@ async fn sequels(
 
 impl End<'_> {
     /// The parameters of `runs/end`; none where no move leads there.
-    fn row(&self) -> Option<Vec<crate::database::Param>> {
+    fn row(&self) -> Option<Vec<db::Param>> {
         let Self { run, finished } = self;
         let outcome = &finished.outcome;
         let status = run.status().apply(event_of(outcome.status())).ok()?;
@@ -300,20 +302,20 @@ impl End<'_> {
             Outcome::Stopped(reason) => Some(reason.as_str()),
             _ => None,
         };
-        Some(params![
-            run.id,
-            run.status().as_str(),
-            status.as_str(),
-            outcome.reason(),
-            self.closure(),
-            stop_reason,
-            &stored::write::<StoredFlags>(&finished.flags).value,
-            finished.usage.clone(),
-            finished
+        Some(params! { "runs/end";
+            id: run.id,
+            before: run.status().as_str(),
+            after: status.as_str(),
+            reason: outcome.reason(),
+            message: self.closure(),
+            stop_reason: stop_reason,
+            flags: &stored::write::<StoredFlags>(&finished.flags).value,
+            usage: finished.usage.clone(),
+            acp_session: finished
                 .acp_session_id
                 .as_ref()
-                .map(model::AcpSessionId::as_str)
-        ])
+                .map(model::AcpSessionId::as_str),
+        })
     }
 
     /// The notice with which the transcript ends; none where the answer is the end.

@@ -18,14 +18,14 @@ use model::{
 use crate::{
     Error, Scope, automations,
     database::{Param, Row, Tx},
-    rows,
+    locks, rows,
     runs::{
         not_run::{Missed, miss_all, occurred},
         occur::{Occurrence, occur_all},
         plans::fetch_planned_once,
         say::inputs_used,
     },
-    store::{Store, transact},
+    store::Store,
     stored,
 };
 
@@ -48,59 +48,62 @@ impl Store {
     /// Fires the triggers that are due at `now`: their runs and the moves of their next instants are
     /// one transaction. A trigger that another process moved meanwhile is left alone.
     pub async fn fire_due(&self, scope: Scope, now: Timestamp) -> Result<Fired, Error> {
-        transact!(self, scope, |tx| {
-            let limit = limits::TRIGGERS_PER_FIRE;
-            let params = params![scope.tenant(), now, limit, stored::FORMAT];
-            let due = fetch_planned_once(tx, sql_by_dialect!("triggers/due"), params).await?;
-            let mut fired = Fired {
-                more: may_be_more(&due, limit as usize)?,
-                ..Fired::default()
-            };
-            // In the order of their ids. What cannot be read must not hold up the others.
-            let mut owners = BTreeMap::new();
-            for row in &due {
-                let owner: AutomationId = row.get("automation_id")?;
-                owners.entry(owner).or_insert_with(Vec::new).push(row);
-            }
-            let ids = owners.keys().copied().collect();
-            let mut locked = automations::lock_all(tx, &ids).await?;
-            let mut automations = HashMap::with_capacity(owners.len());
-            let mut triggers = Vec::with_capacity(due.len());
-            for (owner, rows) in owners {
-                let automation = locked.remove(&owner);
-                let automation =
-                    automation.unwrap_or_else(|| Err(Error::not_found("automation", owner)));
-                let read: Result<Vec<Trigger>, Error> =
-                    rows.into_iter().map(rows::trigger).collect();
-                match automation.and_then(|automation| Ok((automation, read?))) {
-                    // An edit may have come between the search and the lock. The cursor stays.
-                    Ok((automation, _)) if !stored::honours(automation.needs_format) => {}
-                    Err(error) if error.is_newer_format() => {}
-                    Ok((automation, _)) if automation.state != AutomationState::Enabled => {
-                        match automations::settle_stopped(self, tx, &automation, now).await {
-                            // One that cannot be worked out must not hold up the others.
-                            Err(error) if error.is_nonsense() => {
-                                automations::stop_triggers(tx, owner, now).await?;
-                            }
-                            Err(error) if error.is_newer_format() => {}
-                            settled => settled?,
-                        }
-                    }
-                    Ok((automation, read)) => {
-                        automations.insert(owner, automation);
-                        triggers.extend(read);
-                    }
-                    Err(error) if error.is_nonsense() => {
-                        automations::give_up_on(tx, owner, &error, now).await?;
-                    }
-                    Err(error) => return Err(error),
+        self.transact(scope, |tx, _| {
+            Box::pin(async move {
+                let limit = limits::TRIGGERS_PER_FIRE;
+                let params = params![scope.tenant(), now, limit, stored::FORMAT];
+                let due = fetch_planned_once(tx, sql_by_dialect!("triggers/due"), params).await?;
+                let mut fired = Fired {
+                    more: may_be_more(&due, limit as usize)?,
+                    ..Fired::default()
+                };
+                // In the order of their ids. What cannot be read must not hold up the others.
+                let mut owners = BTreeMap::new();
+                for row in &due {
+                    let owner: AutomationId = row.get("automation_id")?;
+                    owners.entry(owner).or_insert_with(Vec::new).push(row);
                 }
-            }
-            triggers.sort_by_key(|trigger| (trigger.next_fire_at, trigger.id));
-            self.fire_triggers(tx, &triggers, &mut automations, now, &mut fired)
-                .await?;
-            Ok(fired)
+                let ids = owners.keys().copied().collect();
+                let mut locked = locks::lock_automations(tx, &ids).await?;
+                let mut automations = HashMap::with_capacity(owners.len());
+                let mut triggers = Vec::with_capacity(due.len());
+                for (owner, rows) in owners {
+                    let automation = locked.remove(&owner);
+                    let automation =
+                        automation.unwrap_or_else(|| Err(Error::not_found("automation", owner)));
+                    let read: Result<Vec<Trigger>, Error> =
+                        rows.into_iter().map(rows::trigger).collect();
+                    match automation.and_then(|automation| Ok((automation, read?))) {
+                        // An edit may have come between the search and the lock. The cursor stays.
+                        Ok((automation, _)) if !stored::honours(automation.needs_format) => {}
+                        Err(error) if error.is_newer_format() => {}
+                        Ok((automation, _)) if automation.state != AutomationState::Enabled => {
+                            match automations::settle_stopped(self, tx, &automation, now).await {
+                                // One that cannot be worked out must not hold up the others.
+                                Err(error) if error.is_nonsense() => {
+                                    automations::stop_triggers(tx, owner, now).await?;
+                                }
+                                Err(error) if error.is_newer_format() => {}
+                                settled => settled?,
+                            }
+                        }
+                        Ok((automation, read)) => {
+                            automations.insert(owner, automation);
+                            triggers.extend(read);
+                        }
+                        Err(error) if error.is_nonsense() => {
+                            automations::give_up_on(tx, owner, &error, now).await?;
+                        }
+                        Err(error) => return Err(error),
+                    }
+                }
+                triggers.sort_by_key(|trigger| (trigger.next_fire_at, trigger.id));
+                self.fire_triggers(tx, &triggers, &mut automations, now, &mut fired)
+                    .await?;
+                Ok(fired)
+            })
         })
+        .await
     }
 
     /// Fires triggers that are due, in their order. Their automations are locked and enabled.
@@ -231,27 +234,31 @@ impl Store {
         now: Timestamp,
     ) -> Result<Submitted, Error> {
         let scope = Scope::Tenant(tenant);
-        transact!(self, scope, |tx| {
-            if let Some(used) = inputs_used(tx, input.into_iter()).await?.into_iter().next() {
-                return Err(Error::made("the input", used));
-            }
-            let automation = automations::lock_with_triggers(tx, scope, id).await?;
-            automation.state.apply(AutomationEvent::Fire)?;
-            let triggers = automations::triggers(tx, id).await?;
-            let manual = triggers
-                .iter()
-                .find(|trigger| trigger.spec == Spec::Manual {});
-            let manual = manual.ok_or_else(|| Error::not_found("manual trigger of", id))?;
-            let occurrence = Occurrence {
-                trigger: manual,
-                scheduled_for: next_instant(tx, manual, now).await?,
-                input,
-            };
-            let mut automations = HashMap::from([(id, automation)]);
-            let submitted = occur_all(self, tx, &mut automations, vec![occurrence], now).await?;
-            let submitted = submitted.into_iter().next();
-            submitted.ok_or_else(|| Error::not_found("automation", id))
+        self.transact(scope, |tx, _| {
+            Box::pin(async move {
+                if let Some(used) = inputs_used(tx, input.into_iter()).await?.into_iter().next() {
+                    return Err(Error::made("the input", used));
+                }
+                let automation = automations::lock_with_triggers(tx, scope, id).await?;
+                automation.state.apply(AutomationEvent::Fire)?;
+                let triggers = automations::triggers(tx, id).await?;
+                let manual = triggers
+                    .iter()
+                    .find(|trigger| trigger.spec == Spec::Manual {});
+                let manual = manual.ok_or_else(|| Error::not_found("manual trigger of", id))?;
+                let occurrence = Occurrence {
+                    trigger: manual,
+                    scheduled_for: next_instant(tx, manual, now).await?,
+                    input,
+                };
+                let mut automations = HashMap::from([(id, automation)]);
+                let submitted =
+                    occur_all(self, tx, &mut automations, vec![occurrence], now).await?;
+                let submitted = submitted.into_iter().next();
+                submitted.ok_or_else(|| Error::not_found("automation", id))
+            })
         })
+        .await
     }
 }
 
@@ -294,13 +301,13 @@ impl Owing<'_> {
         let plan = &self.plan;
         let missed = plan.missed.map(|stretch| stretch.last);
         let last = plan.occurrences.last().copied().max(missed);
-        params![
-            self.trigger.id,
-            self.scheduled_for,
-            plan.next.map(|due| due.scheduled_for),
-            plan.next.map(|due| due.fire_at),
-            last,
-            plan.next.is_none().then_some(now)
-        ]
+        params! { "triggers/advance";
+            id: self.trigger.id,
+            before: self.scheduled_for,
+            next: plan.next.map(|due| due.scheduled_for),
+            fires: plan.next.map(|due| due.fire_at),
+            last: last,
+            done: plan.next.is_none().then_some(now),
+        }
     }
 }

@@ -4,26 +4,12 @@ use std::collections::{HashMap, HashSet};
 
 use model::{InstanceId, RunId, Timestamp, WorkerId, turn::Beat};
 
+use super::batches::Beating;
 use crate::{
     Error, Scope,
     database::{Param, Tx},
-    store::{Store, transact},
+    store::Store,
 };
-
-/// A heartbeat of one run.
-#[derive(Debug, Clone)]
-pub(crate) struct Beating {
-    run: RunId,
-    worker: WorkerId,
-    now: Timestamp,
-}
-
-impl Beating {
-    /// Whether both may be renewed in one transaction.
-    pub(crate) fn alike(&self, other: &Self) -> bool {
-        self.worker == other.worker
-    }
-}
 
 impl Store {
     /// Renews the heartbeat of one run, together with those that are renewed at the same time.
@@ -33,7 +19,10 @@ impl Store {
             worker: worker.clone(),
             now,
         };
-        self.together.beat.submit(self, beating).await
+        self.batches
+            .beat
+            .submit(self, beating, |store, all| Box::pin(store.beat_all(all)))
+            .await
     }
 
     pub(crate) async fn beat_all(&self, all: &[Beating]) -> Result<Vec<Beat>, Error> {
@@ -51,36 +40,39 @@ impl Store {
         runs: &[RunId],
         now: Timestamp,
     ) -> Result<Vec<Beat>, Error> {
-        transact!(self, Scope::System, |tx| {
-            let rows: Vec<_> = runs.iter().map(|run| params![*run]).collect();
-            let whole = params![worker.as_str()];
-            let executing = tx
-                .fetch_rows(sql!("runs/executing"), rows.clone(), whole)
-                .await?;
-            let mut cancels: HashMap<RunId, Option<String>> = HashMap::new();
-            for row in &executing {
-                cancels.insert(row.get("id")?, row.optional("cancel_reason")?);
-            }
-            // One may be stalled while this waits: then it is not renewed.
-            let renewed = tx
-                .fetch_rows(
-                    sql!("heartbeats/renew"),
-                    rows,
-                    params![worker.as_str(), now],
-                )
-                .await?;
-            let mut beats: HashMap<RunId, Beat> = HashMap::new();
-            for row in &renewed {
-                let run: RunId = row.get("run_id")?;
-                if let Some(cancel) = cancels.remove(&run) {
-                    beats.insert(run, cancel.map_or(Beat::GoOn, Beat::Cancel));
+        self.transact(Scope::System, |tx, _| {
+            Box::pin(async move {
+                let rows: Vec<_> = runs.iter().map(|run| params![*run]).collect();
+                let whole = params![worker.as_str()];
+                let executing = tx
+                    .fetch_rows(sql!("runs/executing"), rows.clone(), whole)
+                    .await?;
+                let mut cancels: HashMap<RunId, Option<String>> = HashMap::new();
+                for row in &executing {
+                    cancels.insert(row.get("id")?, row.optional("cancel_reason")?);
                 }
-            }
-            let beats = runs
-                .iter()
-                .map(|run| beats.get(run).cloned().unwrap_or(Beat::Lost));
-            Ok(beats.collect())
+                // One may be stalled while this waits: then it is not renewed.
+                let renewed = tx
+                    .fetch_rows(
+                        sql!("heartbeats/renew"),
+                        rows,
+                        params![worker.as_str(), now],
+                    )
+                    .await?;
+                let mut beats: HashMap<RunId, Beat> = HashMap::new();
+                for row in &renewed {
+                    let run: RunId = row.get("run_id")?;
+                    if let Some(cancel) = cancels.remove(&run) {
+                        beats.insert(run, cancel.map_or(Beat::GoOn, Beat::Cancel));
+                    }
+                }
+                let beats = runs
+                    .iter()
+                    .map(|run| beats.get(run).cloned().unwrap_or(Beat::Lost));
+                Ok(beats.collect())
+            })
         })
+        .await
     }
 
     /// The oldest heartbeat of all runs under way, if there is any.

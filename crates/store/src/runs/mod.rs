@@ -1,6 +1,7 @@
 //! The life of runs, one transition a file.
 
 mod about;
+pub(crate) mod batches;
 mod begin;
 pub(crate) mod cancel;
 mod claim;
@@ -8,7 +9,6 @@ mod decline;
 mod end;
 mod fire;
 mod heartbeat;
-mod lock;
 pub(crate) mod not_run;
 pub(crate) mod occur;
 pub(crate) mod place;
@@ -16,19 +16,15 @@ mod plans;
 mod precheck;
 mod read;
 mod record;
+mod refuse;
 mod retry;
 mod say;
 pub(crate) mod spend;
 mod sweep;
 mod webhook;
 
-pub(crate) use begin::Beginning;
-pub(crate) use end::Finishing;
 pub use fire::Fired;
-pub(crate) use heartbeat::Beating;
-pub(crate) use lock::lock;
 pub use read::RunFilter;
-pub(crate) use record::{Recording, owned};
-pub(crate) use say::Words;
+pub(crate) use record::owned;
 pub use sweep::Swept;
 pub use webhook::Received;

@@ -106,21 +106,21 @@ impl NotRun<'_> {
     /// The parameters of its row.
     pub(super) fn row(&self, now: Timestamp) -> Vec<Param> {
         let count = i64::try_from(self.stretch.count).unwrap_or(i64::MAX);
-        params![
-            self.id,
-            self.automation.tenant_id,
-            self.input,
-            self.status.as_str(),
-            Origin::Occurrence.priority(),
-            self.automation.id,
-            self.trigger,
-            self.stretch.first,
-            self.until(),
-            count,
-            self.automation.prompt.as_str(),
-            self.reason,
-            now
-        ]
+        params! { "runs/insert_not_run";
+            id: self.id,
+            tenant: self.automation.tenant_id,
+            input: self.input,
+            status: self.status.as_str(),
+            priority: Origin::Occurrence.priority(),
+            automation: self.automation.id,
+            trigger: self.trigger,
+            instant: self.stretch.first,
+            last_instant: self.until(),
+            count: count,
+            content: self.automation.prompt.as_str(),
+            reason: self.reason,
+            now: now,
+        }
     }
 
     /// Its event in the automation's own log: it has no session.

@@ -18,10 +18,11 @@ use crate::{
     Error, automations,
     database::Tx,
     journal::Journal,
+    locks::lock_seats,
     runs::{
         cancel,
         not_run::NotRun,
-        place::{Attempt, Known, OwnRuns, SeatStanding, insert_all, lock_seats, standings},
+        place::{Attempt, Known, OwnRuns, SeatStanding, insert_all, standings},
     },
     sessions::{self, NewSession},
     store::Store,

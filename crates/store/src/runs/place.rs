@@ -17,6 +17,7 @@ use crate::{
     Error,
     database::{Param, Tx},
     journal::Journal,
+    locks::lock_seats,
     store::Store,
 };
 
@@ -59,12 +60,6 @@ impl SeatStanding {
         waited_for: false,
         state: SessionStatus::Active,
     };
-}
-
-/// Locks seats, by id.
-pub(crate) async fn lock_seats(tx: &mut Tx, seats: &BTreeSet<SeatId>) -> Result<(), Error> {
-    let rows = seats.iter().map(|seat| params![*seat]).collect();
-    Ok(tx.lock_rows(sql_of_postgres!("seats/lock"), rows).await?)
 }
 
 /// Says how seats stand. They are locked.
@@ -239,27 +234,27 @@ pub(crate) async fn insert_all(
 
 /// The parameters of an attempt's row.
 fn row(id: RunId, status: RunStatus, attempt: &Attempt<'_>, now: Timestamp) -> Vec<Param> {
-    params![
-        id,
-        attempt.tenant,
-        attempt.input,
-        attempt.number,
-        attempt.failures,
-        status.as_str(),
-        attempt.origin.as_str(),
-        attempt.origin.priority(),
-        attempt.session,
-        attempt.seat,
-        attempt.automation,
-        attempt.trigger,
-        attempt.scheduled_for,
-        attempt.exclusive,
-        attempt.content,
-        attempt.not_before,
-        attempt.interrupted,
-        attempt.input_at,
-        now
-    ]
+    params! { "runs/insert";
+        id: id,
+        tenant: attempt.tenant,
+        input: attempt.input,
+        attempt: attempt.number,
+        failures: attempt.failures,
+        status: status.as_str(),
+        origin: attempt.origin.as_str(),
+        priority: attempt.origin.priority(),
+        session: attempt.session,
+        seat: attempt.seat,
+        automation: attempt.automation,
+        trigger: attempt.trigger,
+        instant: attempt.scheduled_for,
+        exclusive: attempt.exclusive,
+        content: attempt.content,
+        not_before: attempt.not_before,
+        interrupted_run: attempt.interrupted,
+        input_at: attempt.input_at,
+        now: now,
+    }
 }
 
 /// A waiting run that has its seat now.

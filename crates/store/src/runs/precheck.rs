@@ -9,11 +9,7 @@ use model::{
     run::Origin,
 };
 
-use crate::{
-    Error,
-    database::Tx,
-    runs::{begin::shown, lock::Locked},
-};
+use crate::{Error, database::Tx, locks::Locked, runs::about::shown};
 
 /// The runs before whose turns a precheck is to be asked. Where no precheck is, nothing is looked up.
 pub(super) async fn unasked(

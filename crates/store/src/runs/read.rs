@@ -51,31 +51,53 @@ impl Store {
         filter: RunFilter,
         page: Page<RunId>,
     ) -> Result<Vec<Run>, Error> {
-        let mut params = params![
-            scope.tenant(),
-            page.before(),
-            filter.origin.map(Origin::as_str),
-            filter.occurrences,
-            filter.status.map(RunStatus::as_str),
-            page.limit
-        ];
-        let statement = match (filter.session, filter.automation, filter.status) {
-            (Some(session), automation, _) => {
-                params.extend(params![session, automation]);
-                sql!("runs/page_of_session")
+        let origin = filter.origin.map(Origin::as_str);
+        let status = filter.status.map(RunStatus::as_str);
+        let (statement, params) = match (filter.session, filter.automation) {
+            (Some(session), automation) => {
+                let params = params! { "runs/page_of_session";
+                    tenant: scope.tenant(),
+                    before: page.before(),
+                    origin: origin,
+                    first_attempts: filter.occurrences,
+                    status: status,
+                    limit: page.limit,
+                    session: session,
+                    automation: automation,
+                };
+                (sql!("runs/page_of_session"), params)
             }
-            (None, Some(automation), _) => {
-                params.extend(params![automation]);
-                sql!("runs/page_of_automation")
+            (None, Some(automation)) => {
+                let params = params! { "runs/page_of_automation";
+                    tenant: scope.tenant(),
+                    before: page.before(),
+                    origin: origin,
+                    first_attempts: filter.occurrences,
+                    status: status,
+                    limit: page.limit,
+                    automation: automation,
+                };
+                (sql!("runs/page_of_automation"), params)
             }
-            (None, None, Some(status)) if !status.is_over() => sql!("runs/page_open"),
-            (None, None, status) => match (scope, status) {
-                (Scope::System, _) => sql!("runs/page_of_all"),
-                (Scope::Tenant(_), Some(status)) if status != RunStatus::Succeeded => {
-                    sql!("runs/page_without_success")
-                }
-                (Scope::Tenant(_), _) => sql!("runs/page"),
-            },
+            (None, None) => {
+                let statement = match (scope, filter.status) {
+                    (_, Some(status)) if !status.is_over() => sql!("runs/page_open"),
+                    (Scope::System, _) => sql!("runs/page_of_all"),
+                    (Scope::Tenant(_), Some(status)) if status != RunStatus::Succeeded => {
+                        sql!("runs/page_without_success")
+                    }
+                    (Scope::Tenant(_), _) => sql!("runs/page"),
+                };
+                let params = params![
+                    scope.tenant(),
+                    page.before(),
+                    origin,
+                    filter.occurrences,
+                    status,
+                    page.limit
+                ];
+                (statement, params)
+            }
         };
         let mut tx = self.db.read(scope).await?;
         let found = tx.fetch_all(statement, params).await?;

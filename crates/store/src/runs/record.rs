@@ -7,21 +7,14 @@ use model::{
     turn::{Entry, Settled},
 };
 
+use super::batches::Recording;
 use crate::{
     Error, Scope,
     database::Tx,
     journal::{Journal, Place},
-    store::{Store, transact},
+    store::Store,
+    waking::note_change,
 };
-
-/// Rows of the transcript that a worker writes for a run.
-#[derive(Debug, Clone)]
-pub(crate) struct Recording {
-    run: RunId,
-    worker: WorkerId,
-    entries: Vec<Entry>,
-    now: Timestamp,
-}
 
 impl Store {
     /// Writes rows of the transcript for a run that is the worker's and under way; a row under an id
@@ -39,7 +32,12 @@ impl Store {
             entries: entries.to_vec(),
             now,
         };
-        self.together.record.submit(self, recording).await
+        self.batches
+            .record
+            .submit(self, recording, |store, all| {
+                Box::pin(store.record_all(all))
+            })
+            .await
     }
 
     /// Writes rows of the transcripts of several runs in one transaction.
@@ -47,24 +45,27 @@ impl Store {
         let Some(now) = all.iter().map(|one| one.now).max() else {
             return Ok(Vec::new());
         };
-        transact!(self, Scope::System, |tx| {
-            let runs = all.iter().map(|one| (one.run, &one.worker));
-            let places = owned(tx, runs).await?;
-            let mut journal = Journal::default();
-            let mut answers = Vec::with_capacity(all.len());
-            for one in all {
-                let Some(place) = places.get(&(one.run, one.worker.clone())) else {
-                    answers.push(Settled::Lost);
-                    continue;
-                };
-                for entry in &one.entries {
-                    journal.message(*place, entry.clone());
+        self.transact(Scope::System, |tx, _| {
+            Box::pin(async move {
+                let runs = all.iter().map(|one| (one.run, &one.worker));
+                let places = owned(tx, runs).await?;
+                let mut journal = Journal::default();
+                let mut answers = Vec::with_capacity(all.len());
+                for one in all {
+                    let Some(place) = places.get(&(one.run, one.worker.clone())) else {
+                        answers.push(Settled::Lost);
+                        continue;
+                    };
+                    for entry in &one.entries {
+                        journal.message(*place, entry.clone());
+                    }
+                    answers.push(Settled::Written);
                 }
-                answers.push(Settled::Written);
-            }
-            journal.write(tx, now).await?;
-            Ok(answers)
+                journal.write(tx, now).await?;
+                Ok(answers)
+            })
         })
+        .await
     }
 
     /// Adds to the text that a running turn has written so far, at a position in bytes.
@@ -76,19 +77,22 @@ impl Store {
         text: &str,
         now: Timestamp,
     ) -> Result<Settled, Error> {
-        transact!(self, Scope::System, |tx| {
-            let places = owned(tx, std::iter::once((run, worker))).await?;
-            let Some(place) = places.values().next() else {
-                return Ok(Settled::Lost);
-            };
-            tx.changes(place.session.uuid()).await?;
-            tx.execute(
-                sql!("live/append"),
-                params![run, place.tenant, position, text, now],
-            )
-            .await?;
-            Ok(Settled::Written)
+        self.transact(Scope::System, |tx, _| {
+            Box::pin(async move {
+                let places = owned(tx, std::iter::once((run, worker))).await?;
+                let Some(place) = places.values().next() else {
+                    return Ok(Settled::Lost);
+                };
+                note_change(tx, place.session.uuid()).await?;
+                tx.execute(
+                    sql!("live/append"),
+                    params![run, place.tenant, position, text, now],
+                )
+                .await?;
+                Ok(Settled::Written)
+            })
         })
+        .await
     }
 
     /// The text that a running turn has written from a position on, with the position of its end.

@@ -11,9 +11,11 @@ use model::{
 };
 
 use crate::{
-    Error, Scope, automations, rows,
-    runs::{end::next_attempt, lock::lock, place::insert},
-    store::{Store, transact},
+    Error, Scope,
+    locks::{self, lock_run},
+    rows,
+    runs::{end::next_attempt, place::insert},
+    store::Store,
     stored,
 };
 
@@ -49,51 +51,60 @@ impl Store {
         reserved: Option<RunId>,
         now: Timestamp,
     ) -> Result<Submitted, Error> {
-        let made = transact!(self, scope, |tx| {
-            lock(tx, id).await?;
-            let row = tx
-                .fetch_optional(sql!("runs/by_id"), params![scope.tenant(), id])
-                .await?;
-            let run = rows::run(&row.ok_or_else(|| Error::not_found("run", id))?)?;
-            let attempts = tx
-                .fetch_all(sql!("runs/attempts"), params![scope.tenant(), run.input_id])
-                .await?;
-            for row in &attempts {
-                if let Some(reserved) = reserved
-                    && row.get::<RunId>("id")? == reserved
-                {
-                    return Err(Error::made("the run", reserved));
-                }
-            }
-            let newest = attempts.last().map(rows::run).transpose()?;
-            refuse(&run, newest.as_ref())?;
-            let automation = match run.automation_id {
-                None => None,
-                Some(automation) => Some(automations::lock_any(tx, automation).await?),
-            };
-            if let Some(automation) = &automation
-                && automation.state == AutomationState::Deleted
-            {
-                return Err(refused(AutomationState::WHAT, automation.state.to_string()));
-            }
-            if let Some(automation) = &automation {
-                stored::require_honoured("automation", &automation.name, automation.needs_format)?;
-            }
-            let next = NextAttempt {
-                not_before: None,
-                interrupted: may_have_been_prompted(&run),
-                counts: run.status() != RunStatus::Cancelled,
-            };
-            let attempt = next_attempt(&run, automation.as_ref(), next);
-            let mut attempt = attempt.ok_or_else(|| Error::not_found("session of the run", id))?;
-            attempt.id = reserved;
-            let (run_id, status) = insert(self, tx, &attempt, now).await?;
-            Ok(Submitted {
-                run_id,
-                seat_id: Some(attempt.seat),
-                status,
+        let made = self
+            .transact(scope, |tx, _| {
+                Box::pin(async move {
+                    lock_run(tx, id).await?;
+                    let row = tx
+                        .fetch_optional(sql!("runs/by_id"), params![scope.tenant(), id])
+                        .await?;
+                    let run = rows::run(&row.ok_or_else(|| Error::not_found("run", id))?)?;
+                    let attempts = tx
+                        .fetch_all(sql!("runs/attempts"), params![scope.tenant(), run.input_id])
+                        .await?;
+                    for row in &attempts {
+                        if let Some(reserved) = reserved
+                            && row.get::<RunId>("id")? == reserved
+                        {
+                            return Err(Error::made("the run", reserved));
+                        }
+                    }
+                    let newest = attempts.last().map(rows::run).transpose()?;
+                    refuse(&run, newest.as_ref())?;
+                    let automation = match run.automation_id {
+                        None => None,
+                        Some(automation) => Some(locks::lock_automation(tx, automation).await?),
+                    };
+                    if let Some(automation) = &automation
+                        && automation.state == AutomationState::Deleted
+                    {
+                        return Err(refused(AutomationState::WHAT, automation.state.to_string()));
+                    }
+                    if let Some(automation) = &automation {
+                        stored::require_honoured(
+                            "automation",
+                            &automation.name,
+                            automation.needs_format,
+                        )?;
+                    }
+                    let next = NextAttempt {
+                        not_before: None,
+                        interrupted: may_have_been_prompted(&run),
+                        counts: run.status() != RunStatus::Cancelled,
+                    };
+                    let attempt = next_attempt(&run, automation.as_ref(), next);
+                    let mut attempt =
+                        attempt.ok_or_else(|| Error::not_found("session of the run", id))?;
+                    attempt.id = reserved;
+                    let (run_id, status) = insert(self, tx, &attempt, now).await?;
+                    Ok(Submitted {
+                        run_id,
+                        seat_id: Some(attempt.seat),
+                        status,
+                    })
+                })
             })
-        });
+            .await;
         match (made, reserved) {
             (Err(Error::Database(error)), Some(reserved))
                 if error.conflict() == Some("agent_runs_pkey") =>

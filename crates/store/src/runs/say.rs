@@ -4,32 +4,14 @@ use std::collections::{HashMap, HashSet};
 
 use model::{InputId, SeatId, SessionId, TenantId, Timestamp, run::Origin, turn::Submitted};
 
+use super::batches::Words;
 use crate::{
     Error, Scope,
     database::Tx,
     journal::Journal,
     runs::place::{Attempt, Known, insert_all},
-    store::{Store, transact},
+    store::Store,
 };
-
-/// Words for a session's entry seat.
-#[derive(Debug, Clone)]
-pub(crate) struct Words {
-    tenant: TenantId,
-    session: SessionId,
-    input: InputId,
-    /// Whether the input's id was reserved, so that it may be there already.
-    reserved: bool,
-    content: String,
-    now: Timestamp,
-}
-
-impl Words {
-    /// Whether both may be written in one transaction.
-    pub(crate) fn alike(&self, other: &Self) -> bool {
-        self.tenant == other.tenant
-    }
-}
 
 impl Store {
     /// Gives a session's entry seat a person's words. They wait while the seat is busy or the session
@@ -49,7 +31,10 @@ impl Store {
             content: words.to_owned(),
             now,
         };
-        self.together.say.submit(self, words).await?
+        self.batches
+            .say
+            .submit(self, words, |store, all| Box::pin(store.say_all(all)))
+            .await?
     }
 
     /// The same with an id that was reserved for the input. Refused with [`Error::Made`] where the input
@@ -70,7 +55,10 @@ impl Store {
             content: words.to_owned(),
             now,
         };
-        self.together.say.submit(self, words).await?
+        self.batches
+            .say
+            .submit(self, words, |store, all| Box::pin(store.say_all(all)))
+            .await?
     }
 
     /// Takes up what people of one tenant say at one time, in one transaction.
@@ -82,50 +70,53 @@ impl Store {
         else {
             return Ok(Vec::new());
         };
-        transact!(self, Scope::Tenant(first.tenant), |tx| {
-            let rows = said.iter().map(|words| params![words.session]).collect();
-            let entries = tx.fetch_rows(sql!("seats/entry"), rows, params![]).await?;
-            let mut seats: HashMap<SessionId, SeatId> = HashMap::new();
-            for row in &entries {
-                if row.get::<TenantId>("tenant_id")? == first.tenant {
-                    seats.insert(row.get("session_id")?, row.get("id")?);
+        self.transact(Scope::Tenant(first.tenant), |tx, _| {
+            Box::pin(async move {
+                let rows = said.iter().map(|words| params![words.session]).collect();
+                let entries = tx.fetch_rows(sql!("seats/entry"), rows, params![]).await?;
+                let mut seats: HashMap<SessionId, SeatId> = HashMap::new();
+                for row in &entries {
+                    if row.get::<TenantId>("tenant_id")? == first.tenant {
+                        seats.insert(row.get("session_id")?, row.get("id")?);
+                    }
                 }
-            }
-            let reserved = said.iter().filter(|words| words.reserved);
-            let mut used = inputs_used(tx, reserved.map(|words| words.input)).await?;
-            let mut attempts = Vec::with_capacity(said.len());
-            let mut refused = Vec::with_capacity(said.len());
-            for words in said {
-                // Two may come at one time with one id.
-                let made = words.reserved && !used.insert(words.input);
-                let seat = seats.get(&words.session).filter(|_| !made);
-                attempts.extend(seat.map(|seat| attempt(words, *seat)));
-                refused.push(match seat {
-                    Some(_) => None,
-                    None if made => Some(Error::made("the input", words.input)),
-                    None => Some(Error::not_found("session", words.session)),
+                let reserved = said.iter().filter(|words| words.reserved);
+                let mut used = inputs_used(tx, reserved.map(|words| words.input)).await?;
+                let mut attempts = Vec::with_capacity(said.len());
+                let mut refused = Vec::with_capacity(said.len());
+                for words in said {
+                    // Two may come at one time with one id.
+                    let made = words.reserved && !used.insert(words.input);
+                    let seat = seats.get(&words.session).filter(|_| !made);
+                    attempts.extend(seat.map(|seat| attempt(words, *seat)));
+                    refused.push(match seat {
+                        Some(_) => None,
+                        None if made => Some(Error::made("the input", words.input)),
+                        None => Some(Error::not_found("session", words.session)),
+                    });
+                }
+                let mut journal = Journal::default();
+                let known = Known::default();
+                let made = insert_all(self, tx, &mut journal, &attempts, known, now).await?;
+                journal.write(tx, now).await?;
+                let mut made = attempts.iter().zip(made);
+                let answers = said.iter().zip(refused).map(|(words, refused)| {
+                    if let Some(refused) = refused {
+                        return Err(refused);
+                    }
+                    let no_session = || Error::not_found("session", words.session);
+                    let (attempt, made) = made.next().ok_or_else(no_session)?;
+                    let (run_id, status) = made?;
+                    Ok(Submitted {
+                        run_id,
+                        seat_id: Some(attempt.seat),
+                        status,
+                    })
                 });
-            }
-            let mut journal = Journal::default();
-            let known = Known::default();
-            let made = insert_all(self, tx, &mut journal, &attempts, known, now).await?;
-            journal.write(tx, now).await?;
-            let mut made = attempts.iter().zip(made);
-            let answers = said.iter().zip(refused).map(|(words, refused)| {
-                if let Some(refused) = refused {
-                    return Err(refused);
-                }
-                let no_session = || Error::not_found("session", words.session);
-                let (attempt, made) = made.next().ok_or_else(no_session)?;
-                let (run_id, status) = made?;
-                Ok(Submitted {
-                    run_id,
-                    seat_id: Some(attempt.seat),
-                    status,
-                })
-            });
-            Ok(answers.collect())
+                Ok(answers.collect())
+            })
         })
+        .await
     }
 }
 

@@ -5,26 +5,20 @@ use std::collections::{BTreeSet, HashMap};
 use model::{
     AutomationId, RunId, SeatId, TenantId, Timestamp, WorkerId,
     automation::AutomationState,
-    budget::{self, Accounts, Reached, Spent},
+    budget::{self, Accounts, Spent},
     entity::{Automation, Run},
-    event::{DeferCause, RunChange},
-    outcome::{Failure, FailureKind, Outcome},
-    run::RunState,
-    turn::{Begin, Finished},
+    outcome::{FailureKind, Outcome},
+    run::RunStatus,
+    turn::Finished,
 };
 use serde_json::{Value, json};
 
 use crate::{
     Error, Scope, automations,
     database::{Param, Tx},
-    journal::Journal,
-    runs::{
-        end::{End, end},
-        lock::lock_all,
-        place::promote_after,
-    },
+    locks::lock_runs,
     spending::{self, Budgets, Use},
-    store::{Store, transact},
+    store::Store,
     stored,
 };
 
@@ -39,36 +33,39 @@ impl Store {
         usage: &Value,
         now: Timestamp,
     ) -> Result<Option<Accounts>, Error> {
-        transact!(self, Scope::System, |tx| {
-            let mut locked = lock_all(tx, &[run]).await?;
-            let found = locked.runs.remove(&run).filter(|run| {
-                matches!(&run.state, RunState::Running { worker_id, .. } if worker_id == worker)
-            });
-            let Some(run) = found else {
-                return Ok(None);
-            };
-            let (spent, counted) = (Spent::of(usage), counted(&run));
-            let beyond = spent.beyond(&counted);
-            let beyond_counts = !beyond.is_none();
-            if beyond_counts {
-                tx.execute(sql!("runs/set_usage"), params![run.id, usage])
-                    .await?;
-                let reading = run.seat_id.and_then(|seat| reading(seat, Some(usage)));
-                let readings = reading.into_iter().collect();
-                tx.execute_rows(sql!("seats/note_usage"), readings, params![])
-                    .await?;
-                spending::add(tx, vec![Use::of(&run, beyond)], now).await?;
-            }
-            let automation = run.automation_id;
-            let automation = automation.and_then(|id| locked.automations.get(&id));
-            let tenants = spending::tenant_budgets(tx, BTreeSet::from([run.tenant_id])).await?;
-            let budgets = Budgets::read(tx, tenants, automation.into_iter(), now).await?;
-            Ok(Some(Accounts {
-                // A report that was overtaken by a later one takes nothing back.
-                counted: if beyond_counts { spent } else { counted },
-                ..budgets.accounts(run.tenant_id, automation)
-            }))
+        self.transact(Scope::System, |tx, _| {
+            Box::pin(async move {
+                let mut locked = lock_runs(tx, &[run]).await?;
+                let found = locked.runs.remove(&run).filter(|run| {
+                    run.status() == RunStatus::Running && run.state.worker_id() == Some(worker)
+                });
+                let Some(run) = found else {
+                    return Ok(None);
+                };
+                let (spent, counted) = (Spent::of(usage), counted(&run));
+                let beyond = spent.beyond(&counted);
+                let beyond_counts = !beyond.is_none();
+                if beyond_counts {
+                    tx.execute(sql!("runs/set_usage"), params![run.id, usage])
+                        .await?;
+                    let reading = run.seat_id.and_then(|seat| reading(seat, Some(usage)));
+                    let readings = reading.into_iter().collect();
+                    tx.execute_rows(sql!("seats/note_usage"), readings, params![])
+                        .await?;
+                    spending::add(tx, vec![Use::of(&run, beyond)], now).await?;
+                }
+                let automation = run.automation_id;
+                let automation = automation.and_then(|id| locked.automations.get(&id));
+                let tenants = spending::tenant_budgets(tx, BTreeSet::from([run.tenant_id])).await?;
+                let budgets = Budgets::read(tx, tenants, automation.into_iter(), now).await?;
+                Ok(Some(Accounts {
+                    // A report that was overtaken by a later one takes nothing back.
+                    counted: if beyond_counts { spent } else { counted },
+                    ..budgets.accounts(run.tenant_id, automation)
+                }))
+            })
         })
+        .await
     }
 }
 
@@ -86,53 +83,8 @@ pub(super) fn reading(seat: SeatId, usage: Option<&Value>) -> Option<Vec<Param>>
     Some(params![seat, reading])
 }
 
-/// Refuses to begin a turn whose budget is used up. An automation pauses itself, and its run waits until
-/// there is a budget again; the words of a person fail, since whoever said them waits for an answer.
-pub(super) async fn refuse(
-    store: &Store,
-    tx: &mut Tx,
-    run: &Run,
-    automation: Option<&mut Automation>,
-    reached: &Reached,
-    now: Timestamp,
-) -> Result<Begin, Error> {
-    let text = reached.to_string();
-    let (Some(automation), Some(until)) = (automation, reached.until) else {
-        let failure = Failure {
-            kind: FailureKind::Budget,
-            prompted: false,
-            message: text,
-        };
-        let finished = Finished::bare(Outcome::Failed(failure.clone()));
-        let _ = end(store, tx, run, &finished, now).await?;
-        return Ok(Begin::Refused(failure));
-    };
-    pause(store, tx, automation, &text, now).await?;
-    let held = tx
-        .execute(
-            sql!("runs/hold_until"),
-            params![run.id, until, budget::REASON, text.as_str()],
-        )
-        .await?;
-    if let (1.., Some(session), Some(seat)) = (held, run.session_id, run.seat_id) {
-        tx.execute(sql!("heartbeats/delete"), params![run.id])
-            .await?;
-        let mut journal = Journal::default();
-        let cause = DeferCause::Budget {
-            reason: budget::REASON.to_owned(),
-            not_before: until,
-        };
-        journal.run(session, run.id, RunChange::Deferred { cause });
-        // Whoever else waits for the seat, or beside another run of the automation, need not.
-        let own = BTreeSet::from([automation.id]);
-        promote_after(tx, &mut journal, BTreeSet::from([seat]), own, now).await?;
-        journal.write(tx, now).await?;
-    }
-    Ok(Begin::Held)
-}
-
 /// Pauses an automation that fires so far, and says why.
-async fn pause(
+pub(super) async fn pause(
     store: &Store,
     tx: &mut Tx,
     automation: &mut Automation,
@@ -169,27 +121,27 @@ pub(crate) async fn release(
 pub(super) async fn settle(
     store: &Store,
     tx: &mut Tx,
-    ends: &[End<'_>],
+    ends: &[(&Run, &Finished)],
     automations: &mut HashMap<AutomationId, Automation>,
     now: Timestamp,
 ) -> Result<(), Error> {
     let mut uses = Vec::new();
     let mut over = Vec::new();
-    for end in ends {
-        let usage = end.finished.usage.as_ref();
+    for (run, finished) in ends {
+        let usage = finished.usage.as_ref();
         let spent = usage.map(Spent::of).unwrap_or_default();
-        let beyond = spent.beyond(&counted(&end.run));
+        let beyond = spent.beyond(&counted(run));
         if !beyond.is_none() {
-            uses.push(Use::of(&end.run, beyond));
+            uses.push(Use::of(run, beyond));
         }
-        let cut_off = match &end.finished.outcome {
+        let cut_off = match &finished.outcome {
             Outcome::Failed(failure) if failure.kind == FailureKind::Budget => Some(failure),
             _ => None,
         };
-        if let Some(id) = end.run.automation_id
+        if let Some(id) = run.automation_id
             && (cut_off.is_some() || !spent.is_none())
         {
-            over.push((id, end.run.tenant_id, spent, cut_off));
+            over.push((id, run.tenant_id, spent, cut_off));
         }
     }
     spending::add(tx, uses, now).await?;

@@ -10,13 +10,13 @@ use model::{
 
 use crate::{
     Error, Scope,
+    locks::lock_run,
     runs::{
         end::{called_off, end, lost_diagnostics},
-        lock::lock,
         place::{Promoted, promote_on_seat},
         record::text_from,
     },
-    store::{Store, transact},
+    store::Store,
 };
 
 /// How many rows one look takes at the most.
@@ -76,7 +76,7 @@ impl Store {
         let found = tx
             .fetch_all(sql!("runs/executing_on"), params![instance])
             .await?;
-        let pair = |row: &crate::database::Row| Ok((row.get("id")?, row.get("worker_id")?));
+        let pair = |row: &db::Row| Ok((row.get("id")?, row.get("worker_id")?));
         found.iter().map(pair).collect()
     }
 
@@ -91,36 +91,39 @@ impl Store {
     }
 
     async fn stall_one(&self, run: RunId, stale: Stale<'_>, now: Timestamp) -> Result<bool, Error> {
-        transact!(self, Scope::System, |tx| {
-            let Some(run) = lock(tx, run).await? else {
-                return Ok(false);
-            };
-            // A heartbeat may have come between the look and the lock.
-            let still = match stale {
-                Stale::Before(at) => {
-                    tx.execute(sql!("heartbeats/take"), params![run.id, at])
-                        .await?
-                        > 0
+        self.transact(Scope::System, |tx, _| {
+            Box::pin(async move {
+                let Some(run) = lock_run(tx, run).await? else {
+                    return Ok(false);
+                };
+                // A heartbeat may have come between the look and the lock.
+                let still = match stale {
+                    Stale::Before(at) => {
+                        tx.execute(sql!("heartbeats/take"), params![run.id, at])
+                            .await?
+                            > 0
+                    }
+                    Stale::Worker(worker) => run.state.worker_id() == Some(worker),
+                };
+                if !still || !matches!(run.status(), RunStatus::Delivered | RunStatus::Running) {
+                    return Ok(false);
                 }
-                Stale::Worker(worker) => run.state.worker_id() == Some(worker),
-            };
-            if !still || !matches!(run.status(), RunStatus::Delivered | RunStatus::Running) {
-                return Ok(false);
-            }
-            let failure = Failure {
-                kind: FailureKind::WorkerLost,
-                prompted: run.status() == RunStatus::Running,
-                message: "the worker that executed it was lost".into(),
-            };
-            let (answer, _) = text_from(tx, Scope::System, run.id, 0).await?;
-            let finished = Finished {
-                answer,
-                diagnostics: lost_diagnostics(&run),
-                ..Finished::bare(Outcome::Failed(failure))
-            };
-            let finished = called_off(tx, &run, &finished).await?;
-            Ok(end(self, tx, &run, &finished, now).await? == Settled::Written)
+                let failure = Failure {
+                    kind: FailureKind::WorkerLost,
+                    prompted: run.status() == RunStatus::Running,
+                    message: "the worker that executed it was lost".into(),
+                };
+                let (answer, _) = text_from(tx, Scope::System, run.id, 0).await?;
+                let finished = Finished {
+                    answer,
+                    diagnostics: lost_diagnostics(&run),
+                    ..Finished::bare(Outcome::Failed(failure))
+                };
+                let finished = called_off(tx, &run, &finished).await?;
+                Ok(end(self, tx, &run, &finished, now).await? == Settled::Written)
+            })
         })
+        .await
     }
 
     /// Fails queued runs whose memory lies on an instance that is gone. Gives how many.
@@ -146,25 +149,28 @@ impl Store {
     }
 
     async fn fail_one_gone(&self, run: RunId, now: Timestamp) -> Result<bool, Error> {
-        transact!(self, Scope::System, |tx| {
-            let Some(run) = lock(tx, run).await? else {
-                return Ok(false);
-            };
-            // Its instance may be back by now.
-            let still = tx
-                .fetch_optional(sql!("runs/of_gone"), params![Some(run.id), 1_u32])
-                .await?;
-            if still.is_none() {
-                return Ok(false);
-            }
-            let failure = Failure {
-                kind: FailureKind::InstanceGone,
-                prompted: false,
-                message: "the agent's memory lies on an instance that is gone".into(),
-            };
-            let finished = Finished::bare(Outcome::Failed(failure));
-            Ok(end(self, tx, &run, &finished, now).await? == Settled::Written)
+        self.transact(Scope::System, |tx, _| {
+            Box::pin(async move {
+                let Some(run) = lock_run(tx, run).await? else {
+                    return Ok(false);
+                };
+                // Its instance may be back by now.
+                let still = tx
+                    .fetch_optional(sql!("runs/of_gone"), params![Some(run.id), 1_u32])
+                    .await?;
+                if still.is_none() {
+                    return Ok(false);
+                }
+                let failure = Failure {
+                    kind: FailureKind::InstanceGone,
+                    prompted: false,
+                    message: "the agent's memory lies on an instance that is gone".into(),
+                };
+                let finished = Finished::bare(Outcome::Failed(failure));
+                Ok(end(self, tx, &run, &finished, now).await? == Settled::Written)
+            })
         })
+        .await
     }
 
     /// Lets runs start whose backoff is over, and whatever a promotion left behind.
@@ -179,9 +185,11 @@ impl Store {
             let before = swept;
             for row in &waiting {
                 let seat: SeatId = row.get("seat_id")?;
-                let promoted = transact!(self, Scope::System, |tx| {
-                    promote_on_seat(tx, seat, now).await
-                })?;
+                let promoted = self
+                    .transact(Scope::System, |tx, _| {
+                        Box::pin(async move { promote_on_seat(tx, seat, now).await })
+                    })
+                    .await?;
                 match promoted {
                     Some(Promoted { backoff: true, .. }) => swept.backoffs += 1,
                     Some(Promoted { backoff: false, .. }) => swept.faults += 1,

@@ -10,7 +10,7 @@ use crate::{
         fire::next_instant,
         occur::{Occurrence, occur_all},
     },
-    store::{Store, transact},
+    store::Store,
 };
 
 /// What became of a webhook.
@@ -37,54 +37,58 @@ impl Store {
         now: Timestamp,
     ) -> Result<Received, Error> {
         let scope = Scope::Tenant(tenant);
-        transact!(self, scope, |tx| {
-            let gone = || Error::not_found("webhook trigger", trigger);
-            let owner = tx
-                .fetch_optional(sql!("triggers/owner"), params![tenant, trigger])
-                .await?
-                .ok_or_else(gone)?
-                .get("automation_id")?;
-            let automation = automations::lock_with_triggers(tx, scope, owner).await?;
-            let triggers = automations::live_triggers(tx, owner).await?;
-            let found = triggers
-                .iter()
-                .find(|one| one.id == trigger && one.spec == Spec::Webhook {});
-            let found = found.ok_or_else(gone)?;
-            let receipt = tx
-                .fetch_optional(sql!("webhooks/receipt"), params![trigger, webhook_id])
-                .await?;
-            if let Some(receipt) = receipt {
-                return Ok(Received {
-                    run_id: receipt.get("run_id")?,
-                    again: true,
-                });
-            }
-            let occurrence = Occurrence {
-                input: None,
-                trigger: found,
-                scheduled_for: next_instant(tx, found, now).await?,
-            };
-            let mut automations = HashMap::from([(owner, automation)]);
-            let submitted = occur_all(self, tx, &mut automations, vec![occurrence], now).await?;
-            let submitted = submitted.into_iter().next().ok_or_else(gone)?;
-            let run_id = submitted.run_id;
-            // What is skipped has no prompt, and no session with which it would go one day.
-            if submitted.status != RunStatus::Skipped {
+        self.transact(scope, |tx, _| {
+            Box::pin(async move {
+                let gone = || Error::not_found("webhook trigger", trigger);
+                let owner = tx
+                    .fetch_optional(sql!("triggers/owner"), params![tenant, trigger])
+                    .await?
+                    .ok_or_else(gone)?
+                    .get("automation_id")?;
+                let automation = automations::lock_with_triggers(tx, scope, owner).await?;
+                let triggers = automations::live_triggers(tx, owner).await?;
+                let found = triggers
+                    .iter()
+                    .find(|one| one.id == trigger && one.spec == Spec::Webhook {});
+                let found = found.ok_or_else(gone)?;
+                let receipt = tx
+                    .fetch_optional(sql!("webhooks/receipt"), params![trigger, webhook_id])
+                    .await?;
+                if let Some(receipt) = receipt {
+                    return Ok(Received {
+                        run_id: receipt.get("run_id")?,
+                        again: true,
+                    });
+                }
+                let occurrence = Occurrence {
+                    input: None,
+                    trigger: found,
+                    scheduled_for: next_instant(tx, found, now).await?,
+                };
+                let mut automations = HashMap::from([(owner, automation)]);
+                let submitted =
+                    occur_all(self, tx, &mut automations, vec![occurrence], now).await?;
+                let submitted = submitted.into_iter().next().ok_or_else(gone)?;
+                let run_id = submitted.run_id;
+                // What is skipped has no prompt, and no session with which it would go one day.
+                if submitted.status != RunStatus::Skipped {
+                    tx.execute(
+                        sql!("webhooks/insert_payload"),
+                        params![run_id, tenant, payload],
+                    )
+                    .await?;
+                }
                 tx.execute(
-                    sql!("webhooks/insert_payload"),
-                    params![run_id, tenant, payload],
+                    sql!("webhooks/insert_receipt"),
+                    params![trigger, webhook_id, tenant, run_id, now],
                 )
                 .await?;
-            }
-            tx.execute(
-                sql!("webhooks/insert_receipt"),
-                params![trigger, webhook_id, tenant, run_id, now],
-            )
-            .await?;
-            Ok(Received {
-                run_id,
-                again: false,
+                Ok(Received {
+                    run_id,
+                    again: false,
+                })
             })
         })
+        .await
     }
 }

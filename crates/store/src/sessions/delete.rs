@@ -8,9 +8,10 @@ use super::lock_seats;
 use crate::{
     Automations, Error, Scope, automations,
     database::Tx,
-    rows,
+    locks, rows,
     runs::{cancel, place::promote_own},
-    store::{Store, transact},
+    store::Store,
+    waking::note_change,
 };
 
 /// What became of a wish to delete a session.
@@ -41,50 +42,56 @@ impl Store {
         now: Timestamp,
     ) -> Result<Deletion, Error> {
         let scope = Scope::Tenant(tenant);
-        transact!(self, scope, |tx| {
-            let row = tx
-                .fetch_optional(sql!("sessions/by_id"), params![tenant, id])
-                .await?;
-            let session = rows::session(&row.ok_or_else(|| Error::not_found("session", id))?)?;
-            let bound = match &session.session_key {
-                Some(key) => automations::bound_to(tx, tenant, key).await?,
-                None => Automations::default(),
-            };
-            // What would go with it must be told before anybody can consent.
-            if let Some(broken) = bound.unreadable.into_iter().next() {
-                return Err(broken.error);
-            }
-            let bound = bound.readable;
-            if !bound.is_empty() && !with_automations {
-                return Ok(Deletion::BlockedBy(bound));
-            }
-            let locked = lock_automations(tx, id, &bound).await?;
-            let still_bound = |automation: &Automation| {
-                automation.bound_session_key.is_some()
-                    && automation.bound_session_key == session.session_key
-            };
-            let mut deleted = Vec::new();
-            for automation in locked {
-                if bound.iter().any(|bound| bound.id == automation.id) && still_bound(&automation) {
-                    automations::delete(self, tx, &automation, now).await?;
-                    cancel::waiting_of(self, tx, automation.id, "automation deleted", now).await?;
-                    deleted.push(automation);
+        self.transact(scope, |tx, _| {
+            Box::pin(async move {
+                let row = tx
+                    .fetch_optional(sql!("sessions/by_id"), params![tenant, id])
+                    .await?;
+                let session = rows::session(&row.ok_or_else(|| Error::not_found("session", id))?)?;
+                let bound = match &session.session_key {
+                    Some(key) => automations::bound_to(tx, tenant, key).await?,
+                    None => Automations::default(),
+                };
+                // What would go with it must be told before anybody can consent.
+                if let Some(broken) = bound.unreadable.into_iter().next() {
+                    return Err(broken.error);
                 }
-            }
-            lock_seats(tx, scope, id).await?;
-            tx.execute(sql!("automations/leave_session"), params![id, now])
-                .await?;
-            let (owners, turns) = open(tx, id).await?;
-            tx.execute(sql!("sessions/delete"), params![id]).await?;
-            tx.changes(id.uuid()).await?;
-            for owner in owners {
-                promote_own(tx, owner, now).await?;
-            }
-            Ok(Deletion::Done {
-                automations: deleted,
-                turns,
+                let bound = bound.readable;
+                if !bound.is_empty() && !with_automations {
+                    return Ok(Deletion::BlockedBy(bound));
+                }
+                let locked = lock_automations(tx, id, &bound).await?;
+                let still_bound = |automation: &Automation| {
+                    automation.bound_session_key.is_some()
+                        && automation.bound_session_key == session.session_key
+                };
+                let mut deleted = Vec::new();
+                for automation in locked {
+                    if bound.iter().any(|bound| bound.id == automation.id)
+                        && still_bound(&automation)
+                    {
+                        automations::delete(self, tx, &automation, now).await?;
+                        cancel::waiting_of(self, tx, automation.id, "automation deleted", now)
+                            .await?;
+                        deleted.push(automation);
+                    }
+                }
+                lock_seats(tx, scope, id).await?;
+                tx.execute(sql!("automations/leave_session"), params![id, now])
+                    .await?;
+                let (owners, turns) = open(tx, id).await?;
+                tx.execute(sql!("sessions/delete"), params![id]).await?;
+                note_change(tx, id.uuid()).await?;
+                for owner in owners {
+                    promote_own(tx, owner, now).await?;
+                }
+                Ok(Deletion::Done {
+                    automations: deleted,
+                    turns,
+                })
             })
         })
+        .await
     }
 }
 
@@ -103,15 +110,11 @@ async fn lock_automations(
         ids.insert(row.get("id")?);
     }
     for id in &ids {
-        tx.lock_rows(
-            sql_of_postgres!("triggers/lock_of_automation"),
-            vec![params![*id]],
-        )
-        .await?;
+        locks::lock_triggers(tx, *id).await?;
     }
     let mut locked = Vec::with_capacity(ids.len());
     for id in ids {
-        let automation = automations::lock_any(tx, id).await?;
+        let automation = locks::lock_automation(tx, id).await?;
         if automation.state != model::automation::AutomationState::Deleted {
             locked.push(automation);
         }

@@ -53,18 +53,18 @@ impl Store {
             let found = tx
                 .fetch_all(
                     statement,
-                    params![
-                        tenant,
-                        session_type.map(SessionType::as_str),
-                        page.before(),
-                        filter.kind.map(SessionKind::as_str),
-                        filter.state.map(SessionStatus::as_str),
-                        filter.automation,
-                        wanted.lower.as_deref(),
-                        wanted.written.as_deref(),
-                        wanted.id.as_deref(),
-                        page.limit
-                    ],
+                    params! { "postgres/sessions/page";
+                        tenant: tenant,
+                        type: session_type.map(SessionType::as_str),
+                        before: page.before(),
+                        kind: filter.kind.map(SessionKind::as_str),
+                        state: filter.state.map(SessionStatus::as_str),
+                        automation: filter.automation,
+                        lower_pattern: wanted.lower.as_deref(),
+                        pattern: wanted.written.as_deref(),
+                        id_pattern: wanted.id.as_deref(),
+                        limit: page.limit,
+                    },
                 )
                 .await?;
             for row in &found {

@@ -2,13 +2,13 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::{Arc, Mutex},
+    sync::Mutex,
 };
 
 use tokio::sync::Notify;
 use uuid::Uuid;
 
-use super::{Wakes, lock};
+use super::mutex::lock;
 
 /// What the channels of sessions begin with; the id follows, with underscores.
 const PREFIX: &str = "automation_session_";
@@ -42,39 +42,25 @@ impl Channels {
     pub(super) async fn changed(&self) {
         self.changed.notified().await;
     }
-}
 
-/// One subscriber's share in the channel of a session.
-#[derive(Debug)]
-pub(crate) struct Wanted {
-    session: Uuid,
-    wakes: Arc<Wakes>,
-}
-
-impl Wanted {
-    pub(crate) fn new(wakes: &Arc<Wakes>, session: Uuid) -> Self {
-        let mut wanted = lock(&wakes.channels.wanted);
+    /// Counts a subscriber of a session.
+    pub(super) fn add(&self, session: Uuid) {
+        let mut wanted = lock(&self.wanted);
         let count = wanted.entry(session).or_default();
         *count += 1;
         if *count == 1 {
-            wakes.channels.changed.notify_one();
-        }
-        drop(wanted);
-        Self {
-            session,
-            wakes: Arc::clone(wakes),
+            self.changed.notify_one();
         }
     }
-}
 
-impl Drop for Wanted {
-    fn drop(&mut self) {
-        let mut wanted = lock(&self.wakes.channels.wanted);
-        if let Some(count) = wanted.get_mut(&self.session) {
+    /// Counts a subscriber of a session no more.
+    pub(super) fn remove(&self, session: Uuid) {
+        let mut wanted = lock(&self.wanted);
+        if let Some(count) = wanted.get_mut(&session) {
             *count -= 1;
             if *count == 0 {
-                wanted.remove(&self.session);
-                self.wakes.channels.changed.notify_one();
+                wanted.remove(&session);
+                self.changed.notify_one();
             }
         }
     }
@@ -92,17 +78,5 @@ mod tests {
         assert_eq!(session(named), Some(id));
         assert_eq!(session("matins_wake"), None);
         assert_eq!(session("automation_session_x"), None);
-    }
-
-    #[test]
-    fn a_session_is_wanted_until_the_last_who_subscribes_is_gone() {
-        let wakes = Arc::new(Wakes::default());
-        let id = Uuid::from_u128(1);
-        let first = Wanted::new(&wakes, id);
-        let second = Wanted::new(&wakes, id);
-        drop(first);
-        assert_eq!(wakes.channels.wanted(), HashSet::from([id]));
-        drop(second);
-        assert_eq!(wakes.channels.wanted(), HashSet::new());
     }
 }

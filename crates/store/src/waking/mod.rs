@@ -6,165 +6,42 @@
 //! for a sleeper is bounded.
 
 mod channels;
+mod mutex;
+mod note;
 mod postgres;
 mod sqlite;
 mod state;
+mod wakes;
+mod wanted;
 mod work;
+mod workers;
 
 use std::{
-    collections::HashSet,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError, Weak,
-        atomic::{AtomicI64, AtomicUsize, Ordering},
-    },
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
-use tokio::{sync::Notify, task::JoinHandle, time::timeout};
-use uuid::Uuid;
+use tokio::time::timeout;
 
-pub(crate) use channels::Wanted;
+pub(crate) use note::note_change;
 pub use state::{ListenerState, Unheard};
+pub use wakes::Changed;
+pub(crate) use wakes::Wakes;
+pub(crate) use wanted::Wanted;
+pub use work::{Calls, Work};
 
-use channels::Channels;
-use state::State;
+use mutex::lock;
+use wakes::{Sleeper, Sleepers, Watcher};
 
 use crate::{
-    Store,
-    database::{Database, Pools},
+    database::{Database, Dialect},
+    store::Store,
 };
-
-use self::work::Workers;
-pub use self::work::{Calls, Work};
 
 /// How often everybody is woken for whatever was missed: the net below all else.
 const POLL: Duration = Duration::from_secs(5);
 /// The same while no connection listens on PostgreSQL: then it is the only way to hear of others.
 const POLL_UNHEARD: Duration = Duration::from_secs(1);
-/// How many logs wait for a sleeper by their ids; beyond that, it is woken for everything.
-const PENDING: usize = 4096;
-
-/// What has changed since the last look.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Changed {
-    /// Anything may have changed, whatever is in `logs`.
-    pub everything: bool,
-    /// The sessions and the automations whose logs have grown, the sessions whose turns have written more
-    /// text, and those that are gone.
-    pub logs: HashSet<Uuid>,
-}
-
-impl Changed {
-    fn is_empty(&self) -> bool {
-        !self.everything && self.logs.is_empty()
-    }
-
-    fn add(&mut self, logs: &[Uuid]) {
-        if self.everything {
-            return;
-        }
-        self.logs.extend(logs);
-        if self.logs.len() > PENDING {
-            self.everything();
-        }
-    }
-
-    fn everything(&mut self) {
-        self.everything = true;
-        self.logs = HashSet::new();
-    }
-}
-
-/// Everybody who waits for changes of one database in this process.
-#[derive(Debug, Default)]
-pub(crate) struct Wakes {
-    sleepers: Mutex<Sleepers>,
-    /// How many sleepers there are.
-    waiting: AtomicUsize,
-    /// How many numbered transactions this process has committed on SQLite, or is about to.
-    own: AtomicI64,
-    workers: Workers,
-    /// Which sessions' channels are listened to.
-    channels: Channels,
-    state: State,
-}
-
-#[derive(Debug, Default)]
-struct Sleepers {
-    all: Vec<Arc<Sleeper>>,
-    watcher: Weak<Watcher>,
-}
-
-#[derive(Debug, Default)]
-struct Sleeper {
-    changed: Mutex<Changed>,
-    bell: Notify,
-}
-
-impl Sleeper {
-    fn wake(&self, note: impl FnOnce(&mut Changed)) {
-        note(&mut lock(&self.changed));
-        self.bell.notify_one();
-    }
-}
-
-/// The task that looks for what others change. It ends with the last who waits.
-#[derive(Debug)]
-struct Watcher(JoinHandle<()>);
-
-impl Drop for Watcher {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
-
-impl Wakes {
-    /// Wakes everybody for some logs.
-    pub(crate) fn wake(&self, logs: &[Uuid]) {
-        if logs.is_empty() || self.waiting.load(Ordering::SeqCst) == 0 {
-            return;
-        }
-        for sleeper in &lock(&self.sleepers).all {
-            sleeper.wake(|changed| changed.add(logs));
-        }
-    }
-
-    /// Wakes everybody for everything.
-    fn wake_all(&self) {
-        for sleeper in &lock(&self.sleepers).all {
-            sleeper.wake(Changed::everything);
-        }
-    }
-
-    /// Counts a transaction that is about to be committed, before anybody can see it: whoever compares the
-    /// count with what is there never takes it for somebody else's.
-    pub(crate) fn commits(&self) -> Committing<'_> {
-        self.own.fetch_add(1, Ordering::SeqCst);
-        Committing(Some(self))
-    }
-
-    fn own(&self) -> i64 {
-        self.own.load(Ordering::SeqCst)
-    }
-}
-
-/// A transaction of this process that is about to be committed. Dropped, it was not.
-pub(crate) struct Committing<'a>(Option<&'a Wakes>);
-
-impl Committing<'_> {
-    pub(crate) fn committed(mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for Committing<'_> {
-    fn drop(&mut self) {
-        if let Some(wakes) = self.0 {
-            wakes.own.fetch_sub(1, Ordering::SeqCst);
-        }
-    }
-}
-
 /// One who waits for changes.
 #[derive(Debug)]
 pub struct Changes {
@@ -203,7 +80,7 @@ impl Store {
     ///
     /// Whoever waits subscribes first and reads then. Must be called inside a runtime.
     pub fn changes(&self) -> Changes {
-        let wakes = Arc::clone(self.db.wakes());
+        let wakes = Arc::clone(&self.wakes);
         let sleeper = Arc::new(Sleeper::default());
         let mut sleepers = lock(&wakes.sleepers);
         let watcher = self.watcher(&mut sleepers);
@@ -222,7 +99,10 @@ impl Store {
     /// The task that looks for what others change, for as long as somebody keeps it.
     fn watcher(&self, sleepers: &mut Sleepers) -> Arc<Watcher> {
         sleepers.watcher.upgrade().unwrap_or_else(|| {
-            let watcher = Arc::new(Watcher(tokio::spawn(watch(self.db.clone()))));
+            let watcher = Arc::new(Watcher(tokio::spawn(watch(
+                self.db.clone(),
+                Arc::clone(&self.wakes),
+            ))));
             sleepers.watcher = Arc::downgrade(&watcher);
             watcher
         })
@@ -230,7 +110,7 @@ impl Store {
 
     /// How the changes that other processes make are noticed at this moment.
     pub fn listening(&self) -> ListenerState {
-        let wakes = self.db.wakes();
+        let wakes = &self.wakes;
         let watched = lock(&wakes.sleepers).watcher.strong_count() > 0;
         if watched {
             wakes.state.get()
@@ -241,12 +121,12 @@ impl Store {
 }
 
 /// Looks for what others change, until nobody waits any more.
-async fn watch(database: Database) {
-    let wakes = database.wakes();
+async fn watch(database: Database, wakes: Arc<Wakes>) {
+    let wakes = &*wakes;
     let others = async {
-        match database.pools() {
-            Pools::Postgres(pool, link) => postgres::watch(wakes, pool, link).await,
-            Pools::Sqlite { .. } => {
+        match database.dialect() {
+            Dialect::Postgres => postgres::watch(wakes, &database).await,
+            Dialect::Sqlite => {
                 wakes.state.set(ListenerState::Looking);
                 sqlite::watch(wakes, &database).await;
             }
@@ -269,36 +149,4 @@ async fn watch(database: Database) {
         }
     };
     tokio::join!(others, poll);
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_waits_for_a_sleeper_is_bounded() {
-        let mut changed = Changed::default();
-        let logs: Vec<Uuid> = (0..10_000).map(Uuid::from_u128).collect();
-        for logs in logs.chunks(100) {
-            changed.add(logs);
-            assert!(changed.logs.len() <= PENDING);
-        }
-        assert!(changed.everything && changed.logs.is_empty());
-        changed.add(&logs);
-        assert_eq!(changed.logs.capacity(), 0);
-    }
-
-    #[test]
-    fn a_commit_that_fails_is_not_counted() {
-        let wakes = Wakes::default();
-        wakes.commits().committed();
-        let committing = wakes.commits();
-        assert_eq!(wakes.own(), 2, "before anybody can see it");
-        drop(committing);
-        assert_eq!(wakes.own(), 1);
-    }
 }

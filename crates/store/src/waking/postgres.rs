@@ -2,15 +2,15 @@
 
 use std::{collections::HashSet, time::Duration};
 
-use sqlx::{
-    AssertSqlSafe, PgPool,
-    postgres::{PgConnectOptions, PgListener, PgNotification, PgPoolOptions},
-};
-use tokio::time::{MissedTickBehavior, timeout};
+use tokio::time::MissedTickBehavior;
 use uuid::Uuid;
 
-use super::{ListenerState, Unheard, Wakes, channels};
-use crate::database::{Error, Link, PATIENCE};
+use super::{
+    channels,
+    state::{ListenerState, Unheard},
+    wakes::Wakes,
+};
+use crate::database::{Database, Error, ListenAddress, Listener, Notification};
 
 /// The channel of all changes: a notification's payload is the id of a log, or names what there is to do.
 const CHANNEL: &str = "matins_wake";
@@ -32,46 +32,32 @@ const PULSE: Pulse = Pulse {
     answer: Duration::from_secs(5),
 };
 
-/// Listens until the pool is closed, with one connection after the other, where anybody can listen.
-pub(super) async fn watch(wakes: &Wakes, pool: &PgPool, link: &Link) {
+/// Listens until the database is closed, with one connection after the other, where anybody can listen.
+pub(super) async fn watch(wakes: &Wakes, database: &Database) {
     let listening = async {
-        let Some(options) = &link.listener else {
+        let Some(address) = database.listen_address() else {
             wakes.state.unheard(Unheard::Pooler);
             return std::future::pending().await;
         };
         loop {
             wakes.state.unheard(Unheard::Lost);
-            if let Err(error) = Box::pin(listen(wakes, options, PULSE)).await {
-                let error = Error::of_postgres("listen", error);
+            if let Err(error) = Box::pin(listen(wakes, &address, PULSE)).await {
                 tracing::debug!(%error, "lost the connection that listens for changes");
             }
             wakes.state.unheard(Unheard::Lost);
             tokio::time::sleep(PAUSE).await;
         }
     };
-    // An error says that the pool is closed.
-    let _: Result<(), sqlx::Error> = pool.close_event().do_until(listening).await;
+    // `None` says that the database is closed.
+    let _: Option<()> = database.while_open(listening).await;
 }
 
-/// Listens until the connection is lost. It is none of the pool's: a listener is no transaction's to wait
-/// for, and one that hangs must not hold up the pool's end.
-async fn listen(
-    wakes: &Wakes,
-    options: &PgConnectOptions,
-    pulse: Pulse,
-) -> Result<(), sqlx::Error> {
-    let own = PgPoolOptions::new()
-        .max_connections(1)
-        .max_lifetime(None)
-        .idle_timeout(None)
-        .acquire_timeout(PATIENCE)
-        .connect_lazy_with(options.clone());
-    let mut listener = PgListener::connect_with(&own).await?;
-    // A connection that is lost is given up with all that it listened to, and everybody looks.
-    listener.eager_reconnect(false);
-    in_time(pulse, listener.listen(CHANNEL)).await?;
+/// Listens until the connection is lost. It is given up with all that it listened to, and everybody looks.
+async fn listen(wakes: &Wakes, address: &ListenAddress, pulse: Pulse) -> Result<(), Error> {
+    let mut listener = Listener::connect(address, pulse.answer).await?;
+    listener.listen(CHANNEL).await?;
     let mut heard = HashSet::new();
-    adjust(&mut listener, &mut heard, wakes, pulse).await?;
+    adjust(&mut listener, &mut heard, wakes).await?;
     wakes.state.set(ListenerState::Listening);
     // What changed before it listened.
     wakes.wake_all();
@@ -81,24 +67,24 @@ async fn listen(
     heartbeat.tick().await;
     loop {
         tokio::select! {
-            notification = listener.try_recv() => match notification? {
+            notification = listener.next() => match notification? {
                 Some(notification) => hear(wakes, &notification),
                 None => return Ok(()),
             },
             () = wakes.channels.changed() => {
-                let new = adjust(&mut listener, &mut heard, wakes, pulse).await?;
+                let new = adjust(&mut listener, &mut heard, wakes).await?;
                 // What was published before it was listened to.
                 wakes.wake(&new);
             }
             _ = heartbeat.tick() => {
-                in_time(pulse, sqlx::query("select 1").execute(&mut listener)).await?;
+                listener.ping().await?;
             }
         }
     }
 }
 
 /// Wakes those whom a notification is for. Whoever sends another payload has nothing to do with this.
-fn hear(wakes: &Wakes, notification: &PgNotification) {
+fn hear(wakes: &Wakes, notification: &Notification) {
     let payload = notification.payload();
     let log = match notification.channel() {
         CHANNEL => Uuid::try_parse(payload).ok(),
@@ -113,44 +99,28 @@ fn hear(wakes: &Wakes, notification: &PgNotification) {
 /// Listens to the channels of the sessions that are subscribed to and to no others, in one round trip.
 /// Gives those that are new.
 async fn adjust(
-    listener: &mut PgListener,
+    listener: &mut Listener,
     heard: &mut HashSet<Uuid>,
     wakes: &Wakes,
-    pulse: Pulse,
-) -> Result<Vec<Uuid>, sqlx::Error> {
+) -> Result<Vec<Uuid>, Error> {
     let wanted = wakes.channels.wanted();
     let new: Vec<Uuid> = wanted.difference(heard).copied().collect();
-    let listen = new.iter().map(|session| ("listen", session));
+    let listen = new.iter().map(|session| channels::name(*session));
     let unlisten = heard.difference(&wanted);
-    let unlisten = unlisten.map(|session| ("unlisten", session));
-    // Safe: made of UUIDs.
-    let text: Vec<String> = listen
-        .chain(unlisten)
-        .map(|(verb, session)| format!("{verb} {}", channels::name(*session)))
-        .collect();
-    if !text.is_empty() {
-        let text = AssertSqlSafe(text.join("; "));
-        in_time(pulse, sqlx::raw_sql(text).execute(listener)).await?;
-    }
+    let unlisten = unlisten.map(|session| channels::name(*session));
+    listener.adjust(listen, unlisten).await?;
     *heard = wanted;
     Ok(new)
 }
 
-/// What an answer is worth that comes too late: the connection may be half gone.
-async fn in_time<T>(
-    pulse: Pulse,
-    asked: impl Future<Output = Result<T, sqlx::Error>>,
-) -> Result<T, sqlx::Error> {
-    match timeout(pulse.answer, asked).await {
-        Ok(answer) => answer,
-        Err(_) => Err(sqlx::Error::PoolTimedOut),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::{path::Path, sync::Arc};
+    use std::{
+        path::Path,
+        sync::{Arc, atomic::Ordering},
+    };
 
+    use sqlx::PgPool;
     use testkit::databases::TestDatabase;
     use tokio::{
         io::copy_bidirectional,
@@ -159,7 +129,7 @@ mod tests {
     };
 
     use super::{
-        super::{Ordering, Sleeper, Wanted, lock},
+        super::{mutex::lock, wakes::Sleeper, wanted::Wanted},
         *,
     };
 
@@ -196,7 +166,7 @@ mod tests {
         let (holding, hold) = watch::channel(false);
         let (near, far) = (folder.clone(), server.to_owned());
         let carrier = tokio::spawn(async move { carry(&near, Path::new(&far), hold).await });
-        let options: PgConnectOptions = format!("{address}?host={}", folder.display())
+        let address: ListenAddress = format!("{address}?host={}", folder.display())
             .parse()
             .unwrap();
         let wakes = Wakes::default();
@@ -204,7 +174,7 @@ mod tests {
         let listening = async {
             // Until the carrier has its socket.
             loop {
-                let lost = Box::pin(listen(&wakes, &options, QUICK)).await;
+                let lost = Box::pin(listen(&wakes, &address, QUICK)).await;
                 if *holding.borrow() {
                     return lost;
                 }
@@ -216,7 +186,7 @@ mod tests {
             holding.send_replace(true);
         };
         let (lost, ()) = tokio::join!(listening, cutting);
-        assert!(matches!(lost, Err(sqlx::Error::PoolTimedOut)), "{lost:?}");
+        assert!(matches!(lost, Err(Error::Connection { .. })), "{lost:?}");
         carrier.abort();
     }
 
@@ -246,13 +216,13 @@ mod tests {
     #[tokio::test]
     async fn a_channel_is_listened_to_while_somebody_subscribes() {
         let database = TestDatabase::empty_postgres().unwrap();
-        let options: PgConnectOptions = database.url().parse().unwrap();
-        let pool = PgPool::connect_with(options.clone()).await.unwrap();
+        let address: ListenAddress = database.url().parse().unwrap();
+        let pool = PgPool::connect(database.url()).await.unwrap();
         let wakes = Arc::new(Wakes::default());
         let sleeper = Arc::new(Sleeper::default());
         lock(&wakes.sleepers).all.push(Arc::clone(&sleeper));
         wakes.waiting.store(1, Ordering::SeqCst);
-        let listening = listen(&wakes, &options, PULSE);
+        let listening = listen(&wakes, &address, PULSE);
         let subscribing = async {
             let mut state = wakes.state.follow();
             let listens = |state: &ListenerState| *state == ListenerState::Listening;

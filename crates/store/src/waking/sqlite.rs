@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::MissedTickBehavior;
 
-use super::Wakes;
+use super::wakes::Wakes;
 use crate::{
     Scope,
     database::{Database, Error},

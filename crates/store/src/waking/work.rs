@@ -2,63 +2,14 @@
 //!
 //! On SQLite nobody else makes anything: whoever writes is in this process, and says so himself.
 
-use std::sync::{
-    Arc, Mutex, PoisonError, Weak,
-    atomic::{AtomicU8, Ordering},
+use std::sync::{Arc, atomic::Ordering};
+
+use super::{
+    mutex::lock,
+    wakes::Watcher,
+    workers::{Called, KINDS},
 };
-
-use tokio::sync::Notify;
-
-use super::{Watcher, lock};
-use crate::{Store, database::Dialect};
-
-/// What there is to do, as the database names it in its notifications.
-const KINDS: [(&str, u8); 3] = [("queue", 1), ("schedule", 2), ("cancel", CANCEL)];
-const CANCEL: u8 = 4;
-const EVERYTHING: u8 = 7;
-
-/// Everybody who works in this process.
-#[derive(Debug, Default)]
-pub(super) struct Workers(Mutex<Vec<Weak<Called>>>);
-
-#[derive(Debug, Default)]
-struct Called {
-    /// What it was called for since it last looked.
-    kinds: AtomicU8,
-    bell: Notify,
-}
-
-impl Workers {
-    /// Calls everybody for what a notification names, if it names something.
-    pub(super) fn call(&self, kind: &str) {
-        if let Some((_, kind)) = KINDS.iter().find(|(name, _)| *name == kind) {
-            self.ring(*kind);
-        }
-    }
-
-    /// Calls everybody for everything: nobody knows what was missed.
-    pub(super) fn call_for_everything(&self) {
-        self.ring(EVERYTHING);
-    }
-
-    /// Calls everybody to look for what may have been made meanwhile. Whether a turn is to be called off is
-    /// looked at with its heartbeat, which is not to come more often because nobody can listen.
-    pub(super) fn call_to_look(&self) {
-        self.ring(EVERYTHING & !CANCEL);
-    }
-
-    fn ring(&self, kinds: u8) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.retain(|one| {
-            let called = one.upgrade();
-            if let Some(called) = &called {
-                called.kinds.fetch_or(kinds, Ordering::SeqCst);
-                called.bell.notify_one();
-            }
-            called.is_some()
-        });
-    }
-}
+use crate::{database::Dialect, store::Store};
 
 /// What there may be to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,15 +53,9 @@ impl Store {
     /// Must be called inside a runtime.
     pub fn work(&self) -> Work {
         let called = Arc::new(Called::default());
-        let wakes = self.db.wakes();
+        let wakes = &self.wakes;
         let watcher = (self.db.dialect() == Dialect::Postgres).then(|| {
-            let mut workers = wakes
-                .workers
-                .0
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            workers.push(Arc::downgrade(&called));
-            drop(workers);
+            lock(&wakes.workers.0).push(Arc::downgrade(&called));
             self.watcher(&mut lock(&wakes.sleepers))
         });
         Work {

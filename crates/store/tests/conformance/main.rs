@@ -12,6 +12,7 @@ mod registry;
 mod again;
 mod answers;
 mod approvals;
+mod batch;
 mod begin;
 mod broken;
 mod budgets;
@@ -58,7 +59,6 @@ mod stage;
 mod statements;
 mod sweep;
 mod tenants;
-mod together;
 mod tokens;
 mod too_new;
 mod transactions;
@@ -156,7 +156,7 @@ behaviours! {
             settings_of_a_too_new_seat_are_not_edited,
         ]
         outlook: [one_look_tells_what_is_to_come]
-        together: [
+        batch: [
             what_many_ask_for_together_fails_alone, a_stranger_beside_a_worker_takes_its_end_from_nobody,
         ]
         due: [
@@ -314,8 +314,9 @@ behaviours! {
         pages: [
             runs_are_read_page_by_page_by_all_that_they_are_asked_for,
             sessions_are_read_page_by_page_by_all_that_they_are_asked_for,
-            automations_and_their_triggers_are_read_page_by_page,
-            automations_are_listed_by_where_their_turns_go, instances_and_tenants_are_read_page_by_page,
+            automations_are_read_page_by_page,
+            automations_are_listed_by_where_their_turns_go,
+            tenants_are_read_page_by_page_and_instances_tell_what_waits,
             what_is_not_over_is_counted_by_status,
         ]
         tenants: [

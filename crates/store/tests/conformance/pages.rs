@@ -1,6 +1,6 @@
 //! Lists that are read page by page, from the newest to the oldest.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
     AutomationId, RunId, SessionId,
@@ -304,7 +304,7 @@ async fn automations_by(stage: &Stage, filter: AutomationFilter) -> Vec<Automati
     to_its_end!(|page| read(page))
 }
 
-pub(crate) async fn automations_and_their_triggers_are_read_page_by_page(db: &TestStore) {
+pub(crate) async fn automations_are_read_page_by_page(db: &TestStore) {
     let stage = Stage::set(db).await;
     let mut made = Vec::new();
     for name in ["a_b", "Report", "report 2", "other", "gone"] {
@@ -345,21 +345,11 @@ pub(crate) async fn automations_and_their_triggers_are_read_page_by_page(db: &Te
         automations_with(&stage, Some(AutomationState::Paused), Some("2")).await,
         []
     );
-    let mut ids = to_its_end!(|page| stage.store.trigger_page(scope, report, page));
-    ids.sort_unstable();
-    let known = stage.store.triggers(scope, report).await.unwrap();
-    let mut known: Vec<_> = known.iter().map(|trigger| trigger.id).collect();
-    known.sort_unstable();
-    assert_eq!(ids, known);
     let theirs = stage.store.ensure_tenant("other", stage.now());
     let theirs = theirs.await.unwrap();
     let (filter, page) = (AutomationFilter::default(), Page::first(9));
     let read = stage.store.automation_page(theirs, &filter, page).await;
     assert!(read.unwrap().readable.is_empty());
-    let read = stage
-        .store
-        .trigger_page(Scope::Tenant(theirs), report, Page::first(9));
-    assert!(matches!(read.await, Err(store::Error::NotFound { .. })));
 }
 
 pub(crate) async fn automations_are_listed_by_where_their_turns_go(db: &TestStore) {
@@ -393,7 +383,7 @@ pub(crate) async fn automations_are_listed_by_where_their_turns_go(db: &TestStor
     assert_eq!(listed(web, None, None).await, []);
 }
 
-pub(crate) async fn instances_and_tenants_are_read_page_by_page(db: &TestStore) {
+pub(crate) async fn tenants_are_read_page_by_page_and_instances_tell_what_waits(db: &TestStore) {
     let stage = Stage::set(db).await;
     for number in 2..6 {
         let name = format!("host {number}");
@@ -408,12 +398,11 @@ pub(crate) async fn instances_and_tenants_are_read_page_by_page(db: &TestStore) 
     stage.start(first).await;
     stage.succeed(first).await;
     stage.say(session, "two").await;
-    let ids = to_its_end!(|page| stage.store.instance_page(stage.tenant, page));
-    assert_eq!(ids, [5, 4, 3, 2, 1].map(instance));
-    let standing = stage.store.instance_page(stage.tenant, Page::first(10));
-    let standing = standing.await.unwrap();
-    let waiting: Vec<i64> = standing.iter().map(|one| one.waiting).collect();
-    assert_eq!(waiting, [0, 0, 0, 0, 1], "its memory lies on the first");
+    let standing = stage.store.instances(stage.scope()).await.unwrap();
+    let waiting: BTreeMap<_, _> = standing.iter().map(|one| (one.id, one.waiting)).collect();
+    let expected = [(1, 1), (2, 0), (3, 0), (4, 0), (5, 0)];
+    let expected = expected.map(|(number, waiting)| (instance(number), waiting));
+    assert_eq!(waiting, expected.into(), "its memory lies on the first");
 
     stage.wait(1);
     let other = stage.store.ensure_tenant("other", stage.now());
@@ -422,7 +411,7 @@ pub(crate) async fn instances_and_tenants_are_read_page_by_page(db: &TestStore) 
     assert_eq!(all, [other, stage.tenant]);
     let own = to_its_end!(|page| stage.store.tenants(stage.scope(), page));
     assert_eq!(own, [stage.tenant]);
-    let theirs = stage.store.instance_page(other, Page::first(9)).await;
+    let theirs = stage.store.instances(Scope::Tenant(other)).await;
     assert!(theirs.unwrap().is_empty());
 }
 

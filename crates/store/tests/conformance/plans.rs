@@ -101,12 +101,6 @@ fn plans() -> Vec<(&'static str, Vec<Param>, &'static [&'static str], bool)> {
             false,
         ),
         (
-            "triggers/page",
-            params![id(), Uuid::max(), 50_u32],
-            &["automation_triggers_by_automation"],
-            false,
-        ),
-        (
             "approvals/page",
             approval(vec![]),
             &["approvals_of_tenant"],

@@ -5,7 +5,11 @@
 use std::{collections::BTreeSet, fs, path::Path};
 
 use model::Timestamp;
-use store::{Scope, database::Param, params};
+use store::{
+    Scope,
+    database::{Param, numbered},
+    params,
+};
 use uuid::Uuid;
 
 use crate::{
@@ -15,6 +19,7 @@ use crate::{
 
 /// A read statement, and its text without the condition on its tenant.
 fn without_first_net(text: &str, folder: &str) -> Option<String> {
+    let text = numbered(text);
     let code = text.lines().filter(|line| !line.starts_with("--"));
     let code: Vec<&str> = code.collect();
     let writes = ["insert ", "update ", "delete "];
@@ -110,7 +115,7 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
         | "instances/waiting"
         | "outlook/automations"
         | "outlook/queue" => params![none()],
-        "approvals/page_pending" | "instances/page" | "tenants/page" | "tokens/page" => page(),
+        "approvals/page_pending" | "tenants/page" | "tokens/page" => page(),
         "live/read" => params![none(), run, 0_i64],
         "messages/before_run" | "records/read" | "runs/by_id" => params![none(), run],
         "messages/count_before" => params![none(), session, i64::MAX],

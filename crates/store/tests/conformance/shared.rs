@@ -6,7 +6,7 @@ use std::{
 };
 
 use model::{Timestamp, Uptime};
-use store::{Connections, Scope, Server, database::Tx, params};
+use store::{PoolSize, Scope, Server, database::Tx, params};
 
 use crate::{
     fixtures::{TestStore, statement},
@@ -107,7 +107,7 @@ pub(crate) async fn a_server_tells_of_itself_what_operators_look_at(db: &TestSto
     assert_eq!(open.program.as_deref(), Some("matins"));
     assert!(before <= open.since && open.since <= after);
     assert_eq!(server.upkeep.oldest_transaction, Some(open.since));
-    let both = |it: &Connections| it.in_use >= 1 && it.idle >= 1;
+    let both = |it: &PoolSize| it.in_use >= 1 && it.idle >= 1;
     until(async || stage.store.connections().filter(both)).await;
     held.rollback().await.unwrap();
     until(async || {

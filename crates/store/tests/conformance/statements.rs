@@ -1,8 +1,12 @@
 //! The suite runs every statement that the store has.
 
-use std::{collections::BTreeSet, fs, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+};
 
-use store::database::{Dialect, executed};
+use store::database::{Dialect, executed, numbered};
 
 use crate::{TestStore, behaviours};
 
@@ -63,6 +67,87 @@ fn missing<'a>(
     of.filter(|statement| !executed.contains(*statement))
         .copied()
         .collect()
+}
+
+/// Reads all files below `src/sql`.
+fn texts() -> Vec<(String, String)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/sql");
+    let mut listed = BTreeSet::new();
+    files(&folder, "", &mut listed);
+    assert!(listed.len() > 200, "{listed:?}");
+    let read = |file: &String| fs::read_to_string(folder.join(file).with_extension("sql")).unwrap();
+    let texts = listed.iter().map(|file| (file.clone(), read(file)));
+    texts.collect()
+}
+
+/// The most parameters that a statement may number instead of naming them.
+const MAX_NUMBERED: usize = 6;
+
+#[test]
+fn statement_of_more_than_six_parameters_names_them() {
+    for (file, text) in texts() {
+        let code = text.lines().filter(|line| !line.starts_with("--"));
+        let code: Vec<_> = code.collect();
+        let numbers = code.iter().flat_map(|line| line.split('$').skip(1));
+        let numbers = numbers.filter_map(|part| {
+            let end = part.find(|c: char| !c.is_ascii_digit());
+            part[..end.unwrap_or(part.len())].parse::<usize>().ok()
+        });
+        let highest = numbers.max().unwrap_or(0);
+        assert!(
+            highest <= MAX_NUMBERED,
+            "{file} numbers {highest} parameters"
+        );
+        let names = numbered(&text) != text;
+        assert!(
+            !names || highest == 0,
+            "{file} names and numbers its parameters"
+        );
+    }
+}
+
+#[test]
+fn both_texts_of_a_statement_declare_the_same_names() {
+    let texts: BTreeMap<String, String> = texts().into_iter().collect();
+    let mut compared = 0;
+    for (file, text) in &texts {
+        let other = file.replacen("postgres/", "sqlite/", 1);
+        let Some(other) = texts.get(&other).filter(|_| other != *file) else {
+            continue;
+        };
+        assert_eq!(names(text), names(other), "{file}");
+        compared += 1;
+    }
+    assert!(compared > 8);
+}
+
+/// Lists the names of a text in the order in which they appear first.
+fn names(text: &str) -> Vec<&str> {
+    let mut names = Vec::new();
+    for word in text.split(|c: char| !(c.is_ascii_lowercase() || c == '_' || c == ':')) {
+        if let Some(name) = word.strip_prefix(':')
+            && !name.is_empty()
+            && !name.contains(':')
+            && !names.contains(&name)
+        {
+            names.push(name);
+        }
+    }
+    names
+}
+
+#[test]
+fn text_marks_at_most_one_template_of_a_row_and_in_one_way() {
+    let mut marked = 0;
+    for (file, text) in texts() {
+        let (marks, templates) = (
+            text.matches("row */").count(),
+            text.matches("values /* row */ (").count(),
+        );
+        assert!(marks == templates && templates <= 1, "{file}");
+        marked += templates;
+    }
+    assert!(marked > 50);
 }
 
 /// How both databases are asked for the time.

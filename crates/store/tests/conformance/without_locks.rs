@@ -47,7 +47,7 @@ pub(crate) fn is_lost_race(error: &store::Error) -> bool {
             error,
             store::database::Error::Busy { .. } | store::database::Error::Conflict { .. }
         ),
-        store::Error::Together(error) => is_lost_race(error),
+        store::Error::Batch(error) => is_lost_race(error),
         _ => false,
     }
 }

@@ -1,12 +1,12 @@
 -- Asks a person for a permission that an attempt wants. Nothing where it is being called off, since no answer
 -- would reach it, and where it was asked already.
--- $1 id, $2 run, $3 tool's kind, $4 title, $5 tool call, $6 input or null, $7 whether that is cut,
--- $8 deadline, $9 now
+-- :id, :run, :tool_kind tool's kind, :title, :tool_call, :input or null, :input_cut whether that is cut,
+-- :deadline, :now
 insert into approvals
     (id, tenant_id, session_id, run_id, automation_id, tool_kind, title, tool_call, input, input_cut, state,
     deadline_at, created_at)
-select $1, r.tenant_id, r.session_id, r.id, r.automation_id, $3, $4, $5, $6, $7, 'pending', $8, $9
+select :id, r.tenant_id, r.session_id, r.id, r.automation_id, :tool_kind, :title, :tool_call, :input, :input_cut, 'pending', :deadline, :now
 from agent_runs r
-where r.id = $2 and r.status = 'running' and r.cancel_requested_at is null
+where r.id = :run and r.status = 'running' and r.cancel_requested_at is null
 on conflict (id) do nothing
 returning id

@@ -1,7 +1,7 @@
 -- Counts automations' own runs: those that are executed, and those that wait; and says whether one of
 -- those that exclude each other holds a seat.
 -- Each row: $1 automation
-with item (id) as (values ($1))
+with item (id) as (values /* row */ ($1))
 select
     item.id,
     count(*) filter (where r.status in ('delivered', 'running')) as executing,

@@ -1,6 +1,6 @@
 -- Reads what notifications say of automations.
 -- Each row: $1 id
-with item (id) as (values ($1))
+with item (id) as (values /* row */ ($1))
 select id, name, pause_reason, attention
 from automations
 where id in (select id from item)

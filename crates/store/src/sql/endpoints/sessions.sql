@@ -1,6 +1,6 @@
 -- Reads what notifications say of sessions.
 -- Each row: $1 id
-with item (id) as (values ($1))
+with item (id) as (values /* row */ ($1))
 select id, type, session_key, title, state, state_reason, channel, chat_id, thread
 from agent_sessions
 where id in (select id from item)

@@ -1,7 +1,7 @@
 -- Reads on in the logs of many sessions, each event with its message; a session without news has one row
 -- without an event, one that is not there none. Numbers have no gap, so they bound the news of each.
 -- Each row: $1 session, $2 after. $3 tenant or null, $4 how many of each
-with item (session_id, after) as (values ($1, $2))
+with item (session_id, after) as (values /* row */ ($1, $2))
 select s.id as session_id, s.last_seq, e.seq, e.kind, e.ref_id, e.body, e.created_at,
     m.id as message_id, m.seq as message_seq, m.run_id as message_run_id, m.role as message_role,
     m.kind as message_kind, m.content as message_content, m.metadata as message_metadata,

@@ -1,32 +1,32 @@
 -- Reads a page of a tenant's feed, by commits: the logs of its sessions and of its automations, each event
 -- with its message, and whether it belongs to an automation: by its session, by its run, by its log.
--- $1 tenant, $2 transaction, $3 log, $4 number, after which to begin, $5 the first transaction that may be
--- under way, $6 limit, $7 automation or null
+-- :tenant, :transaction, :log, :seq number, after which to begin, :horizon the first transaction that may be
+-- under way, :limit, :automation or null
 with page as (
     select * from (
         select * from (
             select transaction_id, session_id as log_id, seq, session_id, kind, ref_id, body, created_at
             from session_events
-            where tenant_id = $1 and (transaction_id, session_id, seq) > ($2, $3, $4) and transaction_id < $5
+            where tenant_id = :tenant and (transaction_id, session_id, seq) > (:transaction, :log, :seq) and transaction_id < :horizon
             order by transaction_id, session_id, seq
-            limit $6
+            limit :limit
         ) of_sessions
         union all
         select * from (
             select transaction_id, automation_id as log_id, seq, cast(null as uuid) as session_id, kind, ref_id, body, created_at
             from automation_events
-            where tenant_id = $1 and (transaction_id, automation_id, seq) > ($2, $3, $4) and transaction_id < $5
+            where tenant_id = :tenant and (transaction_id, automation_id, seq) > (:transaction, :log, :seq) and transaction_id < :horizon
             order by transaction_id, automation_id, seq
-            limit $6
+            limit :limit
         ) of_automations
     ) found
     order by transaction_id, log_id, seq
-    limit $6
+    limit :limit
 )
 select page.transaction_id, page.log_id, page.seq, page.session_id, page.kind, page.ref_id, page.body, page.created_at,
     s.schedule_id, r.automation_id as run_automation_id,
-    coalesce($7 is null or s.schedule_id = $7 or r.automation_id = $7
-        or (page.session_id is null and page.log_id = $7), false) as wanted,
+    coalesce(:automation is null or s.schedule_id = :automation or r.automation_id = :automation
+        or (page.session_id is null and page.log_id = :automation), false) as wanted,
     m.id as message_id, m.seq as message_seq, m.run_id as message_run_id, m.role as message_role,
     m.kind as message_kind, m.content as message_content, m.metadata as message_metadata,
     m.created_at as message_created_at

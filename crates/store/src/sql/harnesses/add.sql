@@ -1,5 +1,5 @@
 -- Makes a harness unless one of that name is there: a person's changes to it stay.
--- $1 id, $2 tenant, $3 name, $4 configuration, $5 now, $6 format, $7 format that it needs
+-- :id, :tenant, :name, :config configuration, :now, :format, :needs_format format that it needs
 insert into harnesses (id, tenant_id, name, config, created_at, updated_at, format, needs_format)
-values ($1, $2, $3, $4, $5, $5, $6, $7)
+values (:id, :tenant, :name, :config, :now, :now, :format, :needs_format)
 on conflict (tenant_id, name) do nothing

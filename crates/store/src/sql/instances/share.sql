@@ -1,6 +1,6 @@
 -- Registers an instance for tenants who have not used it so far, as others know it.
 -- Each row: $1 tenant. $2 instance, $3 now
-with item (tenant_id) as (values ($1))
+with item (tenant_id) as (values /* row */ ($1))
 insert into instances (tenant_id, id, name, kind, state, config, last_seen_at, created_at)
 select item.tenant_id, known.id, known.name, known.kind, 'online', known.config, $3, $3
 from item

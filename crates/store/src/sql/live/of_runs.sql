@@ -1,7 +1,7 @@
 -- Reads the texts that running turns have written, the pieces that reach beyond a position in each: those
 -- that begin after it, and the last one that does not.
 -- Each row: $1 run, $2 position in bytes. $3 tenant or null, $4 limit
-with item (run_id, after) as (values ($1, $2))
+with item (run_id, after) as (values /* row */ ($1, $2))
 select l.run_id, l.position, l.text
 from item
 join run_live l on l.run_id = item.run_id

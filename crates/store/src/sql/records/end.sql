@@ -1,6 +1,6 @@
 -- Completes a run's internal record, which a run that never began has none of yet.
 -- $1 run, $2 tenant, $3 diagnostics, $4 error or null, $5 now
 insert into run_records (run_id, tenant_id, variables, diagnostics, error, created_at, updated_at)
-values ($1, $2, '{}', $3, $4, $5, $5)
+values /* row */ ($1, $2, '{}', $3, $4, $5, $5)
 on conflict (run_id) do update
 set diagnostics = excluded.diagnostics, error = excluded.error, updated_at = excluded.updated_at

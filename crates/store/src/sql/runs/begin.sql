@@ -1,6 +1,6 @@
 -- Begins the turns of claimed runs; a run that does not come back was lost.
 -- Each row: $1 id, $2 prompt reference. $3 worker, $4 now, $5 instance
-with item (id, prompt_ref) as (values ($1, $2))
+with item (id, prompt_ref) as (values /* row */ ($1, $2))
 update agent_runs
 set status = 'running', started_at = $4, prompt_ref = item.prompt_ref, instance_id = $5
 from item

@@ -1,6 +1,6 @@
 -- Says of which inputs an earlier attempt has written the words into the transcript.
 -- Each row: $1 input
-with item (id) as (values ($1))
+with item (id) as (values /* row */ ($1))
 select item.id
 from item
 where exists (

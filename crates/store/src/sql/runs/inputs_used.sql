@@ -1,6 +1,6 @@
 -- Says which inputs are there.
 -- Each row: $1 input
-with item (id) as (values ($1))
+with item (id) as (values /* row */ ($1))
 select item.id
 from item
 where exists (select 1 from agent_runs r where r.input_id = item.id and r.attempt = 1)

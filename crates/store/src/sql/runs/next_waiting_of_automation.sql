@@ -2,7 +2,7 @@
 -- run of the automation that excludes it holds a seat.
 -- The longer list of statuses says nothing new, and lets SQLite use the index of what is open.
 -- Each row: $1 automation. $2 now
-with item (id) as (values ($1))
+with item (id) as (values /* row */ ($1))
 select (
     select r.seat_id
     from agent_runs r

@@ -2,7 +2,7 @@
 -- served, and instants that were caught up together in their order; none for a seat that is held or
 -- whose session is not active.
 -- Each row: $1 seat. $2 now
-with item (id) as (values ($1)),
+with item (id) as (values /* row */ ($1)),
 -- In a part of its own: else PostgreSQL reads all runs, to compare each with what is found.
 chosen (id) as materialized (
     select (

@@ -1,7 +1,7 @@
 -- Says which instants of triggers have their rows: with a clock that was set back, and a schedule
 -- that a person had worked out anew, one may come a second time.
 -- Each row: $1 trigger, $2 instant
-with item (trigger_id, instant) as (values ($1, $2))
+with item (trigger_id, instant) as (values /* row */ ($1, $2))
 select r.trigger_id, r.scheduled_for
 from item
 join agent_runs r

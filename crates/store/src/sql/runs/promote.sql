@@ -1,7 +1,7 @@
 -- Gives waiting runs their seats. The unique indexes refuse it where a seat or an automation is taken
 -- after all. Those that come back have theirs.
 -- Each row: $1 id
-with item (id) as (values ($1))
+with item (id) as (values /* row */ ($1))
 update agent_runs
 set status = 'queued', not_before = null, reason = null, message = null,
     instance_id = (select instance_id from agent_definitions d where d.id = agent_runs.seat_id)

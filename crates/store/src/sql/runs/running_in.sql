@@ -1,7 +1,7 @@
 -- Lists the turns that run in sessions. What holds a seat is found by an index, so that runs that are over
 -- cost nothing.
 -- Each row: $1 session. $2 tenant or null
-with item (session_id) as (values ($1))
+with item (session_id) as (values /* row */ ($1))
 select d.session_id, r.id
 from item
 join agent_definitions d on d.session_id = item.session_id and ($2 is null or d.tenant_id = $2)

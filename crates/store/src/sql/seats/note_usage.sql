@@ -1,7 +1,7 @@
 -- Keeps what agents last reported of their sessions. A seat without a memory begins another session next
 -- time, with nothing used.
 -- Each row: $1 seat, $2 usage
-with item (id, usage) as (values ($1, $2))
+with item (id, usage) as (values /* row */ ($1, $2))
 update agent_definitions set usage = item.usage
 from item
 where agent_definitions.id = item.id and acp_session_id is not null

@@ -1,5 +1,5 @@
 -- Pins seats to the instance on which their first turns begin.
 -- Each row: $1 seat. $2 instance, $3 now
-with item (id) as (values ($1))
+with item (id) as (values /* row */ ($1))
 update agent_definitions set instance_id = $2, updated_at = $3
 where instance_id is null and id in (select id from item)

@@ -1,6 +1,6 @@
 -- Keeps the agents' sessions as the memory of seats: their turns have ended.
 -- Each row: $1 seat, $2 agent's session id. $3 now
-with item (id, acp_session_id) as (values ($1, $2))
+with item (id, acp_session_id) as (values /* row */ ($1, $2))
 update agent_definitions
 set acp_session_id = item.acp_session_id, turns = turns + 1, updated_at = $3
 from item

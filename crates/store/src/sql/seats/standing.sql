@@ -1,7 +1,7 @@
 -- Says of seats whether a run holds each, whether one waits for it (attempts in their backoff left
 -- out), and the state of its session.
 -- Each row: $1 seat. $2 now
-with item (id) as (values ($1))
+with item (id) as (values /* row */ ($1))
 select
     d.id,
     exists (

@@ -1,5 +1,5 @@
 -- Lets seats go that no turn has ended on: until then a retry may move them.
 -- Each row: $1 seat. $2 now
-with item (id) as (values ($1))
+with item (id) as (values /* row */ ($1))
 update agent_definitions set instance_id = null, updated_at = $2
 where acp_session_id is null and instance_id is not null and id in (select id from item)

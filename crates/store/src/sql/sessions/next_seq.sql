@@ -1,7 +1,7 @@
 -- Takes the next event numbers of sessions. The rows stay locked until the transaction ends, so
 -- numbers follow commits and none is missing.
 -- Each row: $1 session, $2 how many. $3 now
-with item (id, numbers) as (values ($1, $2))
+with item (id, numbers) as (values /* row */ ($1, $2))
 update agent_sessions set last_seq = last_seq + item.numbers, updated_at = $3
 from item
 where agent_sessions.id = item.id

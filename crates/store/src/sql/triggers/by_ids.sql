@@ -1,6 +1,6 @@
 -- Reads triggers.
 -- Each row: $1 id
-with item (id) as (values ($1))
+with item (id) as (values /* row */ ($1))
 select id, tenant_id, automation_id, kind, spec, needs_format, next_scheduled_for, next_fire_at, last_scheduled_for, done_at
 from automation_triggers
 where id in (select id from item)

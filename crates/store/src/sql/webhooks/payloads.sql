@@ -1,6 +1,6 @@
 -- Reads what came with webhooks, for whatever attempt at their inputs.
 -- Each row: $1 input
-with item (id) as (values ($1))
+with item (id) as (values /* row */ ($1))
 select r.input_id, p.payload
 from agent_runs r
 join webhook_payloads p on p.run_id = r.id

@@ -1,6 +1,6 @@
 -- Locks an endpoint, before any of its deliveries.
 -- Each row: $1 id
-with item (id) as (values ($1))
+with item (id) as (values /* row */ ($1))
 select id from notification_endpoints
 where id in (select id from item)
 order by id

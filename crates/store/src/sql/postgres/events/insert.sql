@@ -1,4 +1,4 @@
 -- Writes an event under the number that the session gave it. The row names its transaction by itself.
--- $1 session, $2 number, $3 tenant, $4 kind, $5 what it is about, $6 body, $7 now
+-- :session, :seq number, :tenant, :kind, :ref what it is about, :body, :now
 insert into session_events (session_id, seq, tenant_id, kind, ref_id, body, created_at)
-values ($1, $2, $3, $4, $5, $6, $7)
+values /* row */ (:session, :seq, :tenant, :kind, :ref, :body, :now)

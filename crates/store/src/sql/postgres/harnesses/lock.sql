@@ -1,6 +1,6 @@
 -- Locks a harness, whose configuration is to be compared and changed.
 -- Each row: $1 id
-with item (id) as (values ($1))
+with item (id) as (values /* row */ ($1))
 select id from harnesses
 where id in (select id from item)
 order by id

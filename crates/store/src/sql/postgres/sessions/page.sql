@@ -1,16 +1,16 @@
 -- Lists a tenant's sessions of a type, the newest first.
--- $1 tenant, $2 type, $3 the id before which to begin, $4 kind or null, $5 state or null,
--- $6 automation or null, $7 text in lower case as a pattern or null, $8 the text as it was written as a
--- pattern, $9 a piece of an id as a pattern or null, $10 limit
+-- :tenant, :type, :before the id before which to begin, :kind or null, :state or null, :automation or null,
+-- :lower_pattern text in lower case as a pattern or null, :pattern the text as it was written as a pattern,
+-- :id_pattern a piece of an id as a pattern or null, :limit
 select id, tenant_id, kind, type, state, state_reason, session_key, title, cwd, channel, chat_id, thread, schedule_id, last_seq, created_at, updated_at
 from agent_sessions
-where tenant_id = $1 and type = $2 and id < $3
-  and ($6 is null or schedule_id = $6)
-  and ($4 is null or kind = $4)
-  and ($5 is null or state = $5)
-  and ($7 is null
-      or lower(title) like $7 escape '\' or title like $8 escape '\'
-      or lower(session_key) like $7 escape '\' or session_key like $8 escape '\'
-      or replace(cast(id as text), '-', '') like $9)
+where tenant_id = :tenant and type = :type and id < :before
+  and (:automation is null or schedule_id = :automation)
+  and (:kind is null or kind = :kind)
+  and (:state is null or state = :state)
+  and (:lower_pattern is null
+      or lower(title) like :lower_pattern escape '\' or title like :pattern escape '\'
+      or lower(session_key) like :lower_pattern escape '\' or session_key like :pattern escape '\'
+      or replace(cast(id as text), '-', '') like :id_pattern)
 order by id desc
-limit $10
+limit :limit

@@ -1,6 +1,6 @@
 -- Reads runs that are workers' and under way. The transaction holds the only write lock already.
 -- Each row: $1 id, $2 worker
-with item (id, worker_id) as (values ($1, $2))
+with item (id, worker_id) as (values /* row */ ($1, $2))
 select id, tenant_id, session_id, seat_id, worker_id
 from agent_runs
 where (id, worker_id) in (select id, worker_id from item) and status = 'running'

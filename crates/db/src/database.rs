@@ -1,50 +1,20 @@
-//! One connection layer over both databases, so that a function is written once.
-//!
-//! A transition takes a [`Tx`] of a [`Scope`], runs [`Statement`]s with [`Param`]s, reads [`Row`]s
-//! and commits. The dialects differ in the text of a statement and in the column types, and both
-//! differences end here.
-//!
-//! Public for the conformance suite, which must break the schema's rules on purpose. Other crates
-//! use what is built on it.
+//! An open database: its pools, and how a transaction begins.
 
-mod error;
-mod link;
-mod param;
-mod row;
-mod scope;
-#[macro_use]
-mod statement;
-mod tx;
-
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use sqlx::{AssertSqlSafe, PgPool, SqlitePool};
 
-pub use error::Error;
-pub(crate) use error::UniqueIndexes;
-pub(crate) use link::Link;
-pub use link::Sessions;
-pub use param::Param;
-pub use row::{Row, Stored};
-pub use scope::Scope;
-pub use statement::{Dialect, Statement, executed};
-pub use tx::Tx;
+use crate::{
+    error::{Error, UniqueIndexes},
+    link::{Link, Sessions},
+    listener::ListenAddress,
+    observer::CommitObserver,
+    scope::Scope,
+    statement::Dialect,
+    tx::{self, Tx},
+};
 
-use crate::waking::Wakes;
-
-/// Connections that one process opens to PostgreSQL at the most.
-pub(crate) const POSTGRES_CONNECTIONS: u32 = 10;
-/// Connections that read from a SQLite file beside the one that writes.
-pub(crate) const SQLITE_READERS: u32 = 4;
-/// Statements that a connection keeps prepared.
-pub(crate) const PREPARED_STATEMENTS: usize = 512;
-/// How long to wait for a connection, or for SQLite's write lock.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
-
-/// How long PostgreSQL may say nothing: longer than the server lets any statement run.
-pub(crate) const SILENCE: Duration = Duration::from_secs(70);
-
-/// How much may go wrong before a transaction's error is given; see [`crate::Error::weight`].
+/// How much may go wrong before a transaction's error is given; see `Error::weight` of `store`.
 const RACES: u32 = 20;
 /// The same without locks: SQLite refuses at once, not after a wait, whoever has read and wants to write
 /// while another writes.
@@ -55,7 +25,16 @@ const RACES_WITHOUT_LOCKS: u32 = 1000;
 pub struct Database {
     pools: Pools,
     locks: bool,
-    wakes: Arc<Wakes>,
+    observer: Option<Arc<dyn CommitObserver>>,
+}
+
+/// The number of connections in the pool of this process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PoolSize {
+    /// Those that run a transaction.
+    pub in_use: u32,
+    /// Those that wait for one.
+    pub idle: u32,
 }
 
 #[derive(Debug, Clone)]
@@ -74,25 +53,34 @@ impl Database {
         Self {
             pools,
             locks: true,
-            wakes: Arc::default(),
+            observer: None,
+        }
+    }
+
+    /// Returns the same database, whose commits `observer` observes from now on.
+    #[must_use]
+    pub fn observed_by(self, observer: Arc<dyn CommitObserver>) -> Self {
+        Self {
+            observer: Some(observer),
+            ..self
         }
     }
 
     /// The same database without the code's row locks: statements run in their SQLite text, which has
     /// none, and SQLite's transactions take the write lock only when they write. For tests that show
     /// that the constraints hold by themselves.
-    #[doc(hidden)]
+    #[cfg(feature = "test-support")]
     #[must_use]
     pub fn without_locks(&self) -> Self {
         Self {
             pools: self.pools.clone(),
             locks: false,
-            wakes: Arc::clone(&self.wakes),
+            observer: self.observer.clone(),
         }
     }
 
     /// How often a transaction is done again that loses.
-    pub(crate) fn races(&self) -> u32 {
+    pub fn races(&self) -> u32 {
         if self.locks {
             RACES
         } else {
@@ -136,7 +124,7 @@ impl Database {
                     transaction,
                     scope,
                     unique.clone(),
-                    self.wakes.clone(),
+                    self.observer.clone(),
                 ))
             }
         }
@@ -160,7 +148,7 @@ impl Database {
                     transaction,
                     scope,
                     unique.clone(),
-                    self.wakes.clone(),
+                    self.observer.clone(),
                 ))
             }
         }
@@ -180,13 +168,34 @@ impl Database {
         }
     }
 
-    /// Where those wait who want to know of changes.
-    pub(crate) fn wakes(&self) -> &Arc<Wakes> {
-        &self.wakes
+    /// Returns the size of the pool; `None` on SQLite.
+    pub fn pool_size(&self) -> Option<PoolSize> {
+        match &self.pools {
+            Pools::Sqlite { .. } => None,
+            Pools::Postgres(pool, _) => {
+                let idle = u32::try_from(pool.num_idle()).unwrap_or(u32::MAX);
+                let in_use = pool.size().saturating_sub(idle);
+                Some(PoolSize { in_use, idle })
+            }
+        }
     }
 
-    pub(crate) fn pools(&self) -> &Pools {
-        &self.pools
+    /// Returns the address at which notifications are listened for; `None` on SQLite, and where a pooler stands before
+    /// the server and no direct address is named.
+    pub fn listen_address(&self) -> Option<ListenAddress> {
+        match &self.pools {
+            Pools::Postgres(_, link) => link.listener.clone().map(ListenAddress),
+            Pools::Sqlite { .. } => None,
+        }
+    }
+
+    /// Waits for `work`, but no longer than the database is open. Returns `None` once it is closed.
+    pub async fn while_open<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        let mut closed = match &self.pools {
+            Pools::Postgres(pool, _) => pool.close_event(),
+            Pools::Sqlite { readers, .. } => readers.close_event(),
+        };
+        closed.do_until(work).await.ok()
     }
 
     /// Begins, sets the scope, and whatever else the connection does not keep, in one round trip.
@@ -213,14 +222,14 @@ impl Database {
             let begun = async { begun.await.unwrap_or(Err(sqlx::Error::WorkerCrashed)) };
             match tx::in_time("begin", begun).await {
                 Ok(transaction) => {
-                    let wakes = self.wakes.clone();
+                    let observer = self.observer.clone();
                     let prepares = link.prepares();
                     return Ok(Tx::postgres(
                         transaction,
                         scope,
                         self.locks,
                         prepares,
-                        wakes,
+                        observer,
                     ));
                 }
                 Err(Error::Connection { .. }) if spare > 0 => spare -= 1,

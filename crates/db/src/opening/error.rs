@@ -1,24 +1,9 @@
-//! Opening a database: looking before touching, then bringing it to this version.
-//!
-//! What is not a Matins database of a known version is refused with its reason and left byte for byte as
-//! it was, and so is one that is damaged, as far as a glance can tell: opening must not take longer the
-//! more a database holds. [`examine`] looks at all of it.
-
-mod examine;
-mod intact;
-mod location;
-mod migrations;
-mod postgres;
-mod reach;
-mod sqlite;
+//! Why a database was not opened.
 
 use std::{fmt, path::PathBuf};
 
-pub use examine::{Examined, examine, open_to_read};
-pub use location::{InvalidLocation, Location, Server};
-pub(crate) use migrations::LATEST;
-
-use crate::database::{Database, Error};
+use super::location::InvalidLocation;
+use crate::{error::Error, schema::PROGRAM};
 
 /// Why a database was not opened.
 #[derive(Debug, thiserror::Error)]
@@ -52,7 +37,7 @@ pub enum OpenError {
     #[error(
         "open {database}: its schema has version {found}, and this program ({program}) knows {known} and earlier; \
          {needed} is needed",
-        program = migrations::PROGRAM
+        program = PROGRAM
     )]
     Newer {
         /// The file, or the server's database and schema.
@@ -168,18 +153,5 @@ impl OpenError {
             ),
             Self::Database(error) => error.hint(),
         }
-    }
-}
-
-/// Opens the database at `location`, creates it if it is a SQLite file that does not exist, and
-/// brings its schema to this version.
-///
-/// Safe while other processes use or open the same database. An interrupted migration leaves the
-/// version before or the version after, nothing between.
-pub async fn open(location: &Location) -> Result<Database, OpenError> {
-    match location {
-        Location::Postgres(server) => postgres::open(server).await,
-        Location::SqliteFile(path) => sqlite::open_file(path).await,
-        Location::SqliteMemory => sqlite::open_memory().await,
     }
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 use sqlx::{Row as _, postgres::PgRow, sqlite::SqliteRow, types::Json};
 use uuid::Uuid;
 
-use super::Error;
+use crate::error::Error;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -29,14 +29,14 @@ enum Columns {
 }
 
 impl Row {
-    pub(super) fn postgres(statement: &'static str, row: PgRow) -> Self {
+    pub(crate) fn postgres(statement: &'static str, row: PgRow) -> Self {
         Self {
             statement,
             columns: Columns::Postgres(row),
         }
     }
 
-    pub(super) fn sqlite(statement: &'static str, row: SqliteRow) -> Self {
+    pub(crate) fn sqlite(statement: &'static str, row: SqliteRow) -> Self {
         Self {
             statement,
             columns: Columns::Sqlite(row),

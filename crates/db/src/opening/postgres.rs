@@ -11,23 +11,27 @@ use sqlx::{
 use model::limits;
 
 use super::{
-    Examined, NeededProgram, OpenError,
+    error::{NeededProgram, OpenError},
+    examined::Examined,
     location::Server,
-    migrations,
-    reach::{Purpose, Reached, reach},
+    reach::{Purpose, Reached, failed, reach},
 };
-use crate::database::{Database, Error, PATIENCE, POSTGRES_CONNECTIONS, Pools};
+use crate::{
+    database::{Database, Pools},
+    limits::{ACQUIRE_TIMEOUT, POSTGRES_CONNECTIONS},
+    schema::{PROGRAM, Schema},
+};
 
 /// PostgreSQL 14, as the server says it.
 const NEEDED: i64 = 14_00_00;
 /// The key of the advisory lock that one migration holds; "matins" in ASCII.
 const MIGRATION_LOCK: i64 = 0x6d61_7469_6e73;
 
-pub(super) async fn open(server: &Server) -> Result<Database, OpenError> {
+pub(super) async fn open(server: &Server, schema: &'static Schema) -> Result<Database, OpenError> {
     let mut pool = reach(&server.options, Purpose::Use).await?;
     let kept = pool.sessions_are_kept().await?;
     let mut direct = reach_directly(server, &mut pool, Purpose::Use).await?;
-    migrate(direct.as_mut().unwrap_or(&mut pool)).await?;
+    migrate(direct.as_mut().unwrap_or(&mut pool), schema).await?;
     tell(kept, direct.is_some());
     let database = database(&pool, kept, direct.as_ref());
     if let Some(direct) = direct {
@@ -75,18 +79,24 @@ fn tell(kept: bool, direct: bool) {
 }
 
 /// Looks at the server and at the schema's version.
-pub(super) async fn examine(server: &Server) -> Result<Examined, OpenError> {
+pub(super) async fn examine(server: &Server, schema: &Schema) -> Result<Examined, OpenError> {
     let mut reached = reach(&server.options, Purpose::Read).await?;
     let mut transaction = reached.begin("read the version of the schema").await?;
     let found = check_server(&mut transaction).await?;
-    let version = version(&mut transaction).await?;
+    let version = version(&mut transaction, schema).await?;
     let bytes: i64 = scalar("select pg_database_size(current_database())")
         .fetch_one(&mut *transaction)
         .await
         .map_err(failed("ask for the database's size"))?;
     drop(transaction);
     reached.close().await?;
-    Ok(Examined::new("PostgreSQL", &found, version, bytes))
+    Ok(Examined::new(
+        "PostgreSQL",
+        &found,
+        version,
+        schema.latest(),
+        bytes,
+    ))
 }
 
 /// Opens a database whose every transaction only reads.
@@ -113,7 +123,7 @@ fn database(reached: &Reached, kept: bool, direct: Option<&Reached>) -> Database
     }
     let pool = PgPoolOptions::new()
         .max_connections(POSTGRES_CONNECTIONS)
-        .acquire_timeout(PATIENCE)
+        .acquire_timeout(ACQUIRE_TIMEOUT)
         .test_before_acquire(false)
         .connect_lazy_with(options);
     Database::new(Pools::Postgres(pool, Arc::new(link)))
@@ -166,7 +176,7 @@ async fn check_server(connection: &mut PgConnection) -> Result<String, OpenError
 }
 
 /// Applies what is missing, in one transaction under a lock that ends with it.
-async fn migrate(reached: &mut Reached) -> Result<(), OpenError> {
+async fn migrate(reached: &mut Reached, schema: &'static Schema) -> Result<(), OpenError> {
     let mut transaction = reached.begin("begin a migration").await?;
     check_server(&mut transaction).await?;
     // However long another migration takes, and this one on large tables. Only for the locks of tables it
@@ -182,14 +192,14 @@ async fn migrate(reached: &mut Reached) -> Result<(), OpenError> {
         .await
         .map_err(failed("wait for another migration"))?;
     set(&mut transaction, "set local lock_timeout = '30s'").await?;
-    let version = version(&mut transaction).await?;
-    if version < migrations::LATEST {
-        refuse_beside_old_servers(&mut transaction, version).await?;
-        apply(&mut transaction, version)
+    let version = version(&mut transaction, schema).await?;
+    if version < schema.latest() {
+        refuse_beside_old_servers(&mut transaction, schema, version).await?;
+        apply(&mut transaction, schema, version)
             .await
             .map_err(failed("migrate the schema"))?;
     }
-    let moved = renumber(&mut transaction)
+    let moved = adopt(&mut transaction, schema)
         .await
         .map_err(failed("look at the order of commits"))?;
     if moved {
@@ -197,18 +207,14 @@ async fn migrate(reached: &mut Reached) -> Result<(), OpenError> {
             "the database was moved here from another server: its events stand before all others now"
         );
     }
-    if moved || version < migrations::LATEST {
+    if moved || version < schema.latest() {
         transaction
             .commit()
             .await
             .map_err(failed("migrate the schema"))?;
     }
-    if version < migrations::LATEST {
-        tracing::info!(
-            from = version,
-            to = migrations::LATEST,
-            "migrated the schema"
-        );
+    if version < schema.latest() {
+        tracing::info!(from = version, to = schema.latest(), "migrated the schema");
     }
     Ok(())
 }
@@ -219,35 +225,21 @@ async fn set(transaction: &mut PgConnection, text: &'static str) -> Result<(), O
         .map_err(failed("set how long a migration waits"))
 }
 
-/// Brings the feeds of a database in order that was restored on another server, whose transactions have
-/// lower numbers: events would come before those that are there. Gives whether it was so.
-///
-/// No row can be seen of a transaction that nobody has begun, so what names one is from elsewhere.
-async fn renumber(transaction: &mut PgConnection) -> Result<bool, sqlx::Error> {
-    let elsewhere: bool = scalar(
-        "select coalesce(max(greatest( \
-           (select max(e.transaction_id) from session_events e where e.tenant_id = t.id), \
-           (select max(e.transaction_id) from automation_events e where e.tenant_id = t.id), \
-           (select f.transaction_id from feed_trims f where f.tenant_id = t.id))), 0) \
-         >= pg_snapshot_xmax(pg_current_snapshot())::text::bigint from tenants t",
-    )
-    .fetch_one(&mut *transaction)
-    .await?;
-    if elsewhere {
-        sqlx::raw_sql(
-            "update session_events set transaction_id = 0 where transaction_id <> 0; \
-             update automation_events set transaction_id = 0 where transaction_id <> 0; \
-             update feed_trims set transaction_id = 0, seq = 1, \
-               log_id = '00000000-0000-0000-0000-000000000000'",
-        )
-        .execute(&mut *transaction)
+/// Brings rows in order if the database was restored from another server. Returns whether it was.
+async fn adopt(transaction: &mut PgConnection, schema: &Schema) -> Result<bool, sqlx::Error> {
+    let is_from_another_server: bool = scalar(schema.is_from_another_server)
+        .fetch_one(&mut *transaction)
         .await?;
+    if is_from_another_server {
+        sqlx::raw_sql(schema.adopt_from_another_server)
+            .execute(&mut *transaction)
+            .await?;
     }
-    Ok(elsewhere)
+    Ok(is_from_another_server)
 }
 
 /// Reads the schema's version; 0 if there is nothing yet.
-async fn version(transaction: &mut PgConnection) -> Result<i64, OpenError> {
+async fn version(transaction: &mut PgConnection, schema: &Schema) -> Result<i64, OpenError> {
     let reading = "read the version of the schema";
     let row = query(
         "select cast(current_database() as text) as name, \
@@ -292,19 +284,19 @@ async fn version(transaction: &mut PgConnection) -> Result<i64, OpenError> {
     let (found, needed): (Option<i64>, Option<i64>) =
         (|| Ok((row.try_get(0)?, row.try_get(1)?)))().map_err(failed(reading))?;
     let found = found.unwrap_or(0);
-    if needed.is_some_and(|needed| needed > migrations::LATEST) {
+    if needed.is_some_and(|needed| needed > schema.latest()) {
         let program = scalar(
             "select program from automation.schema_versions where works_with > $1 \
              order by version limit 1",
         )
-        .bind(migrations::LATEST)
+        .bind(schema.latest())
         .fetch_optional(&mut *transaction)
         .await
         .map_err(failed(reading))?;
         return Err(OpenError::Newer {
             database,
             found,
-            known: migrations::LATEST,
+            known: schema.latest(),
             needed: NeededProgram(program.flatten()),
         });
     }
@@ -314,30 +306,29 @@ async fn version(transaction: &mut PgConnection) -> Result<i64, OpenError> {
 /// Refuses to bring the schema to a version with which servers cannot go on that run.
 async fn refuse_beside_old_servers(
     transaction: &mut PgConnection,
+    schema: &Schema,
     version: i64,
 ) -> Result<(), OpenError> {
     let looking = "look for servers of earlier versions";
-    let needed = migrations::work_with(version);
-    // There was no table of servers in the first versions.
-    let told: bool = scalar("select to_regclass('automation.servers') is not null")
+    let needed = schema.works_with_after(version);
+    let is_listed: bool = scalar("select to_regclass($1) is not null")
+        .bind(schema.running_servers.table)
         .fetch_one(&mut *transaction)
         .await
         .map_err(failed(looking))?;
-    if !told || needed <= version {
+    if !is_listed || needed <= version {
         return Ok(());
     }
-    let row = query(
-        "select cast(current_database() as text), (select string_agg(worker_id, ', ' order by worker_id) \
-         from automation.servers where schema_version < $1 and stopped_at is null \
-         and seen_at >= clock_timestamp() - make_interval(secs => $2))",
-    )
-    .bind(needed)
-    .bind(limits::SERVER_AWAY.as_secs_f64())
-    .fetch_one(&mut *transaction)
-    .await
-    .map_err(failed(looking))?;
-    let (database, servers): (String, Option<String>) =
-        (|| Ok((row.try_get(0)?, row.try_get(1)?)))().map_err(failed(looking))?;
+    let database: String = scalar("select cast(current_database() as text)")
+        .fetch_one(&mut *transaction)
+        .await
+        .map_err(failed(looking))?;
+    let servers: Option<String> = scalar(schema.running_servers.earlier_than)
+        .bind(needed)
+        .bind(limits::SERVER_AWAY.as_secs_f64())
+        .fetch_one(&mut *transaction)
+        .await
+        .map_err(failed(looking))?;
     match servers {
         None => Ok(()),
         Some(servers) => Err(OpenError::OldServers {
@@ -348,7 +339,11 @@ async fn refuse_beside_old_servers(
     }
 }
 
-async fn apply(transaction: &mut PgConnection, version: i64) -> Result<(), sqlx::Error> {
+async fn apply(
+    transaction: &mut PgConnection,
+    schema: &Schema,
+    version: i64,
+) -> Result<(), sqlx::Error> {
     // `if not exists` would ask for the right to create schemas even where it exists.
     let exists: bool = scalar("select to_regnamespace('automation') is not null")
         .fetch_one(&mut *transaction)
@@ -358,7 +353,7 @@ async fn apply(transaction: &mut PgConnection, version: i64) -> Result<(), sqlx:
             .execute(&mut *transaction)
             .await?;
     }
-    for migration in migrations::after(version) {
+    for migration in schema.after(version) {
         sqlx::raw_sql(migration.postgres)
             .execute(&mut *transaction)
             .await?;
@@ -376,14 +371,9 @@ async fn apply(transaction: &mut PgConnection, version: i64) -> Result<(), sqlx:
             .await?;
     }
     query("update schema_versions set program = $1 where version > $2")
-        .bind(migrations::PROGRAM)
+        .bind(PROGRAM)
         .bind(version)
         .execute(&mut *transaction)
         .await?;
     Ok(())
-}
-
-/// Names what was being done when a driver's call failed.
-pub(super) fn failed(doing: &'static str) -> impl FnOnce(sqlx::Error) -> OpenError {
-    move |error| Error::of_postgres(doing, error).into()
 }

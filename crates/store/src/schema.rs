@@ -1,20 +1,10 @@
-//! The versions of the schema, the same ones for both databases.
+//! The schema: its versions, the same ones for both databases.
 //!
 //! Append only: a version that was released is never edited. All that is missing is applied in one
 //! transaction together with the note of it, under a lock; so two processes cannot both apply it
 //! and an interruption leaves nothing half done.
 
-/// One step from a version of the schema to the next.
-pub(super) struct Migration {
-    /// Counts from 1 without gaps.
-    pub(super) version: i64,
-    pub(super) name: &'static str,
-    /// The earliest version whose programs may go on while the schema has this one: they write nothing that
-    /// this version's program takes for something else, and find all that they ask for.
-    pub(super) works_with: i64,
-    pub(super) postgres: &'static str,
-    pub(super) sqlite: &'static str,
-}
+use db::{Migration, RunningServers, Schema};
 
 macro_rules! migration {
     ($version:literal, $name:literal) => {
@@ -25,14 +15,14 @@ macro_rules! migration {
             version: $version,
             name: $name,
             works_with: $works_with,
-            postgres: include_str!(concat!("../../migrations/postgres/", $name, ".sql")),
-            sqlite: include_str!(concat!("../../migrations/sqlite/", $name, ".sql")),
+            postgres: include_str!(concat!("../migrations/postgres/", $name, ".sql")),
+            sqlite: include_str!(concat!("../migrations/sqlite/", $name, ".sql")),
         }
     };
 }
 
 /// All versions in their order.
-pub(super) const MIGRATIONS: &[Migration] = &[
+const MIGRATIONS: &[Migration] = &[
     migration!(1, "0001_foundation"),
     migration!(2, "0002_history_costs_nothing"),
     migration!(3, "0003_less_to_write"),
@@ -48,26 +38,30 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     migration!(13, "0013_document_formats", works_with 10),
 ];
 
-/// The version of this program, which a schema that it applies names.
-pub(super) const PROGRAM: &str = env!("CARGO_PKG_VERSION");
+/// The schema that `db` brings a database to.
+pub(crate) static SCHEMA: Schema = Schema {
+    migrations: MIGRATIONS,
+    running_servers: RunningServers {
+        table: "automation.servers",
+        earlier_than: "select string_agg(worker_id, ', ' order by worker_id) from automation.servers \
+             where schema_version < $1 and stopped_at is null \
+             and seen_at >= clock_timestamp() - make_interval(secs => $2)",
+    },
+    // No row can be seen of a transaction that the server has not begun, so a row that names one is from another
+    // server, whose transactions have higher numbers: new events would come before those that are there.
+    is_from_another_server: "select coalesce(max(greatest( \
+           (select max(e.transaction_id) from session_events e where e.tenant_id = t.id), \
+           (select max(e.transaction_id) from automation_events e where e.tenant_id = t.id), \
+           (select f.transaction_id from feed_trims f where f.tenant_id = t.id))), 0) \
+         >= pg_snapshot_xmax(pg_current_snapshot())::text::bigint from tenants t",
+    adopt_from_another_server: "update session_events set transaction_id = 0 where transaction_id <> 0; \
+         update automation_events set transaction_id = 0 where transaction_id <> 0; \
+         update feed_trims set transaction_id = 0, seq = 1, \
+           log_id = '00000000-0000-0000-0000-000000000000'",
+};
 
-/// The version that this program needs.
+/// The version of the schema that this program needs.
 pub(crate) const LATEST: i64 = MIGRATIONS[MIGRATIONS.len() - 1].version;
-
-/// The earliest version whose programs may go on once what is missing after `version` is applied.
-pub(super) fn work_with(version: i64) -> i64 {
-    after(version)
-        .map(|migration| migration.works_with)
-        .max()
-        .unwrap_or(0)
-}
-
-/// What is missing after `version`.
-pub(super) fn after(version: i64) -> impl Iterator<Item = &'static Migration> {
-    MIGRATIONS
-        .iter()
-        .filter(move |migration| migration.version > version)
-}
 
 #[cfg(test)]
 mod tests {

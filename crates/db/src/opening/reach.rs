@@ -13,8 +13,12 @@ use sqlx::{
 };
 use tokio::time::timeout;
 
-use super::{OpenError, postgres::failed};
-use crate::database::{Link, PREPARED_STATEMENTS, Sessions};
+use super::error::OpenError;
+use crate::{
+    error::Error,
+    limits::PREPARED_STATEMENTS,
+    link::{Link, Sessions},
+};
 
 /// What holds in every transaction: set once for a connection, and where connections keep nothing at each
 /// transaction's beginning.
@@ -273,4 +277,9 @@ impl Reached {
         here.rollback().await.map_err(failed(doing))?;
         Ok(seen)
     }
+}
+
+/// Names what was being done when a driver's call failed.
+pub(super) fn failed(doing: &'static str) -> impl FnOnce(sqlx::Error) -> OpenError {
+    move |error| Error::of_postgres(doing, error).into()
 }

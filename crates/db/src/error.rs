@@ -79,6 +79,12 @@ pub enum Error {
         /// What the driver says.
         source: sqlx::Error,
     },
+    /// It was given rows, and its text marks no template of a row: a fault of this program.
+    #[error("run {statement}: it takes no rows")]
+    TakesNoRows {
+        /// The statement's name.
+        statement: &'static str,
+    },
     /// One row was expected and none came.
     #[error("run {statement}: it found no row")]
     NoRow {

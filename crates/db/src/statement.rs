@@ -8,9 +8,14 @@ use std::{
     },
 };
 
+use crate::{
+    names::{has_names, numbered},
+    template::{count_templates, template, with_rows_from},
+};
+
 /// The sizes in which SQLite is given rows for a statement that takes many: powers of two, so that few texts
 /// are prepared, up to a number after which more rows save nothing.
-pub(super) const CHUNKS: usize = 7;
+pub(crate) const CHUNKS: usize = 7;
 
 /// One of the two databases' ways of writing SQL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -23,8 +28,9 @@ pub enum Dialect {
 
 /// One statement with its text in each dialect.
 ///
-/// One that takes many rows at once is written for one row: `values ($1, $2)` stands in its text once,
-/// with the parameters of a row, and those of the statement as a whole are numbered after them.
+/// One that takes many rows at once is written for one row, and its text marks where: `values /* row */ ($1, $2)`.
+/// The parameters of the statement as a whole are numbered after those of a row. A statement of more than six
+/// parameters names them: `:tenant` instead of `$1`, in the order in which its header declares them.
 ///
 /// Each lives in a static of its own, made from files under `src/sql` by `sql!` or one of the macros
 /// beside it.
@@ -35,8 +41,12 @@ pub struct Statement {
     /// The text for PostgreSQL in tests that take the row locks out.
     without_locks: &'static str,
     sqlite: &'static str,
+    takes_rows: bool,
+    has_names: bool,
     ran_on_postgres: AtomicBool,
     ran_on_sqlite: AtomicBool,
+    /// The texts whose parameters are numbered, with locks and without; unused if the texts number them.
+    postgres_numbered: [OnceLock<String>; 2],
     /// The texts that take arrays, with locks and without.
     postgres_many: [OnceLock<String>; 2],
     sqlite_rows: [OnceLock<Positional>; CHUNKS],
@@ -55,14 +65,26 @@ pub fn executed() -> BTreeSet<(&'static str, Dialect)> {
 
 impl Statement {
     /// Names a statement, for errors, with its text in each dialect.
+    ///
+    /// # Panics
+    ///
+    /// If a text marks more than one template of a row. For a statement in a static this is an error of the compiler.
     pub const fn new(name: &'static str, postgres: &'static str, sqlite: &'static str) -> Self {
+        let templates = [count_templates(postgres), count_templates(sqlite)];
+        assert!(
+            templates[0] <= 1 && templates[1] <= 1,
+            "a statement marks more than one template of a row"
+        );
         Self {
             name,
             postgres,
             without_locks: sqlite,
             sqlite,
+            takes_rows: templates[0] + templates[1] > 0,
+            has_names: has_names(postgres) || has_names(sqlite),
             ran_on_postgres: AtomicBool::new(false),
             ran_on_sqlite: AtomicBool::new(false),
+            postgres_numbered: [const { OnceLock::new() }; 2],
             postgres_many: [const { OnceLock::new() }; 2],
             sqlite_rows: [const { OnceLock::new() }; CHUNKS],
         }
@@ -82,7 +104,7 @@ impl Statement {
 
     /// A point at which tests abort the process: before each statement that changes something.
     #[cfg(feature = "failpoints")]
-    pub(super) fn fail_before(&self) {
+    pub(crate) fn fail_before(&self) {
         let verbs = ["insert into ", "update ", "delete from "];
         let writes = |line: &str| verbs.iter().any(|verb| line.starts_with(verb));
         if self.sqlite.lines().any(writes) || self.postgres.lines().any(writes) {
@@ -106,36 +128,48 @@ impl Statement {
     }
 
     /// Gives the text for PostgreSQL that takes one row, in one of the dialects: that of SQLite has no locks.
-    pub(super) fn for_postgres(&'static self, dialect: Dialect) -> &'static str {
+    pub(crate) fn for_postgres(&'static self, dialect: Dialect) -> &'static str {
         self.ran(dialect);
-        match dialect {
+        let text = match dialect {
             Dialect::Postgres => self.postgres,
             Dialect::Sqlite => self.without_locks,
+        };
+        if self.has_names {
+            let at = usize::from(dialect == Dialect::Sqlite);
+            self.postgres_numbered[at].get_or_init(|| numbered(text).into_owned())
+        } else {
+            text
         }
+    }
+
+    /// Returns `true` if its text marks the template of a row.
+    pub(crate) const fn takes_rows(&self) -> bool {
+        self.takes_rows
     }
 
     /// Gives the text for PostgreSQL that takes any number of rows, as an array of each column. One text does
     /// for all numbers, so that it is planned once, and a batch is one round trip.
-    pub(super) fn for_arrays(&'static self, dialect: Dialect) -> &'static str {
+    pub(crate) fn for_arrays(&'static self, dialect: Dialect) -> &'static str {
         let one = self.for_postgres(dialect);
         let at = usize::from(dialect == Dialect::Sqlite);
         self.postgres_many[at].get_or_init(|| for_arrays(one))
     }
 
     /// Gives the text for SQLite that takes `2^power` rows.
-    pub(super) fn for_sqlite(&'static self, power: usize) -> &'static Positional {
+    pub(crate) fn for_sqlite(&'static self, power: usize) -> &'static Positional {
         self.ran(Dialect::Sqlite);
-        self.sqlite_rows[power].get_or_init(|| positional(&for_rows(self.sqlite, 1 << power)))
+        self.sqlite_rows[power]
+            .get_or_init(|| positional(&for_rows(&numbered(self.sqlite), 1 << power)))
     }
 }
 
 /// A text whose parameters are bound by their position: `?`, not `$7`. SQLite looks for the number of a
 /// parameter with a name by going through all names.
 #[derive(Debug)]
-pub(super) struct Positional {
-    pub(super) text: String,
+pub(crate) struct Positional {
+    pub(crate) text: String,
     /// Which parameter stands at each position, counted from 0.
-    pub(super) order: Vec<usize>,
+    pub(crate) order: Vec<usize>,
 }
 
 fn positional(text: &str) -> Positional {
@@ -172,9 +206,10 @@ fn digits(text: &str) -> usize {
 
 /// Writes the template of a row as often as there are rows, and numbers the parameters anew.
 fn for_rows(text: &str, rows: usize) -> String {
-    let Some((start, end)) = template(text) else {
+    let (start, end) = template(text);
+    if end == 0 {
         return text.to_owned();
-    };
+    }
     let row = &text[start..end];
     let width = highest(row);
     let templates: Vec<String> = (0..rows)
@@ -192,9 +227,10 @@ fn for_rows(text: &str, rows: usize) -> String {
 
 /// Takes the rows from arrays, one for each parameter of a row.
 fn for_arrays(text: &str) -> String {
-    let Some((start, end)) = template(text) else {
+    let (start, end) = template(text);
+    if end == 0 {
         return text.to_owned();
-    };
+    }
     let row = &text[start + 1..end - 1];
     let columns: Vec<String> = (1..=highest(row))
         .map(|number| format!("c{number}"))
@@ -203,31 +239,12 @@ fn for_arrays(text: &str) -> String {
         .map(|number| format!("${number}"))
         .collect();
     let fields = row.split('$').collect::<Vec<_>>().join("given.c");
-    format!(
-        "{}select {fields} from unnest({}) as given ({}){}",
-        &text[..=start - VALUES.len()],
+    let rows = format!(
+        "select {fields} from unnest({}) as given ({})",
         arrays.join(", "),
         columns.join(", "),
-        &text[end..]
-    )
-}
-
-/// What stands before the template of a row, with the parenthesis that opens it.
-const VALUES: &str = "values (";
-
-/// Where the template of a row stands, from its parenthesis to the one that closes it.
-fn template(text: &str) -> Option<(usize, usize)> {
-    let start = text.find(VALUES)? + VALUES.len() - 1;
-    let mut depth = 0_usize;
-    for (at, character) in text[start..].char_indices() {
-        match character {
-            '(' => depth += 1,
-            ')' if depth == 1 => return Some((start, start + at + 1)),
-            ')' => depth -= 1,
-            _ => {}
-        }
-    }
-    None
+    );
+    with_rows_from(text, &rows)
 }
 
 /// The highest number of a parameter.
@@ -257,6 +274,7 @@ fn renumbered(text: &str, mut number: impl FnMut(usize) -> usize) -> String {
 }
 
 /// The text of a file in a folder below `src/sql`.
+#[macro_export]
 macro_rules! sql_text {
     ($folder:literal, $name:literal) => {
         include_str!(concat!(
@@ -270,23 +288,25 @@ macro_rules! sql_text {
 }
 
 /// The statement in `src/sql/<name>.sql`, the same text for both databases.
+#[macro_export]
 macro_rules! sql {
     ($name:literal) => {{
-        static STATEMENT: $crate::database::Statement = {
-            const TEXT: &str = sql_text!("", $name);
-            $crate::database::Statement::new($name, TEXT, TEXT)
+        static STATEMENT: $crate::Statement = {
+            const TEXT: &str = $crate::sql_text!("", $name);
+            $crate::Statement::new($name, TEXT, TEXT)
         };
         &STATEMENT
     }};
 }
 
 /// The statement in `src/sql/postgres/<name>.sql` and `src/sql/sqlite/<name>.sql`.
+#[macro_export]
 macro_rules! sql_by_dialect {
     ($name:literal) => {{
-        static STATEMENT: $crate::database::Statement = $crate::database::Statement::new(
+        static STATEMENT: $crate::Statement = $crate::Statement::new(
             $name,
-            sql_text!("postgres/", $name),
-            sql_text!("sqlite/", $name),
+            $crate::sql_text!("postgres/", $name),
+            $crate::sql_text!("sqlite/", $name),
         );
         &STATEMENT
     }};
@@ -294,40 +314,56 @@ macro_rules! sql_by_dialect {
 
 /// The statement in `src/sql/postgres/<name>.sql` and `src/sql/sqlite/<name>.sql`, which differ by more
 /// than locks.
+#[macro_export]
 macro_rules! sql_of_each {
     ($name:literal) => {{
-        static STATEMENT: $crate::database::Statement = $crate::database::Statement::of_each(
+        static STATEMENT: $crate::Statement = $crate::Statement::of_each(
             $name,
-            sql_text!("postgres/", $name),
-            sql_text!("sqlite/", $name),
+            $crate::sql_text!("postgres/", $name),
+            $crate::sql_text!("sqlite/", $name),
         );
         &STATEMENT
     }};
 }
 
 /// The statement in `src/sql/sqlite/<name>.sql`, which PostgreSQL does not need.
+#[macro_export]
 macro_rules! sql_of_sqlite {
     ($name:literal) => {{
-        static STATEMENT: $crate::database::Statement =
-            $crate::database::Statement::new($name, "", sql_text!("sqlite/", $name));
+        static STATEMENT: $crate::Statement =
+            $crate::Statement::new($name, "", $crate::sql_text!("sqlite/", $name));
         &STATEMENT
     }};
 }
 
 /// The statement in `src/sql/postgres/<name>.sql`, which SQLite does not need.
+#[macro_export]
 macro_rules! sql_of_postgres {
     ($name:literal) => {{
-        static STATEMENT: $crate::database::Statement =
-            $crate::database::Statement::new($name, sql_text!("postgres/", $name), "");
+        static STATEMENT: $crate::Statement =
+            $crate::Statement::new($name, $crate::sql_text!("postgres/", $name), "");
         &STATEMENT
     }};
 }
 
-/// A list of parameters, each converted to a [`Param`](crate::database::Param).
+/// A list of parameters, each converted to a [`Param`](crate::Param).
+///
+/// A statement of more than six parameters names them, and so does the call, after the name of the file that declares
+/// them. The names are compared when the call is compiled, and may come in any order:
+///
+/// `params! { "tokens/insert"; id: token.id, tenant: token.tenant, ... }`
+///
+/// Where the statement takes rows, a call names the parameters of a row, those of the whole, or all of them.
 #[macro_export]
 macro_rules! params {
+    ($file:literal; $($name:ident: $value:expr),+ $(,)?) => {{
+        const NAMES: &[&str] = &[$(stringify!($name)),+];
+        const ORDER: [usize; NAMES.len()] =
+            $crate::order($crate::sql_text!("", $file), [$(stringify!($name)),+]);
+        $crate::arrange([$($crate::Param::from($value)),+], ORDER)
+    }};
     ($($value:expr),* $(,)?) => {
-        vec![$($crate::database::Param::from($value)),*]
+        vec![$($crate::Param::from($value)),*]
     };
 }
 
@@ -337,36 +373,35 @@ mod tests {
 
     #[test]
     fn a_statement_for_one_row_is_written_for_many() {
-        let text = "insert into t (a, b, c) values ($1, lower($2), $1)\non conflict do nothing";
+        let text =
+            "insert into t (a, b, c) values /* row */ ($1, lower($2), $1)\non conflict do nothing";
         assert_eq!(for_rows(text, 1), text);
         assert_eq!(
             for_rows(text, 3),
-            "insert into t (a, b, c) values ($1, lower($2), $1), ($3, lower($4), $3), \
+            "insert into t (a, b, c) values /* row */ ($1, lower($2), $1), ($3, lower($4), $3), \
              ($5, lower($6), $5)\non conflict do nothing"
         );
     }
 
     #[test]
     fn what_belongs_to_the_whole_statement_is_numbered_after_the_rows() {
-        let text =
-            "with item (id) as (values ($1))\nupdate t set at = $2 from item where t.id = item.id";
+        let text = "with item (id) as (values /* row */ ($1))\nupdate t set at = $2 from item where t.id = item.id";
         assert_eq!(
             for_rows(text, 2),
-            "with item (id) as (values ($1), ($2))\n\
+            "with item (id) as (values /* row */ ($1), ($2))\n\
              update t set at = $3 from item where t.id = item.id"
         );
     }
 
     #[test]
     fn postgresql_gets_rows_as_arrays() {
-        let text = "insert into t (a, b) values ($1, (select x from y where id = $2))\non conflict do nothing";
+        let text = "insert into t (a, b) values /* row */ ($1, (select x from y where id = $2))\non conflict do nothing";
         assert_eq!(
             for_arrays(text),
             "insert into t (a, b) select given.c1, (select x from y where id = given.c2) \
              from unnest($1, $2) as given (c1, c2)\non conflict do nothing"
         );
-        let text =
-            "with item (id) as (values ($1))\nupdate t set at = $2 from item where t.id = item.id";
+        let text = "with item (id) as (values /* row */ ($1))\nupdate t set at = $2 from item where t.id = item.id";
         assert_eq!(
             for_arrays(text),
             "with item (id) as (select given.c1 from unnest($1) as given (c1))\n\

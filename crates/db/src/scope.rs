@@ -25,7 +25,7 @@ impl Scope {
     }
 
     /// The setting that the policies of row-level security read, and its value.
-    pub(super) fn setting(self) -> (&'static str, String) {
+    pub(crate) fn setting(self) -> (&'static str, String) {
         match self {
             Self::System => ("matins.scope", "system".to_owned()),
             Self::Tenant(tenant) => ("matins.tenant", tenant.uuid().to_string()),

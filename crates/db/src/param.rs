@@ -13,7 +13,7 @@ use sqlx::{
 };
 use uuid::Uuid;
 
-use super::Scope;
+use crate::scope::Scope;
 
 /// One value for a statement. An absent one still knows its type, which PostgreSQL needs.
 ///
@@ -40,7 +40,7 @@ pub enum Param {
 }
 
 impl Param {
-    pub(super) fn bind_postgres(
+    pub(crate) fn bind_postgres(
         self,
         query: Query<'_, Postgres, PgArguments>,
     ) -> Query<'_, Postgres, PgArguments> {
@@ -56,7 +56,7 @@ impl Param {
         }
     }
 
-    pub(super) fn bind_sqlite(
+    pub(crate) fn bind_sqlite(
         self,
         query: Query<'_, Sqlite, SqliteArguments>,
     ) -> Query<'_, Sqlite, SqliteArguments> {
@@ -75,7 +75,7 @@ impl Param {
 
 /// The values of one parameter of many rows, for PostgreSQL.
 #[derive(Debug)]
-pub(super) enum Column {
+pub(crate) enum Column {
     Uuid(Vec<Option<Uuid>>),
     Text(Vec<Option<String>>),
     Integer(Vec<Option<i64>>),
@@ -119,7 +119,7 @@ impl Column {
 
     /// Turns rows into columns, or gives them back where a parameter has another type in one row than in the
     /// first.
-    pub(super) fn of(rows: Vec<Vec<Param>>) -> Result<Vec<Self>, Vec<Vec<Param>>> {
+    pub(crate) fn of(rows: Vec<Vec<Param>>) -> Result<Vec<Self>, Vec<Vec<Param>>> {
         let count = rows.len();
         let Some(first) = rows.first() else {
             return Ok(Vec::new());
@@ -141,7 +141,7 @@ impl Column {
         Ok(columns)
     }
 
-    pub(super) fn bind(
+    pub(crate) fn bind(
         self,
         query: Query<'_, Postgres, PgArguments>,
     ) -> Query<'_, Postgres, PgArguments> {

@@ -8,9 +8,16 @@ use sqlx::{
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
 };
 
-use super::{Examined, NeededProgram, OpenError, intact, migrations};
-use crate::database::{
-    Database, Error, PATIENCE, PREPARED_STATEMENTS, Pools, SQLITE_READERS, UniqueIndexes,
+use super::{
+    error::{NeededProgram, OpenError},
+    examined::Examined,
+    intact,
+};
+use crate::{
+    database::{Database, Pools},
+    error::{Error, UniqueIndexes},
+    limits::{ACQUIRE_TIMEOUT, PREPARED_STATEMENTS, SQLITE_READERS},
+    schema::{PROGRAM, Schema},
 };
 
 /// "Matn" in the file's header says whose database it is.
@@ -19,9 +26,9 @@ const APPLICATION_ID: i64 = 0x4d61_746e;
 const NEEDED: [u32; 3] = [3, 51, 3];
 const NEEDED_TEXT: &str = "3.51.3";
 
-pub(super) async fn open_file(path: &Path) -> Result<Database, OpenError> {
+pub(super) async fn open_file(path: &Path, schema: &'static Schema) -> Result<Database, OpenError> {
     create_if_missing(path)?;
-    inspect(path).await?;
+    inspect(path, schema).await?;
     let file = options().filename(path);
     let writer = pool(1)
         .connect_with(
@@ -32,7 +39,7 @@ pub(super) async fn open_file(path: &Path) -> Result<Database, OpenError> {
         )
         .await
         .map_err(failed("open the file for writing"))?;
-    migrate(&writer, path).await?;
+    migrate(&writer, path, schema).await?;
     let readers = pool(SQLITE_READERS)
         .connect_with(file.read_only(true))
         .await
@@ -40,13 +47,13 @@ pub(super) async fn open_file(path: &Path) -> Result<Database, OpenError> {
     finish(writer, readers).await
 }
 
-pub(super) async fn open_memory() -> Result<Database, OpenError> {
+pub(super) async fn open_memory(schema: &'static Schema) -> Result<Database, OpenError> {
     let options = options().in_memory(true);
     let only = pool(1)
         .connect_with(options)
         .await
         .map_err(failed("open a database in memory"))?;
-    migrate(&only, Path::new(":memory:")).await?;
+    migrate(&only, Path::new(":memory:"), schema).await?;
     finish(only.clone(), only).await
 }
 
@@ -64,7 +71,7 @@ const WAL_PAGES: &str = "4000";
 /// a disk error would then be a signal instead of an error.
 fn options() -> SqliteConnectOptions {
     SqliteConnectOptions::new()
-        .busy_timeout(PATIENCE)
+        .busy_timeout(ACQUIRE_TIMEOUT)
         .foreign_keys(true)
         .synchronous(SqliteSynchronous::Full)
         .pragma("mmap_size", "0")
@@ -85,7 +92,7 @@ fn pool(connections: u32) -> SqlitePoolOptions {
         .min_connections(1)
         .idle_timeout(None)
         .max_lifetime(None)
-        .acquire_timeout(PATIENCE)
+        .acquire_timeout(ACQUIRE_TIMEOUT)
         .test_before_acquire(false)
         .after_release(|connection, _| {
             Box::pin(async move {
@@ -116,11 +123,11 @@ fn create_if_missing(path: &Path) -> Result<(), OpenError> {
 ///
 /// Through SQLite, not by reading bytes: its side files count, and closing a second descriptor of
 /// the file would drop the locks that other connections of this process hold.
-async fn inspect(path: &Path) -> Result<(), OpenError> {
+async fn inspect(path: &Path, schema: &Schema) -> Result<(), OpenError> {
     let mut file = look(path, false).await?;
     let refused = |error| refusal(path, error);
-    let stamp = Stamp::read(&mut file).await.map_err(refused)?;
-    stamp.accept(path)?;
+    let stamp = Stamp::read(&mut file, schema).await.map_err(refused)?;
+    stamp.accept(path, schema)?;
     let wrong = intact::glance(&mut file).await.map_err(refused)?;
     file.close().await.map_err(refused)?;
     damaged(path, wrong)
@@ -130,7 +137,7 @@ async fn inspect(path: &Path) -> Result<(), OpenError> {
 async fn look(path: &Path, quiet: bool) -> Result<SqliteConnection, OpenError> {
     let options = SqliteConnectOptions::new()
         .filename(path)
-        .busy_timeout(PATIENCE)
+        .busy_timeout(ACQUIRE_TIMEOUT)
         .read_only(true)
         .immutable(quiet);
     options
@@ -149,7 +156,7 @@ fn damaged(path: &Path, wrong: Option<String>) -> Result<(), OpenError> {
 }
 
 /// Looks at every page of the file, where there is one.
-pub(super) async fn examine(path: &Path) -> Result<Option<Examined>, OpenError> {
+pub(super) async fn examine(path: &Path, schema: &Schema) -> Result<Option<Examined>, OpenError> {
     match path.try_exists() {
         Ok(true) => {}
         Ok(false) => return Ok(None),
@@ -161,9 +168,9 @@ pub(super) async fn examine(path: &Path) -> Result<Option<Examined>, OpenError> 
         }
     }
     let quiet = is_quiet(path);
-    match look_at_all(path, quiet).await {
+    match look_at_all(path, schema, quiet).await {
         // Somebody began to write meanwhile, so what was read need not fit together.
-        Err(_) if quiet && !is_quiet(path) => look_at_all(path, false).await.map(Some),
+        Err(_) if quiet && !is_quiet(path) => look_at_all(path, schema, false).await.map(Some),
         looked => looked.map(Some),
     }
 }
@@ -175,11 +182,11 @@ fn is_quiet(path: &Path) -> bool {
     !Path::new(&log).exists()
 }
 
-async fn look_at_all(path: &Path, quiet: bool) -> Result<Examined, OpenError> {
+async fn look_at_all(path: &Path, schema: &Schema, quiet: bool) -> Result<Examined, OpenError> {
     let mut file = look(path, quiet).await?;
     let refused = |error| refusal(path, error);
-    let stamp = Stamp::read(&mut file).await.map_err(refused)?;
-    stamp.accept(path)?;
+    let stamp = Stamp::read(&mut file, schema).await.map_err(refused)?;
+    stamp.accept(path, schema)?;
     let wrong = intact::whole(&mut file).await.map_err(refused)?;
     let (found, bytes): (String, i64) = sqlx::query_as(
         "select sqlite_version(), page_count * page_size from pragma_page_count, pragma_page_size",
@@ -189,7 +196,13 @@ async fn look_at_all(path: &Path, quiet: bool) -> Result<Examined, OpenError> {
     .map_err(refused)?;
     file.close().await.map_err(refused)?;
     damaged(path, wrong)?;
-    Ok(Examined::new("SQLite", &found, stamp.version, bytes))
+    Ok(Examined::new(
+        "SQLite",
+        &found,
+        stamp.version,
+        schema.latest(),
+        bytes,
+    ))
 }
 
 /// Opens a file to read alone; where nobody has it open, as it is now.
@@ -230,7 +243,7 @@ struct Stamp {
 }
 
 impl Stamp {
-    async fn read(connection: &mut SqliteConnection) -> Result<Self, sqlx::Error> {
+    async fn read(connection: &mut SqliteConnection, schema: &Schema) -> Result<Self, sqlx::Error> {
         let row = sqlx::query(
             "select application_id, user_version, (select count(*) from sqlite_schema) as objects \
              from pragma_application_id, pragma_user_version",
@@ -244,11 +257,11 @@ impl Stamp {
         )
         .fetch_one(&mut *connection)
         .await?;
-        let program = if named && version > migrations::LATEST {
+        let program = if named && version > schema.latest() {
             let applied = sqlx::query_scalar(
                 "select program from schema_versions where version > ? order by version limit 1",
             );
-            let applied = applied.bind(migrations::LATEST);
+            let applied = applied.bind(schema.latest());
             applied.fetch_optional(connection).await?.flatten()
         } else {
             None
@@ -262,7 +275,7 @@ impl Stamp {
     }
 
     /// Takes an empty file and one of ours; a file without a stamp but with content is another's.
-    fn accept(&self, path: &Path) -> Result<(), OpenError> {
+    fn accept(&self, path: &Path, schema: &Schema) -> Result<(), OpenError> {
         let database = || path.display().to_string();
         let empty = self.application_id == 0 && self.version == 0 && self.objects == 0;
         if self.application_id != APPLICATION_ID && !empty {
@@ -271,11 +284,11 @@ impl Stamp {
                 found: format!("application id {:#010x}", self.application_id),
             });
         }
-        if self.version > migrations::LATEST {
+        if self.version > schema.latest() {
             return Err(OpenError::Newer {
                 database: database(),
                 found: self.version,
-                known: migrations::LATEST,
+                known: schema.latest(),
                 needed: NeededProgram(self.program.clone()),
             });
         }
@@ -284,7 +297,11 @@ impl Stamp {
 }
 
 /// Applies what is missing. The write lock is held from the look at the version to the commit.
-async fn migrate(writer: &SqlitePool, path: &Path) -> Result<(), OpenError> {
+async fn migrate(
+    writer: &SqlitePool,
+    path: &Path,
+    schema: &'static Schema,
+) -> Result<(), OpenError> {
     let version: String = sqlx::query_scalar("select sqlite_version()")
         .fetch_one(writer)
         .await
@@ -300,12 +317,12 @@ async fn migrate(writer: &SqlitePool, path: &Path) -> Result<(), OpenError> {
         .begin_with("begin immediate")
         .await
         .map_err(failed("lock the file for a migration"))?;
-    let stamp = Stamp::read(&mut transaction)
+    let stamp = Stamp::read(&mut transaction, schema)
         .await
         .map_err(failed("read the version of the schema"))?;
-    stamp.accept(path)?;
-    if stamp.version < migrations::LATEST {
-        apply(&mut transaction, stamp.version)
+    stamp.accept(path, schema)?;
+    if stamp.version < schema.latest() {
+        apply(&mut transaction, schema, stamp.version)
             .await
             .map_err(failed("migrate the schema"))?;
         transaction
@@ -314,7 +331,7 @@ async fn migrate(writer: &SqlitePool, path: &Path) -> Result<(), OpenError> {
             .map_err(failed("migrate the schema"))?;
         tracing::info!(
             from = stamp.version,
-            to = migrations::LATEST,
+            to = schema.latest(),
             "migrated the schema"
         );
     }
@@ -323,28 +340,29 @@ async fn migrate(writer: &SqlitePool, path: &Path) -> Result<(), OpenError> {
 
 async fn apply(
     transaction: &mut Transaction<'static, Sqlite>,
+    schema: &Schema,
     version: i64,
 ) -> Result<(), sqlx::Error> {
-    for migration in migrations::after(version) {
+    for migration in schema.after(version) {
         sqlx::raw_sql(migration.sqlite)
             .execute(&mut **transaction)
             .await?;
     }
-    for migration in migrations::after(version) {
+    for migration in schema.after(version) {
         sqlx::query(
             "insert into schema_versions (version, name, works_with, program) values (?, ?, ?, ?)",
         )
         .bind(migration.version)
         .bind(migration.name)
         .bind(migration.works_with)
-        .bind(migrations::PROGRAM)
+        .bind(PROGRAM)
         .execute(&mut **transaction)
         .await?;
     }
     // Pragmas take no parameters; both are constants of this program.
     let stamp = format!(
         "pragma application_id = {APPLICATION_ID}; pragma user_version = {}",
-        migrations::LATEST
+        schema.latest()
     );
     sqlx::raw_sql(AssertSqlSafe(stamp))
         .execute(&mut **transaction)

@@ -7,12 +7,15 @@ use sqlx::{
 };
 use uuid::Uuid;
 
-use super::{
-    Dialect, Error, Param, Row, SILENCE, Scope, Statement, UniqueIndexes,
-    param::Column,
-    statement::{CHUNKS, Positional},
+use crate::{
+    error::{Error, UniqueIndexes},
+    limits::REPLY_TIMEOUT,
+    observer::CommitObserver,
+    param::{Column, Param},
+    row::Row,
+    scope::Scope,
+    statement::{CHUNKS, Dialect, Positional, Statement},
 };
-use crate::waking::Wakes;
 
 /// A transaction. Dropped without [`Tx::commit`], it is as if it had never been.
 ///
@@ -21,11 +24,9 @@ use crate::waking::Wakes;
 pub struct Tx {
     scope: Scope,
     connection: Connection,
-    wakes: Arc<Wakes>,
-    /// The logs that it has changed: their readers are woken once it is committed.
+    observer: Option<Arc<dyn CommitObserver>>,
+    /// The IDs that the observer is given after the commit.
     changed: Vec<Uuid>,
-    /// Whether it has taken its number.
-    numbered: bool,
 }
 
 #[derive(Debug)]
@@ -45,11 +46,11 @@ struct Manner {
 
 /// What PostgreSQL answers in time. It gives up a statement by itself before that: who hears nothing for longer
 /// has a connection of which only this end is left, and would wait for as long as the system sends again.
-pub(super) async fn in_time<T>(
+pub(crate) async fn in_time<T>(
     statement: &'static str,
     asked: impl Future<Output = Result<T, sqlx::Error>>,
 ) -> Result<T, Error> {
-    let answer = match tokio::time::timeout(SILENCE, asked).await {
+    let answer = match tokio::time::timeout(REPLY_TIMEOUT, asked).await {
         Ok(answer) => answer,
         Err(late) => Err(sqlx::Error::Io(late.into())),
     };
@@ -91,12 +92,12 @@ enum Answer<P, S> {
 }
 
 impl Tx {
-    pub(super) fn postgres(
+    pub(crate) fn postgres(
         transaction: Transaction<'static, Postgres>,
         scope: Scope,
         locks: bool,
         prepares: bool,
-        wakes: Arc<Wakes>,
+        observer: Option<Arc<dyn CommitObserver>>,
     ) -> Self {
         let dialect = if locks {
             Dialect::Postgres
@@ -106,40 +107,41 @@ impl Tx {
         Self {
             scope,
             connection: Connection::Postgres(transaction, Manner { dialect, prepares }),
-            wakes,
+            observer,
             changed: Vec::new(),
-            numbered: false,
         }
     }
 
-    pub(super) fn sqlite(
+    pub(crate) fn sqlite(
         transaction: Transaction<'static, Sqlite>,
         scope: Scope,
         unique: Arc<UniqueIndexes>,
-        wakes: Arc<Wakes>,
+        observer: Option<Arc<dyn CommitObserver>>,
     ) -> Self {
         Self {
             scope,
             connection: Connection::Sqlite(transaction, unique),
-            wakes,
+            observer,
             changed: Vec::new(),
-            numbered: false,
         }
     }
 
-    /// Notes that the log of a session or of an automation is changed, or the text of a session's turn:
-    /// its readers are woken after the commit. On SQLite the transaction takes its number, once; on
-    /// PostgreSQL it has one.
-    pub(crate) async fn changes(&mut self, log: Uuid) -> Result<(), Error> {
-        if self.changed.last() != Some(&log) {
-            self.changed.push(log);
+    /// Notes the ID of something that this transaction changes, for the observer of the database. Returns `true` if it
+    /// is the first.
+    pub fn note_change(&mut self, id: Uuid) -> bool {
+        let is_first = self.changed.is_empty();
+        if self.changed.last() != Some(&id) {
+            self.changed.push(id);
         }
-        if !self.numbered && matches!(self.connection, Connection::Sqlite(..)) {
-            self.execute(sql_of_sqlite!("transactions/next"), Vec::new())
-                .await?;
-            self.numbered = true;
+        is_first
+    }
+
+    /// Returns the database that it is a transaction of.
+    pub fn dialect(&self) -> Dialect {
+        match self.connection {
+            Connection::Postgres(..) => Dialect::Postgres,
+            Connection::Sqlite(..) => Dialect::Sqlite,
         }
-        Ok(())
     }
 
     /// Whose rows this transaction may touch.
@@ -149,7 +151,7 @@ impl Tx {
 
     /// Whether rows are locked, since other transactions may write at the same time. On SQLite there is
     /// one writer, who has locked everything; on PostgreSQL not in tests that take the locks away.
-    pub(crate) fn locks_rows(&self) -> bool {
+    pub fn locks_rows(&self) -> bool {
         matches!(
             self.connection,
             Connection::Postgres(_, manner) if manner.dialect == Dialect::Postgres
@@ -157,13 +159,13 @@ impl Tx {
     }
 
     /// Whether the server keeps plans of statements: not where the connection prepares none, nor on SQLite.
-    pub(crate) fn keeps_plans(&self) -> bool {
+    pub fn keeps_plans(&self) -> bool {
         self.locks_rows()
             && matches!(self.connection, Connection::Postgres(_, manner) if manner.prepares)
     }
 
-    /// Locks rows until the end of the transaction, with a statement that does nothing else.
-    pub(crate) async fn lock_rows(
+    /// Locks rows until the end of the transaction, with a statement that takes their IDs and does nothing else.
+    pub async fn lock_rows(
         &mut self,
         statement: &'static Statement,
         rows: Vec<Vec<Param>>,
@@ -255,7 +257,7 @@ impl Tx {
         whole: Vec<Param>,
     ) -> Result<Vec<Row>, Error> {
         let mut found = Vec::new();
-        for rows in self.batches(rows, whole) {
+        for rows in self.batches(statement, rows, whole)? {
             found.extend(self.fetch(statement, rows).await?);
         }
         Ok(found)
@@ -269,15 +271,24 @@ impl Tx {
         whole: Vec<Param>,
     ) -> Result<u64, Error> {
         let mut changed = 0;
-        for rows in self.batches(rows, whole) {
+        for rows in self.batches(statement, rows, whole)? {
             changed += self.change(statement, rows).await?;
         }
         Ok(changed)
     }
 
-    /// Rows as the database takes them: PostgreSQL all at once, SQLite in chunks.
-    fn batches(&self, rows: Vec<Vec<Param>>, whole: Vec<Param>) -> Vec<Rows> {
-        match (&self.connection, rows.len()) {
+    /// Divides rows as the database takes them: PostgreSQL all at once, SQLite in chunks.
+    fn batches(
+        &self,
+        statement: &'static Statement,
+        rows: Vec<Vec<Param>>,
+        whole: Vec<Param>,
+    ) -> Result<Vec<Rows>, Error> {
+        if !statement.takes_rows() {
+            let statement = statement.name();
+            return Err(Error::TakesNoRows { statement });
+        }
+        Ok(match (&self.connection, rows.len()) {
             (_, 0) => Vec::new(),
             (_, 1) => {
                 let row = rows.into_iter().flatten().chain(whole);
@@ -285,7 +296,7 @@ impl Tx {
             }
             (Connection::Postgres(..), _) => arrays(rows, whole),
             (Connection::Sqlite(..), _) => chunks(rows, &whole),
-        }
+        })
     }
 
     /// Undoes everything, and gives back its locks before this returns. A transaction that is only
@@ -308,7 +319,8 @@ impl Tx {
     pub async fn commit(self) -> Result<(), Error> {
         #[cfg(feature = "failpoints")]
         failpoint::reached("commit");
-        let own = self.numbered.then(|| self.wakes.commits());
+        let observer = self.observer.filter(|_| !self.changed.is_empty());
+        let committing = observer.as_deref().map(Committing::new);
         let committed = match self.connection {
             Connection::Postgres(transaction, _) => in_time("commit", transaction.commit()).await,
             Connection::Sqlite(transaction, unique) => transaction
@@ -318,12 +330,38 @@ impl Tx {
         };
         #[cfg(feature = "failpoints")]
         failpoint::reached("committed");
-        if let (Some(own), Ok(())) = (own, &committed) {
-            own.committed();
+        if let Some(committing) = committing {
+            committing.ended(committed.is_ok(), &self.changed);
         }
-        // Whoever is woken for nothing finds nothing.
-        self.wakes.wake(&self.changed);
         committed
+    }
+}
+
+/// A commit under way, of which an observer knows. Dropped, it was not committed.
+struct Committing<'a>(Option<&'a dyn CommitObserver>);
+
+impl<'a> Committing<'a> {
+    fn new(observer: &'a dyn CommitObserver) -> Self {
+        observer.before_commit();
+        Self(Some(observer))
+    }
+
+    fn ended(mut self, committed: bool, changed: &[Uuid]) {
+        let Some(observer) = self.0.take() else {
+            return;
+        };
+        if !committed {
+            observer.not_committed();
+        }
+        observer.after_commit(changed);
+    }
+}
+
+impl Drop for Committing<'_> {
+    fn drop(&mut self) {
+        if let Some(observer) = self.0 {
+            observer.not_committed();
+        }
     }
 }
 

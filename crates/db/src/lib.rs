@@ -1,0 +1,44 @@
+//! PostgreSQL and SQLite behind one type, so that each statement is run by one function.
+//!
+//! A caller opens a [`Database`] at a [`Location`], which applies the migrations of a [`Schema`]. It then begins a
+//! [`Tx`] of a [`Scope`], runs [`Statement`]s with [`Param`]s, reads [`Row`]s and commits. The dialects differ in
+//! the text of a statement and in the types of its columns, and both differences end here.
+//!
+//! **Invariants:** no SQL of this crate names a table of ours but `schema_versions`, in which the migrator records
+//! the migrations that it has applied; `store`, which creates that table, hands over every other statement. No
+//! driver is visible: the only crate with `sqlx`. Only `store` imports this crate, and tests.
+
+mod database;
+mod error;
+mod limits;
+mod link;
+mod listener;
+mod names;
+mod observer;
+mod opening;
+mod param;
+mod row;
+mod schema;
+mod scope;
+mod statement;
+mod template;
+mod tx;
+
+pub use database::{Database, PoolSize};
+pub use error::Error;
+pub use limits::POSTGRES_CONNECTIONS;
+pub use link::Sessions;
+pub use listener::{ListenAddress, Listener, Notification};
+#[doc(hidden)]
+pub use names::{arrange, numbered, order};
+pub use observer::CommitObserver;
+pub use opening::{
+    Examined, InvalidLocation, Location, NeededProgram, OpenError, Server, examine, open,
+    open_to_read,
+};
+pub use param::Param;
+pub use row::{Row, Stored};
+pub use schema::{Migration, RunningServers, Schema};
+pub use scope::Scope;
+pub use statement::{Dialect, Statement, executed};
+pub use tx::Tx;

@@ -1,0 +1,123 @@
+//! Listening for notifications of a PostgreSQL server.
+
+use std::{str::FromStr, time::Duration};
+
+use sqlx::{
+    AssertSqlSafe,
+    postgres::{PgConnectOptions, PgListener, PgNotification, PgPoolOptions},
+};
+
+use crate::{error::Error, limits::ACQUIRE_TIMEOUT};
+
+/// The name of this file's work in errors.
+const LISTEN: &str = "listen";
+
+/// The address at which notifications are listened for.
+#[derive(Debug, Clone)]
+pub struct ListenAddress(pub(crate) PgConnectOptions);
+
+impl FromStr for ListenAddress {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        text.parse().map(Self).map_err(failed)
+    }
+}
+
+/// One connection that listens to channels. It belongs to no pool: a pool's end does not wait for it.
+#[derive(Debug)]
+pub struct Listener {
+    connection: PgListener,
+    reply_timeout: Duration,
+}
+
+/// A notification of the server.
+#[derive(Debug)]
+pub struct Notification(PgNotification);
+
+impl Notification {
+    /// Returns the name of its channel.
+    pub fn channel(&self) -> &str {
+        self.0.channel()
+    }
+
+    /// Returns its payload.
+    pub fn payload(&self) -> &str {
+        self.0.payload()
+    }
+}
+
+impl Listener {
+    /// Connects, and gives the server `reply_timeout` for each answer from then on. A connection that is lost is not
+    /// made again, because nobody would know what it has missed.
+    pub async fn connect(address: &ListenAddress, reply_timeout: Duration) -> Result<Self, Error> {
+        let own = PgPoolOptions::new()
+            .max_connections(1)
+            .max_lifetime(None)
+            .idle_timeout(None)
+            .acquire_timeout(ACQUIRE_TIMEOUT)
+            .connect_lazy_with(address.0.clone());
+        let mut connection = PgListener::connect_with(&own).await.map_err(failed)?;
+        connection.eager_reconnect(false);
+        Ok(Self {
+            connection,
+            reply_timeout,
+        })
+    }
+
+    /// Listens to a channel.
+    pub async fn listen(&mut self, channel: &str) -> Result<(), Error> {
+        in_time(self.reply_timeout, self.connection.listen(channel)).await
+    }
+
+    /// Begins and ends to listen to channels, in one round trip.
+    ///
+    /// The caller must pass names that are identifiers: they become part of a statement.
+    pub async fn adjust(
+        &mut self,
+        listen: impl IntoIterator<Item = String>,
+        unlisten: impl IntoIterator<Item = String>,
+    ) -> Result<(), Error> {
+        let listen = listen
+            .into_iter()
+            .map(|channel| format!("listen {channel}"));
+        let unlisten = unlisten.into_iter();
+        let unlisten = unlisten.map(|channel| format!("unlisten {channel}"));
+        let statements: Vec<String> = listen.chain(unlisten).collect();
+        if statements.is_empty() {
+            return Ok(());
+        }
+        let text = AssertSqlSafe(statements.join("; "));
+        let adjusted = sqlx::raw_sql(text).execute(&mut self.connection);
+        in_time(self.reply_timeout, adjusted).await.map(drop)
+    }
+
+    /// Asks the server for an answer, so that a connection of which only this end is left is found out.
+    pub async fn ping(&mut self) -> Result<(), Error> {
+        let answer = sqlx::query("select 1").execute(&mut self.connection);
+        in_time(self.reply_timeout, answer).await.map(drop)
+    }
+
+    /// Waits for the next notification. Returns `None` if the connection is lost. Nothing is lost if the future is
+    /// dropped.
+    pub async fn next(&mut self) -> Result<Option<Notification>, Error> {
+        let next = self.connection.try_recv().await.map_err(failed)?;
+        Ok(next.map(Notification))
+    }
+}
+
+/// Waits for an answer of the server. One that comes too late is worth nothing, because the connection may be half
+/// gone.
+async fn in_time<T>(
+    reply_timeout: Duration,
+    answer: impl Future<Output = Result<T, sqlx::Error>>,
+) -> Result<T, Error> {
+    match tokio::time::timeout(reply_timeout, answer).await {
+        Ok(answer) => answer.map_err(failed),
+        Err(_) => Err(failed(sqlx::Error::PoolTimedOut)),
+    }
+}
+
+fn failed(error: sqlx::Error) -> Error {
+    Error::of_postgres(LISTEN, error)
+}

@@ -1,0 +1,255 @@
+//! Parameters that are bound by name.
+//!
+//! A statement either numbers its parameters (`$1`) or names them (`:tenant`). The header of its file declares the
+//! names; the order of the declaration is the order in which they are numbered. [`params!`](crate::params) compares
+//! the names at a call with the declared ones when the call is compiled, so that nothing is looked up when it runs.
+
+use std::borrow::Cow;
+
+use crate::{param::Param, template::template};
+
+/// Maximum number of names in one statement.
+const MAX_NAMES: usize = 32;
+
+/// The names that a text declares, each as the first byte and the byte after the last.
+struct Declared {
+    spans: [(usize, usize); MAX_NAMES],
+    count: usize,
+    /// The number of those that belong to a row. They come first.
+    of_row: usize,
+}
+
+/// Returns `true` if the text names its parameters.
+pub(crate) const fn has_names(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    next_name(bytes, 0).0 < bytes.len()
+}
+
+/// Returns for each place of a statement the index of the name that belongs there. The names must be those that the
+/// text declares, or those of its row alone, or the others alone.
+///
+/// # Panics
+///
+/// If a name is unknown, missing or doubled. [`params!`](crate::params) calls it in a constant, so that this is an
+/// error of the compiler.
+#[doc(hidden)]
+#[must_use]
+pub const fn order<const N: usize>(text: &str, names: [&str; N]) -> [usize; N] {
+    let bytes = text.as_bytes();
+    let declared = declared(text);
+    let mut places = [0; N];
+    let mut first = MAX_NAMES;
+    let mut at = 0;
+    while at < N {
+        let place = declared.find(bytes, names[at].as_bytes(), 0, names[at].len());
+        assert!(
+            place < declared.count,
+            "the statement has no parameter of this name"
+        );
+        places[at] = place;
+        if place < first {
+            first = place;
+        }
+        at += 1;
+    }
+    let is_whole = first == 0 && N == declared.count;
+    let is_row = first == 0 && N == declared.of_row;
+    let is_rest = first == declared.of_row && N == declared.count - declared.of_row;
+    assert!(
+        is_whole || is_row || is_rest,
+        "a parameter of the statement is missing or doubled"
+    );
+    let mut order = [N; N];
+    at = 0;
+    while at < N {
+        let place = places[at] - first;
+        assert!(
+            place < N && order[place] == N,
+            "a parameter of the statement is missing or doubled"
+        );
+        order[place] = at;
+        at += 1;
+    }
+    order
+}
+
+/// Puts the values of a call in the order of the statement.
+#[doc(hidden)]
+pub fn arrange<const N: usize>(values: [Param; N], order: [usize; N]) -> Vec<Param> {
+    let mut values = values.map(Some);
+    let arranged = order.into_iter().filter_map(|at| values[at].take());
+    arranged.collect()
+}
+
+/// Numbers the parameters of a text that names them. Any other text stays as it is.
+#[doc(hidden)]
+#[must_use]
+pub fn numbered(text: &str) -> Cow<'_, str> {
+    let bytes = text.as_bytes();
+    let declared = declared(text);
+    if declared.count == 0 {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut copied = 0;
+    let (mut start, mut end) = next_name(bytes, 0);
+    while start < bytes.len() {
+        // Without the colon before the name.
+        out.push_str(&text[copied..start - 1]);
+        let place = declared.find(bytes, bytes, start, end);
+        out.push('$');
+        out.push_str(&(place + 1).to_string());
+        copied = end;
+        (start, end) = next_name(bytes, end);
+    }
+    out.push_str(&text[copied..]);
+    Cow::Owned(out)
+}
+
+impl Declared {
+    /// Returns the place of the name `other[start..end]`, or the count of names if it is none of them.
+    const fn find(&self, text: &[u8], other: &[u8], start: usize, end: usize) -> usize {
+        let mut place = 0;
+        while place < self.count {
+            let (from, to) = self.spans[place];
+            let mut same = to - from == end - start;
+            let mut at = 0;
+            while same && at < to - from {
+                same = text[from + at] == other[start + at];
+                at += 1;
+            }
+            if same {
+                return place;
+            }
+            place += 1;
+        }
+        place
+    }
+}
+
+/// Reads the names of a text in the order in which they first appear.
+const fn declared(text: &str) -> Declared {
+    let bytes = text.as_bytes();
+    let mut declared = Declared {
+        spans: [(0, 0); MAX_NAMES],
+        count: 0,
+        of_row: 0,
+    };
+    let (mut start, mut end) = next_name(bytes, 0);
+    while start < bytes.len() {
+        if declared.find(bytes, bytes, start, end) == declared.count {
+            assert!(
+                declared.count < MAX_NAMES,
+                "the statement has too many names"
+            );
+            declared.spans[declared.count] = (start, end);
+            declared.count += 1;
+        }
+        (start, end) = next_name(bytes, end);
+    }
+    declared.of_row = of_row(text, &declared);
+    declared
+}
+
+/// Counts the names in the template of a row; all names if there is none.
+const fn of_row(text: &str, declared: &Declared) -> usize {
+    let bytes = text.as_bytes();
+    let (open, close) = template(text);
+    if close == 0 {
+        return declared.count;
+    }
+    let (mut count, mut last) = (0, 0);
+    let mut seen = [false; MAX_NAMES];
+    let (mut start, mut end) = next_name(bytes, open);
+    while start < close {
+        let place = declared.find(bytes, bytes, start, end);
+        if !seen[place] {
+            seen[place] = true;
+            count += 1;
+        }
+        if place > last {
+            last = place;
+        }
+        (start, end) = next_name(bytes, end);
+    }
+    assert!(
+        count == 0 || last == count - 1,
+        "declare the names of a row before the others"
+    );
+    count
+}
+
+/// Returns the next name at or after `at`, or the end of the text. Two colons are a cast of PostgreSQL.
+const fn next_name(bytes: &[u8], mut at: usize) -> (usize, usize) {
+    while at + 1 < bytes.len() {
+        let is_cast = bytes[at + 1] == b':' || (at > 0 && bytes[at - 1] == b':');
+        if bytes[at] == b':' && !is_cast && is_of_name(bytes[at + 1]) {
+            let start = at + 1;
+            let mut end = start;
+            while end < bytes.len() && is_of_name(bytes[end]) {
+                end += 1;
+            }
+            return (start, end);
+        }
+        at += 1;
+    }
+    (bytes.len(), bytes.len())
+}
+
+const fn is_of_name(byte: u8) -> bool {
+    byte.is_ascii_lowercase() || byte == b'_'
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROWS: &str = "-- Each row: :id, :at. :now\nwith item (id, at) as (values /* row */ (:id, :at))\n\
+        update t set at = item.at::text, seen = :now from item where t.id = item.id";
+
+    #[test]
+    fn names_are_numbered_in_the_order_of_the_header() {
+        let text = "-- :tenant, :id\nselect a::text from t where id = :id and tenant = :tenant";
+        assert_eq!(
+            numbered(text),
+            "-- $1, $2\nselect a::text from t where id = $2 and tenant = $1"
+        );
+        assert!(has_names(text) && !has_names("select $1::text"));
+    }
+
+    #[test]
+    fn call_names_all_parameters_or_those_of_the_row_or_the_others() {
+        assert_eq!(order(ROWS, ["at", "now", "id"]), [2, 0, 1]);
+        assert_eq!(order(ROWS, ["at", "id"]), [1, 0]);
+        assert_eq!(order(ROWS, ["now"]), [0]);
+        let values = [Param::from(2_i64), Param::from(1_i64)];
+        let arranged = arrange(values, order(ROWS, ["at", "id"]));
+        assert_eq!(arranged, [Param::from(1_i64), Param::from(2_i64)]);
+    }
+
+    #[test]
+    #[should_panic(expected = "no parameter of this name")]
+    fn unknown_name_is_refused() {
+        let _ = order(ROWS, ["id", "att", "now"]);
+    }
+
+    #[test]
+    #[should_panic(expected = "missing or doubled")]
+    fn missing_name_is_refused() {
+        let _ = order(ROWS, ["id"]);
+    }
+
+    #[test]
+    #[should_panic(expected = "missing or doubled")]
+    fn doubled_name_is_refused() {
+        let _ = order(ROWS, ["id", "id", "now"]);
+    }
+
+    #[test]
+    #[should_panic(expected = "before the others")]
+    fn row_that_is_declared_last_is_refused() {
+        let text =
+            "-- :now, :id\nwith item (id) as (values /* row */ (:id)) update t set at = :now";
+        let _ = order(text, ["now", "id"]);
+    }
+}

@@ -1,0 +1,73 @@
+//! Statements that take many rows.
+//!
+//! Such a statement is written for one row. A marker in its text says where the template of the row stands:
+//! `values /* row */ ($1, $2)`. Every other `values` in the text is part of the statement itself.
+
+/// The marker of a row's template. The parenthesis of the template follows.
+const MARKER: &str = "values /* row */ ";
+
+/// Counts the templates of rows in a text.
+pub(crate) const fn count_templates(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let (mut count, mut at) = (0, find_marker(bytes, 0));
+    while at < bytes.len() {
+        count += 1;
+        at = find_marker(bytes, at + 1);
+    }
+    count
+}
+
+/// Returns the range of a row's template, from its parenthesis to the one that closes it. Returns an empty range if
+/// the text marks none.
+pub(crate) const fn template(text: &str) -> (usize, usize) {
+    let bytes = text.as_bytes();
+    let start = find_marker(bytes, 0) + MARKER.len();
+    let (mut at, mut depth) = (start, 0_usize);
+    while at < bytes.len() {
+        match bytes[at] {
+            b'(' => depth += 1,
+            b')' if depth == 1 => return (start, at + 1),
+            b')' => depth -= 1,
+            _ => {}
+        }
+        at += 1;
+    }
+    (0, 0)
+}
+
+/// Returns the first marker of a template at or after `at`, or the end of the text.
+const fn find_marker(bytes: &[u8], mut at: usize) -> usize {
+    let marker = MARKER.as_bytes();
+    while at + marker.len() <= bytes.len() {
+        let mut matched = 0;
+        while matched < marker.len() && bytes[at + matched] == marker[matched] {
+            matched += 1;
+        }
+        if matched == marker.len() {
+            return at;
+        }
+        at += 1;
+    }
+    bytes.len()
+}
+
+/// Writes a text without its template of a row, and without the marker: `instead` stands there.
+pub(crate) fn with_rows_from(text: &str, instead: &str) -> String {
+    let (start, end) = template(text);
+    format!("{}{instead}{}", &text[..start - MARKER.len()], &text[end..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn template_reaches_to_its_own_parenthesis() {
+        let text = "insert into t values /* row */ ($1, lower($2))\non conflict (a) do nothing";
+        let (start, end) = template(text);
+        assert_eq!(&text[start..end], "($1, lower($2))");
+        assert_eq!(template("insert into t values ($1)"), (0, 0));
+        assert_eq!(count_templates(text), 1);
+        assert_eq!(count_templates("values /* row */ (values /* row */ ("), 2);
+    }
+}

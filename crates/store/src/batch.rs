@@ -1,0 +1,161 @@
+//! Group commit: one transaction for all who ask for the same at the same time.
+//!
+//! A commit waits for the disk, however little it writes. While the transaction of a batch is under way, further items
+//! wait, and the next batch takes them all. No item waits for others to come: the first one's transaction begins at
+//! once.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use futures::future::BoxFuture;
+use tokio::sync::oneshot;
+
+use crate::error::Error;
+
+/// Maximum number of items in a batch. Where there are more, the next batch runs beside those of other kinds.
+const MAX_BATCH: usize = 1024;
+
+/// Runs a batch in one transaction of a context, such as a store. Returns one answer for each item.
+type RunBatch<C, I, O> = for<'a> fn(&'a C, &'a [I]) -> BoxFuture<'a, Result<Vec<O>, Error>>;
+
+/// Collects the items of one kind into batches.
+pub(crate) struct Batcher<I, O> {
+    waiting: Arc<Mutex<Waiting<I, O>>>,
+    fits: fn(&I, &I) -> bool,
+}
+
+struct Waiting<I, O> {
+    items: Vec<(I, oneshot::Sender<Result<O, Error>>)>,
+    /// `true` while a task runs the batches.
+    served: bool,
+}
+
+impl<I: Send + Sync + 'static, O: Send + 'static> Batcher<I, O> {
+    /// Makes a batcher. `fits` is `true` if one transaction may hold both items.
+    pub(crate) fn new(fits: fn(&I, &I) -> bool) -> Self {
+        let waiting = Waiting {
+            items: Vec::new(),
+            served: false,
+        };
+        Self {
+            waiting: Arc::new(Mutex::new(waiting)),
+            fits,
+        }
+    }
+
+    /// Adds an item to the next batch and waits for its answer. The item is still run if the future is dropped.
+    ///
+    /// All callers must pass the same `run`: the first one's serves everybody who comes until no item waits.
+    pub(crate) async fn submit<C: Clone + Send + Sync + 'static>(
+        &self,
+        context: &C,
+        item: I,
+        run: RunBatch<C, I, O>,
+    ) -> Result<O, Error> {
+        let (sender, answer) = oneshot::channel();
+        let serve = {
+            let mut waiting = lock(&self.waiting);
+            waiting.items.push((item, sender));
+            !std::mem::replace(&mut waiting.served, true)
+        };
+        if serve {
+            // Run the batches in a task of their own, because the caller may be dropped while others wait.
+            let served = Served {
+                waiting: Arc::clone(&self.waiting),
+                left: false,
+            };
+            tokio::spawn(serve_all(context.clone(), served, self.fits, run));
+        }
+        answer.await.unwrap_or(Err(Error::Abandoned))
+    }
+}
+
+impl<I, O> fmt::Debug for Batcher<I, O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Batcher").finish_non_exhaustive()
+    }
+}
+
+/// The task that runs the batches. However it ends, the next caller of `submit` finds `served` unset, and no caller
+/// waits for ever.
+struct Served<I, O> {
+    waiting: Arc<Mutex<Waiting<I, O>>>,
+    /// `true` if it ended because no item waited.
+    left: bool,
+}
+
+impl<I, O> Drop for Served<I, O> {
+    fn drop(&mut self) {
+        if !self.left {
+            let mut waiting = lock(&self.waiting);
+            waiting.served = false;
+            waiting.items.clear();
+        }
+    }
+}
+
+fn lock<I, O>(waiting: &Mutex<Waiting<I, O>>) -> std::sync::MutexGuard<'_, Waiting<I, O>> {
+    waiting.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+async fn serve_all<C: Sync, I: Sync, O: Send>(
+    context: C,
+    mut served: Served<I, O>,
+    fits: fn(&I, &I) -> bool,
+    run: RunBatch<C, I, O>,
+) {
+    loop {
+        let (items, senders): (Vec<I>, Vec<_>) = {
+            let mut waiting = lock(&served.waiting);
+            if waiting.items.is_empty() {
+                waiting.served = false;
+                drop(waiting);
+                served.left = true;
+                return;
+            }
+            let mut taken = Vec::new();
+            let mut left = Vec::new();
+            for (item, sender) in waiting.items.drain(..) {
+                let fits = taken.first().is_none_or(|(first, _)| fits(first, &item));
+                if fits && taken.len() < MAX_BATCH {
+                    taken.push((item, sender));
+                } else {
+                    left.push((item, sender));
+                }
+            }
+            waiting.items = left;
+            taken.into_iter().unzip()
+        };
+        let answers = run_or_split(&context, &items, run).await;
+        for (sender, answer) in senders.into_iter().zip(answers) {
+            // The caller may have been dropped.
+            let _ = sender.send(answer);
+        }
+    }
+}
+
+/// Runs all items in one transaction. If it fails because of an item, each half runs by itself, and so on, so that the
+/// item fails alone. If the database fails, no item is retried, because the transaction may have been committed.
+async fn run_or_split<C: Sync, I: Sync, O: Send>(
+    context: &C,
+    items: &[I],
+    run: RunBatch<C, I, O>,
+) -> Vec<Result<O, Error>> {
+    match run(context, items).await {
+        Ok(answers) => answers.into_iter().map(Ok).collect(),
+        Err(error) if items.len() <= 1 => vec![Err(error)],
+        Err(error) if error.is_transient() => {
+            let error = Arc::new(error);
+            let shared = || Err(Error::Batch(Arc::clone(&error)));
+            items.iter().map(|_| shared()).collect()
+        }
+        Err(_) => {
+            let (first, second) = items.split_at(items.len() / 2);
+            let mut answers = Box::pin(run_or_split(context, first, run)).await;
+            answers.extend(Box::pin(run_or_split(context, second, run)).await);
+            answers
+        }
+    }
+}

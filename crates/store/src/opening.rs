@@ -1,0 +1,25 @@
+//! Opening the database with the schema of this crate.
+
+use db::{Database, Examined, Location, OpenError};
+
+use crate::schema::SCHEMA;
+
+/// Opens the database at `location`, creates it if it is a SQLite file that does not exist, and brings its schema to
+/// this version.
+///
+/// Safe while other processes use or open the same database. An interrupted migration leaves the version before or the
+/// version after, nothing between.
+pub async fn open(location: &Location) -> Result<Database, OpenError> {
+    db::open(location, &SCHEMA).await
+}
+
+/// Examines all of a database without changing it: its owner, its version, and of a SQLite file every page, so that a
+/// larger file takes longer. Returns `None` if there is no file.
+pub async fn examine(location: &Location) -> Result<Option<Examined>, OpenError> {
+    db::examine(location, &SCHEMA).await
+}
+
+/// Opens a database of the latest version for reading only: every write fails.
+pub async fn open_to_read(location: &Location) -> Result<Database, OpenError> {
+    db::open_to_read(location, &SCHEMA).await
+}
