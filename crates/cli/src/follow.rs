@@ -1,29 +1,23 @@
 //! Following a run until it ends: the answer goes to standard output, everything else beside it.
 
-use std::time::Duration;
+mod follower;
+mod waiting;
 
-use client::{Client, MessagePart};
-use model::{
-    RunId,
-    run::{Origin, RunStatus},
-    transcript::Speaker,
-};
+use model::{RunId, run::RunStatus};
 use serde::Serialize;
 use server::Local;
-use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
-use wire::{Message, ProblemKind, Run, RunFlags, RunView, Waiting};
+use wire::{Run, RunFlags, Waiting};
+
+pub(crate) use waiting::waits;
+
+use self::follower::{Ended, Follower};
 
 use crate::{
     app::{App, Whom},
     failure::{Exit, Failure},
-    local,
-    output::{OutputError, Transcript, clean},
     signals::Signals,
 };
-
-/// How often it is looked at what has become of a run.
-const LOOK: Duration = Duration::from_millis(100);
 
 /// How a run ended, as JSON.
 #[derive(Serialize)]
@@ -50,7 +44,7 @@ pub(crate) async fn see_through(app: &App, run: Run, only_queue: bool) -> Result
         return Box::pin(take(app, local, run, follower, signals)).await;
     }
     let followed = tokio::select! {
-        followed = Box::pin(follower.follow(run)) => followed,
+        followed = Box::pin(follow(app, &mut follower, run)) => followed,
         () = signals.next() => {
             app.output.aside("No longer followed; the turn goes on.");
             Ok(Exit::Interrupted)
@@ -105,13 +99,13 @@ async fn take_and_follow(
     stop: CancellationToken,
 ) -> Result<Exit, Failure> {
     let mut taking = std::pin::pin!(server::take_turn(local, &app.client, run.id, stop));
-    let mut following = std::pin::pin!(follower.follow(run));
+    let mut following = std::pin::pin!(follow(app, follower, run));
     tokio::select! {
         taken = &mut taking => {
             if !taken?.status.is_over() {
                 return Ok(Exit::Interrupted);
             }
-            // The next look sees the end.
+            // The trace tells the end, which is committed.
             following.await
         }
         followed = &mut following => {
@@ -135,6 +129,18 @@ async fn call_off(app: &App, id: RunId) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Follows a run and tells how it ended.
+async fn follow(app: &App, follower: &mut Follower<'_>, run: Run) -> Result<Exit, Failure> {
+    match follower.follow(&run).await? {
+        Ended::Over { run, answer } => end(app, &run, answer.as_deref()),
+        Ended::NobodyServes(view) => {
+            app.output
+                .aside("Whoever served this data folder has stopped.");
+            queued(app, &view.run, view.waiting.as_ref(), false)
+        }
+    }
+}
+
 fn queued(app: &App, run: &Run, waiting: Option<&Waiting>, served: bool) -> Result<Exit, Failure> {
     if app.output.json {
         app.output.document(&Followed { run, answer: None })?;
@@ -150,163 +156,6 @@ fn queued(app: &App, run: &Run, waiting: Option<&Waiting>, served: bool) -> Resu
         app.output.aside(&waits(app, waiting));
     }
     Ok(Exit::Done)
-}
-
-/// Prints what becomes of a run.
-struct Follower<'a> {
-    app: &'a App,
-    /// Whom it asks: as the command did, until that one stops.
-    client: Client,
-    /// What it opened when whoever served had stopped.
-    opened: Option<Local>,
-    transcript: Option<Transcript>,
-    waiting: Option<Waiting>,
-    /// The attempts so far: the end of one and the beginning of the next come together.
-    attempts: Vec<RunId>,
-    /// The attempt whose answer is being printed, and how many bytes of it are.
-    streamed: (RunId, i64),
-    answer: Option<String>,
-    /// Whether the answer's last line is still open.
-    mid_line: bool,
-    /// The first failure to print. The run goes on, and is told then.
-    broken: Option<OutputError>,
-}
-
-impl<'a> Follower<'a> {
-    fn new(app: &'a App, run: &Run) -> Self {
-        // What was said before may be long, and is not told.
-        let from = MessagePart::FromRun(run.id);
-        Self {
-            app,
-            client: app.client.clone(),
-            opened: None,
-            transcript: run.session_id.map(|it| Transcript::new(it, from)),
-            waiting: None,
-            attempts: vec![run.id],
-            streamed: (run.id, 0),
-            answer: None,
-            mid_line: false,
-            broken: None,
-        }
-    }
-
-    /// Follows a run to its end. One that waits for a worker is left where nobody serves any more.
-    async fn follow(&mut self, run: Run) -> Result<Exit, Failure> {
-        loop {
-            let newest = match self.look(run.id).await {
-                Ok(newest) => newest,
-                Err(client::Error::Unreachable { .. })
-                    if matches!(self.app.whom, Whom::Server) && self.opened.is_none() =>
-                {
-                    self.open().await?;
-                    continue;
-                }
-                Err(error) => return Err(error.into()),
-            };
-            if newest.run.status.is_over() {
-                if let Some(broken) = self.broken.take() {
-                    return Err(broken.into());
-                }
-                return end(self.app, &newest.run, self.answer.as_deref());
-            }
-            if self.opened.is_some() && newest.waiting == Some(Waiting::Worker) {
-                self.app
-                    .output
-                    .aside("Whoever served this data folder has stopped.");
-                return queued(self.app, &newest.run, newest.waiting.as_ref(), false);
-            }
-            sleep(LOOK).await;
-        }
-    }
-
-    /// Goes on without whoever served: turns that run there may still come to their end.
-    async fn open(&mut self) -> Result<(), Failure> {
-        let local = local::open(&self.app.config).await?;
-        self.client = local.client_of(local.routes());
-        self.opened = Some(local);
-        Ok(())
-    }
-
-    /// Lets go of what it opened.
-    async fn close(self) {
-        if let Some(local) = self.opened {
-            local.close().await;
-        }
-    }
-
-    /// Looks at the newest attempt and tells what is new.
-    async fn look(&mut self, run: RunId) -> Result<RunView, client::Error> {
-        let newest = server::newest_attempt(&self.client, run).await?;
-        if newest.waiting != self.waiting {
-            if let Some(waiting) = &newest.waiting
-                && *waiting != Waiting::Worker
-            {
-                self.app.output.aside(&waits(self.app, waiting));
-            }
-            self.waiting.clone_from(&newest.waiting);
-        }
-        let run = &newest.run;
-        if self.streamed.0 != run.id {
-            self.streamed = (run.id, 0);
-            self.attempts.push(run.id);
-        }
-        if let Some(transcript) = &mut self.transcript {
-            let news = match transcript.news(&self.client).await {
-                // A run that its precheck declines takes the session along that it had for itself.
-                Err(error) if error.kind() == Some(ProblemKind::NotFound) => Vec::new(),
-                news => news?,
-            };
-            let told =
-                |message: &&Message| message.run_id.is_some_and(|id| self.attempts.contains(&id));
-            let news: Vec<_> = news.iter().filter(told).collect();
-            for message in news {
-                self.tell(message);
-            }
-        }
-        if run.status == RunStatus::Running && self.app.output.is_watched() {
-            let id = run.id.to_string();
-            let live = self.client.live_text(&id, self.streamed.1).await?;
-            self.streamed.1 = live.end;
-            self.print(&clean(&live.text));
-        }
-        Ok(newest)
-    }
-
-    fn tell(&mut self, message: &Message) {
-        let output = self.app.output;
-        match message.speaker() {
-            Speaker::Person | Speaker::Schedule => {}
-            Speaker::Agent => {
-                let shown = usize::try_from(self.streamed.1).unwrap_or(0);
-                let rest = message.content.get(shown..).unwrap_or("").to_owned();
-                if !output.json {
-                    self.print(&format!("{}\n", clean(&rest)));
-                }
-                self.answer = Some(message.content.clone());
-            }
-            Speaker::Tool => self.aside(&format!("[{}]", clean(&message.content))),
-            Speaker::Aside | Speaker::Matins => self.aside(&clean(&message.content)),
-        }
-    }
-
-    /// Says something beside the answer, on a line of its own.
-    fn aside(&mut self, text: &str) {
-        if self.mid_line && self.app.output.is_watched() {
-            self.print("\n");
-        }
-        self.app.output.aside(text);
-    }
-
-    fn print(&mut self, text: &str) {
-        if let Some(last) = text.chars().next_back() {
-            self.mid_line = last != '\n';
-        }
-        if self.broken.is_none()
-            && let Err(error) = self.app.output.piece(text)
-        {
-            self.broken = Some(error);
-        }
-    }
 }
 
 /// Tells how a run ended.
@@ -345,35 +194,5 @@ fn flags(app: &App, flags: RunFlags) {
             "Permissions denied: {}. Rules of the harness or the automation (--allow) grant them.",
             flags.permissions_denied
         ));
-    }
-}
-
-/// What a run waits for, as a sentence.
-pub(crate) fn waits(app: &App, waiting: &Waiting) -> String {
-    match waiting {
-        Waiting::Worker => "It waits for a worker.".into(),
-        Waiting::Backoff { until } => format!(
-            "It waits until {}, because it failed before.",
-            app.time.date_time(*until)
-        ),
-        Waiting::Budget { reason, .. } => format!("It waits, because {reason}."),
-        Waiting::Session { state } => format!("It waits, because its session is {state}."),
-        Waiting::Run {
-            run,
-            status,
-            origin,
-        } => {
-            let whose = match origin {
-                Origin::Person => "a person's words",
-                Origin::Occurrence => "a scheduled turn",
-                Origin::Task => "a task",
-                Origin::Message => "a message",
-            };
-            format!("It waits for {run} ({whose}, {status}).")
-        }
-        Waiting::Approval { approval, title } => format!(
-            "It waits for approval of {title:?}: `matins approval allow {approval}`, or deny."
-        ),
-        Waiting::Turn => "It waits for its turn among those that wait.".into(),
     }
 }

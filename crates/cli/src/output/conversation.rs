@@ -93,6 +93,11 @@ impl Transcript {
         self.session
     }
 
+    /// Notes that a row is told. Returns `false` if it was told before.
+    pub(crate) fn note(&mut self, message: MessageId) -> bool {
+        self.seen.insert(message)
+    }
+
     /// Reads what is new. A row that was told already and changed since is not told again.
     pub(crate) async fn news(&mut self, client: &Client) -> Result<Vec<Message>, client::Error> {
         let session = self.session.to_string();

@@ -1,6 +1,13 @@
 //! `matins serve`, and commands beside it.
 
-use std::{fs, os::unix::fs::PermissionsExt as _};
+use std::{
+    fs,
+    io::{Read as _, Write as _},
+    net::TcpStream,
+    os::unix::fs::PermissionsExt as _,
+    thread::sleep,
+    time::Duration,
+};
 
 use rustix::process::Signal;
 
@@ -107,6 +114,48 @@ fn beside_a_server_commands_leave_the_turn_to_it_and_follow() {
     world.wait_for("the queued run ends", |world| {
         world.json(&["run", "list"])[0]["status"] == "succeeded"
     });
+}
+
+/// Counts the requests for single runs, transcripts and live texts that the server has answered.
+fn requests_of_followers(world: &World) -> usize {
+    let address = world.address();
+    let host = address.strip_prefix("http://").unwrap();
+    let mut connection = TcpStream::connect(host).unwrap();
+    let token = world.token();
+    write!(
+        connection,
+        "GET /metrics HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n\r\n"
+    )
+    .unwrap();
+    let mut figures = String::new();
+    connection.read_to_string(&mut figures).unwrap();
+    let of_followers = |line: &&str| {
+        line.starts_with("matins_http_request_seconds_count")
+            && ["/runs/{run}", "/messages"]
+                .iter()
+                .any(|route| line.contains(route))
+    };
+    let counts = figures.lines().filter(of_followers);
+    let counts = counts.filter_map(|line| line.rsplit(' ').next()?.parse::<usize>().ok());
+    counts.sum()
+}
+
+#[test]
+fn follower_of_a_silent_turn_does_not_poll() {
+    let world = World::new();
+    fast_and_slow(&world);
+    let _server = world.serve();
+    let fired = world.start(&["automation", "fire", "slow"]);
+    world.wait_for("the follower reads the running turn", |world| {
+        world.json(&["run", "list"])[0]["status"] == "running" && requests_of_followers(world) > 0
+    });
+    let before = requests_of_followers(&world);
+    sleep(Duration::from_secs(1));
+    let during = requests_of_followers(&world) - before;
+    // Changes just after the beginning of the turn may still be read.
+    assert!(during <= 4, "{during} requests in a second");
+    fired.signal(Signal::INT);
+    assert_eq!(fired.end().code, 130);
 }
 
 #[test]

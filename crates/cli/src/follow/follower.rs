@@ -1,0 +1,311 @@
+//! Reading the trace of a session until one of its runs ends.
+//!
+//! The trace of the session brings the pieces of text, the rows of the transcript, and every change of a run,
+//! an approval or the session. Only after such a change the run is read again, because what it waits for is not
+//! in the log. A run may wait for something outside of its session, such as a budget or a run of another
+//! session; for that alone it is read again once a second.
+
+use std::{pin::Pin, time::Duration};
+
+use client::{Client, Error, MessagePart, Received, TraceNews, TraceOf};
+use futures::{Stream, StreamExt as _, stream};
+use model::{RunId, SessionId, transcript::Speaker};
+use server::Local;
+use tokio::time::sleep;
+use wire::{Message, ProblemKind, Run, RunView, TraceDelta, TraceEvent, TraceMessage, Waiting};
+
+use super::waiting::waits;
+use crate::{
+    app::{App, Whom},
+    failure::Failure,
+    local,
+    output::{OutputError, Transcript, clean},
+};
+
+/// How often a run is read again that waits for something of which its session's trace may tell nothing.
+const RECHECK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The trace of a session, as it goes on.
+type Events = Pin<Box<dyn Stream<Item = Result<TraceNews, Error>> + Send>>;
+
+/// How the following of a run ended.
+pub(super) enum Ended {
+    /// The last attempt is over.
+    Over {
+        run: Box<Run>,
+        answer: Option<String>,
+    },
+    /// The run waits for a worker, and nobody serves the data folder any more.
+    NobodyServes(Box<RunView>),
+}
+
+/// Prints what becomes of a run.
+pub(super) struct Follower<'a> {
+    app: &'a App,
+    /// Whom it asks: as the command did, until that one stops.
+    client: Client,
+    /// What it opened when whoever served had stopped.
+    opened: Option<Local>,
+    transcript: Option<Transcript>,
+    waiting: Option<Waiting>,
+    /// The attempts so far: the end of one and the beginning of the next come together.
+    attempts: Vec<RunId>,
+    /// The attempt whose answer is being printed, and how many bytes of it are.
+    streamed: (RunId, i64),
+    answer: Option<String>,
+    /// Whether the answer's last line is still open.
+    mid_line: bool,
+    /// The first failure to print. The run goes on, and is told then.
+    broken: Option<OutputError>,
+}
+
+impl<'a> Follower<'a> {
+    pub(super) fn new(app: &'a App, run: &Run) -> Self {
+        // What was said before may be long, and is not told.
+        let from = MessagePart::FromRun(run.id);
+        Self {
+            app,
+            client: app.client.clone(),
+            opened: None,
+            transcript: run.session_id.map(|it| Transcript::new(it, from)),
+            waiting: None,
+            attempts: vec![run.id],
+            streamed: (run.id, 0),
+            answer: None,
+            mid_line: false,
+            broken: None,
+        }
+    }
+
+    /// Follows a run to its end. One that waits for a worker is left where nobody serves any more.
+    pub(super) async fn follow(&mut self, run: &Run) -> Result<Ended, Failure> {
+        let ended = loop {
+            match self.read_trace(run).await {
+                Err(Error::Unreachable { .. })
+                    if matches!(self.app.whom, Whom::Server) && self.opened.is_none() =>
+                {
+                    self.open().await?;
+                }
+                ended => break ended?,
+            }
+        };
+        match self.broken.take() {
+            Some(broken) if matches!(ended, Ended::Over { .. }) => Err(broken.into()),
+            _ => Ok(ended),
+        }
+    }
+
+    /// Goes on without whoever served: turns that run there may still come to their end.
+    async fn open(&mut self) -> Result<(), Failure> {
+        let local = local::open(&self.app.config).await?;
+        self.client = local.client_of(local.routes());
+        self.opened = Some(local);
+        Ok(())
+    }
+
+    /// Lets go of what it opened.
+    pub(super) async fn close(self) {
+        if let Some(local) = self.opened {
+            local.close().await;
+        }
+    }
+
+    /// Reads the trace until the run ends. Fails if whoever is asked cannot be reached.
+    async fn read_trace(&mut self, run: &Run) -> Result<Ended, Error> {
+        // The trace begins where the log ends now, so that nothing is missed between the two.
+        let mut events = match run.session_id {
+            Some(session) => self.events(session).await?,
+            None => None,
+        };
+        if let Some(ended) = self.look(run.id).await? {
+            return Ok(ended);
+        }
+        self.tell_messages().await?;
+        loop {
+            self.wait_for_change(&mut events).await?;
+            if let Some(ended) = self.look(run.id).await? {
+                return Ok(ended);
+            }
+        }
+    }
+
+    /// Begins the trace of a session. Returns `None` if the session does not exist: a run that its precheck
+    /// declines takes the session along that it had for itself.
+    async fn events(&self, session: SessionId) -> Result<Option<Events>, Error> {
+        let session = session.to_string();
+        let last_seq = match self.client.session(&session).await {
+            Ok(view) => view.value.session.last_seq,
+            Err(error) if error.kind() == Some(ProblemKind::NotFound) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let trace = self
+            .client
+            .trace(TraceOf::Session(session), Some(last_seq.to_string()));
+        let events = stream::unfold(trace, async |mut trace| {
+            let news = trace.next().await;
+            Some((news, trace))
+        });
+        Ok(Some(Box::pin(events)))
+    }
+
+    /// Tells what the trace brings until the run must be read again.
+    async fn wait_for_change(&mut self, events: &mut Option<Events>) -> Result<(), Error> {
+        let waits_elsewhere = self
+            .waiting
+            .as_ref()
+            .is_some_and(|it| !matches!(it, Waiting::Approval { .. }));
+        loop {
+            let Some(trace) = events else {
+                sleep(RECHECK_INTERVAL).await;
+                return Ok(());
+            };
+            let news = tokio::select! {
+                news = trace.next() => news,
+                () = sleep(RECHECK_INTERVAL), if waits_elsewhere => return Ok(()),
+            };
+            match news {
+                Some(Ok(TraceNews::Event(event))) => {
+                    if self.take(&event) {
+                        return Ok(());
+                    }
+                }
+                // The next request tells whether anybody is there. The trace seeks its connection by itself.
+                Some(Ok(TraceNews::Broken { why, .. })) => {
+                    tracing::debug!(error = %why, "the trace broke");
+                    return Ok(());
+                }
+                Some(Err(error)) if error.kind() == Some(ProblemKind::NotFound) => *events = None,
+                Some(Err(error)) => return Err(error),
+                None => *events = None,
+            }
+        }
+    }
+
+    /// Takes an event. Returns `true` if the run must be read again.
+    fn take(&mut self, received: &Received) -> bool {
+        match &received.event {
+            Some(TraceEvent::Delta(delta)) => self.write(delta),
+            Some(TraceEvent::Message(TraceMessage {
+                message: Some(message),
+                ..
+            })) => {
+                let is_new = self
+                    .transcript
+                    .as_mut()
+                    .is_some_and(|it| it.note(message.id));
+                if is_new {
+                    self.tell(message);
+                }
+            }
+            Some(TraceEvent::Approval(event)) => return self.attempts.contains(&event.run_id),
+            Some(
+                TraceEvent::Run(_)
+                | TraceEvent::Session(_)
+                | TraceEvent::Resync(_)
+                | TraceEvent::SessionDeleted(_),
+            ) => return true,
+            _ => {}
+        }
+        false
+    }
+
+    /// Reads the newest attempt and tells what it waits for. Returns how it ended, if it did.
+    async fn look(&mut self, run: RunId) -> Result<Option<Ended>, Error> {
+        let newest = server::newest_attempt(&self.client, run).await?;
+        if newest.waiting != self.waiting {
+            if let Some(waiting) = &newest.waiting
+                && *waiting != Waiting::Worker
+            {
+                self.app.output.aside(&waits(self.app, waiting));
+            }
+            self.waiting.clone_from(&newest.waiting);
+        }
+        if self.streamed.0 != newest.run.id {
+            self.streamed = (newest.run.id, 0);
+            let of_input = newest.attempts.iter().map(|attempt| attempt.id);
+            self.attempts = of_input.skip_while(|id| *id != run).collect();
+        }
+        if newest.run.status.is_over() {
+            // The trace may still have rows of the transcript that were committed before the end.
+            self.tell_messages().await?;
+            return Ok(Some(Ended::Over {
+                run: Box::new(newest.run),
+                answer: self.answer.take(),
+            }));
+        }
+        let is_left = self.opened.is_some() && newest.waiting == Some(Waiting::Worker);
+        Ok(is_left.then(|| Ended::NobodyServes(Box::new(newest))))
+    }
+
+    /// Reads the rows of the transcript that are not told yet, and tells them.
+    async fn tell_messages(&mut self) -> Result<(), Error> {
+        let Some(transcript) = &mut self.transcript else {
+            return Ok(());
+        };
+        let news = match transcript.news(&self.client).await {
+            Err(error) if error.kind() == Some(ProblemKind::NotFound) => Vec::new(),
+            news => news?,
+        };
+        for message in &news {
+            self.tell(message);
+        }
+        Ok(())
+    }
+
+    /// Prints the part of a piece of text that is not printed yet, if a person watches.
+    fn write(&mut self, delta: &TraceDelta) {
+        let (run, shown) = self.streamed;
+        if delta.run_id != run || !self.app.output.is_watched() {
+            return;
+        }
+        // After a break, the trace tells again what it told before. A piece behind a gap is left to the
+        // whole answer.
+        let known = usize::try_from(shown - delta.position).ok();
+        let Some(text) = known.and_then(|known| delta.text.get(known..)) else {
+            return;
+        };
+        let printed = clean(text);
+        self.streamed.1 += i64::try_from(text.len()).unwrap_or(0);
+        self.print(&printed);
+    }
+
+    /// Tells a row of the transcript, if it is of this run.
+    fn tell(&mut self, message: &Message) {
+        if !message.run_id.is_some_and(|id| self.attempts.contains(&id)) {
+            return;
+        }
+        let output = self.app.output;
+        match message.speaker() {
+            Speaker::Person | Speaker::Schedule => {}
+            Speaker::Agent => {
+                let shown = usize::try_from(self.streamed.1).unwrap_or(0);
+                let rest = message.content.get(shown..).unwrap_or("").to_owned();
+                if !output.json {
+                    self.print(&format!("{}\n", clean(&rest)));
+                }
+                self.answer = Some(message.content.clone());
+            }
+            Speaker::Tool => self.aside(&format!("[{}]", clean(&message.content))),
+            Speaker::Aside | Speaker::Matins => self.aside(&clean(&message.content)),
+        }
+    }
+
+    /// Says something beside the answer, on a line of its own.
+    fn aside(&mut self, text: &str) {
+        if self.mid_line && self.app.output.is_watched() {
+            self.print("\n");
+        }
+        self.app.output.aside(text);
+    }
+
+    fn print(&mut self, text: &str) {
+        if let Some(last) = text.chars().next_back() {
+            self.mid_line = last != '\n';
+        }
+        if self.broken.is_none()
+            && let Err(error) = self.app.output.piece(text)
+        {
+            self.broken = Some(error);
+        }
+    }
+}
