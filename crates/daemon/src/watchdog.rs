@@ -292,7 +292,11 @@ pub(crate) mod tests {
             settings: SeatSettings::default(),
         };
         store.create_session(tenant, &session, now).await.unwrap();
-        store.say(tenant, id, "hello", now).await.unwrap().run_id
+        store
+            .say(tenant, id, None, "hello", now)
+            .await
+            .unwrap()
+            .run_id
     }
 
     /// Has the server begin a turn that asks for a permission.

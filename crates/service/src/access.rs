@@ -100,7 +100,7 @@ impl Service {
         };
         of_tenant.add_known_harnesses(demo_command).await?;
         // The ID of the token is derived from the tenant's, so that a repeated request finds the existing token.
-        let token = of_tenant.first_token_as(Some(TokenId::from_uuid(id.uuid())));
+        let token = of_tenant.first_token(Some(TokenId::from_uuid(id.uuid())));
         let token = token.await?;
         Ok(TenantCreated {
             tenant: of_tenant.own_tenant().await?.into(),
@@ -108,12 +108,8 @@ impl Service {
         })
     }
 
-    /// Creates the token of the tenant's first admin.
-    pub async fn first_token(&self) -> Result<TokenCreated, Error> {
-        self.first_token_as(None).await
-    }
-
-    async fn first_token_as(&self, id: Option<TokenId>) -> Result<TokenCreated, Error> {
+    /// Creates the token of the tenant's first admin, with a reserved ID if there is one.
+    pub async fn first_token(&self, id: Option<TokenId>) -> Result<TokenCreated, Error> {
         let request = TokenRequest {
             name: FIRST_TOKEN.to_owned(),
             role: Role::Admin,

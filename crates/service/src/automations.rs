@@ -133,11 +133,7 @@ impl Service {
         }
         let automation = self.find_automation(given).await?.id;
         let now = self.now();
-        let Some(input) = input else {
-            let fired = self.store.fire(self.tenant, automation, now).await?;
-            return self.run_by_id(fired.run_id).await;
-        };
-        let fired = self.store.fire_as(self.tenant, automation, input, now);
+        let fired = self.store.fire(self.tenant, automation, input, now);
         self.run_of_input(input, fired.await).await
     }
 

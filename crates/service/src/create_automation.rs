@@ -31,7 +31,7 @@ impl Service {
         let mut new = self.define(request, None, now).await?;
         let id = id.unwrap_or_else(|| AutomationId::generate(now, &*self.entropy));
         if request.name.is_some() {
-            self.create_as(id, &new, now).await?;
+            self.create_once(id, &new, now).await?;
         } else {
             self.create_with_derived_name(id, &mut new, now).await?;
         }
@@ -40,7 +40,7 @@ impl Service {
     }
 
     /// Creates an automation, unless a concurrent copy of this request has created it.
-    async fn create_as(
+    async fn create_once(
         &self,
         id: AutomationId,
         new: &NewAutomation,
@@ -48,11 +48,11 @@ impl Service {
     ) -> Result<(), store::Error> {
         let made = self
             .store
-            .create_automation_as(self.tenant, id, new, now)
+            .create_automation(self.tenant, Some(id), new, now)
             .await;
         match made {
-            Err(store::Error::Made { .. }) => Ok(()),
-            made => made,
+            Ok(_) | Err(store::Error::Made { .. }) => Ok(()),
+            Err(error) => Err(error),
         }
     }
 
@@ -72,7 +72,7 @@ impl Service {
                 1 => base.clone(),
                 number => format!("{base}-{number}"),
             };
-            match self.create_as(id, new, now).await {
+            match self.create_once(id, new, now).await {
                 Err(store::Error::Exists { .. }) if number < DERIVED_NAMES => number += 1,
                 made => return Ok(made?),
             }

@@ -100,14 +100,11 @@ impl Service {
     pub async fn retry_run(&self, given: &str, attempt: Option<RunId>) -> Result<Run, Error> {
         let id = self.find_run(given).await?;
         let now = self.now();
-        let Some(attempt) = attempt else {
-            let again = self.store.retry_run(self.scope(), id, now).await?;
-            return self.run_by_id(again.run_id).await;
-        };
-        let again = self.store.retry_run_as(self.scope(), id, attempt, now);
-        match again.await {
-            Ok(_) | Err(store::Error::Made { .. }) => self.run_by_id(attempt).await,
-            Err(error) => Err(error.into()),
+        let again = self.store.retry_run(self.scope(), id, attempt, now).await;
+        match (again, attempt) {
+            (Ok(again), _) => self.run_by_id(again.run_id).await,
+            (Err(store::Error::Made { .. }), Some(attempt)) => self.run_by_id(attempt).await,
+            (Err(error), _) => Err(error.into()),
         }
     }
 
@@ -131,23 +128,20 @@ impl Service {
         Ok(attempts.into_iter().next())
     }
 
-    /// Returns the run of an input with a reserved ID, whether this request or an earlier one has created it.
+    /// Returns the run of an input, whether this request or an earlier one with the same reserved ID has created it.
     pub(crate) async fn run_of_input(
         &self,
-        input: InputId,
+        reserved: Option<InputId>,
         submitted: Result<Submitted, store::Error>,
     ) -> Result<Run, Error> {
-        match submitted {
-            Ok(submitted) => self.run_by_id(submitted.run_id).await,
-            Err(store::Error::Made { .. }) => {
-                let first = self.made_by(Some(input)).await?;
-                first.ok_or_else(|| Error::NotFound {
-                    what: "the run of the input",
-                    given: input.to_string(),
-                    nearest: None,
-                })
-            }
-            Err(error) => Err(error.into()),
-        }
+        let error = match submitted {
+            Ok(submitted) => return self.run_by_id(submitted.run_id).await,
+            Err(error) => error,
+        };
+        let first = match error {
+            store::Error::Made { .. } => self.made_by(reserved).await?,
+            _ => None,
+        };
+        first.ok_or_else(|| error.into())
     }
 }

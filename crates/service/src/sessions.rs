@@ -273,13 +273,7 @@ impl Service {
             });
         }
         let now = self.now();
-        let Some(input) = input else {
-            let said = self.store.say(self.tenant, session.id, words, now).await?;
-            return self.run_by_id(said.run_id).await;
-        };
-        let said = self
-            .store
-            .say_as(self.tenant, session.id, input, words, now);
+        let said = self.store.say(self.tenant, session.id, input, words, now);
         self.run_of_input(input, said.await).await
     }
 

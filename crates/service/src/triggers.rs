@@ -53,7 +53,7 @@ impl Service {
         let id = id.unwrap_or_else(|| TriggerId::generate(now, &*self.entropy));
         let seen = definition_of(view);
         let new = NewTrigger {
-            id,
+            reserved: Some(id),
             spec: &spec,
             seen: exactly.then_some(&seen),
         };
@@ -61,7 +61,7 @@ impl Service {
         // an equal trigger that a concurrent request adds.
         let add = self
             .store
-            .add_trigger_as(self.scope(), view.automation.id, new, now);
+            .add_trigger(self.scope(), view.automation.id, new, now);
         let added = match add.await {
             Ok(is) => is == id,
             // An earlier request with this ID has added the trigger.

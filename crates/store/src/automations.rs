@@ -68,27 +68,20 @@ pub struct NewAutomation {
 }
 
 impl Store {
-    /// Makes an automation, enabled, with its triggers and the manual one.
+    /// Creates an automation, enabled, with its triggers and the manual one, and returns its ID. The caller may reserve
+    /// that ID, so that a repeated request creates nothing.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Made`] if an automation with the reserved ID exists or was deleted.
     pub async fn create_automation(
         &self,
         tenant: TenantId,
+        reserved: Option<AutomationId>,
         new: &NewAutomation,
         now: Timestamp,
     ) -> Result<AutomationId, Error> {
-        let id = AutomationId::generate(now, self.ids());
-        self.create_automation_as(tenant, id, new, now).await?;
-        Ok(id)
-    }
-
-    /// The same with an id that was reserved for it. Refused with [`Error::Made`] where it is there
-    /// already, removed or not.
-    pub async fn create_automation_as(
-        &self,
-        tenant: TenantId,
-        id: AutomationId,
-        new: &NewAutomation,
-        now: Timestamp,
-    ) -> Result<(), Error> {
+        let id = reserved.unwrap_or_else(|| AutomationId::generate(now, self.ids()));
         let made = self
             .transact(Scope::Tenant(tenant), |tx, _| {
                 Box::pin(async move {
@@ -125,11 +118,12 @@ impl Store {
                     .await?;
                     for spec in std::iter::once(&Spec::Manual {}).chain(&new.triggers) {
                         let due = Some(&new.policies);
-                        self.insert_trigger(tx, tenant, id, spec, due, now).await?;
+                        self.insert_trigger(tx, tenant, id, (None, spec), due, now)
+                            .await?;
                     }
                     let name = new.name.clone();
                     log::change(tx, id, AutomationChange::Created { name }, now).await?;
-                    Ok(())
+                    Ok(id)
                 })
             })
             .await;

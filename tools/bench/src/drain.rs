@@ -153,7 +153,7 @@ pub(crate) async fn queue(world: &World, shape: Shape, runs: usize) -> Result<()
         let (store, tenant) = (world.store.clone(), world.tenant);
         said.spawn(async move {
             let words = "What is due today?";
-            let submitted = store.say(tenant, session, words, now()).await;
+            let submitted = store.say(tenant, session, None, words, now()).await;
             drop(permit);
             submitted.map(|_| ())
         });

@@ -54,7 +54,7 @@ pub(crate) async fn create_all(
         let permit = Arc::clone(&room).acquire_owned().await?;
         let store = world.store.clone();
         made.spawn(async move {
-            let created = store.create_automation(tenant, &new, now).await;
+            let created = store.create_automation(tenant, None, &new, now).await;
             drop(permit);
             created.map(|_| ())
         });

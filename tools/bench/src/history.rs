@@ -125,7 +125,7 @@ impl System {
         };
         world
             .store
-            .create_automation(world.tenant, &new, now)
+            .create_automation(world.tenant, None, &new, now)
             .await?;
         let mut system = Self {
             _folder: folder,

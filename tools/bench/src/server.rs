@@ -102,7 +102,9 @@ async fn make(programs: &Programs, folder: &Path, schedules: u32) -> Result<()> 
     };
     for number in 0..schedules {
         let new = automation(number, harness, yearly.clone());
-        store.create_automation(tenant, &new, world::now()).await?;
+        store
+            .create_automation(tenant, None, &new, world::now())
+            .await?;
     }
     store.database().close().await;
     Ok(())

@@ -75,7 +75,7 @@ async fn produce(
         let store = store.clone();
         said.spawn(async move {
             let submitted = store
-                .say(tenant, session, "What is due today?", now())
+                .say(tenant, session, None, "What is due today?", now())
                 .await;
             drop(permit);
             submitted.map(|_| ())

@@ -49,7 +49,10 @@ pub(crate) async fn measure(programs: &Programs, folder: &Path, turns: usize) ->
 
         let started = Instant::now();
         let words = "What is due today?";
-        let said = world.store.say(world.tenant, session, words, now()).await?;
+        let said = world
+            .store
+            .say(world.tenant, session, None, words, now())
+            .await?;
         let claimed = host
             .store
             .claim(&host.worker, host.instance, 1, None, now())

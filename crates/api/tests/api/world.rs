@@ -154,7 +154,7 @@ impl World {
         );
         let config = HarnessConfig::new(vec!["good-agent".into()]);
         service.add_harness("good", &config).await.unwrap();
-        let admin = service.first_token().await.unwrap().secret.unwrap();
+        let admin = service.first_token(None).await.unwrap().secret.unwrap();
         Self {
             store,
             clock,

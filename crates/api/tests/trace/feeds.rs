@@ -63,7 +63,9 @@ pub(crate) async fn an_automations_trace_has_what_belongs_to_it(stage: &Stage) {
     let created = client.next().await;
     assert_eq!(created.event, "automation");
     stage.say(other, "nothing of it").await;
-    let fired = stage.store.fire(stage.tenant, automation, stage.now());
+    let fired = stage
+        .store
+        .fire(stage.tenant, automation, None, stage.now());
     let run = fired.await.unwrap().run_id;
     assert_eq!(client.next().await.event, "session");
     let frame = client.next().await;

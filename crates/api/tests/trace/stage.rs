@@ -146,12 +146,16 @@ impl Stage {
             permissions: PermissionRules::default(),
             triggers: Vec::new(),
         };
-        let made = self.store.create_automation(self.tenant, &new, self.now());
+        let made = self
+            .store
+            .create_automation(self.tenant, None, &new, self.now());
         made.await.unwrap()
     }
 
     pub(crate) async fn say(&self, session: SessionId, words: &str) -> RunId {
-        let said = self.store.say(self.tenant, session, words, self.now());
+        let said = self
+            .store
+            .say(self.tenant, session, None, words, self.now());
         said.await.unwrap().run_id
     }
 

@@ -231,7 +231,7 @@ impl Stage {
         };
         let made = self
             .store
-            .create_automation(self.tenant, &new, self.instant())
+            .create_automation(self.tenant, None, &new, self.instant())
             .await;
         made.unwrap()
     }

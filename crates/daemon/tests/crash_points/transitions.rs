@@ -105,10 +105,13 @@ impl Transition {
         arm(|_| true);
         match self {
             Self::Say => {
-                store.say(tenant, session, "hello", now).await.unwrap();
+                store
+                    .say(tenant, session, None, "hello", now)
+                    .await
+                    .unwrap();
             }
             Self::Fire => {
-                store.fire(tenant, automation, now).await.unwrap();
+                store.fire(tenant, automation, None, now).await.unwrap();
             }
             Self::FireDue | Self::Miss => {
                 store.fire_due(scope, now).await.unwrap();
@@ -274,11 +277,13 @@ async fn prepare(stage: &mut Stage, transition: Transition) -> ([String; 3], Opt
     let harness = stage.harness;
     let automation = stage.automation(harness, Some(key), policies).await;
     let (tenant, store) = (stage.tenant, stage.store.clone());
-    let said = store.say(tenant, session, "First", stage.instant()).await;
+    let said = store
+        .say(tenant, session, None, "First", stage.instant())
+        .await;
     let run = said.unwrap().run_id;
     stage.wait(Duration::from_millis(1));
     store
-        .say(tenant, session, "Second", stage.instant())
+        .say(tenant, session, None, "Second", stage.instant())
         .await
         .unwrap();
     let (worker, now, here) = (mortal(), stage.instant(), here());

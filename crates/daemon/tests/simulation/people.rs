@@ -107,7 +107,7 @@ impl World {
             permissions: PermissionRules::default(),
             triggers,
         };
-        let id = self.store.create_automation(self.tenant, &new, now);
+        let id = self.store.create_automation(self.tenant, None, &new, now);
         let id = id.await?;
         self.did("create_automation", || {
             format!("{id} {mode} {:?} {:?}", new.triggers, new.policies)
@@ -205,7 +205,9 @@ impl World {
         let Some(session) = session else {
             return Box::pin(self.make_session()).await;
         };
-        let said = self.store.say(self.tenant, session, "hello", self.clock());
+        let said = self
+            .store
+            .say(self.tenant, session, None, "hello", self.clock());
         let said = answered(said.await)?;
         self.did("say", || format!("{session} {said:?}"));
         self.asked.words += i64::from(said.is_some());
@@ -217,7 +219,7 @@ impl World {
         let Some(automation) = self.chance.pick(&self.automations) else {
             return Box::pin(self.make_automation()).await;
         };
-        let fired = self.store.fire(self.tenant, automation, self.clock());
+        let fired = self.store.fire(self.tenant, automation, None, self.clock());
         let fired = answered(fired.await)?;
         self.did("fire", || format!("{automation} {fired:?}"));
         self.asked.fires += i64::from(fired.is_some());

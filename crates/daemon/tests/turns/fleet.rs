@@ -120,7 +120,9 @@ async fn due_at(world: &World, at: Timestamp, now: Timestamp) {
         }],
         ..automation(harness, SessionMode::Fresh)
     };
-    let made = world.store().create_automation(world.tenant, &new, now);
+    let made = world
+        .store()
+        .create_automation(world.tenant, None, &new, now);
     made.await.unwrap();
 }
 

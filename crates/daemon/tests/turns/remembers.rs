@@ -14,7 +14,7 @@ pub(crate) async fn a_continuous_automation_remembers_its_last_turn(world: &Worl
     let new = automation(harness, SessionMode::Continuous);
     let id = world
         .store()
-        .create_automation(world.tenant, &new, world.clock.now())
+        .create_automation(world.tenant, None, &new, world.clock.now())
         .await
         .unwrap();
 
@@ -84,7 +84,7 @@ pub(crate) async fn a_persons_words_are_answered_in_the_session(world: &World) {
     let session = world.session(harness).await;
     let said = world
         .store()
-        .say(world.tenant, session, "Hello", world.clock.now())
+        .say(world.tenant, session, None, "Hello", world.clock.now())
         .await
         .unwrap();
     let run = world.take(said.run_id).await;
@@ -106,13 +106,13 @@ pub(crate) async fn a_person_and_a_schedule_at_the_same_moment_are_two_turns_in_
     new.bound_session_key = Some(format!("web:{session}"));
     world
         .store()
-        .create_automation(world.tenant, &new, world.clock.now())
+        .create_automation(world.tenant, None, &new, world.clock.now())
         .await
         .unwrap();
 
     let now = world.clock.advance(Duration::from_secs(10));
     let (said, fired) = tokio::join!(
-        world.store().say(world.tenant, session, "Hello", now),
+        world.store().say(world.tenant, session, None, "Hello", now),
         world.store().fire_due(world.scope(), now),
     );
     said.unwrap();
@@ -175,7 +175,7 @@ pub(crate) async fn a_session_that_must_settle_is_not_restored_before_its_time(w
         let now = world.clock.now();
         world
             .store()
-            .say(world.tenant, session, words, now)
+            .say(world.tenant, session, None, words, now)
             .await
             .unwrap()
             .run_id

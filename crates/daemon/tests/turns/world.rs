@@ -296,7 +296,7 @@ impl World {
     pub(crate) async fn make(&self, new: &NewAutomation) -> AutomationId {
         let made = self
             .store()
-            .create_automation(self.tenant, new, self.clock.now());
+            .create_automation(self.tenant, None, new, self.clock.now());
         made.await.unwrap()
     }
 
@@ -306,7 +306,7 @@ impl World {
 
     /// Fires an automation on demand.
     pub(crate) async fn fire(&self, id: AutomationId) -> RunId {
-        let fired = self.store().fire(self.tenant, id, self.clock.now());
+        let fired = self.store().fire(self.tenant, id, None, self.clock.now());
         fired.await.unwrap().run_id
     }
 
@@ -314,7 +314,7 @@ impl World {
     pub(crate) async fn say(&self, session: SessionId, words: &str) -> RunId {
         // Who says something later is later.
         let now = self.clock.advance(Duration::from_millis(1));
-        let said = self.store().say(self.tenant, session, words, now);
+        let said = self.store().say(self.tenant, session, None, words, now);
         said.await.unwrap().run_id
     }
 

@@ -161,8 +161,15 @@ impl Store {
         let enabled = automation.state == AutomationState::Enabled;
         let due_by = enabled.then_some(&to.policies);
         for spec in wanted {
-            self.insert_trigger(tx, automation.tenant_id, automation.id, spec, due_by, now)
-                .await?;
+            self.insert_trigger(
+                tx,
+                automation.tenant_id,
+                automation.id,
+                (None, spec),
+                due_by,
+                now,
+            )
+            .await?;
         }
         Ok(())
     }

@@ -21,44 +21,38 @@ use crate::{
     stored::{self, StoredSpec},
 };
 
-/// A trigger that is to come to an automation.
+/// A trigger to be added to an automation.
 #[derive(Debug, Clone, Copy)]
 pub struct NewTrigger<'a> {
-    /// The ID of the trigger.
-    pub id: TriggerId,
-    /// When it fires.
+    /// The ID that the caller has reserved for the trigger.
+    pub reserved: Option<TriggerId>,
+    /// The schedule of the trigger.
     pub spec: &'a Spec,
-    /// What whoever adds it has read. Where the automation is something else by now, nothing is added.
+    /// The automation as the caller has read it. If the automation has changed since, nothing is added.
     pub seen: Option<&'a NewAutomation>,
 }
 
 impl Store {
-    /// Gives an automation one more trigger. It is due from now; one of a paused automation once that
-    /// is resumed. One that a webhook fires has a secret of its own. Any other that says the same is given
-    /// as it is.
+    /// Adds a trigger to an automation and returns its ID. The trigger is due from now on, or from the moment at which a
+    /// paused automation is resumed. If the automation has an equal trigger, returns the ID of that one; a webhook
+    /// trigger equals no other, because each has a secret of its own.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Made`] if a trigger with the reserved ID exists or was removed.
     pub async fn add_trigger(
-        &self,
-        scope: Scope,
-        automation: AutomationId,
-        spec: &Spec,
-        now: Timestamp,
-    ) -> Result<TriggerId, Error> {
-        let id = TriggerId::generate(now, self.ids());
-        let seen = None;
-        let new = NewTrigger { id, spec, seen };
-        self.add_trigger_as(scope, automation, new, now).await
-    }
-
-    /// The same with an id that was chosen for it, and for who has seen what it comes to. Refused with
-    /// [`Error::Made`] where that id is used already, by one that was removed, too.
-    pub async fn add_trigger_as(
         &self,
         scope: Scope,
         automation: AutomationId,
         new: NewTrigger<'_>,
         now: Timestamp,
     ) -> Result<TriggerId, Error> {
-        let NewTrigger { id, spec, seen } = new;
+        let NewTrigger {
+            reserved,
+            spec,
+            seen,
+        } = new;
+        let id = reserved.unwrap_or_else(|| TriggerId::generate(now, self.ids()));
         self.transact(scope, |tx, _| {
             Box::pin(async move {
                 let found = lock_with_triggers(tx, scope, automation).await?;
@@ -76,7 +70,7 @@ impl Store {
                 let enabled = found.state == AutomationState::Enabled;
                 let due_by = enabled.then_some(&found.policies);
                 let tenant = found.tenant_id;
-                self.insert_trigger_as(tx, tenant, automation, (id, spec), due_by, now)
+                self.insert_trigger(tx, tenant, automation, (Some(id), spec), due_by, now)
                     .await?;
                 let change = AutomationChange::Edited {
                     name: found.name,
@@ -141,31 +135,18 @@ impl Store {
         .await
     }
 
-    /// Makes a trigger that is due from now; where there are no policies for that, it is not due.
+    /// Inserts a trigger, with a reserved ID if there is one. The trigger is due from now on, or not at all if there are
+    /// no policies by which it could be due.
     pub(super) async fn insert_trigger(
         &self,
         tx: &mut Tx,
         tenant: TenantId,
         automation: AutomationId,
-        spec: &Spec,
+        (reserved, spec): (Option<TriggerId>, &Spec),
         due_by: Option<&Policies>,
         now: Timestamp,
     ) -> Result<(), Error> {
-        let id = TriggerId::generate(now, self.ids());
-        self.insert_trigger_as(tx, tenant, automation, (id, spec), due_by, now)
-            .await
-    }
-
-    /// The same with an id that was chosen for it.
-    async fn insert_trigger_as(
-        &self,
-        tx: &mut Tx,
-        tenant: TenantId,
-        automation: AutomationId,
-        (id, spec): (TriggerId, &Spec),
-        due_by: Option<&Policies>,
-        now: Timestamp,
-    ) -> Result<(), Error> {
+        let id = reserved.unwrap_or_else(|| TriggerId::generate(now, self.ids()));
         let due = match due_by {
             Some(policies) => next_due(id, spec, policies, now)?,
             None => None,

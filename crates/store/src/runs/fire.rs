@@ -203,30 +203,13 @@ impl Store {
         Ok(())
     }
 
-    /// Makes an occurrence of an automation now, on the path of a scheduled one. The cadence of its
-    /// triggers is untouched.
+    /// Creates an occurrence of an automation now, on the path of a scheduled one. The schedules of its triggers stay
+    /// as they are. The caller may reserve the ID of the input, so that a repeated request creates nothing.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Made`] if an input with the reserved ID exists.
     pub async fn fire(
-        &self,
-        tenant: TenantId,
-        id: AutomationId,
-        now: Timestamp,
-    ) -> Result<Submitted, Error> {
-        self.fire_with(tenant, id, None, now).await
-    }
-
-    /// The same with an id that was reserved for the input. Refused with [`Error::Made`] where the input
-    /// is there already.
-    pub async fn fire_as(
-        &self,
-        tenant: TenantId,
-        id: AutomationId,
-        input: InputId,
-        now: Timestamp,
-    ) -> Result<Submitted, Error> {
-        self.fire_with(tenant, id, Some(input), now).await
-    }
-
-    async fn fire_with(
         &self,
         tenant: TenantId,
         id: AutomationId,

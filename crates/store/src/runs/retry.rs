@@ -20,31 +20,15 @@ use crate::{
 };
 
 impl Store {
-    /// Makes another attempt at the input of a run that is over and did not succeed, as one that follows
-    /// by itself is made. Refused where there is a later attempt, and where the automation is removed or
-    /// the session closed. It counts among the attempts at its input.
+    /// Creates another attempt at the input of a run that is over and did not succeed, as an automatic retry does. It
+    /// counts among the attempts at the input. The caller may reserve the ID of the attempt, so that a repeated request
+    /// creates nothing.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Refused`] if a later attempt exists, the automation is deleted or the session is closed, and
+    /// [`Error::Made`] if an attempt with the reserved ID exists.
     pub async fn retry_run(
-        &self,
-        scope: Scope,
-        id: RunId,
-        now: Timestamp,
-    ) -> Result<Submitted, Error> {
-        self.retry_run_with(scope, id, None, now).await
-    }
-
-    /// The same with an id that was reserved for the attempt. Refused with [`Error::Made`] where the
-    /// attempt is there already.
-    pub async fn retry_run_as(
-        &self,
-        scope: Scope,
-        id: RunId,
-        attempt: RunId,
-        now: Timestamp,
-    ) -> Result<Submitted, Error> {
-        self.retry_run_with(scope, id, Some(attempt), now).await
-    }
-
-    async fn retry_run_with(
         &self,
         scope: Scope,
         id: RunId,

@@ -14,44 +14,25 @@ use crate::{
 };
 
 impl Store {
-    /// Gives a session's entry seat a person's words. They wait while the seat is busy or the session
-    /// is held; a closed session refuses them.
+    /// Gives the entry seat of a session a message of a person. The message waits while the seat is occupied or the
+    /// session is paused. The caller may reserve the ID of the input, so that a repeated request creates nothing.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Refused`] if the session is closed, and [`Error::Made`] if an input with the reserved ID exists.
     pub async fn say(
         &self,
         tenant: TenantId,
         session: SessionId,
+        reserved: Option<InputId>,
         words: &str,
         now: Timestamp,
     ) -> Result<Submitted, Error> {
         let words = Words {
             tenant,
             session,
-            input: InputId::generate(now, self.ids()),
-            reserved: false,
-            content: words.to_owned(),
-            now,
-        };
-        self.batches
-            .say
-            .submit(self, words, |store, all| Box::pin(store.say_all(all)))
-            .await?
-    }
-
-    /// The same with an id that was reserved for the input. Refused with [`Error::Made`] where the input
-    /// is there already.
-    pub async fn say_as(
-        &self,
-        tenant: TenantId,
-        session: SessionId,
-        input: InputId,
-        words: &str,
-        now: Timestamp,
-    ) -> Result<Submitted, Error> {
-        let words = Words {
-            tenant,
-            session,
-            input,
-            reserved: true,
+            input: reserved.unwrap_or_else(|| InputId::generate(now, self.ids())),
+            reserved: reserved.is_some(),
             content: words.to_owned(),
             now,
         };

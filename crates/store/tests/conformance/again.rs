@@ -15,7 +15,9 @@ use crate::{
 
 impl Stage {
     async fn again(&self, run: model::RunId) -> Result<model::turn::Submitted, Error> {
-        self.store.retry_run(self.scope(), run, self.now()).await
+        self.store
+            .retry_run(self.scope(), run, None, self.now())
+            .await
     }
 
     async fn refused_again(&self, run: model::RunId) -> String {
@@ -45,7 +47,7 @@ pub(crate) async fn only_what_ended_without_success_is_tried_again(db: &TestStor
         .unwrap();
     let foreign = stage
         .store
-        .retry_run(store::Scope::Tenant(other), run, stage.now());
+        .retry_run(store::Scope::Tenant(other), run, None, stage.now());
     assert!(matches!(foreign.await, Err(Error::NotFound { .. })));
 }
 

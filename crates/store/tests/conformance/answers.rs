@@ -147,7 +147,7 @@ pub(crate) async fn words_with_a_reserved_id_are_taken_up_once(db: &TestStore) {
     let say = |session, input, words| {
         stage
             .store
-            .say_as(stage.tenant, session, input, words, stage.now())
+            .say(stage.tenant, session, Some(input), words, stage.now())
     };
     let run = say(session, one, "hello").await.unwrap().run_id;
     is_made(&say(session, one, "hello").await);
@@ -158,7 +158,9 @@ pub(crate) async fn words_with_a_reserved_id_are_taken_up_once(db: &TestStore) {
         say(session, one, "again"),
         say(session, other, "other"),
         say(session, other, "other"),
-        stage.store.say(stage.tenant, session, "plain", stage.now()),
+        stage
+            .store
+            .say(stage.tenant, session, None, "plain", stage.now()),
         say(unknown, stage.input_id(), "nowhere"),
     );
     is_made(&again);
@@ -183,7 +185,7 @@ pub(crate) async fn a_fire_with_a_reserved_id_is_one_occurrence(db: &TestStore) 
         let fire = || {
             stage
                 .store
-                .fire_as(stage.tenant, automation, input, stage.now())
+                .fire(stage.tenant, automation, Some(input), stage.now())
         };
         let run = fire().await.unwrap().run_id;
         is_made(&fire().await);
@@ -202,7 +204,7 @@ pub(crate) async fn another_attempt_with_a_reserved_id_is_made_once(db: &TestSto
     let again = || {
         stage
             .store
-            .retry_run_as(stage.scope(), run, id, stage.now())
+            .retry_run(stage.scope(), run, Some(id), stage.now())
     };
     assert_eq!(again().await.unwrap().run_id, id);
     is_made(&again().await);
@@ -211,7 +213,7 @@ pub(crate) async fn another_attempt_with_a_reserved_id_is_made_once(db: &TestSto
     // Another one is refused for what it is.
     let other = stage
         .store
-        .retry_run_as(stage.scope(), run, stage.run_id(), stage.now());
+        .retry_run(stage.scope(), run, Some(stage.run_id()), stage.now());
     assert!(matches!(other.await, Err(Error::Refused(_))));
 }
 
@@ -222,7 +224,7 @@ pub(crate) async fn what_has_its_reserved_id_is_told_from_a_name_that_is_taken(d
     let create = |id| {
         stage
             .store
-            .create_automation_as(stage.tenant, id, &new, stage.now())
+            .create_automation(stage.tenant, Some(id), &new, stage.now())
     };
     create(id).await.unwrap();
     is_made(&create(id).await);
@@ -264,19 +266,23 @@ pub(crate) async fn what_races_with_one_reserved_id_is_made_once(db: &TestStore)
                     created.map(|_| ())
                 });
                 let says = once(async || {
-                    let said = store.say_as(tenant, session, said, "x", now).await;
+                    let said = store.say(tenant, session, Some(said), "x", now).await;
                     said.map(|_| ())
                 });
                 let fires = once(async || {
-                    let fired = store.fire_as(tenant, automation, fired, now).await;
+                    let fired = store.fire(tenant, automation, Some(fired), now).await;
                     fired.map(|_| ())
                 });
                 let retries = once(async || {
-                    let again = store.retry_run_as(Scope::System, failed, run, now).await;
+                    let again = store.retry_run(Scope::System, failed, Some(run), now).await;
                     again.map(|_| ())
                 });
-                let creates =
-                    once(async || store.create_automation_as(tenant, made, new, now).await);
+                let creates = once(async || {
+                    store
+                        .create_automation(tenant, Some(made), new, now)
+                        .await
+                        .map(|_| ())
+                });
                 [
                     sessions.await,
                     says.await,
@@ -400,8 +406,12 @@ pub(crate) async fn a_trigger_that_says_the_same_is_added_once(db: &TestStore) {
     let automation = stage.automation("report", SessionMode::Fresh).await;
     let trigger_id = || TriggerId::from_uuid(stage.run_id().uuid());
     let add = |id, spec, seen| {
-        let new = NewTrigger { id, spec, seen };
-        store.add_trigger_as(scope, automation, new, now)
+        let new = NewTrigger {
+            reserved: Some(id),
+            spec,
+            seen,
+        };
+        store.add_trigger(scope, automation, new, now)
     };
     let read = async || {
         let triggers = store.triggers(scope, automation).await.unwrap();

@@ -24,7 +24,10 @@ pub(crate) async fn what_many_ask_for_together_fails_alone(db: &TestStore) {
     let missing = SessionId::from_uuid(uuid::Uuid::from_u128(7));
     let all = sessions.iter().chain([&closed, &missing]).cycle().take(70);
     let said = all.map(async |session| {
-        let said = stage.store.say(stage.tenant, *session, "Words", now).await;
+        let said = stage
+            .store
+            .say(stage.tenant, *session, None, "Words", now)
+            .await;
         (*session, said)
     });
     for (session, said) in join_all(said).await {

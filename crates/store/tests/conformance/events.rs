@@ -84,7 +84,7 @@ pub(crate) async fn numbers_have_no_gap_and_follow_commits(db: &TestStore) {
         join_all(stores.iter().map(|store| async {
             for _ in 0..15 {
                 store
-                    .say(stage.tenant, session, "hello", stage.now())
+                    .say(stage.tenant, session, None, "hello", stage.now())
                     .await
                     .unwrap();
             }

@@ -14,7 +14,7 @@ use store::{AutomationEdit, FeedEvent, Lost, NewAutomation, Scope, database::Dia
 
 use crate::{
     fixtures::TestStore,
-    stage::{Stage, hourly, store_over},
+    stage::{Stage, hourly, new_trigger, store_over},
     words::{about, action, of_automation, word},
 };
 
@@ -160,7 +160,9 @@ pub(crate) async fn triggers_that_come_and_go_are_in_the_log(db: &TestStore) {
     let id = stage.automation("report", SessionMode::Fresh).await;
     let scope = stage.scope();
     let spec = hourly();
-    let added = stage.store.add_trigger(scope, id, &spec, stage.now());
+    let added = stage
+        .store
+        .add_trigger(scope, id, new_trigger(&spec), stage.now());
     let trigger = added.await.unwrap();
     let removed = stage
         .store
@@ -343,7 +345,7 @@ pub(crate) async fn whoever_reads_on_while_many_write_misses_nothing(db: &TestSt
             let sessions = sessions.iter().cycle().skip(first).take(16);
             async {
                 for session in sessions {
-                    let said = store.say(stage.tenant, *session, "hello", stage.now());
+                    let said = store.say(stage.tenant, *session, None, "hello", stage.now());
                     said.await.unwrap();
                 }
             }

@@ -22,7 +22,9 @@ pub(crate) async fn a_removed_automation_cannot_be_fired(db: &TestStore) {
         .store
         .delete_automation(stage.scope(), automation, stage.now());
     removed.await.unwrap();
-    let fired = stage.store.fire(stage.tenant, automation, stage.now());
+    let fired = stage
+        .store
+        .fire(stage.tenant, automation, None, stage.now());
     let fired = fired.await;
     assert!(matches!(fired, Err(Error::NotFound { .. })), "{fired:?}");
     let triggers = stage.store.triggers(stage.scope(), automation).await;
@@ -38,7 +40,7 @@ pub(crate) async fn a_name_is_one_automations_until_it_is_removed(db: &TestStore
     let new = stage.new_automation("report", SessionMode::Continuous);
     let again = stage
         .store
-        .create_automation(stage.tenant, &new, stage.now());
+        .create_automation(stage.tenant, None, &new, stage.now());
     let again = again.await.unwrap_err();
     assert!(matches!(again, Error::Exists { .. }), "{again:?}");
     let removed = stage
@@ -54,7 +56,7 @@ pub(crate) async fn a_harness_of_nobody_is_refused(db: &TestStore) {
     new.harness = model::HarnessId::from_uuid(crate::fixtures::id());
     let made = stage
         .store
-        .create_automation(stage.tenant, &new, stage.now());
+        .create_automation(stage.tenant, None, &new, stage.now());
     let made = made.await;
     assert!(matches!(made, Err(Error::Database(_))), "{made:?}");
     let listed = stage
@@ -88,7 +90,11 @@ pub(crate) async fn firing_leaves_the_cadence_untouched(db: &TestStore) {
 pub(crate) async fn two_fires_in_one_microsecond_are_two_occurrences(db: &TestStore) {
     let stage = Stage::set(db).await;
     let automation = stage.automation("report", SessionMode::Fresh).await;
-    let fires = (0..8).map(|_| stage.store.fire(stage.tenant, automation, stage.now()));
+    let fires = (0..8).map(|_| {
+        stage
+            .store
+            .fire(stage.tenant, automation, None, stage.now())
+    });
     for fired in join_all(fires).await {
         assert_eq!(fired.unwrap().status, Queued);
     }

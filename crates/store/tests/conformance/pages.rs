@@ -51,7 +51,9 @@ async fn history(stage: &Stage) -> History {
     let failing = stage.say(talk, "one").await.run_id;
     stage.start(failing).await;
     stage.fail(failing, FailureKind::AgentError).await;
-    let again = stage.store.retry_run(stage.scope(), failing, stage.now());
+    let again = stage
+        .store
+        .retry_run(stage.scope(), failing, None, stage.now());
     let again = again.await.unwrap().run_id;
     stage.start(again).await;
     stage.succeed(again).await;

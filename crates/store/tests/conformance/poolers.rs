@@ -56,7 +56,7 @@ async fn the_core_works(one: Store, two: &Store) {
     let fires = (0..20).map(|number| {
         let store = if number % 2 == 0 { two } else { &stage.store };
         let at = stage.wait(1);
-        store.fire(stage.tenant, automation, at)
+        store.fire(stage.tenant, automation, None, at)
     });
     for fired in futures::future::join_all(fires).await {
         fired.unwrap();

@@ -24,7 +24,9 @@ pub(crate) async fn a_closed_session_refuses_words(db: &TestStore) {
                 .move_session(stage.scope(), session, *event, None, stage.now());
             moved.await.unwrap();
         }
-        let said = stage.store.say(stage.tenant, session, "hi", stage.now());
+        let said = stage
+            .store
+            .say(stage.tenant, session, None, "hi", stage.now());
         match said.await {
             Err(Error::Refused(refused)) => assert_eq!(refused.state, state),
             other => panic!("{state}: {other:?}"),
@@ -125,7 +127,7 @@ pub(crate) async fn the_same_session_key_in_two_tenants_is_two_sessions(db: &Tes
     let found = stage.store.session_by_key(other, "unified:default");
     assert_eq!(found.await.unwrap(), None);
     let automation = stage.automation("any", SessionMode::Fresh).await;
-    let fired = stage.store.fire(other, automation, stage.now()).await;
+    let fired = stage.store.fire(other, automation, None, stage.now()).await;
     assert!(matches!(fired, Err(Error::NotFound { .. })), "{fired:?}");
     stage.say(ours, "hello").await;
 }

@@ -179,7 +179,7 @@ impl Sequence<'_> {
             return "nothing to try again".into();
         };
         let stage = &self.stage;
-        let again = stage.store.retry_run(stage.scope(), run, stage.now());
+        let again = stage.store.retry_run(stage.scope(), run, None, stage.now());
         format!("retry_run {run} {:?}", answered(again.await))
     }
 
@@ -204,7 +204,9 @@ impl Sequence<'_> {
             return self.make_session().await;
         };
         let stage = &self.stage;
-        let said = stage.store.say(stage.tenant, session, "hello", stage.now());
+        let said = stage
+            .store
+            .say(stage.tenant, session, None, "hello", stage.now());
         format!("say {:?}", answered(said.await))
     }
 
@@ -213,7 +215,9 @@ impl Sequence<'_> {
             return self.make_automation().await;
         };
         let stage = &self.stage;
-        let fired = stage.store.fire(stage.tenant, automation, stage.now());
+        let fired = stage
+            .store
+            .fire(stage.tenant, automation, None, stage.now());
         format!("fire {:?}", answered(fired.await))
     }
 

@@ -71,7 +71,7 @@ pub(crate) async fn another_tenants_session_is_as_if_it_were_not_there(db: &Test
         .store
         .delete_session(other, session, true, stage.now());
     missing(deleted.await.map(drop));
-    let said = stage.store.say(other, session, "hello", stage.now());
+    let said = stage.store.say(other, session, None, "hello", stage.now());
     missing(said.await.map(drop));
     let cancelled = stage
         .store

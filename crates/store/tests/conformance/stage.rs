@@ -23,7 +23,7 @@ use model::{
     session::{SessionKind, SessionType},
     turn::{Assignment, Beat, Begin, Finished, Settled, Submitted},
 };
-use store::{Database, NewAutomation, NewSession, RunFilter, Scope, Store};
+use store::{Database, NewAutomation, NewSession, NewTrigger, RunFilter, Scope, Store};
 use testkit::clock::{FakeClock, SeededEntropy};
 use uuid::Uuid;
 
@@ -155,7 +155,9 @@ impl Stage {
     }
 
     pub(crate) async fn create(&self, new: &NewAutomation) -> AutomationId {
-        let made = self.store.create_automation(self.tenant, new, self.now());
+        let made = self
+            .store
+            .create_automation(self.tenant, None, new, self.now());
         made.await.unwrap()
     }
 
@@ -179,12 +181,14 @@ impl Stage {
     }
 
     pub(crate) async fn say(&self, session: SessionId, words: &str) -> Submitted {
-        let said = self.store.say(self.tenant, session, words, self.tick());
+        let said = self
+            .store
+            .say(self.tenant, session, None, words, self.tick());
         said.await.unwrap()
     }
 
     pub(crate) async fn fire(&self, automation: AutomationId) -> Submitted {
-        let fired = self.store.fire(self.tenant, automation, self.tick());
+        let fired = self.store.fire(self.tenant, automation, None, self.tick());
         fired.await.unwrap()
     }
 
@@ -355,4 +359,13 @@ pub(crate) fn failed(kind: FailureKind, prompted: bool) -> Finished {
         prompted,
         message: "it broke".into(),
     }))
+}
+
+/// Makes a trigger that no caller has reserved an ID for.
+pub(crate) fn new_trigger(spec: &Spec) -> NewTrigger<'_> {
+    NewTrigger {
+        reserved: None,
+        spec,
+        seen: None,
+    }
 }

@@ -15,7 +15,7 @@ use store::{FORMAT, Fired, Scope, database::Param, params};
 use crate::{
     fixtures::TestStore,
     formats::{LATER, is_refused, set_formats},
-    stage::{Stage, answer, at, failed, hourly},
+    stage::{Stage, answer, at, failed, hourly, new_trigger},
 };
 
 pub(crate) async fn too_new_automation_stays_due_for_a_server_that_honours_it(db: &TestStore) {
@@ -74,7 +74,7 @@ pub(crate) async fn too_new_trigger_stops_its_automation_alone(db: &TestStore) {
     is_refused(
         stage
             .store
-            .fire(stage.tenant, automation, stage.now())
+            .fire(stage.tenant, automation, None, stage.now())
             .await,
     );
     is_refused(stage.edit_policies(automation, |_| ()).await);
@@ -210,7 +210,7 @@ pub(crate) async fn fire_and_edit_of_a_too_new_automation_are_refused(db: &TestS
     let stage = Stage::set(db).await;
     let automation = stage.too_new(db, SessionMode::Continuous).await;
     let (store, tenant, scope, now) = (&stage.store, stage.tenant, stage.scope(), stage.now());
-    let fired = store.fire(tenant, automation, now).await;
+    let fired = store.fire(tenant, automation, None, now).await;
     let text = fired.as_ref().unwrap_err().to_string();
     assert!(text.contains(&format!("format {LATER}")), "{text}");
     assert!(text.contains(&format!("formats up to {FORMAT}")), "{text}");
@@ -223,7 +223,7 @@ pub(crate) async fn fire_and_edit_of_a_too_new_automation_are_refused(db: &TestS
     is_refused(store.reset_automation(scope, automation, now).await);
     is_refused(
         store
-            .add_trigger(scope, automation, &Spec::Webhook {}, now)
+            .add_trigger(scope, automation, new_trigger(&Spec::Webhook {}), now)
             .await,
     );
     let trigger = store.triggers(scope, automation).await.unwrap()[1].id;

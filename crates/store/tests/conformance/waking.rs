@@ -180,7 +180,7 @@ pub(crate) async fn a_lost_listener_is_replaced_and_everybody_woken(db: &TestSto
     );
     let other = store::open(&db.location()).await.unwrap();
     let elsewhere = store_over(&other);
-    let said = elsewhere.say(stage.tenant, session, "hello", stage.now());
+    let said = elsewhere.say(stage.tenant, session, None, "hello", stage.now());
     said.await.unwrap();
     // Looks that are due meanwhile aside, it is heard.
     let logs = loop {
@@ -188,7 +188,7 @@ pub(crate) async fn a_lost_listener_is_replaced_and_everybody_woken(db: &TestSto
         if !everything {
             break logs;
         }
-        let said = elsewhere.say(stage.tenant, session, "again", stage.now());
+        let said = elsewhere.say(stage.tenant, session, None, "again", stage.now());
         said.await.unwrap();
     };
     assert_eq!(logs, HashSet::from([session.uuid()]));
@@ -239,7 +239,7 @@ pub(crate) async fn while_nobody_can_listen_whoever_waits_looks_more_often(db: &
         tokio::task::yield_now().await;
     }
     for _ in 0..3 {
-        let said = elsewhere.say(stage.tenant, session, "hello", stage.now());
+        let said = elsewhere.say(stage.tenant, session, None, "hello", stage.now());
         said.await.unwrap();
         // Sooner than the net below a connection that listens.
         let looked = tokio::time::timeout(Duration::from_secs(3), changes.next()).await;
@@ -254,7 +254,7 @@ pub(crate) async fn while_nobody_can_listen_whoever_waits_looks_more_often(db: &
         changes.next().await;
     }
     let logs = loop {
-        let said = elsewhere.say(stage.tenant, session, "hello", stage.now());
+        let said = elsewhere.say(stage.tenant, session, None, "hello", stage.now());
         said.await.unwrap();
         let Changed { everything, logs } = changes.next().await;
         if !everything {

@@ -16,7 +16,7 @@ use store::{AutomationEdit, Error, NewAutomation, Received, Scope};
 
 use crate::{
     fixtures::TestStore,
-    stage::{Stage, failed, hourly, store_over},
+    stage::{Stage, failed, hourly, new_trigger, store_over},
 };
 
 impl Stage {
@@ -119,9 +119,12 @@ pub(crate) async fn a_replay_changes_nothing_and_is_answered_like_the_first_time
 pub(crate) async fn an_id_is_one_of_its_trigger_alone(db: &TestStore) {
     let stage = Stage::set(db).await;
     let (automation, first) = stage.hooked(SessionMode::Fresh).await;
-    let added = stage
-        .store
-        .add_trigger(stage.scope(), automation, &Spec::Webhook {}, stage.now());
+    let added = stage.store.add_trigger(
+        stage.scope(),
+        automation,
+        new_trigger(&Spec::Webhook {}),
+        stage.now(),
+    );
     let second = added.await.unwrap();
     assert_ne!(
         stage.received(first, "msg_1").await,
@@ -201,7 +204,7 @@ pub(crate) async fn triggers_come_and_go_and_with_them_their_secrets(db: &TestSt
     let add = async |spec: &Spec| {
         let added = stage
             .store
-            .add_trigger(scope, automation, spec, stage.now());
+            .add_trigger(scope, automation, new_trigger(spec), stage.now());
         added.await.unwrap()
     };
     let known = async |id| {

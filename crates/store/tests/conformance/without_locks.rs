@@ -105,7 +105,7 @@ pub(crate) async fn people_who_race_get_one_seat_in_turn(db: &TestStore) {
     let people = async {
         join_all(stores.iter().cycle().take(8).map(|store| async {
             for _ in 0..5 {
-                patiently!(store.say(stage.tenant, session, "me", stage.now()));
+                patiently!(store.say(stage.tenant, session, None, "me", stage.now()));
             }
         }))
         .await;
@@ -123,7 +123,7 @@ pub(crate) async fn fires_that_race_keep_the_overlap(db: &TestStore) {
     let fires = async {
         join_all(stores.iter().cycle().take(8).map(|store| async {
             for _ in 0..3 {
-                patiently!(store.fire(stage.tenant, automation, stage.now()));
+                patiently!(store.fire(stage.tenant, automation, None, stage.now()));
             }
         }))
         .await;
@@ -322,8 +322,8 @@ pub(crate) async fn everything_at_once_breaks_nothing(db: &TestStore) {
     let done = Cell::new(false);
     let askers = stores.iter().map(|store| async {
         for automation in &automations {
-            patiently!(store.say(stage.tenant, session, "hello", stage.now()));
-            patiently!(store.fire(stage.tenant, *automation, stage.now()));
+            patiently!(store.say(stage.tenant, session, None, "hello", stage.now()));
+            patiently!(store.fire(stage.tenant, *automation, None, stage.now()));
             patiently!(store.fire_due(Scope::System, stage.now()));
         }
     });
