@@ -4,6 +4,7 @@
 //! **Invariant:** the bearer token wins over the socket and over the cookie, so that a program has the permissions of
 //! the token that it shows, wherever it connects.
 
+use api_types::ProblemKind;
 use axum::extract::FromRequestParts;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts};
 use model::{
@@ -11,7 +12,6 @@ use model::{
     access::{Permission, Role, Token, TokenKind, secret::TokenSecret},
 };
 use service::{Service, Unified};
-use wire::ProblemKind;
 
 use crate::{Api, Peer, cookie, extract::is_safe, gate, problem::Failure};
 

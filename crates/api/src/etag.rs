@@ -4,12 +4,12 @@
 //! **Invariant:** a tag covers the part of a resource that a request can change, and nothing else, so that the
 //! progress of a run does not make an edit fail.
 
+use api_types::BudgetRequest;
 use axum::extract::FromRequestParts;
 use http::{HeaderValue, header, request::Parts};
 use model::budget::Budget;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
-use wire::BudgetRequest;
 
 use crate::problem::Failure;
 

@@ -3,6 +3,7 @@
 //!
 //! **Invariant:** no text with the character U+0000 reaches a handler, because PostgreSQL cannot store it.
 
+use api_types::ProblemKind;
 use axum::{
     body::Bytes,
     extract::{FromRequest, FromRequestParts, RawPathParams, Request},
@@ -10,7 +11,6 @@ use axum::{
 use http::{HeaderMap, Method, StatusCode, header, request::Parts};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use wire::ProblemKind;
 
 use crate::{problem::Failure, strict::Strict, words};
 

@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use api_types::ProblemKind;
 use axum::{
     Router,
     extract::State,
@@ -15,7 +16,6 @@ use model::{Timestamp, access::Permission, limits};
 use store::{Error, ListenerState, Scope, Store};
 use telemetry::{Connections, Fleet, Queue, SharedClock};
 use tokio::time::timeout;
-use wire::ProblemKind;
 
 use crate::{Api, caller::Caller, problem::Failure};
 

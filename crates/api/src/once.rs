@@ -7,6 +7,7 @@
 //! **Invariants:** a key belongs to one request (method, path and body) of a tenant; the same key with another
 //! request is refused. A recorded response contains no secret.
 
+use api_types::{ProblemKind, Rotation, SecretRotated};
 use axum::{
     extract::FromRequestParts,
     response::{IntoResponse, Response},
@@ -19,7 +20,6 @@ use sha2::{Digest as _, Sha256};
 use store::KeyClaim;
 use utoipa::IntoParams;
 use uuid::Uuid;
-use wire::{ProblemKind, Rotation, SecretRotated};
 
 use crate::{caller::Caller, extract::Json, problem::Failure};
 

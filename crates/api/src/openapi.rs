@@ -1,5 +1,5 @@
 //! The document of the API (`OpenAPI` 3.1), generated from the annotations of the routes and of the types in
-//! [`wire`].
+//! [`api-types`].
 //!
 //! The generated document is not complete enough for client generators. One module each corrects it: [`errors`],
 //! [`numbers`], [`pages`], [`unions`], [`examples`] and [`fields`].
@@ -44,7 +44,7 @@ use crate::{Api, routes};
         (name = "traces", description = "Live streams of events."),
         (name = "triggers", description = "The conditions that fire automations."),
     ),
-    components(schemas(wire::Problem, wire::Notification)),
+    components(schemas(api_types::Problem, api_types::Notification)),
     modifiers(&Security),
 )]
 struct Head;

@@ -2,6 +2,7 @@
 
 use std::panic::AssertUnwindSafe;
 
+use api_types::{BoundAutomation, Problem, ProblemKind};
 use axum::{
     extract::Request,
     middleware::Next,
@@ -9,7 +10,6 @@ use axum::{
 };
 use futures::FutureExt as _;
 use http::{HeaderName, HeaderValue, StatusCode, header};
-use wire::{BoundAutomation, Problem, ProblemKind};
 
 /// An error response: the problem, and headers that go with it.
 #[derive(Debug)]

@@ -2,9 +2,9 @@
 
 use std::{net::IpAddr, num::NonZeroU32, time::Duration};
 
+use api_types::ProblemKind;
 use governor::{DefaultKeyedRateLimiter, Quota};
 use http::{HeaderValue, StatusCode, header};
-use wire::ProblemKind;
 
 use crate::problem::Failure;
 

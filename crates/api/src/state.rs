@@ -197,6 +197,7 @@ impl ApiBuilder {
 mod tests {
     use std::convert::Infallible;
 
+    use api_types::Depth;
     use axum::{Extension, body::Body};
     use bytes::Bytes;
     use futures::stream;
@@ -206,7 +207,6 @@ mod tests {
     use service::{ProbeError, Probing};
     use testkit::clock::{FakeClock, SeededEntropy};
     use tower::ServiceExt;
-    use wire::Depth;
 
     use super::*;
 

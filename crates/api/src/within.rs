@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use api_types::ProblemKind;
 use axum::{
     extract::{MatchedPath, Request, State},
     middleware::Next,
@@ -9,7 +10,6 @@ use axum::{
 };
 use http::StatusCode;
 use tokio::time::timeout;
-use wire::ProblemKind;
 
 use crate::{Api, extract, problem::Failure};
 

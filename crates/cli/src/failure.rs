@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
+use api_types::ProblemKind;
 use serde_json::json;
-use wire::ProblemKind;
 
 use crate::output::{Output, OutputError};
 

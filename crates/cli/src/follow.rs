@@ -3,11 +3,11 @@
 mod follower;
 mod waiting;
 
+use api_types::{Run, RunFlags, Waiting};
 use model::{RunId, run::RunStatus};
 use serde::Serialize;
 use server::Local;
 use tokio_util::sync::CancellationToken;
-use wire::{Run, RunFlags, Waiting};
 
 pub(crate) use waiting::waits;
 

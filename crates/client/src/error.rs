@@ -1,8 +1,8 @@
 //! The errors of requests.
 
+use api_types::{Problem, ProblemKind};
 use http::StatusCode;
 use serde_json::Value;
-use wire::{Problem, ProblemKind};
 
 /// An error of a transport.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;

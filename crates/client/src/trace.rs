@@ -2,10 +2,10 @@
 
 use std::{collections::VecDeque, time::Duration};
 
+use api_types::TraceEvent;
 use futures::StreamExt as _;
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use tokio::time::{sleep, timeout};
-use wire::TraceEvent;
 
 use crate::{Body, Client, Error, EventParser, ServerEvent};
 

@@ -7,11 +7,11 @@ use std::{
     sync::Arc,
 };
 
+use api_types::Depth;
 use model::harness::Harness;
 use rustix::fs::{Access, access};
 use server::{AgentProbe, DataFolder, OsEntropy, guard_program};
 use service::{Probe, excerpt, install_hint};
-use wire::Depth;
 
 use crate::{finding::Finding, wording::with_sources};
 

@@ -11,6 +11,7 @@ use agent::{
     Agent, Decision, Grace, GuardProgram, Launch, Limits, OpenError, Opened, PermissionRequest,
     Permissions, guard,
 };
+use api_types::{Depth, LimitsHeldBy, Probed, RestoreProbe, SessionProbe, SignIn};
 use futures::future::BoxFuture;
 use model::{
     AcpSessionId, Entropy,
@@ -19,7 +20,6 @@ use model::{
 };
 use service::{Probe, ProbeError, Probing};
 use tokio::{sync::mpsc, time::Instant};
-use wire::{Depth, LimitsHeldBy, Probed, RestoreProbe, SessionProbe, SignIn};
 
 use crate::error::with_sources;
 

@@ -2,12 +2,12 @@
 
 use std::{pin::pin, time::Duration};
 
+use api_types::{Run, RunView, Waiting};
 use client::Client;
 use daemon::{Host, Waker};
 use model::{RunId, run::RunStatus};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
-use wire::{Run, RunView, Waiting};
 
 use crate::{error::Error, host::host, local::Local, socket::PrivateSocket};
 

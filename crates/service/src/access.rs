@@ -5,6 +5,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
+use api_types::{Page, SignInLink, TenantCreated, TokenCreated, TokenRequest};
 use model::{
     TenantId, TokenId,
     access::{
@@ -14,7 +15,6 @@ use model::{
     entity::Tenant,
 };
 use store::{NewBrowser, NewToken, Page as StorePage, Scope};
-use wire::{Page, SignInLink, TenantCreated, TokenCreated, TokenRequest};
 
 use crate::{Error, Service, naming};
 

@@ -1,5 +1,6 @@
 //! Approvals: listing, reading and deciding.
 
+use api_types::{DecisionRequest, Page};
 use model::{
     ApprovalId, RunId,
     approval::{Approval, ApprovalStatus, Decider},
@@ -7,7 +8,6 @@ use model::{
     permission::Verdict,
 };
 use store::ApprovalFilter;
-use wire::{DecisionRequest, Page};
 
 use crate::{Error, Service};
 

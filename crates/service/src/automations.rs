@@ -2,15 +2,15 @@
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
+use api_types::{
+    AutomationDeleted, AutomationPage, AutomationView, NewerFormat, Page, UnreadableAutomation,
+};
 use model::{
     AutomationId, InputId,
     automation::AutomationState,
     entity::{Automation, Run},
 };
 use store::{AutomationFilter, Deletion, RunFilter, Unreadable};
-use wire::{
-    AutomationDeleted, AutomationPage, AutomationView, NewerFormat, Page, UnreadableAutomation,
-};
 
 use crate::{Error, Service, fires};
 

@@ -1,8 +1,8 @@
 //! Budgets and usage of automations and tenants.
 
+use api_types::Spending;
 use model::{TenantId, budget::Budget, entity::Tenant};
 use store::Scope;
-use wire::Spending;
 
 use crate::{Error, Service};
 

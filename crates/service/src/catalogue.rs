@@ -6,9 +6,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use api_types::Presence;
 use model::harness::{HarnessConfig, RestoreBy};
 use serde::Deserialize;
-use wire::Presence;
 
 const CATALOGUE: &str = include_str!("harnesses.toml");
 

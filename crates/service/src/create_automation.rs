@@ -1,8 +1,8 @@
 //! Creates an automation.
 
+use api_types::{AutomationRequest, AutomationView};
 use model::{AutomationId, Timestamp};
 use store::NewAutomation;
-use wire::{AutomationRequest, AutomationView};
 
 use crate::{Error, Service, naming};
 

@@ -3,6 +3,9 @@
 //! **Invariant:** an edit is not refused because of a part that it leaves unchanged. Such a part was valid when it
 //! was stored, even if its directory, its session or its instant has gone since.
 
+use api_types::{
+    AutomationRequest, PoliciesRequest, SeatSettingsRequest, SessionTarget, TriggerRequest,
+};
 use model::{
     HarnessId, Timestamp,
     entity::Session,
@@ -12,9 +15,6 @@ use model::{
     session::Admission,
 };
 use store::NewAutomation;
-use wire::{
-    AutomationRequest, PoliciesRequest, SeatSettingsRequest, SessionTarget, TriggerRequest,
-};
 
 use crate::{Error, Service, naming, working_directory};
 

@@ -1,7 +1,7 @@
 //! Edits an automation by the same rules as a new one.
 
+use api_types::{AutomationRequest, AutomationView, TriggerSpec};
 use store::{AutomationEdit, NewAutomation};
-use wire::{AutomationRequest, AutomationView, TriggerSpec};
 
 use crate::{Error, Service};
 

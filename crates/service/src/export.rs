@@ -3,11 +3,11 @@
 //! **Invariant:** an export contains the rows that existed when it began. It is streamed in batches, so that a long
 //! transcript is never in memory as a whole.
 
+use api_types::{ExportFormat, Session};
 use futures::{Stream, stream};
 use jiff::tz::TimeZone;
 use model::{Timestamp, entity::Message, schedule::Zone, transcript::Speaker, turn::EntryKind};
 use serde_json::json;
-use wire::{ExportFormat, Session};
 
 use crate::{
     Error, Service,
@@ -157,7 +157,7 @@ impl Writing {
     /// Returns the text of one row.
     fn row(&self, message: &Message) -> String {
         let Some(zone) = &self.markdown else {
-            return line(&json!(wire::Message::from(message.clone())));
+            return line(&json!(api_types::Message::from(message.clone())));
         };
         let at = date_time(zone, message.created_at);
         let text = clean(message.content.trim());

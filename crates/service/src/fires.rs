@@ -1,12 +1,12 @@
 //! Works out the next runs of an automation, with texts for people.
 
+use api_types::Fire;
 use model::{
     Timestamp,
     automation::AutomationState,
     entity::{Automation, Trigger},
     schedule::{self, QuietHours, Schedule, Spec},
 };
-use wire::Fire;
 
 /// The number of next runs in a response.
 pub const SHOWN_FIRES: usize = 5;

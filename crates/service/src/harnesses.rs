@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use api_types::{Checked, Depth};
 use model::harness::{Harness, HarnessConfig, Offers, RestoreBy};
-use wire::{Checked, Depth};
 
 use crate::{Error, Service, catalogue, naming};
 

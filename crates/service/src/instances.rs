@@ -1,7 +1,7 @@
 //! Instances: the data folders in which agents run and keep their memories.
 
+use api_types::{Instance, InstanceState};
 use store::InstanceStanding;
-use wire::{Instance, InstanceState};
 
 use crate::{Error, Service};
 

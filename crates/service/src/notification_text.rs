@@ -1,15 +1,15 @@
 //! Builds the JSON body of a notification from the facts that the store has collected.
 
+use api_types::{
+    Notification, NotificationAutomation, NotificationData, NotificationEndpoint,
+    NotificationSession,
+};
 use model::{
     DeliveryId, Timestamp,
     notification::{Endpoint, NotificationKind},
 };
 use serde_json::json;
 use store::{NewDelivery, Notice, NoticeAutomation, NoticeSession};
-use wire::{
-    Notification, NotificationAutomation, NotificationData, NotificationEndpoint,
-    NotificationSession,
-};
 
 use crate::trace_events;
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use api_types::{DeliveryView, EndpointMade, EndpointRequest, Page, SecretRotated};
 use model::{
     DeliveryId, EndpointId, Timestamp,
     nearest::nearest,
@@ -10,7 +11,6 @@ use model::{
 use serde_json::{Value, json};
 use store::{Answered, NewEndpoint};
 use webhook::Target;
-use wire::{DeliveryView, EndpointMade, EndpointRequest, Page, SecretRotated};
 
 use crate::{Error, Service, naming, notification_text};
 

@@ -1,6 +1,6 @@
 //! A summary of the automations, for the start of a server.
 
-use wire::AutomationView;
+use api_types::AutomationView;
 
 use crate::{Error, Service};
 

@@ -2,8 +2,8 @@
 
 use std::{error::Error, future::Future, pin::Pin};
 
+use api_types::{Depth, Probed};
 use model::harness::HarnessConfig;
-use wire::{Depth, Probed};
 
 /// The reason for which an agent could not be started.
 #[derive(Debug, thiserror::Error)]

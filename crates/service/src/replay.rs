@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use wire::{Replay, Replayed};
+use api_types::{Replay, Replayed};
 
 use crate::{Error, Service};
 

@@ -1,5 +1,6 @@
 //! Runs: listing, reading, retrying and cancelling.
 
+use api_types::{LiveText, Page, RunCancelled, RunView};
 use model::{
     InputId, RunId,
     entity::{Run, RunRecord},
@@ -7,7 +8,6 @@ use model::{
     turn::Submitted,
 };
 use store::RunFilter;
-use wire::{LiveText, Page, RunCancelled, RunView};
 
 use crate::{Error, Service, sessions};
 

@@ -2,6 +2,10 @@
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
+use api_types::{
+    ChannelRequest, Messages, OpenRun, Page, SessionCancelled, SessionDeleted, SessionEdit,
+    SessionRequest, SessionView,
+};
 use model::{
     InputId, RunId, SessionId,
     entity::{Channel, Run, Session},
@@ -9,10 +13,6 @@ use model::{
     session::{Admission, SessionEvent, SessionKind, SessionStatus, SessionType},
 };
 use store::{Automations, Deletion, NewSession, RunFilter, SessionFilter};
-use wire::{
-    ChannelRequest, Messages, OpenRun, Page, SessionCancelled, SessionDeleted, SessionEdit,
-    SessionRequest, SessionView,
-};
 
 use crate::{Error, Service, naming, working_directory};
 

@@ -1,6 +1,7 @@
 //! Maps logged changes to the events of the API. Traces, feeds and notifications all use this module, so that an
 //! event looks the same in each.
 
+use api_types::TraceEvent;
 use model::{
     AutomationId, SessionId, Timestamp,
     approval::Approval,
@@ -12,7 +13,6 @@ use model::{
     feed::FeedCursor,
 };
 use store::{FeedEvent, LiveText, Logged};
-use wire::TraceEvent;
 
 /// Returns the event of the API for an event of a session's log.
 pub fn session_event(session: SessionId, logged: Logged) -> TraceEvent {
@@ -35,7 +35,7 @@ pub fn feed_event(event: FeedEvent) -> TraceEvent {
 
 /// Returns the event of the API for text that a running turn has written.
 pub fn delta(text: &LiveText) -> TraceEvent {
-    TraceEvent::Delta(wire::TraceDelta {
+    TraceEvent::Delta(api_types::TraceDelta {
         run_id: text.run,
         position: text.position,
         text: text.text.clone(),
@@ -44,7 +44,7 @@ pub fn delta(text: &LiveText) -> TraceEvent {
 
 /// Returns the snapshot of a session, for a reader that missed events that are gone.
 pub fn resync(session: Session, runs: Vec<Run>, approvals: Vec<Approval>) -> TraceEvent {
-    TraceEvent::Resync(wire::TraceResync {
+    TraceEvent::Resync(api_types::TraceResync {
         last_seq: session.last_seq,
         session: Box::new(session.into()),
         runs: runs.into_iter().map(Into::into).collect(),
@@ -54,7 +54,7 @@ pub fn resync(session: Session, runs: Vec<Run>, approvals: Vec<Approval>) -> Tra
 
 /// Returns the snapshot of a feed, for a reader that missed events that are gone.
 pub fn feed_resync(cursor: FeedCursor, runs: Vec<Run>, approvals: Vec<Approval>) -> TraceEvent {
-    TraceEvent::FeedResync(wire::TraceFeedResync {
+    TraceEvent::FeedResync(api_types::TraceFeedResync {
         cursor: cursor.to_string(),
         runs: runs.into_iter().map(Into::into).collect(),
         approvals: approvals.into_iter().map(Into::into).collect(),
@@ -63,7 +63,7 @@ pub fn feed_resync(cursor: FeedCursor, runs: Vec<Run>, approvals: Vec<Approval>)
 
 /// Returns the last event of the trace of a session that was deleted.
 pub fn session_deleted(session_id: SessionId) -> TraceEvent {
-    TraceEvent::SessionDeleted(wire::TraceSessionDeleted { session_id })
+    TraceEvent::SessionDeleted(api_types::TraceSessionDeleted { session_id })
 }
 
 /// The log that holds an event: that of a session, or that of an automation.
@@ -84,7 +84,7 @@ impl Place {
             automation_id,
         } = self;
         match (change, session_id) {
-            (Change::Run { run_id, change }, _) => TraceEvent::Run(wire::TraceRun {
+            (Change::Run { run_id, change }, _) => TraceEvent::Run(api_types::TraceRun {
                 seq,
                 created_at,
                 session_id,
@@ -98,14 +98,14 @@ impl Place {
                     change,
                 },
                 _,
-            ) => TraceEvent::Automation(wire::TraceAutomation {
+            ) => TraceEvent::Automation(api_types::TraceAutomation {
                 seq,
                 created_at,
                 automation_id,
                 change: automation(change),
             }),
             (Change::Session { session_id, change }, _) => {
-                TraceEvent::Session(wire::TraceSession {
+                TraceEvent::Session(api_types::TraceSession {
                     seq,
                     created_at,
                     automation_id,
@@ -121,7 +121,7 @@ impl Place {
                     to,
                 },
                 Some(session_id),
-            ) => TraceEvent::Message(wire::TraceMessage {
+            ) => TraceEvent::Message(api_types::TraceMessage {
                 seq,
                 created_at,
                 session_id,
@@ -141,7 +141,7 @@ impl Place {
                     change,
                 },
                 Some(session_id),
-            ) => TraceEvent::Approval(wire::TraceApproval {
+            ) => TraceEvent::Approval(api_types::TraceApproval {
                 seq,
                 created_at,
                 session_id,
@@ -160,7 +160,7 @@ impl Place {
     }
 
     fn unknown(self, seq: i64, created_at: Timestamp, kind: &str) -> TraceEvent {
-        TraceEvent::Unknown(wire::TraceUnknown {
+        TraceEvent::Unknown(api_types::TraceUnknown {
             seq,
             created_at,
             session_id: self.session_id,
@@ -170,46 +170,48 @@ impl Place {
     }
 }
 
-fn session(change: SessionChange) -> wire::SessionChange {
+fn session(change: SessionChange) -> api_types::SessionChange {
     match change {
         SessionChange::Created { state } => {
-            wire::SessionChange::Created(wire::SessionCreatedChange { state })
+            api_types::SessionChange::Created(api_types::SessionCreatedChange { state })
         }
         SessionChange::Moved { state, reason } => {
-            wire::SessionChange::Moved(wire::SessionMovedChange { state, reason })
+            api_types::SessionChange::Moved(api_types::SessionMovedChange { state, reason })
         }
         SessionChange::Renamed { state, title } => {
-            wire::SessionChange::Renamed(wire::SessionRenamedChange { state, title })
+            api_types::SessionChange::Renamed(api_types::SessionRenamedChange { state, title })
         }
     }
 }
 
-fn run(change: RunChange) -> wire::RunChange {
-    use wire::RunChange as To;
+fn run(change: RunChange) -> api_types::RunChange {
+    use api_types::RunChange as To;
     match change {
-        RunChange::Queued { input: created } => To::Queued(wire::RunQueuedChange {
+        RunChange::Queued { input: created } => To::Queued(api_types::RunQueuedChange {
             input: created.as_ref().map(input),
         }),
         RunChange::Deferred { cause } => To::Deferred(deferred(cause)),
         RunChange::Running { attempt, worker_id } => {
-            To::Running(wire::RunRunningChange { attempt, worker_id })
+            To::Running(api_types::RunRunningChange { attempt, worker_id })
         }
-        RunChange::Succeeded { attempt } => To::Succeeded(wire::RunSucceededChange { attempt }),
+        RunChange::Succeeded { attempt } => {
+            To::Succeeded(api_types::RunSucceededChange { attempt })
+        }
         RunChange::Failed { attempt, reason } => {
-            To::Failed(wire::RunFailedChange { attempt, reason })
+            To::Failed(api_types::RunFailedChange { attempt, reason })
         }
         RunChange::Cancelled { attempt, reason } => {
-            To::Cancelled(wire::RunCancelledChange { attempt, reason })
+            To::Cancelled(api_types::RunCancelledChange { attempt, reason })
         }
         RunChange::Stalled { attempt, reason } => {
-            To::Stalled(wire::RunStalledChange { attempt, reason })
+            To::Stalled(api_types::RunStalledChange { attempt, reason })
         }
         RunChange::Skipped { reason, skipped } => {
             let (attempt, all) = match skipped {
                 Skipped::Attempt(attempt) => (Some(attempt), None),
                 Skipped::Occurrences(all) => (None, Some(occurrences(&all))),
             };
-            To::Skipped(wire::RunSkippedChange {
+            To::Skipped(api_types::RunSkippedChange {
                 reason,
                 attempt,
                 occurrences: all,
@@ -218,28 +220,28 @@ fn run(change: RunChange) -> wire::RunChange {
         RunChange::Missed {
             reason,
             occurrences: all,
-        } => To::Missed(wire::RunMissedChange {
+        } => To::Missed(api_types::RunMissedChange {
             reason,
             occurrences: occurrences(&all),
         }),
     }
 }
 
-fn deferred(cause: DeferCause) -> wire::RunDeferredChange {
+fn deferred(cause: DeferCause) -> api_types::RunDeferredChange {
     let (created, reason, not_before) = match cause {
         DeferCause::Created(created) => (Some(input(&created)), None, None),
         DeferCause::SessionHeld => (None, None, None),
         DeferCause::Budget { reason, not_before } => (None, Some(reason), Some(not_before)),
     };
-    wire::RunDeferredChange {
+    api_types::RunDeferredChange {
         input: created,
         reason,
         not_before,
     }
 }
 
-fn input(input: &RunInput) -> wire::RunInput {
-    wire::RunInput {
+fn input(input: &RunInput) -> api_types::RunInput {
+    api_types::RunInput {
         origin: input.origin,
         attempt: input.attempt,
         automation_id: input.automation_id,
@@ -248,8 +250,8 @@ fn input(input: &RunInput) -> wire::RunInput {
     }
 }
 
-fn occurrences(all: &Occurrences) -> wire::DueOccurrences {
-    wire::DueOccurrences {
+fn occurrences(all: &Occurrences) -> api_types::DueOccurrences {
+    api_types::DueOccurrences {
         trigger_id: all.trigger_id,
         scheduled_for: all.scheduled_for,
         missed_until: all.missed_until,
@@ -257,47 +259,51 @@ fn occurrences(all: &Occurrences) -> wire::DueOccurrences {
     }
 }
 
-fn approval(change: ApprovalChange) -> wire::ApprovalChange {
-    use wire::ApprovalChange as To;
+fn approval(change: ApprovalChange) -> api_types::ApprovalChange {
+    use api_types::ApprovalChange as To;
     match change {
         ApprovalChange::Pending { deadline_at } => {
-            To::Pending(wire::ApprovalPendingChange { deadline_at })
+            To::Pending(api_types::ApprovalPendingChange { deadline_at })
         }
         ApprovalChange::Allowed { decided_by } => {
-            To::Allowed(wire::ApprovalAllowedChange { decided_by })
+            To::Allowed(api_types::ApprovalAllowedChange { decided_by })
         }
         ApprovalChange::Denied { decided_by } => {
-            To::Denied(wire::ApprovalDeniedChange { decided_by })
+            To::Denied(api_types::ApprovalDeniedChange { decided_by })
         }
-        ApprovalChange::Expired => To::Expired(wire::ApprovalExpiredChange {}),
-        ApprovalChange::Void => To::Void(wire::ApprovalVoidChange {}),
+        ApprovalChange::Expired => To::Expired(api_types::ApprovalExpiredChange {}),
+        ApprovalChange::Void => To::Void(api_types::ApprovalVoidChange {}),
     }
 }
 
-fn automation(change: AutomationChange) -> wire::AutomationChange {
-    use wire::AutomationChange as To;
+fn automation(change: AutomationChange) -> api_types::AutomationChange {
+    use api_types::AutomationChange as To;
     match change {
-        AutomationChange::Created { name } => To::Created(wire::AutomationCreatedChange { name }),
+        AutomationChange::Created { name } => {
+            To::Created(api_types::AutomationCreatedChange { name })
+        }
         AutomationChange::Edited { name, trigger } => {
             let (trigger_added, trigger_removed) = match trigger {
                 None => (None, None),
                 Some(TriggerEdit::Added(id)) => (Some(id), None),
                 Some(TriggerEdit::Removed(id)) => (None, Some(id)),
             };
-            To::Edited(wire::AutomationEditedChange {
+            To::Edited(api_types::AutomationEditedChange {
                 name,
                 trigger_added,
                 trigger_removed,
             })
         }
-        AutomationChange::Paused { reason } => To::Paused(wire::AutomationPausedChange { reason }),
-        AutomationChange::Resumed => To::Resumed(wire::AutomationResumedChange {}),
+        AutomationChange::Paused { reason } => {
+            To::Paused(api_types::AutomationPausedChange { reason })
+        }
+        AutomationChange::Resumed => To::Resumed(api_types::AutomationResumedChange {}),
         AutomationChange::Reset { session_id } => {
-            To::Reset(wire::AutomationResetChange { session_id })
+            To::Reset(api_types::AutomationResetChange { session_id })
         }
         AutomationChange::Attention { text } => {
-            To::Attention(wire::AutomationAttentionChange { text })
+            To::Attention(api_types::AutomationAttentionChange { text })
         }
-        AutomationChange::Deleted => To::Deleted(wire::AutomationDeletedChange {}),
+        AutomationChange::Deleted => To::Deleted(api_types::AutomationDeletedChange {}),
     }
 }

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use model::{TriggerId, policy::SessionMode, schedule::Spec};
-use store::NewTrigger;
-use wire::{
+use api_types::{
     AutomationView, Preview, PreviewRequest, SecretRotated, Trigger, TriggerRequest, TriggerSpec,
 };
+use model::{TriggerId, policy::SessionMode, schedule::Spec};
+use store::NewTrigger;
 
 use crate::{
     Error, Service, definition,

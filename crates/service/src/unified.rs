@@ -4,6 +4,7 @@
 //! **Invariant:** the mode decides only about new bindings and about lists. Switching it on or off never moves an
 //! existing binding.
 
+use api_types::{AutomationRequest, SeatSettingsRequest};
 use model::{
     SessionId,
     entity::{SeatSettings, Session},
@@ -11,7 +12,6 @@ use model::{
     session::{SessionKind, SessionType},
 };
 use store::{InSession, NewSession};
-use wire::{AutomationRequest, SeatSettingsRequest};
 
 use crate::{Error, Service, Unified, working_directory};
 

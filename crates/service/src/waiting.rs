@@ -1,5 +1,6 @@
 //! Finds out why a run is blocked.
 
+use api_types::Waiting;
 use model::{
     approval::ApprovalStatus,
     entity::Run,
@@ -7,7 +8,6 @@ use model::{
     session::Admission,
 };
 use store::{ApprovalFilter, Page, RunFilter};
-use wire::Waiting;
 
 use crate::{Error, Service};
 

@@ -3,10 +3,10 @@
 //! **Invariants:** the body is not interpreted before its signature is verified. A caller without the secret cannot
 //! find out whether a trigger exists.
 
+use api_types::ReceivedWebhook;
 use model::{Timestamp, TriggerId, limits, secret::Secret};
 use store::{Scope, Store};
 use webhook::{HeaderMap, Refusal, verify};
-use wire::ReceivedWebhook;
 
 /// The reason for which a webhook was refused. It does not tell whether the trigger exists.
 #[derive(Debug, thiserror::Error)]

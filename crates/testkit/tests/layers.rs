@@ -19,7 +19,7 @@ const LAYERS: [&[&str]; 9] = [
         "delivery",
         "telemetry",
         "webhook",
-        "wire",
+        "api-types",
     ],
     &["turn", "service", "client"],
     &["daemon", "api", "runtime"],

@@ -40,8 +40,8 @@ const TERMINAL: &[&str] = &[
 const FORBIDDEN: [(&str, &[&str]); 7] = [
     ("model", EFFECTS),
     ("model", TERMINAL),
-    ("wire", EFFECTS),
-    ("wire", TERMINAL),
+    ("api-types", EFFECTS),
+    ("api-types", TERMINAL),
     ("service", TERMINAL),
     ("server", TERMINAL),
     ("doctor", TERMINAL),

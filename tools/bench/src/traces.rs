@@ -12,6 +12,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, ensure};
+use api_types::{Change, SessionPatch, SessionRequest};
 use client::{Client, SocketAddress, Trace, TraceNews, TraceOf};
 use model::Timestamp;
 use serde::Deserialize;
@@ -20,7 +21,6 @@ use tokio::{
     task::JoinSet,
     time::{Instant, MissedTickBehavior, interval_at, sleep, timeout},
 };
-use wire::{Change, SessionPatch, SessionRequest};
 
 use super::{programs::Programs, server::Server, world};
 
@@ -212,7 +212,7 @@ async fn make(client: &Client, count: usize) -> Result<Vec<String>> {
             session_key: None,
             channel: None,
             draft: true,
-            settings: wire::SeatSettingsRequest::default(),
+            settings: api_types::SeatSettingsRequest::default(),
         };
         sessions.push(client.create_session(&request).await?.id.to_string());
     }

@@ -2,12 +2,12 @@
 //!
 //! **Invariant:** every text of the document is escaped before markup is added to it.
 
+use api_types::ProblemKind;
 use minijinja::{
     AutoEscape, Environment, UndefinedBehavior, Value as Rendered, context, value::Serde,
 };
 use serde::Serialize;
 use serde_json::Value;
-use wire::ProblemKind;
 
 const NAME: &str = "reference.html";
 const TEMPLATE: &str = include_str!("reference.html.jinja");

@@ -1,5 +1,6 @@
 //! Approvals: permission requests of agents that wait for the decision of a person.
 
+use api_types::{Approval, DecisionRequest, Page};
 use axum::{Json as Answer, response::Response};
 use http::StatusCode;
 use model::{
@@ -11,7 +12,6 @@ use serde::Deserialize;
 use service::ApprovalQuery;
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
-use wire::{Approval, DecisionRequest, Page};
 
 use super::lists;
 use crate::{

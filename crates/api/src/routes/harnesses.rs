@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use api_types::{CheckRequest, Checked, Harness, HarnessConfigRequest, HarnessView, Page};
 use axum::Json as Answer;
 use model::{
     access::Permission,
     harness::{self, HarnessConfig},
 };
 use utoipa_axum::{router::OpenApiRouter, routes};
-use wire::{CheckRequest, Checked, Harness, HarnessConfigRequest, HarnessView, Page};
 
 use crate::{
     Api,

@@ -1,9 +1,9 @@
 //! Instances: the data folders in which agents run and keep their files.
 
+use api_types::{Instance, Page};
 use axum::Json;
 use model::access::Permission;
 use utoipa_axum::{router::OpenApiRouter, routes};
-use wire::{Instance, Page};
 
 use crate::{Api, caller::Caller, extract::Path, problem::Failure};
 

@@ -2,9 +2,9 @@
 
 use std::{fmt, str::FromStr};
 
+use api_types::{DEFAULT_PAGE, MAX_PAGE, ProblemKind};
 use http::StatusCode;
 use serde::{Deserialize, Deserializer, de::Error as _};
-use wire::{DEFAULT_PAGE, MAX_PAGE, ProblemKind};
 
 use crate::problem::Failure;
 

@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
+use api_types::{
+    Delivery, DeliveryView, Endpoint, EndpointMade, EndpointRequest, MOST_OVERLAP_SECONDS, Page,
+    Rotation, SecretRotated,
+};
 use axum::{Json as Answer, response::Response};
 use http::StatusCode;
 use model::{DeliveryId, EndpointId, access::Permission, notification};
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
-use wire::{
-    Delivery, DeliveryView, Endpoint, EndpointMade, EndpointRequest, MOST_OVERLAP_SECONDS, Page,
-    Rotation, SecretRotated,
-};
 
 use super::lists;
 use crate::{

@@ -1,8 +1,8 @@
 //! The server itself, and the identity of the caller.
 
+use api_types::{ServerInfo, Whoami};
 use axum::Json;
 use utoipa_axum::{router::OpenApiRouter, routes};
-use wire::{ServerInfo, Whoami};
 
 use crate::{Api, caller::Caller, problem::Failure};
 

@@ -2,6 +2,7 @@
 
 use std::{convert::Infallible, time::Duration};
 
+use api_types::TraceEvent;
 use axum::{body::Body, extract::FromRequestParts, response::Response};
 use futures::StreamExt as _;
 use http::{HeaderMap, HeaderName, HeaderValue, header, request::Parts};
@@ -10,7 +11,6 @@ use serde::Deserialize;
 use tokio::time::sleep;
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
-use wire::TraceEvent;
 
 use crate::{
     Api,

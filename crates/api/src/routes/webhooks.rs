@@ -1,5 +1,6 @@
 //! Incoming webhooks that fire triggers, and the secrets that sign them.
 
+use api_types::{ProblemKind, ReceivedWebhook, Rotation, SecretRotated, WebhookSecret};
 use axum::{
     Json as Answer,
     extract::{Request, State},
@@ -16,7 +17,6 @@ use utoipa::{
     },
 };
 use utoipa_axum::{router::OpenApiRouter, routes};
-use wire::{ProblemKind, ReceivedWebhook, Rotation, SecretRotated, WebhookSecret};
 
 use super::notifications::overlap;
 use crate::{

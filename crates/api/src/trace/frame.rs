@@ -6,6 +6,7 @@
 
 use std::fmt::Display;
 
+use api_types::TraceEvent;
 use bytes::Bytes;
 use model::{
     SessionId,
@@ -15,7 +16,6 @@ use model::{
 };
 use service::trace_events;
 use store::{FeedEvent, LiveText, Logged};
-use wire::TraceEvent;
 
 /// The first frame of a trace: the number of milliseconds that a browser waits before it connects again.
 pub(super) const RETRY: &[u8] = b"retry: 2000\n\n";

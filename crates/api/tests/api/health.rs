@@ -10,6 +10,7 @@ use std::{
 };
 
 use api::{Api, ApiBuilder, Peer};
+use api_types::Depth;
 use axum::{Router, body::Body};
 use http::{HeaderMap, Request, StatusCode};
 use http_body_util::BodyExt as _;
@@ -26,7 +27,6 @@ use testkit::clock::SeededEntropy;
 use tokio::sync::Notify;
 use tower::ServiceExt as _;
 use tracing::instrument::WithSubscriber as _;
-use wire::Depth;
 
 use crate::world::World;
 

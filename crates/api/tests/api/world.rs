@@ -4,6 +4,7 @@
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use api::{Api, ApiBuilder, Peer};
+use api_types::{Depth, Probed, TokenRequest};
 use axum::{
     Router,
     body::{Body, Bytes},
@@ -26,7 +27,6 @@ use testkit::{
     databases::TestDatabase,
 };
 use tower::ServiceExt as _;
-use wire::{Depth, Probed, TokenRequest};
 
 /// 10:00 in Prague, on a Saturday.
 pub(crate) const NOW: &str = "2026-11-21T09:00:00Z";

@@ -11,6 +11,7 @@ use std::{
 };
 
 use api::trace::{Hub, Settings, Trace};
+use api_types::TraceEvent;
 use futures::StreamExt as _;
 use model::{
     Clock as _, HarnessId, InstanceId, RunId, SessionId, TenantId, Timestamp, WorkerId,
@@ -31,7 +32,6 @@ use testkit::{
 };
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
-use wire::TraceEvent;
 
 /// How long a test waits for a frame that must come, before it fails: longer than the net below all
 /// wake-ups.

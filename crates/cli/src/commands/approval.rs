@@ -1,9 +1,9 @@
 //! `matins approval`: what agents ask of people, and what they decide.
 
+use api_types::{Approval, DecisionRequest, MAX_PAGE};
 use clap::Subcommand;
 use client::{ApprovalFilter, ApprovalStates, Part};
 use model::{Timestamp, approval::ApprovalStatus, permission::Verdict};
-use wire::{Approval, DecisionRequest, MAX_PAGE};
 
 use crate::{
     app::App,

@@ -1,7 +1,7 @@
 //! Budgets, as they are given and printed.
 
+use api_types::{PeriodSpending, Spending};
 use model::budget::{Amount, Budget, Limit};
-use wire::{PeriodSpending, Spending};
 
 use crate::failure::{Exit, Failure};
 

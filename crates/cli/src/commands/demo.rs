@@ -2,6 +2,9 @@
 
 use std::{collections::HashSet, path::PathBuf, time::Duration};
 
+use api_types::{
+    AutomationRequest, AutomationView, ProblemKind, SessionTarget, TriggerRequest, TriggerSpec,
+};
 use client::{MessagePart, Part, RunFilter};
 use config::Config;
 use model::{
@@ -12,9 +15,6 @@ use server::{DataFolder, Local, Reach, Server, SystemClock};
 use service::DEMO_HARNESS;
 use store::Location;
 use tokio::time::sleep;
-use wire::{
-    AutomationRequest, AutomationView, ProblemKind, SessionTarget, TriggerRequest, TriggerSpec,
-};
 
 use crate::{
     app::App,

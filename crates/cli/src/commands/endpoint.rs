@@ -1,8 +1,10 @@
 //! `matins endpoint`: where notifications go.
 
+use api_types::{
+    Delivery, Endpoint, EndpointRequest, MOST_OVERLAP_SECONDS, NotificationKind, Rotation,
+};
 use clap::Subcommand;
 use client::Part;
-use wire::{Delivery, Endpoint, EndpointRequest, MOST_OVERLAP_SECONDS, NotificationKind, Rotation};
 
 use crate::{
     app::App,
@@ -342,7 +344,11 @@ fn why(delivery: &Delivery) -> String {
     }
 }
 
-fn delivery(app: &App, view: &wire::DeliveryView, aside: Option<&str>) -> Result<Exit, Failure> {
+fn delivery(
+    app: &App,
+    view: &api_types::DeliveryView,
+    aside: Option<&str>,
+) -> Result<Exit, Failure> {
     if app.output.json {
         app.output.document(view)?;
         return Ok(Exit::Done);

@@ -6,11 +6,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use api_types::TokenRequest;
 use client::{Client, Part};
 use model::access::Role;
 use server::DataFolder;
 use tempfile::NamedTempFile;
-use wire::TokenRequest;
 
 use crate::failure::Failure;
 

@@ -4,8 +4,8 @@ mod add;
 mod check;
 mod offers;
 
+use api_types::{Depth, HarnessView};
 use clap::Subcommand;
-use wire::{Depth, HarnessView};
 
 use self::offers::{SHOWN_COMMAND, known, version};
 use crate::{

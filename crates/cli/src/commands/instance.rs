@@ -1,7 +1,7 @@
 //! `matins instance`: the places where agents run.
 
+use api_types::{Instance, InstanceState};
 use clap::Subcommand;
-use wire::{Instance, InstanceState};
 
 use crate::{
     app::App,

@@ -2,12 +2,12 @@
 
 use std::{io::Read, path::PathBuf};
 
+use api_types::{InvalidTarget, SessionTarget};
 use model::{
     entity::SeatSettings,
     permission::{PermissionRule, PermissionRules, TOOL_KINDS, Verdict},
     schedule::Period,
 };
-use wire::{InvalidTarget, SessionTarget};
 
 use crate::{
     app::App,

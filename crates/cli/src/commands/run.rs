@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use api_types::{MAX_PAGE, ProblemKind, Run, RunRecord, RunView};
 use clap::Subcommand;
 use client::{Part, RunFilter};
 use model::{
@@ -9,7 +10,6 @@ use model::{
     run::{Origin, RunStatus},
 };
 use serde::Serialize;
-use wire::{MAX_PAGE, ProblemKind, Run, RunRecord, RunView};
 
 use crate::{
     app::App,

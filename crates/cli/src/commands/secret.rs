@@ -1,6 +1,6 @@
 //! Secrets that sign what goes out and what comes in, as they are shown.
 
-use wire::SecretRotated;
+use api_types::SecretRotated;
 
 use crate::{
     app::App,

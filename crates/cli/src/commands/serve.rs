@@ -7,6 +7,7 @@ use std::{
 };
 
 use agent::Grace;
+use api_types::AutomationView;
 use client::{Client, Part, RunFilter};
 use config::Config;
 use model::run::RunStatus;
@@ -14,7 +15,6 @@ use serde_json::json;
 use server::{DataFolder, Local, Reach, Server};
 use store::Scope;
 use tokio::{net::TcpListener, time::timeout};
-use wire::AutomationView;
 
 use super::first_token;
 use crate::{

@@ -6,10 +6,10 @@ mod show;
 
 use std::path::PathBuf;
 
+use api_types::{ProblemKind, Run, SessionRequest};
 use clap::Subcommand;
 use client::{Part, SessionFilter, SessionMove};
 use model::session::SessionType;
-use wire::{ProblemKind, Run, SessionRequest};
 
 use super::options::{SettingOptions, absolute, text};
 use crate::{

@@ -1,10 +1,10 @@
 //! `matins tenant`: owners of everything else.
 
+use api_types::{MAX_PAGE, Spending, Tenant, TenantRequest};
 use clap::{Subcommand, ValueEnum};
 use client::Part;
 use model::budget::{Budget, Limit};
 use serde::Serialize;
-use wire::{MAX_PAGE, Spending, Tenant, TenantRequest};
 
 use crate::{
     app::App,

@@ -1,5 +1,6 @@
 //! `matins token`: who may ask the API.
 
+use api_types::{MAX_PAGE, Token, TokenRequest};
 use clap::Subcommand;
 use client::Part;
 use model::{
@@ -8,7 +9,6 @@ use model::{
     schedule::Period,
 };
 use server::SystemClock;
-use wire::{MAX_PAGE, Token, TokenRequest};
 
 use crate::{
     app::App,

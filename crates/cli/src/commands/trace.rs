@@ -2,13 +2,13 @@
 
 use std::{collections::HashMap, fmt::Display};
 
-use client::{Received, ServerEvent, Trace, TraceNews, TraceOf};
-use model::{RunId, transcript::Speaker};
-use serde_json::{Value, json};
-use wire::{
+use api_types::{
     ApprovalAllowedChange, ApprovalChange, ApprovalDeniedChange, AutomationChange, Message,
     RunChange, SessionChange, TraceDelta, TraceEvent, TraceMessage,
 };
+use client::{Received, ServerEvent, Trace, TraceNews, TraceOf};
+use model::{RunId, transcript::Speaker};
+use serde_json::{Value, json};
 
 use crate::{
     app::App,

@@ -7,12 +7,14 @@
 
 use std::{pin::Pin, time::Duration};
 
+use api_types::{
+    Message, ProblemKind, Run, RunView, TraceDelta, TraceEvent, TraceMessage, Waiting,
+};
 use client::{Client, Error, MessagePart, Received, TraceNews, TraceOf};
 use futures::{Stream, StreamExt as _, stream};
 use model::{RunId, SessionId, transcript::Speaker};
 use server::Local;
 use tokio::time::sleep;
-use wire::{Message, ProblemKind, Run, RunView, TraceDelta, TraceEvent, TraceMessage, Waiting};
 
 use super::waiting::waits;
 use crate::{

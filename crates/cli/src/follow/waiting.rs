@@ -1,7 +1,7 @@
 //! What a run waits for, for people.
 
+use api_types::Waiting;
 use model::run::Origin;
-use wire::Waiting;
 
 use crate::app::App;
 

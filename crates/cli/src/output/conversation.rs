@@ -7,9 +7,9 @@ use std::{
 };
 
 use anstyle::{AnsiColor, Style};
+use api_types::{MAX_PAGE, Message};
 use client::{Client, MessagePart};
 use model::{MessageId, SessionId, transcript::Speaker};
-use wire::{MAX_PAGE, Message};
 
 use super::{ATTENTION, DIM, LocalTime, Output, OutputError, clean, paint};
 use crate::failure::Failure;

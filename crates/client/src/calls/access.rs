@@ -1,10 +1,10 @@
 //! Operations on tenants and tokens, and the sign-in of browsers.
 
-use http::Method;
-use wire::{
+use api_types::{
     BudgetRequest, Page, SignInLink, Spending, Tenant, TenantCreated, TenantRequest, Token,
     TokenCreated, TokenRequest,
 };
+use http::Method;
 
 use super::{Part, Tagged};
 use crate::{Client, Error};

@@ -1,7 +1,7 @@
 //! Operations on approvals.
 
+use api_types::{Approval, DecisionRequest, Page};
 use model::{approval::ApprovalStatus, permission::Verdict};
-use wire::{Approval, DecisionRequest, Page};
 
 use super::Part;
 use crate::{Client, Error};

@@ -1,11 +1,11 @@
 //! Operations on automations and their triggers.
 
-use http::Method;
-use model::{automation::AutomationState, run::RunStatus};
-use wire::{
+use api_types::{
     AutomationDeleted, AutomationPage, AutomationPatch, AutomationRequest, AutomationView, Page,
     Preview, PreviewRequest, Run, Spending, Trigger, TriggerRequest,
 };
+use http::Method;
+use model::{automation::AutomationState, run::RunStatus};
 
 use super::{Part, Tagged};
 use crate::{Client, Error};

@@ -1,7 +1,7 @@
 //! Operations on harnesses.
 
+use api_types::{CheckRequest, Checked, Depth, Harness, HarnessConfigRequest, HarnessView, Page};
 use http::Method;
-use wire::{CheckRequest, Checked, Depth, Harness, HarnessConfigRequest, HarnessView, Page};
 
 use super::Tagged;
 use crate::{Client, Error};

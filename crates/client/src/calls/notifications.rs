@@ -1,10 +1,10 @@
 //! Operations on endpoints, deliveries, and the secrets of webhooks.
 
-use http::Method;
-use wire::{
+use api_types::{
     Delivery, DeliveryView, Endpoint, EndpointMade, EndpointRequest, Page, Rotation, SecretRotated,
     WebhookSecret,
 };
+use http::Method;
 
 use super::{Part, Tagged};
 use crate::{Client, Error};

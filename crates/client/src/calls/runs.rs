@@ -1,7 +1,7 @@
 //! Operations on runs.
 
+use api_types::{LiveText, Page, Run, RunCancelled, RunRecordView, RunView};
 use model::run::{Origin, RunStatus};
-use wire::{LiveText, Page, Run, RunCancelled, RunRecordView, RunView};
 
 use super::Part;
 use crate::{Client, Error};

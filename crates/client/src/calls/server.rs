@@ -1,6 +1,6 @@
 //! Operations on the server and the instances.
 
-use wire::{Instance, Page, ServerInfo, Whoami};
+use api_types::{Instance, Page, ServerInfo, Whoami};
 
 use crate::{Client, Error};
 

@@ -1,13 +1,13 @@
 //! Operations on sessions, their seats and their transcripts.
 
+use api_types::{
+    ExportFormat, Messages, Move, Page, Replay, Run, Seat, Session, SessionCancelled,
+    SessionDeleted, SessionPatch, SessionRequest, SessionView, Words,
+};
 use http::Method;
 use model::{
     RunId,
     session::{SessionKind, SessionStatus, SessionType},
-};
-use wire::{
-    ExportFormat, Messages, Move, Page, Replay, Run, Seat, Session, SessionCancelled,
-    SessionDeleted, SessionPatch, SessionRequest, SessionView, Words,
 };
 
 use super::{Part, Tagged};

@@ -1,10 +1,10 @@
 //! Connections that break, and servers that are not there.
 
+use api_types::ExportFormat;
 use client::Error;
 use futures::TryStreamExt as _;
 use serde_json::json;
 use tokio::net::TcpListener;
-use wire::ExportFormat;
 
 use crate::servers::{answering, client_at, json};
 

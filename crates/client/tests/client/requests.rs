@@ -1,5 +1,6 @@
 //! What is asked, and what is made of answers, whatever carries them.
 
+use api_types::{ProblemKind, TokenRequest};
 use axum::Json;
 use client::{
     AutomationFilter, Client, Error, MessagePart, Part, RunFilter, SessionFilter, SessionMove,
@@ -9,7 +10,6 @@ use http::{StatusCode, header};
 use model::session::SessionType;
 use serde_json::json;
 use tokio::net::{TcpListener, UnixListener};
-use wire::{ProblemKind, TokenRequest};
 
 use crate::servers::{Echo, client_at, entropy};
 
@@ -231,9 +231,9 @@ async fn a_session_that_automations_block_is_an_answer_and_no_error() {
 async fn an_edit_says_what_it_has_seen() {
     let echo = problem(StatusCode::PRECONDITION_FAILED, "changed");
     let client = echo.client();
-    let patch = wire::AutomationPatch {
-        name: wire::Change::To("b".into()),
-        ..wire::AutomationPatch::default()
+    let patch = api_types::AutomationPatch {
+        name: api_types::Change::To("b".into()),
+        ..api_types::AutomationPatch::default()
     };
     let tag = Some("\"0a\"");
     let edited = client.edit_automation("a", &patch, true, tag).await;
@@ -249,11 +249,11 @@ async fn an_edit_says_what_it_has_seen() {
 #[tokio::test]
 async fn a_budget_and_a_trigger_say_what_was_seen() {
     let tag = Some("\"0a\"");
-    let hook = wire::TriggerRequest::Webhook {};
+    let hook = api_types::TriggerRequest::Webhook {};
     for number in 0..3 {
         let echo = problem(StatusCode::PRECONDITION_FAILED, "changed");
         let client = echo.client();
-        let budget = wire::BudgetRequest::default();
+        let budget = api_types::BudgetRequest::default();
         let refused = match number {
             0 => client.set_tenant_budget("t", &budget, tag).await.err(),
             1 => client.add_trigger("a", &hook, tag).await.err(),

@@ -1,9 +1,9 @@
 //! Traces that break and go on.
 
+use api_types::{ProblemKind, TraceEvent};
 use client::{Error, ServerEvent, Trace, TraceNews, TraceOf};
 use serde_json::json;
 use tokio::net::TcpListener;
-use wire::{ProblemKind, TraceEvent};
 
 use crate::servers::{answering, client_at, json};
 

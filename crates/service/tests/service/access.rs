@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
+use api_types::{SignInLink, TokenRequest};
 use model::{
     Clock as _, TenantId, Timestamp, TokenId,
     access::{
@@ -11,7 +12,6 @@ use model::{
 };
 use service::{Error, Kind, Service};
 use testkit::clock::SeededEntropy;
-use wire::{SignInLink, TokenRequest};
 
 use crate::world::{World, told};
 

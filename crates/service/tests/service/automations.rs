@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use api_types::{AutomationRequest, SessionTarget};
 use model::{
     automation::AutomationState,
     policy::{Overlap, SessionMode},
@@ -11,7 +12,6 @@ use model::{
 };
 use service::{Error, Kind, RunQuery};
 use store::Scope;
-use wire::{AutomationRequest, SessionTarget};
 
 use crate::world::{NOW, World, at, cron, every, request, told};
 

@@ -1,5 +1,6 @@
 //! Automations, changed by the rules by which they are made.
 
+use api_types::{AutomationRequest, AutomationView, SessionTarget, Trigger, TriggerSpec};
 use model::{
     SessionId,
     policy::{Overlap, SessionMode},
@@ -8,7 +9,6 @@ use model::{
 };
 use service::{Error, Kind};
 use store::{Location, Scope};
-use wire::{AutomationRequest, AutomationView, SessionTarget, Trigger, TriggerSpec};
 
 use crate::world::{NOW, World, at, cron, every, request, told};
 

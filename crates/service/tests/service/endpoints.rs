@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use api_types::{DeliveryStatus, DeliveryView, EndpointMade, EndpointRequest, Notification};
 use model::{EndpointId, limits, notification::NotificationKind};
 use service::{Error, Kind};
 use store::Attempted;
-use wire::{DeliveryStatus, DeliveryView, EndpointMade, EndpointRequest, Notification};
 
 use crate::world::{World, request, told};
 

@@ -1,9 +1,9 @@
 //! Conversations that are written down.
 
+use api_types::ExportFormat;
 use futures::TryStreamExt as _;
 use serde_json::Value;
 use service::Kind;
-use wire::ExportFormat;
 
 use crate::world::{World, request, told};
 

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use api_types::Depth;
 use model::harness::{HarnessConfig, Offers, RestoreBy};
 use service::{DEMO_HARNESS, Kind};
-use wire::Depth;
 
 use crate::world::{World, resuming, told};
 

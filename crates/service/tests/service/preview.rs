@@ -1,7 +1,7 @@
 //! When triggers would fire, worked out without making anything.
 
+use api_types::{PreviewRequest, TriggerRequest};
 use service::Kind;
-use wire::{PreviewRequest, TriggerRequest};
 
 use crate::world::{World, at, cron, every, told};
 

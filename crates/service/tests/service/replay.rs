@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use api_types::Replayed;
 use model::run::RunStatus;
 use service::Kind;
-use wire::Replayed;
 
 use crate::world::World;
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use api_types::{SessionRequest, SessionTarget, Waiting};
 use model::{
     run::{Origin, RunStatus},
     session::{SessionEvent, SessionStatus, SessionType},
@@ -9,7 +10,6 @@ use model::{
 use serde_json::json;
 use service::{Error, Kind, SessionQuery};
 use store::Scope;
-use wire::{SessionRequest, SessionTarget, Waiting};
 
 use crate::world::{NOW, World, request, told};
 

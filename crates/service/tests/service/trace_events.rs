@@ -1,5 +1,6 @@
 //! Events as they leave the process: in traces and in notifications.
 
+use api_types::{Notification, TraceEvent};
 use model::{
     ApprovalId, AutomationId, MessageId, RunId, SeatId, SessionId, TriggerId, WorkerId,
     event::{
@@ -17,7 +18,6 @@ use service::{notification_text, trace_events};
 use store::{Logged, NewDelivery};
 use testkit::clock::FakeClock;
 use uuid::Uuid;
-use wire::{Notification, TraceEvent};
 
 use crate::world::{NOW, World};
 

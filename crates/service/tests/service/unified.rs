@@ -1,11 +1,11 @@
 //! Unified mode: one conversation for the automations of the web.
 
+use api_types::{AutomationRequest, SessionDeleted, SessionRequest, SessionTarget};
 use model::{
     entity::Session,
     session::{SessionKind, SessionType},
 };
 use service::{AutomationQuery, Error, Kind, Service, Unified};
-use wire::{AutomationRequest, SessionDeleted, SessionRequest, SessionTarget};
 
 use crate::world::{World, request, told};
 

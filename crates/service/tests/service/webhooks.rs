@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use api_types::{AutomationView, TriggerRequest, TriggerSpec};
 use model::{
     Timestamp, TriggerId, limits,
     secret::{Secret, Secrets},
@@ -9,7 +10,6 @@ use model::{
 use service::{RunQuery, Service, WebhookError, receive_webhook};
 use store::{Scope, Store};
 use webhook::{HeaderMap, ID, Refusal, SIGNATURE, TIMESTAMP, sign};
-use wire::{AutomationView, TriggerRequest, TriggerSpec};
 
 use crate::world::{World, cron, request};
 
@@ -44,7 +44,7 @@ impl World {
         trigger: &str,
         headers: &HeaderMap,
         body: &[u8],
-    ) -> Result<wire::ReceivedWebhook, WebhookError> {
+    ) -> Result<api_types::ReceivedWebhook, WebhookError> {
         receive_webhook(&self.store, trigger, headers, body, self.clock_now()).await
     }
 }
@@ -195,7 +195,7 @@ async fn of_two_webhooks_the_one_that_is_named_is_removed() {
         let mut asked = request();
         asked.triggers = vec![TriggerRequest::Webhook {}, TriggerRequest::Webhook {}];
         let made = world.service.create_automation(&asked, None).await.unwrap();
-        let is_hook = |one: &&wire::Trigger| one.spec == TriggerSpec::Webhook {};
+        let is_hook = |one: &&api_types::Trigger| one.spec == TriggerSpec::Webhook {};
         let ids = |view: &AutomationView| -> Vec<_> {
             let hooks = view.triggers.iter().filter(is_hook);
             hooks.map(|one| one.id).collect()

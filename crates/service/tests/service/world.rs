@@ -10,6 +10,9 @@ use std::{
     },
 };
 
+use api_types::{
+    AutomationPage, AutomationRequest, Depth, Probed, SessionRequest, SessionTarget, TriggerRequest,
+};
 use model::{
     Clock as _, TenantId, Timestamp,
     harness::{HarnessConfig, Offers},
@@ -18,9 +21,6 @@ use service::{AutomationQuery, Probe, ProbeError, Probing, Service};
 use store::{Location, Store};
 use tempfile::TempDir;
 use testkit::clock::{FakeClock, SeededEntropy};
-use wire::{
-    AutomationPage, AutomationRequest, Depth, Probed, SessionRequest, SessionTarget, TriggerRequest,
-};
 
 /// What each program offers when it is started; one that is not named cannot be.
 #[derive(Default)]

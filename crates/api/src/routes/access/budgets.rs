@@ -1,8 +1,8 @@
 //! Budgets of tenants, and the usage that counts against them.
 
+use api_types::{BudgetRequest, Spending, Tenant};
 use axum::Json as Answer;
 use model::{access::Permission, budget::Budget};
-use wire::{BudgetRequest, Spending, Tenant};
 
 use crate::{
     caller::Caller,

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use api_types::{SignInCode, SignInLink};
 use axum::{
     extract::{FromRequestParts, State},
     response::{IntoResponse, Response},
@@ -14,7 +15,6 @@ use model::{
         secret::{LinkSecret, TokenSecret},
     },
 };
-use wire::{SignInCode, SignInLink};
 
 use crate::{
     Api, Peer,

@@ -1,11 +1,11 @@
 //! Tenants: the owners of all other data. No data crosses from one tenant to another.
 
+use api_types::{Page, Tenant, TenantCreated, TenantRequest};
 use axum::{Json as Answer, response::Response};
 use http::StatusCode;
 use model::{TenantId, access::Permission};
 use serde::Deserialize;
 use utoipa::IntoParams;
-use wire::{Page, Tenant, TenantCreated, TenantRequest};
 
 use super::super::lists;
 use crate::{

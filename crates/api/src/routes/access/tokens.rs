@@ -1,11 +1,11 @@
 //! Tokens: the credentials of programs and of signed-in browsers.
 
+use api_types::{Page, Token, TokenCreated, TokenRequest};
 use axum::{Json as Answer, response::Response};
 use http::StatusCode;
 use model::{TokenId, access::Permission};
 use serde::Deserialize;
 use utoipa::IntoParams;
-use wire::{Page, Token, TokenCreated, TokenRequest};
 
 use super::super::lists;
 use crate::{

@@ -1,9 +1,9 @@
 //! `POST /automations`: creates an automation.
 
+use api_types::{AutomationRequest, AutomationView};
 use axum::response::Response;
 use http::StatusCode;
 use model::{AutomationId, access::Permission};
-use wire::{AutomationRequest, AutomationView};
 
 use super::precheck::check_precheck;
 use crate::{caller::Caller, extract::Json, once::Once, problem::Failure};

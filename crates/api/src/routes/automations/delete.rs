@@ -1,10 +1,10 @@
 //! `DELETE /automations/{automation}`: deletes an automation.
 
+use api_types::AutomationDeleted;
 use axum::Json;
 use model::access::Permission;
 use serde::Deserialize;
 use utoipa::IntoParams;
-use wire::AutomationDeleted;
 
 use super::named::NAMED;
 use crate::{

@@ -3,13 +3,13 @@
 //! **Invariant:** both compare the stored automation with the one that the handler read, under the lock of the row,
 //! so that of two edits at the same time one gets 412 and none is lost.
 
+use api_types::{AutomationPatch, AutomationRequest, AutomationView};
 use axum::{Json as Answer, response::IntoResponse};
 use model::access::Permission;
 use serde::Deserialize;
 use serde_json::Value;
 use service::Service;
 use utoipa::IntoParams;
-use wire::{AutomationPatch, AutomationRequest, AutomationView};
 
 use super::{named::NAMED, precheck::check_precheck};
 use crate::{

@@ -1,9 +1,9 @@
 //! `POST /automations/{automation}/fire`: runs an automation now.
 
+use api_types::Run;
 use axum::response::Response;
 use http::StatusCode;
 use model::{InputId, access::Permission};
-use wire::Run;
 
 use super::named::NAMED;
 use crate::{caller::Caller, extract::Path, once::Once, problem::Failure};

@@ -1,11 +1,11 @@
 //! The sessions and the occurrences of an automation.
 
+use api_types::{Page, Run, Session};
 use axum::Json;
 use model::{access::Permission, run::RunStatus};
 use serde::Deserialize;
 use service::{RunQuery, SessionQuery};
 use utoipa::IntoParams;
-use wire::{Page, Run, Session};
 
 use super::{super::lists, named::NAMED};
 use crate::{

@@ -1,11 +1,11 @@
 //! `GET /automations`: lists automations.
 
+use api_types::AutomationPage;
 use axum::Json;
 use model::{access::Permission, automation::AutomationState};
 use serde::Deserialize;
 use service::AutomationQuery;
 use utoipa::IntoParams;
-use wire::AutomationPage;
 
 use super::super::lists;
 use crate::{caller::Caller, extract::Query, problem::Failure};

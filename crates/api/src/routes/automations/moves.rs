@@ -1,8 +1,8 @@
 //! The operations that pause, resume and reset an automation.
 
+use api_types::AutomationView;
 use axum::Json;
 use model::access::Permission;
-use wire::AutomationView;
 
 use super::named::NAMED;
 use crate::{caller::Caller, extract::Path, problem::Failure};

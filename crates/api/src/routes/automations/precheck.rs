@@ -1,7 +1,7 @@
 //! Who may say which precheck an automation has.
 
+use api_types::{AutomationRequest, SessionTarget};
 use model::access::Permission;
-use wire::{AutomationRequest, SessionTarget};
 
 use crate::{caller::Caller, problem::Failure};
 

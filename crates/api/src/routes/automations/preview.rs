@@ -1,8 +1,8 @@
 //! `POST /automations/preview`: computes the next runs of triggers without an automation.
 
+use api_types::{Preview, PreviewRequest};
 use axum::Json as Answer;
 use model::access::Permission;
-use wire::{Preview, PreviewRequest};
 
 use crate::{caller::Caller, extract::Json, problem::Failure};
 

@@ -1,8 +1,8 @@
 //! `GET /automations/{automation}`: reads an automation.
 
+use api_types::AutomationView;
 use axum::{Json, response::IntoResponse};
 use model::access::Permission;
-use wire::AutomationView;
 
 use super::named::NAMED;
 use crate::{caller::Caller, etag, extract::Path, problem::Failure};

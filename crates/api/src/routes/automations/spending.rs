@@ -1,8 +1,8 @@
 //! `GET /automations/{automation}/spending`: reads the usage of an automation.
 
+use api_types::Spending;
 use axum::Json;
 use model::access::Permission;
-use wire::Spending;
 
 use super::named::NAMED;
 use crate::{caller::Caller, extract::Path, problem::Failure};

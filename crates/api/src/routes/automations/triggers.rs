@@ -1,12 +1,12 @@
 //! Triggers: the conditions that fire an automation, read and changed one by one.
 
+use api_types::{AutomationView, Page, Trigger, TriggerRequest};
 use axum::{
     Json as Answer,
     response::{IntoResponse, Response},
 };
 use http::StatusCode;
 use model::{TriggerId, access::Permission};
-use wire::{AutomationView, Page, Trigger, TriggerRequest};
 
 use super::named::NAMED;
 use crate::{

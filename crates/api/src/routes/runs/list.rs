@@ -1,5 +1,6 @@
 //! `GET /runs`: lists runs.
 
+use api_types::{Page, Run};
 use axum::Json;
 use model::{
     access::Permission,
@@ -8,7 +9,6 @@ use model::{
 use serde::Deserialize;
 use service::RunQuery;
 use utoipa::IntoParams;
-use wire::{Page, Run};
 
 use super::super::lists;
 use crate::{caller::Caller, extract::Query, problem::Failure};

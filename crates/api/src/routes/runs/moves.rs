@@ -1,9 +1,9 @@
 //! The operations that retry and cancel a run.
 
+use api_types::{Run, RunCancelled};
 use axum::{Json, response::Response};
 use http::StatusCode;
 use model::{RunId, access::Permission};
-use wire::{Run, RunCancelled};
 
 use super::named::NAMED;
 use crate::{caller::Caller, extract::Path, once::Once, problem::Failure};

@@ -1,10 +1,10 @@
 //! `GET /runs/{run}`: reads a run, its internal record and its live text.
 
+use api_types::{LiveText, RunRecordView, RunView};
 use axum::Json;
 use model::access::Permission;
 use serde::Deserialize;
 use utoipa::IntoParams;
-use wire::{LiveText, RunRecordView, RunView};
 
 use super::named::NAMED;
 use crate::{

@@ -1,9 +1,9 @@
 //! `POST /sessions`: creates a session.
 
+use api_types::{Session, SessionRequest};
 use axum::response::Response;
 use http::StatusCode;
 use model::{SessionId, access::Permission};
-use wire::{Session, SessionRequest};
 
 use crate::{caller::Caller, extract::Json, once::Once, problem::Failure};
 

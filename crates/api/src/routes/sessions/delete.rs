@@ -1,11 +1,11 @@
 //! `DELETE /sessions/{session}`: deletes a session.
 
+use api_types::{ProblemKind, SessionDeleted};
 use axum::Json;
 use http::StatusCode;
 use model::access::Permission;
 use serde::Deserialize;
 use utoipa::IntoParams;
-use wire::{ProblemKind, SessionDeleted};
 
 use crate::{
     caller::Caller,

@@ -1,8 +1,8 @@
 //! `PATCH /sessions/{session}`: changes the title of a session.
 
+use api_types::{Change, SessionEdit, SessionPatch, SessionView};
 use axum::{Json as Answer, response::IntoResponse};
 use model::access::Permission;
-use wire::{Change, SessionEdit, SessionPatch, SessionView};
 
 use super::show::editable;
 use crate::{

@@ -1,5 +1,6 @@
 //! `GET /sessions/{session}/export`: streams a whole conversation.
 
+use api_types::ExportFormat;
 use axum::{
     body::{Body, Bytes},
     response::Response,
@@ -9,7 +10,6 @@ use http::{HeaderValue, header};
 use model::access::Permission;
 use serde::Deserialize;
 use utoipa::IntoParams;
-use wire::ExportFormat;
 
 use crate::{
     caller::Caller,

@@ -1,5 +1,6 @@
 //! `GET /sessions`: lists sessions.
 
+use api_types::{Page, Session};
 use axum::Json;
 use model::{
     access::Permission,
@@ -8,7 +9,6 @@ use model::{
 use serde::Deserialize;
 use service::SessionQuery;
 use utoipa::IntoParams;
-use wire::{Page, Session};
 
 use super::super::lists;
 use crate::{caller::Caller, extract::Query, problem::Failure};

@@ -1,10 +1,10 @@
 //! `GET /sessions/{session}/messages`: reads the transcript of a session.
 
+use api_types::Messages;
 use axum::Json;
 use model::{RunId, access::Permission};
 use serde::Deserialize;
 use utoipa::IntoParams;
-use wire::Messages;
 
 use super::super::lists;
 use crate::{

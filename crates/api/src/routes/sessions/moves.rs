@@ -1,8 +1,8 @@
 //! The operations that move a session to another state, and the one that cancels its runs.
 
+use api_types::{Move, SessionCancelled, SessionView};
 use axum::Json;
 use model::{access::Permission, session::SessionEvent};
-use wire::{Move, SessionCancelled, SessionView};
 
 use crate::{
     caller::Caller,

@@ -1,10 +1,10 @@
 //! `GET /sessions/{session}/replay`: reads the transcript of a session together with its runs.
 
+use api_types::Replay;
 use axum::Json;
 use model::access::Permission;
 use serde::Deserialize;
 use utoipa::IntoParams;
-use wire::Replay;
 
 use super::super::lists;
 use crate::{

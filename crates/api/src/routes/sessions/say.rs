@@ -1,9 +1,9 @@
 //! `POST /sessions/{session}/messages`: sends a message to a session.
 
+use api_types::{Run, Words};
 use axum::response::Response;
 use http::StatusCode;
 use model::{InputId, access::Permission};
-use wire::{Run, Words};
 
 use crate::{
     caller::Caller,

@@ -1,8 +1,8 @@
 //! `GET /sessions/{session}`: reads a session and its seats.
 
+use api_types::{Page, Seat, SessionEdit, SessionView};
 use axum::{Json, response::IntoResponse};
 use model::{SeatId, access::Permission};
-use wire::{Page, Seat, SessionEdit, SessionView};
 
 use crate::{caller::Caller, etag, extract::Path, problem::Failure};
 

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
+use api_types::{AutomationRequest, AutomationView, SessionTarget, TriggerRequest};
 use model::policy::Policies;
-use wire::{AutomationRequest, AutomationView, SessionTarget, TriggerRequest};
 
 use super::{policies::PolicyOptions, triggers};
 use crate::{

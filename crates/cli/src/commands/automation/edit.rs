@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
+use api_types::{AutomationRequest, AutomationView, PermissionRulesRequest, SessionTarget};
 use clap::ValueEnum;
 use model::{entity::SeatSettings, policy::Policies, schedule::Zone};
-use wire::{AutomationRequest, AutomationView, PermissionRulesRequest, SessionTarget};
 
 use super::{policies::PolicyOptions, removals::Removals, triggers};
 use crate::{

@@ -1,7 +1,7 @@
 //! `matins automation preview`.
 
+use api_types::PreviewRequest;
 use model::{policy::Policies, schedule::QuietWindow};
-use wire::PreviewRequest;
 
 use super::{
     policies::{quiet_hours, quiet_window},

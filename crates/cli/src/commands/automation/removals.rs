@@ -1,7 +1,7 @@
 //! Which triggers an edit removes.
 
+use api_types::{AutomationRequest, AutomationView, Trigger, TriggerRequest, TriggerSpec};
 use model::TriggerId;
-use wire::{AutomationRequest, AutomationView, Trigger, TriggerRequest, TriggerSpec};
 
 use crate::failure::{Exit, Failure};
 

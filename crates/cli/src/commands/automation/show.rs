@@ -1,12 +1,12 @@
 //! Automations as they are printed.
 
-use client::{AutomationFilter, Part};
-use model::{approval::Unruled, automation::AutomationState, policy::Policies};
-use serde::Serialize;
-use wire::{
+use api_types::{
     AutomationPage, AutomationView, Fire, MAX_PAGE, NewerFormat, Spending, Trigger, TriggerSpec,
     UnreadableAutomation,
 };
+use client::{AutomationFilter, Part};
+use model::{approval::Unruled, automation::AutomationState, policy::Policies};
+use serde::Serialize;
 
 use crate::{
     app::App,

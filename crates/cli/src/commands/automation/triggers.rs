@@ -1,7 +1,7 @@
 //! Triggers, as options say them.
 
+use api_types::TriggerRequest;
 use model::schedule::Period;
-use wire::TriggerRequest;
 
 use crate::failure::{Exit, Failure};
 

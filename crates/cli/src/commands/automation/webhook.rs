@@ -1,6 +1,6 @@
 //! `matins automation webhook`: where signed requests go, and what signs them.
 
-use wire::{Rotation, Trigger, TriggerRequest, TriggerSpec};
+use api_types::{Rotation, Trigger, TriggerRequest, TriggerSpec};
 
 use crate::{
     app::App,

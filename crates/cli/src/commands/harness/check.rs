@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use wire::{Checked, Depth, LimitsHeldBy, ResourceLimits, RestoreProbe, SessionProbe, SignIn};
+use api_types::{Checked, Depth, LimitsHeldBy, ResourceLimits, RestoreProbe, SessionProbe, SignIn};
 
 use super::offers::{known, version};
 use crate::{

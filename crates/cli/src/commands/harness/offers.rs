@@ -1,7 +1,7 @@
 //! What agents offer, as lists show it.
 
+use api_types::{Harness, Offers};
 use model::harness::{self, RestoreBy};
-use wire::{Harness, Offers};
 
 use crate::output::excerpt;
 

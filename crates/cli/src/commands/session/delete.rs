@@ -1,7 +1,7 @@
 //! `matins session delete`.
 
+use api_types::{BoundAutomation, Session, SessionDeleted};
 use serde_json::json;
-use wire::{BoundAutomation, Session, SessionDeleted};
 
 use crate::{
     app::App,

@@ -6,10 +6,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use api_types::ExportFormat;
 use clap::ValueEnum;
 use futures::TryStreamExt as _;
 use tempfile::NamedTempFile;
-use wire::ExportFormat;
 
 use crate::{
     app::App,

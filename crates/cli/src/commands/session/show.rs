@@ -1,8 +1,8 @@
 //! `matins session show`.
 
+use api_types::{MAX_PAGE, Message, Messages, OpenRun, Session, SessionView};
 use client::MessagePart;
 use serde::Serialize;
-use wire::{MAX_PAGE, Message, Messages, OpenRun, Session, SessionView};
 
 use crate::{
     app::App,
