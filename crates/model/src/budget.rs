@@ -8,14 +8,14 @@ mod money;
 
 use std::{fmt, str::FromStr};
 
-use crate::{invalid_policy::InvalidPolicy, outcome::FailureKind, text_enum::text_enum};
+use crate::{invalid_policy::InvalidPolicy, text_enum::text_enum};
 
 pub use account::{Account, Accounts, Days, Owner, Reached, Used};
 pub use meter::{Meter, Reading, Spent};
 pub use money::{InvalidMoney, Money};
 
 /// The reason word of automations that pause, and of runs that wait or fail, because a budget is used up.
-pub const REASON: &str = FailureKind::Budget.as_str();
+pub const REASON: &str = "budget";
 
 /// The maximum number of tokens in a limit.
 pub const MOST_TOKENS: u64 = 1_000_000_000_000_000;

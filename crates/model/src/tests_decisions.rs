@@ -296,3 +296,8 @@ fn a_success_ends_a_row_of_failures_and_a_cancellation_leaves_it() {
     assert_eq!(consecutive_failures(3, RunStatus::Cancelled), 3);
     assert_eq!(consecutive_failures(3, RunStatus::Skipped), 3);
 }
+
+#[test]
+fn reason_of_a_used_up_budget_is_the_word_of_its_failure() {
+    assert_eq!(FailureKind::Budget.as_str(), crate::budget::REASON);
+}

@@ -179,7 +179,9 @@ fn sql_outside_of_the_store_names_no_table() {
             continue;
         }
         for (path, code) in sources(&name) {
-            let named = named(&code, &tables);
+            let mut named = named(&code, &tables);
+            // `db` applies the migrations that the store hands it, and records them.
+            named.retain(|sql| name != "db" || !sql.ends_with(" schema_versions"));
             found.extend(named.iter().map(|sql| format!("{name}/src/{path}: {sql}")));
         }
     }

@@ -19,6 +19,7 @@ mod agents;
 mod budget;
 pub(crate) mod events;
 mod facts;
+pub(crate) mod format;
 mod permissions;
 mod policies;
 mod settings;
@@ -34,18 +35,12 @@ use crate::{Error, database::Row};
 pub(crate) use agents::StoredAgent;
 pub(crate) use budget::StoredBudget;
 pub(crate) use facts::{StoredEvents, StoredFlags, StoredPromptRef, StoredScopes};
+pub use format::FORMAT;
+pub(crate) use format::{EVERY_FORMAT, honours};
 pub(crate) use permissions::StoredPermissions;
 pub(crate) use policies::StoredPolicies;
 pub(crate) use settings::StoredSettings;
 pub(crate) use triggers::StoredSpec;
-
-/// The format of the documents that this program writes, and the highest that it honours.
-///
-/// Format 1 has the keys that programs wrote before there were formats; they read its documents.
-pub const FORMAT: i64 = 1;
-
-/// The format that documents need unless a key raises it: every program honours them.
-const EVERY_FORMAT: i64 = 1;
 
 pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -68,11 +63,6 @@ pub(crate) trait Document: Serialize + DeserializeOwned {
     fn needs_format(&self) -> i64 {
         EVERY_FORMAT
     }
-}
-
-/// Whether this program honours a document that needs a format.
-pub(crate) const fn honours(needs_format: i64) -> bool {
-    needs_format <= FORMAT
 }
 
 /// Reads a document from a column.
