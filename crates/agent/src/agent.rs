@@ -159,7 +159,7 @@ impl Lease {
     ///
     /// # Errors
     ///
-    /// Returns an error if the agent was dropped, or if its guard is gone.
+    /// Returns an error if the agent was dropped, or if its guard has ended.
     pub fn renew(&self, time: Duration) -> io::Result<()> {
         let control = self.0.upgrade().ok_or(io::ErrorKind::NotConnected)?;
         control.lease(time)
@@ -279,6 +279,7 @@ impl Agent {
         launched: &Launch,
         permissions: Arc<dyn Permissions>,
     ) -> Result<Self, StartError> {
+        // 1. Start the guard and the agent.
         let tree = Tree {
             guard: &launched.guard,
             command: &launched.command,
@@ -298,6 +299,7 @@ impl Agent {
             program: launched.guard.program.clone(),
             source,
         })?;
+        // 2. Start the readers before the connection, so that the agent never blocks on a full pipe.
         let router = Arc::new(Router::new(permissions));
         let diagnostics = Arc::new(Diagnostics::new());
         let requests = Arc::new(Semaphore::new(WAITING_REQUESTS));
@@ -322,6 +324,7 @@ impl Agent {
                 async move { drain_stderr(stderr, &diagnostics).await }
             }),
         };
+        // 3. Connect the protocol.
         let connection = Connection::new(stdin, received, requests, Arc::clone(&router)).await;
         let connection = connection
             .map_err(|_| StartError::Malformed("the connection ended at once".to_owned()))?;
@@ -380,7 +383,7 @@ impl Agent {
         }
     }
 
-    /// Tells how the agent ended, once its output has; waits a little for its status.
+    /// Returns the end of an agent whose output has ended. Waits up to [`STATUS_WAIT`] for its status.
     pub(crate) async fn ended(&self) -> Ended {
         let mut life = self.life.clone();
         let known = life.wait_for(|life| life.exited.is_some() || life.clear);
@@ -395,7 +398,7 @@ impl Agent {
         }
     }
 
-    /// Kills the whole tree and waits until nothing of it is left.
+    /// Kills the whole tree and waits until no process of it is left.
     async fn kill(self) {
         let mut life = self.life.clone();
         drop(self);

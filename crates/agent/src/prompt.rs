@@ -121,7 +121,7 @@ impl Agent {
     /// `cancelled`. The prompt's answer still arrives if the agent obeys.
     pub fn cancel(&self) {
         if let Some(opened) = self.opened() {
-            // Sending fails only if the agent is gone, and then no prompt is left to cancel.
+            // Sending fails only if the connection has ended, and then no prompt is left to cancel.
             self.connection.cancel(&opened.id).ok();
         }
         self.router.cancel();

@@ -84,7 +84,7 @@ impl Router {
         self.replace(None);
     }
 
-    /// Ends the turn of an agent that is gone: its open requests are reported as `cancelled`, although no process
+    /// Ends the turn of an agent whose process has ended: its open requests are reported as `cancelled`, although no process
     /// reads the answers.
     pub(crate) async fn end(&self) {
         if let Some(turn) = self.turn() {

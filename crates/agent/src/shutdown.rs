@@ -1,6 +1,6 @@
 //! The shutdown of an agent: gentle steps first, then SIGKILL.
 //!
-//! Each step has a limit of time, so that an agent that ignores all of them is gone after [`Grace::whole`].
+//! Each step has a limit of time, so that even an agent that ignores all of them has ended after [`Grace::whole`].
 
 use std::{sync::atomic::Ordering, time::Duration};
 
@@ -22,14 +22,14 @@ pub struct Grace {
     pub cancel: Duration,
     /// The time for the reply to `session/close`.
     pub close: Duration,
-    /// The time from the end of input until the whole tree is gone. Agents save their sessions in this step.
+    /// The time from the end of input until the whole tree has ended. Agents save their sessions in this step.
     pub eof: Duration,
-    /// The time from SIGTERM until the whole tree is gone.
+    /// The time from SIGTERM until the whole tree has ended.
     pub term: Duration,
 }
 
 impl Grace {
-    /// Returns the sum of all steps: the longest time until an agent that ignores all of them is gone.
+    /// Returns the sum of all steps: the longest life of an agent that ignores all of them.
     pub fn whole(&self) -> Duration {
         self.cancel + self.close + self.eof + self.term
     }
@@ -82,6 +82,7 @@ impl Agent {
     /// left, and the updates that the agent wrote are in the receiver of the last prompt. If the future is dropped,
     /// the guard kills the rest of the tree.
     pub async fn shutdown(self, grace: Grace) -> Exit {
+        // 1. Ask the agent to end its prompt and its session.
         if self.prompting.load(Ordering::Acquire) {
             self.cancel();
         }
@@ -101,6 +102,7 @@ impl Agent {
             ..
         } = self;
 
+        // 2. End of input, then SIGTERM, then SIGKILL.
         let until = Instant::now() + grace.eof;
         connection.close_input(FLUSH_LIMIT.min(grace.eof)).await;
         let mut how = How::Exit;
@@ -111,7 +113,7 @@ impl Agent {
             if lives(&life) {
                 how = How::Term;
             }
-            // Sending fails only if the guard is gone, and then its tree is being swept.
+            // Sending fails only if the guard has ended, and then its tree is being swept.
             control.term().ok();
             if !clear_by(&mut life, Instant::now() + grace.term).await && lives(&life) {
                 how = How::Kill;
@@ -120,6 +122,7 @@ impl Agent {
         // Dropping the control closes the guard's socket, and the guard then kills the rest of the tree.
         drop(control);
         life.wait_for(|life| life.clear).await.ok();
+        // 3. Read the rest of the output.
         // No process can write any more, so the readers reach the end of the output at once.
         let reading = async {
             readers.stdout.await.ok();

@@ -45,7 +45,7 @@ impl Waiting {
     /// Waits until the number of waiting requests is reported again, after a new request or an answer.
     pub(crate) async fn changed(&mut self) {
         if self.count.changed().await.is_err() {
-            // The sender is gone, so no change can follow. Returning here would make the conversation's loop spin.
+            // The sender was dropped, so no change can follow. Returning here would make the conversation's loop spin.
             std::future::pending::<()>().await;
         }
     }

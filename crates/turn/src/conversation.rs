@@ -193,7 +193,7 @@ async fn talk(
             }
             Ok(()) = setting.pulse.changed() => {
                 let pulse = setting.pulse.borrow_and_update().clone();
-                // Fails only if the guard is gone, and then the answer of the prompt reports that.
+                // Renewing fails only if the guard has ended, and then the answer of the prompt reports that.
                 lease.renew(pulse.lease()).ok();
                 match pulse.stop {
                     // Return without a grace, because another worker may claim the run at any moment.

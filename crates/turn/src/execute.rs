@@ -171,7 +171,7 @@ impl Turn<'_> {
         self.finished(end, id, listener.recorder, &exit).await
     }
 
-    // Starts the agent once its session may be restored. The heartbeat's lease keeps the agent alive meanwhile.
+    /// Starts the agent once its session may be restored. The heartbeat's lease keeps the agent alive meanwhile.
     async fn start(&mut self, rules: ByRules, deadline: Instant) -> Result<Agent, Early> {
         let assignment = self.assignment;
         let config = &assignment.harness.config;
@@ -393,7 +393,7 @@ impl From<Stopped> for Early {
     }
 }
 
-/// What an agent's process left behind, for the run record.
+/// Returns the diagnostics of an agent's process for the run record.
 fn process(exit: &Exit) -> Value {
     json!({
         "status": exit.status.to_string(),

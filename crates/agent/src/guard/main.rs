@@ -104,7 +104,7 @@ struct Guard<'a> {
     bounds: Bounds,
 }
 
-/// Whether the tree may live on.
+/// The decision whether the tree may live on.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Live,
@@ -132,7 +132,7 @@ impl<'a> Guard<'a> {
         // 2. Prepare the process. Signals and the subreaper come before the start of the agent, so that no child ends
         // unnoticed and no orphan escapes.
         let child_ended = own_signals()?;
-        // Fails only if the process already leads a session.
+        // `setsid` fails only if the process already leads a session.
         setsid().ok();
         set_child_subreaper(Some(getpid()))?;
         // The lease counts from here, so that a slow start of the agent does not lengthen it.

@@ -64,7 +64,7 @@ pub struct GuardProgram {
     /// The arguments before the guard's own arguments, such as `guard`.
     pub args: Vec<OsString>,
     /// The name of the worker that starts the guard. [`sweep_workers`] finds the worker's remaining processes by it
-    /// when the worker is gone.
+    /// when the worker has ended.
     pub worker: Option<String>,
 }
 

@@ -30,7 +30,7 @@ pub fn sweep(marker: &str) -> io::Result<usize> {
 /// descendants. Returns the number of processes. The variable `MATINS_RUN_WORKER` in the environment names the
 /// worker. Otherwise the function works as [`sweep`].
 ///
-/// It finds the remaining processes of runs that other workers have given up, whose markers are therefore unknown
+/// The function finds the remaining processes of runs that other workers have given up, whose markers are therefore unknown
 /// here.
 pub fn sweep_workers(is_gone: impl Fn(&str) -> bool) -> io::Result<usize> {
     let prefix = format!("{WORKER_VARIABLE}=");
