@@ -1,4 +1,8 @@
-//! Starting an agent and agreeing on the protocol with it.
+//! The start of an agent and the negotiation of the protocol with it.
+//!
+//! An [`Agent`] owns the connection to the agent's process, the control of its guard and the tasks that read its
+//! output. Dropping an [`Agent`] at any point kills the whole process tree, because it drops the control of the
+//! guard.
 
 use std::{
     collections::BTreeMap,
@@ -30,36 +34,36 @@ use crate::{
     },
 };
 
-/// What to start, and how.
+/// The command of an agent and the conditions under which it runs.
 #[derive(Debug, Clone)]
 pub struct Launch {
     /// The agent's program and its arguments.
     pub command: Vec<String>,
-    /// The working directory, absolute.
+    /// The absolute path of the working directory.
     pub cwd: PathBuf,
-    /// The whole environment: nothing is inherited. The marker is added to it.
+    /// The whole environment: the agent inherits no other variable. The guard's marker is added to it.
     pub env: BTreeMap<String, String>,
-    /// How to start the guard.
+    /// The command that starts the guard.
     pub guard: GuardProgram,
-    /// Marks every process of the agent; see [`crate::guard::sweep`]. Unique to the run.
+    /// The marker of every process of the agent, unique to the run. See [`crate::guard::sweep`].
     pub marker: String,
-    /// Limits of time and size.
+    /// The limits of time and size.
     pub limits: Limits,
-    /// How long the agent may live unless its [`Lease`] is renewed.
+    /// The time after which the guard kills the agent unless its [`Lease`] is renewed.
     pub lease: Duration,
-    /// What its processes may use.
+    /// The limits of memory, processes, processor time and files of the agent's processes.
     pub resources: ResourceLimits,
-    /// The sign-in method that the harness names, if any.
+    /// The ID of the sign-in method that the harness names, if any.
     pub authenticate: Option<String>,
 }
 
-/// Why an agent could not be started.
+/// The reason why an agent could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The command has no program.
+    /// The command is empty.
     #[error("start an agent: its command is empty")]
     NoCommand,
-    /// The working directory is not there.
+    /// The working directory does not exist.
     #[error("start an agent in {path:?}: not a folder")]
     WorkingDirectory {
         /// The directory.
@@ -70,7 +74,7 @@ pub enum StartError {
     Guard {
         /// The guard's program.
         program: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// The guard could not start the agent's program.
@@ -78,7 +82,7 @@ pub enum StartError {
     Program {
         /// The agent's program.
         program: String,
-        /// What the system said.
+        /// The error of the operating system, as text.
         reason: String,
     },
     /// The agent ended before it was ready.
@@ -89,16 +93,16 @@ pub enum StartError {
     Timeout {
         /// The limit.
         limit: Duration,
-        /// The end of what it wrote to standard error.
+        /// The last bytes that the agent wrote to standard error.
         stderr_tail: String,
     },
     /// The agent speaks another version of the protocol.
     #[error("agree on the protocol: version {VERSION} was offered, the agent answered {answered}")]
     Version {
-        /// What it answered, as JSON.
+        /// The version in the agent's reply, as JSON.
         answered: Value,
     },
-    /// The harness names a way to sign in that the agent does not offer to programs.
+    /// The harness names a sign-in method that the agent does not offer to programs.
     #[error("sign in by {method:?}: the agent offers {}", names(.offered))]
     SignInUnknown {
         /// The method that the harness names.
@@ -106,7 +110,7 @@ pub enum StartError {
         /// The methods that the agent offers.
         offered: Vec<AuthMethod>,
     },
-    /// The agent answered with an error.
+    /// The agent replied with an error.
     #[error("start an agent: it answered {code}: {message}")]
     Refused {
         /// The JSON-RPC code.
@@ -114,15 +118,15 @@ pub enum StartError {
         /// The agent's message.
         message: String,
     },
-    /// The agent's answer is not what the protocol says.
+    /// The agent's reply does not match the protocol.
     #[error("read the agent's answer: {0}")]
     Malformed(String),
-    /// What the agent wrote cannot be read.
+    /// The reader gave up on the agent's output, for this reason.
     #[error("read the agent's output: {0}")]
     Unreadable(Unreadable),
 }
 
-/// A running agent. Dropping it kills it and everything it started.
+/// A running agent. Dropping it kills the agent and every process that the agent started.
 pub struct Agent {
     pub(crate) connection: Connection,
     pub(crate) control: Arc<Control>,
@@ -131,34 +135,38 @@ pub struct Agent {
     pub(crate) diagnostics: Arc<Diagnostics>,
     pub(crate) limits: Limits,
     pub(crate) offers: Offers,
-    /// The session that was opened last, with its settings as they are known.
+    /// The session that was opened last, with the last known values of its settings.
     pub(crate) session: Mutex<Option<Opened>>,
-    /// A prompt is not answered yet, be it that nobody waits for the answer any more.
+    /// `true` while a prompt has no answer yet, even if its caller has dropped the future.
     pub(crate) prompting: AtomicBool,
     pub(crate) readers: Readers,
 }
 
-/// The tasks that read what the agent writes. They end with the last process that could write.
+/// The tasks that read the agent's output. They end when the last process that could write has ended.
 pub(crate) struct Readers {
     pub(crate) stdout: JoinHandle<()>,
     pub(crate) stderr: JoinHandle<()>,
 }
 
-/// The right of an agent to live on, to be renewed by whoever watches over its turn. It does not keep
-/// the agent: one that was dropped is gone, whoever still has its lease.
+/// The right of an agent to stay alive, which the supervisor of its turn must renew. A [`Lease`] does not own the
+/// agent: dropping the [`Agent`] kills the processes even while a [`Lease`] exists.
 #[derive(Clone)]
 pub struct Lease(pub(crate) Weak<Control>);
 
 impl Lease {
-    /// Lets the agent live for `time` from now. Without it the guard kills the whole tree when the
-    /// lease is over, even if this process is frozen. Fails if agent or guard is gone.
+    /// Lets the agent live for `time` from now. If no renewal follows, the guard kills the whole tree when the lease
+    /// is over, even if this process is frozen.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the agent was dropped, or if its guard has ended.
     pub fn renew(&self, time: Duration) -> io::Result<()> {
         let control = self.0.upgrade().ok_or(io::ErrorKind::NotConnected)?;
         control.lease(time)
     }
 }
 
-/// An agent whose process was started and with which nothing is agreed yet. Dropping it kills it.
+/// An agent whose process was started, before the protocol is negotiated. Dropping it kills the agent.
 pub struct Starting {
     agent: Agent,
     program: String,
@@ -167,14 +175,18 @@ pub struct Starting {
 }
 
 impl Starting {
-    /// The lease of the agent, to be renewed while it starts.
+    /// Returns the lease of the agent, which the caller must renew while the agent starts.
     pub fn lease(&self) -> Lease {
         self.agent.lease()
     }
 
-    /// Agrees on the protocol: offers version 1, verifies it, and signs in if the harness names a
-    /// method. If it fails, nothing of the agent is left; if the future is dropped, the guard kills
-    /// what was started.
+    /// Negotiates the protocol: offers version 1, verifies the version of the reply, and signs in if the harness
+    /// names a method. If the future is dropped, the guard kills the agent's processes.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`StartError`] if the agent is not ready in time or its replies do not fit. No process of the agent
+    /// is left by then.
     pub async fn ready(self) -> Result<Agent, StartError> {
         let Self {
             mut agent,
@@ -190,6 +202,8 @@ impl Starting {
                 stderr_tail: agent.diagnostics.stderr_tail(),
             },
         };
+        // Read the reason before the kill: "the program could not be started" explains more than the closed
+        // connection that follows from it.
         let reason = agent.life.borrow().failed.clone();
         agent.kill().await;
         Err(match reason {
@@ -200,8 +214,8 @@ impl Starting {
 }
 
 impl Agent {
-    /// Starts an agent and agrees on the protocol with it, which must not take longer than the lease:
-    /// [`Agent::launch`] and [`Starting::ready`] in one.
+    /// Starts an agent and negotiates the protocol with it: [`Agent::launch`] and [`Starting::ready`] in one call.
+    /// Both together must not take longer than the lease, because the caller cannot renew the lease meanwhile.
     pub async fn start(
         launch: Launch,
         permissions: Arc<dyn Permissions>,
@@ -209,9 +223,14 @@ impl Agent {
         Self::launch(launch, permissions).await?.ready().await
     }
 
-    /// Starts an agent's process under a guard. The time that it has to start begins here.
+    /// Starts an agent's process under a guard. The limit [`Limits::start`] counts from here.
     ///
-    /// Must be called within a tokio runtime.
+    /// The caller must be within a tokio runtime.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the command is empty, if the working directory does not exist, or if the guard cannot be
+    /// started.
     pub async fn launch(
         launch: Launch,
         permissions: Arc<dyn Permissions>,
@@ -233,19 +252,21 @@ impl Agent {
         })
     }
 
-    /// What the agent says it can do.
+    /// Returns the capabilities from the agent's reply to `initialize`.
     pub fn offers(&self) -> &Offers {
         &self.offers
     }
 
-    /// The agent's right to live on.
+    /// Returns the lease of the agent.
     pub fn lease(&self) -> Lease {
         Lease(Arc::downgrade(&self.control))
     }
 
-    /// What the agent's processes use at present; `None` if that cannot be known.
+    /// Returns the present use of resources by the agent's processes. Returns `None` if the guard does not report it
+    /// in time.
     pub async fn used(&self) -> Option<Used> {
         let mut life = self.life.clone();
+        // The counter tells this report from an earlier one, which `life` may still hold.
         let asked = life.borrow_and_update().used.0;
         self.control.measure().ok()?;
         let told = life.wait_for(|life| life.used.0 > asked || life.clear);
@@ -253,11 +274,12 @@ impl Agent {
         (told.used.0 > asked).then_some(told.used.1)
     }
 
-    /// Starts guard, agent and the tasks that speak with it.
+    /// Starts the guard, the agent and the tasks that read its output.
     async fn spawn(
         launched: &Launch,
         permissions: Arc<dyn Permissions>,
     ) -> Result<Self, StartError> {
+        // 1. Start the guard and the agent.
         let tree = Tree {
             guard: &launched.guard,
             command: &launched.command,
@@ -277,6 +299,7 @@ impl Agent {
             program: launched.guard.program.clone(),
             source,
         })?;
+        // 2. Start the readers before the connection, so that the agent never blocks on a full pipe.
         let router = Arc::new(Router::new(permissions));
         let diagnostics = Arc::new(Diagnostics::new());
         let requests = Arc::new(Semaphore::new(WAITING_REQUESTS));
@@ -301,6 +324,7 @@ impl Agent {
                 async move { drain_stderr(stderr, &diagnostics).await }
             }),
         };
+        // 3. Connect the protocol.
         let connection = Connection::new(stdin, received, requests, Arc::clone(&router)).await;
         let connection = connection
             .map_err(|_| StartError::Malformed("the connection ended at once".to_owned()))?;
@@ -318,7 +342,7 @@ impl Agent {
         })
     }
 
-    /// Agrees on version and offers, and signs in.
+    /// Negotiates version and capabilities, and signs in.
     async fn agree(&mut self, authenticate: Option<&str>) -> Result<(), StartError> {
         match self.connection.initialize().await {
             Ok(Initialized::Agreed(offers)) => self.offers = offers,
@@ -359,7 +383,7 @@ impl Agent {
         }
     }
 
-    /// Tells how the agent ended, once its output has; waits a little for its status.
+    /// Returns the end of an agent whose output has ended. Waits up to [`STATUS_WAIT`] for its status.
     pub(crate) async fn ended(&self) -> Ended {
         let mut life = self.life.clone();
         let known = life.wait_for(|life| life.exited.is_some() || life.clear);
@@ -374,7 +398,7 @@ impl Agent {
         }
     }
 
-    /// Kills the whole tree and waits until nothing of it is left.
+    /// Kills the whole tree and waits until no process of it is left.
     async fn kill(self) {
         let mut life = self.life.clone();
         drop(self);

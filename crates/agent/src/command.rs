@@ -1,4 +1,6 @@
-//! Commands that speak no protocol, under a guard of their own.
+//! Commands that speak no protocol, each under a guard of its own.
+//!
+//! A dropped [`RunningCommand`] kills all its processes. Of the command's output, only the last bytes are kept.
 
 use std::{
     collections::BTreeMap,
@@ -23,32 +25,32 @@ use crate::{
     tail::Tail,
 };
 
-/// A command to be run to its end. It reads nothing, and what it writes is kept as far as its tail.
+/// A command that runs to its end. Its standard input is empty, and only the last bytes of its output are kept.
 #[derive(Debug, Clone)]
 pub struct Command {
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// The working directory, absolute.
+    /// The absolute path of the working directory.
     pub cwd: PathBuf,
-    /// The whole environment: nothing is inherited. The marker is added to it.
+    /// The whole environment: the command inherits no other variable. The guard's marker is added to it.
     pub env: BTreeMap<String, String>,
-    /// How to start the guard.
+    /// The command that starts the guard.
     pub guard: GuardProgram,
-    /// Marks every process of the command; see [`crate::guard::sweep`]. Unique to the run.
+    /// The marker of every process of the command, unique to the run. See [`crate::guard::sweep`].
     pub marker: String,
-    /// How long it may live unless its [`Lease`] is renewed.
+    /// The time after which the guard kills the command unless its [`Lease`] is renewed.
     pub lease: Duration,
-    /// What its processes may use.
+    /// The limits of memory, processes, processor time and files of the command's processes.
     pub resources: ResourceLimits,
 }
 
-/// Why a command could not be given to a guard.
+/// The reason why a command could not be started under a guard.
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
-    /// It has no program.
+    /// The command is empty.
     #[error("start a command: it is empty")]
     Empty,
-    /// The working directory is not there.
+    /// The working directory does not exist.
     #[error("start a command in {path:?}: not a folder")]
     WorkingDirectory {
         /// The directory.
@@ -59,25 +61,25 @@ pub enum CommandError {
     Guard {
         /// The guard's program.
         program: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
 }
 
-/// How a command ended.
+/// The end of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandEnd {
-    /// Why its program could not be started.
+    /// The reason why the command's program could not be started, if so.
     pub failed: Option<String>,
-    /// How its own process ended.
+    /// The exit status of the command's own process.
     pub status: Status,
-    /// Whether it was killed because its lease was over.
+    /// `true` if the guard killed the command because its lease was over.
     pub lease_over: bool,
-    /// The end of what it wrote, to standard output and standard error together.
+    /// The last bytes of standard output and standard error together.
     pub output_tail: String,
 }
 
-/// A command that runs. Dropping it kills it and everything it started.
+/// A running command. Dropping it kills the command and every process that the command started.
 pub struct RunningCommand {
     control: Arc<Control>,
     life: watch::Receiver<Life>,
@@ -86,9 +88,14 @@ pub struct RunningCommand {
 }
 
 impl Command {
-    /// Starts the command under a guard. Whether its program could be started shows at its end.
+    /// Starts the command under a guard. [`CommandEnd::failed`] tells later if the program could not be started.
     ///
-    /// Must be called within a tokio runtime.
+    /// The caller must be within a tokio runtime.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the command is empty, if the working directory does not exist, or if the guard cannot be
+    /// started.
     pub fn start(&self) -> Result<RunningCommand, CommandError> {
         if self.command.is_empty() {
             return Err(CommandError::Empty);
@@ -117,6 +124,7 @@ impl Command {
             program: self.guard.program.clone(),
             source,
         })?;
+        // Close the input at once, so that a command that reads it gets end of file and cannot hang.
         drop(stdin);
         let output = Arc::new(Mutex::new(Tail::new(COMMAND_TAIL_BYTES)));
         let readers = [
@@ -133,24 +141,25 @@ impl Command {
 }
 
 impl RunningCommand {
-    /// The command's right to live on.
+    /// Returns the lease of the command, which the caller must renew while the command runs.
     pub fn lease(&self) -> Lease {
         Lease(Arc::downgrade(&self.control))
     }
 
-    /// Waits until nothing of the command is left. What its own process leaves behind is asked to end
-    /// by its guard, and then killed.
+    /// Waits until no process of the command is left. When the command's own process has ended, the guard asks the
+    /// remaining descendants to end and then kills them.
     pub async fn ended(&self) {
-        // Fails only if nobody watches any more, and then nothing is left either.
+        // Waiting fails only if the task that watches the guard has ended, and then no process is left either.
         self.life.clone().wait_for(|life| life.clear).await.ok();
     }
 
-    /// How its own process has ended, if it has.
+    /// Returns the exit status of the command's own process. Returns `None` while that process runs.
     pub fn status(&self) -> Option<Status> {
         self.life.borrow().exited
     }
 
-    /// Kills what is left of it, and tells how it ended. When it answers, nothing of it is left.
+    /// Kills the remaining processes of the command and returns how it ended. No process is left when the function
+    /// returns.
     pub async fn end(self) -> CommandEnd {
         let Self {
             control,
@@ -158,9 +167,11 @@ impl RunningCommand {
             output,
             readers,
         } = self;
+        // Dropping the control closes the guard's socket, and the guard then kills the whole tree.
         drop(control);
         life.wait_for(|life| life.clear).await.ok();
-        // Nobody can write any more, so what was written is read in no time.
+        // No process can write any more, so the readers reach the end of the output at once. The limit is for a
+        // process that escaped from the guard with the output open.
         let reading = async {
             for reader in readers {
                 reader.await.ok();
@@ -178,7 +189,7 @@ impl RunningCommand {
     }
 }
 
-/// Reads to the end, so that the command never waits for a reader.
+/// Reads to the end of the stream, so that the command never blocks on a full pipe.
 async fn keep(mut from: impl AsyncRead + Unpin, tail: Arc<Mutex<Tail>>) {
     let mut chunk = vec![0; 8 * 1024];
     while let Ok(count @ 1..) = from.read(&mut chunk).await {

@@ -1,4 +1,4 @@
-//! What an agent wrote that is no message, kept for people.
+//! The agent's output that is not part of the protocol, kept for people.
 
 use std::sync::{
     Mutex, OnceLock, PoisonError,
@@ -10,7 +10,7 @@ use crate::{
     tail::Tail,
 };
 
-/// Why an agent's output is not read any more.
+/// The reason why the rest of an agent's output is discarded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Unreadable {
     /// A line is too long.
@@ -19,15 +19,15 @@ pub enum Unreadable {
         /// The limit, in bytes.
         limit: usize,
     },
-    /// A message holds more values than would fit into memory with care.
+    /// A message holds more values than a worker can safely keep in memory.
     #[error("a message holds more than {limit} values")]
     TooManyValues {
-        /// The limit.
+        /// The limit, as a number of values.
         limit: usize,
     },
 }
 
-/// What an agent wrote that is no message.
+/// The tails of standard error and of the non-message lines of one agent.
 #[derive(Debug)]
 pub(crate) struct Diagnostics {
     stderr: Mutex<Tail>,
@@ -53,7 +53,7 @@ impl Diagnostics {
             .text()
     }
 
-    /// The end of what stood on standard output and was no message.
+    /// Returns the last bytes of the lines on standard output that were no messages.
     pub(crate) fn noise_tail(&self) -> String {
         self.noise
             .lock()
@@ -65,7 +65,7 @@ impl Diagnostics {
         self.dropped_lines.load(Ordering::Relaxed)
     }
 
-    /// Why nothing more is read, where that is so.
+    /// Returns the reason why the rest of the output is discarded. Returns `None` if the output is still read.
     pub(crate) fn unreadable(&self) -> Option<Unreadable> {
         self.unreadable.get().copied()
     }
@@ -77,13 +77,13 @@ impl Diagnostics {
         noise.push(b"\n");
     }
 
-    /// Keeps the end of what the agent wrote to standard error.
+    /// Keeps the last bytes that the agent wrote to standard error.
     pub(crate) fn keep_stderr(&self, written: &[u8]) {
         let mut tail = self.stderr.lock().unwrap_or_else(PoisonError::into_inner);
         tail.push(written);
     }
 
-    /// Notes that nothing more is read, and why.
+    /// Records that the rest of the output is discarded. The first reason stays.
     pub(crate) fn give_up_reading(&self, why: Unreadable) {
         self.unreadable.set(why).ok();
     }

@@ -1,15 +1,15 @@
-//! How an agent's process ended.
+//! The end of an agent's process and the resources that its processes use.
 
 use std::{fmt, time::Duration};
 
-/// How the agent's own process ended.
+/// The exit status of an agent's own process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
     /// The process exited with this code.
     Code(i32),
     /// This signal killed the process.
     Signal(i32),
-    /// It cannot be known: the guard was killed, or the agent closed its output and lives on.
+    /// The status is unknown, because the guard was killed, or because the agent closed its output and still runs.
     Unknown,
 }
 
@@ -23,14 +23,14 @@ impl fmt::Display for Status {
     }
 }
 
-/// What an agent's processes used more of than they may.
+/// A limit of resources that an agent's processes exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Excess {
-    /// Memory.
+    /// The limit of memory.
     Memory,
-    /// Processes and threads.
+    /// The limit of processes and threads.
     Processes,
-    /// Time on a processor.
+    /// The limit of processor time.
     Cpu,
 }
 
@@ -56,37 +56,37 @@ impl fmt::Display for Excess {
     }
 }
 
-/// What an agent's processes use, all of them together.
+/// The resources that all processes of an agent use together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Used {
-    /// Memory, in bytes.
+    /// The memory, in bytes.
     pub memory: u64,
-    /// Processes and threads.
+    /// The number of processes and threads.
     pub processes: u64,
-    /// Time on a processor so far.
+    /// The processor time so far.
     pub cpu: Duration,
 }
 
-/// How much of the last line that an agent wrote an error shows.
+/// The longest part of the agent's last line that an error shows, in characters.
 const SHOWN_CHARS: usize = 300;
 
-/// An agent that ended before its time, and what it left to explain it.
+/// The early end of an agent, with the last output that may explain it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ended {
-    /// How its own process ended.
+    /// The exit status of the agent's own process.
     pub status: Status,
-    /// Whether it was killed because its lease was over.
+    /// `true` if the guard killed the agent because its lease was over.
     pub lease_over: bool,
-    /// Whether it was killed because it used too much.
+    /// The limit for which the guard killed the agent, if any.
     pub excess: Option<Excess>,
-    /// The end of what it wrote to standard error.
+    /// The last bytes that the agent wrote to standard error.
     pub stderr_tail: String,
-    /// The end of what it wrote to standard output that was no message.
+    /// The last bytes of the lines on standard output that were no messages.
     pub noise_tail: String,
 }
 
 impl fmt::Display for Ended {
-    /// The status, and the last line that the agent wrote to people.
+    /// Writes the status and the agent's last line that was no message.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.status)?;
         if self.lease_over {

@@ -1,4 +1,4 @@
-//! What reads an agent's output, for a fuzz target. Compiled by cargo-fuzz alone.
+//! An entry point into the reader of an agent's output, for a fuzz target. Only cargo-fuzz compiles it.
 
 use std::sync::Arc;
 
@@ -17,14 +17,14 @@ use crate::{
     sdk::convert,
 };
 
-/// What was heard of an output.
+/// The result of reading an output.
 #[derive(Debug)]
 pub struct Heard {
     /// The updates of the turn in the session `s`, in order.
     pub updates: Vec<Update>,
-    /// Whether reading was given up.
+    /// `true` if the reader gave up on the output.
     pub unreadable: bool,
-    /// How much is kept of what was no message, in bytes.
+    /// The size of the kept tail of non-message lines, in bytes.
     pub noise_tail: usize,
 }
 
@@ -36,8 +36,8 @@ impl Permissions for DenyAll {
     }
 }
 
-/// Hears an output to its end as in a prompt of the session `s`, through the same reader, router and
-/// conversions. Messages that the protocol's SDK would take are converted as every kind of answer.
+/// Reads an output to its end as in a prompt of the session `s`, through the same reader, router and conversions as
+/// in production. A message for the protocol's SDK is converted as every kind of reply.
 pub fn hear(output: &[u8], line_bytes: usize) -> Heard {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
@@ -89,7 +89,7 @@ pub fn hear(output: &[u8], line_bytes: usize) -> Heard {
     })
 }
 
-/// Converts a message as whatever it may be; tells whether it was a request.
+/// Converts a message as every kind of reply and request. Returns `true` if the message is a request.
 async fn take(router: &Router, message: &str) -> bool {
     let Ok(message) = serde_json::from_str::<Value>(message) else {
         return false;

@@ -1,17 +1,17 @@
 //! One ACP agent as a child process under a guard.
 //!
-//! [`Agent::start`] launches a harness's command and agrees on the protocol; then one session is
-//! made ([`Agent::new_session`]) or taken up again ([`Agent::restore`]), prompted
-//! ([`Agent::prompt`]) and shut down ([`Agent::shutdown`]). A [`Command`] that speaks no protocol is run
-//! under a guard in the same way.
+//! [`Agent::start`] starts an agent from its command line and negotiates the version of the Agent Client Protocol
+//! (ACP) with it. The caller then creates a session ([`Agent::new_session`]) or restores an earlier one
+//! ([`Agent::restore`]), prompts it ([`Agent::prompt`]) and shuts the agent down ([`Agent::shutdown`]). A [`Command`]
+//! is a program that speaks no protocol, such as a precheck; it runs under a guard in the same way.
 //!
 //! **Invariants**
-//! - Knows no database and no schedule.
-//! - However an [`Agent`] ends (shut down, dropped, its worker killed or frozen), no process of it
-//!   stays alive: see [`guard`].
-//! - Never a silent new session: restoring succeeds or says why not.
-//! - What an agent sends is bounded before it is kept: lines, diagnostics, updates, requests.
-//! - Of the protocol's SDK nothing is visible outside `sdk`.
+//! - The crate uses no database and no schedule.
+//! - However an [`Agent`] ends (shut down, dropped, its worker killed or frozen), none of its processes stays alive:
+//!   see [`guard`].
+//! - [`Agent::restore`] never replaces a session silently by a new one: it restores the session or returns an error.
+//! - The crate bounds all input from an agent before it keeps it: lines, diagnostics, updates and requests.
+//! - No type of the protocol's SDK is visible outside `sdk`.
 
 mod agent;
 mod command;

@@ -1,53 +1,55 @@
-//! What an agent may take, in time and in memory.
+//! Limits of time and memory for one agent.
 
 use std::time::Duration;
 
-/// The longest line an agent may write; longer than any tool result seen, shorter than what hurts.
+/// The longest line that an agent may write. Longer than every tool result seen, and short enough for the memory of a
+/// worker.
 const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
-/// The most values that one message may hold, counted by what separates them: each takes many times
-/// the memory of the byte or two that write it.
+/// The most values that one message may hold, because a parsed value takes many times the memory of the one or two
+/// bytes that write it. [`crate::message`] counts the characters that separate values.
 pub(crate) const MAX_LINE_VALUES: usize = 250_000;
-/// From this length on, a message waits until nothing else does, so that what waits is small.
+/// The length above which a message is large. A large message waits until no other message waits, which bounds the
+/// memory of all waiting messages.
 pub(crate) const LARGE_BYTES: usize = 64 * 1024;
-/// The same, in values.
+/// The number of values above which a message is large.
 pub(crate) const LARGE_VALUES: usize = 2000;
 /// The longest text of an agent's error that is kept, in bytes.
 pub(crate) const ERROR_TEXT_BYTES: usize = 8 * 1024;
-/// How much of what an agent writes to standard error is kept.
+/// The size of the tail of standard error that is kept, in bytes.
 pub(crate) const STDERR_TAIL_BYTES: usize = 64 * 1024;
-/// How much of what an agent writes that is no message is kept.
+/// The size of the tail of non-message lines that is kept, in bytes.
 pub(crate) const NOISE_TAIL_BYTES: usize = 8 * 1024;
-/// How much of what a command writes is kept.
+/// The size of the tail of a command's output that is kept, in bytes.
 pub(crate) const COMMAND_TAIL_BYTES: usize = 8 * 1024;
-/// Lines read from the agent that wait for the protocol.
+/// The most lines of the agent that wait for the protocol's connection.
 pub(crate) const WAITING_LINES: usize = 64;
-/// Requests of the agent that wait for an answer; with more, its output is not read on.
+/// The most requests of the agent that wait for an answer. While so many wait, the reader of the agent's output
+/// blocks on the next request.
 pub(crate) const WAITING_REQUESTS: usize = 256;
-/// Tool calls whose title and kind are remembered for permission requests that name neither.
+/// The most tool calls whose title and kind are remembered, for permission requests that name neither.
 pub(crate) const REMEMBERED_TOOL_CALLS: usize = 1024;
-/// Pages read from `session/list` when looking for one session.
+/// The most pages of `session/list` that are read to find one session.
 pub(crate) const LIST_PAGES: usize = 100;
-/// How long an agent that has closed its output may take to end, before its status is unknown. It
-/// covers what the guard gives to orphans that hold the output open.
+/// The longest wait for the exit status of an agent that has closed its output. It covers the time that the guard
+/// gives to orphans that hold the output open.
 pub(crate) const STATUS_WAIT: Duration = Duration::from_secs(5);
 
-/// How long a guard may take to tell what its tree uses.
+/// The longest wait for a guard's report of the resources that its tree uses.
 pub(crate) const MEASURE_WAIT: Duration = Duration::from_secs(5);
 
 const _: () = assert!(LARGE_BYTES < MAX_LINE_BYTES && LARGE_VALUES < MAX_LINE_VALUES);
 
-/// Time and size limits of one agent. Silence and the whole turn are limited by who prompts.
+/// The limits of time and size of one agent. The caller of a prompt limits its silence and its total time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// From starting the process until it has answered `initialize` and `authenticate`; again for
-    /// `session/new`.
+    /// The time from the start of the process until the agent has answered `initialize` and `authenticate`; again the
+    /// time for `session/new`.
     pub start: Duration,
-    /// For restoring a session, and for each mode or setting.
+    /// The time for restoring a session, and for setting the mode or one setting.
     pub restore: Duration,
-    /// How long the history that is replayed after the answer to `session/load` may pause before it
-    /// counts as finished.
+    /// The pause after which the history that the agent replays after its reply to `session/load` counts as complete.
     pub late_replay: Duration,
-    /// The longest line an agent may write, in bytes.
+    /// The longest line that the agent may write, in bytes.
     pub line_bytes: usize,
 }
 
@@ -63,7 +65,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The most that history may be replayed after the answer, however short its pauses.
+    /// Returns the longest time of a replay after the reply to `session/load`, however short its pauses are.
     pub(crate) fn late_replay_total(&self) -> Duration {
         self.late_replay * 10
     }

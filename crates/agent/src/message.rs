@@ -1,21 +1,24 @@
-//! What is known of a message before it is understood.
+//! Properties of a message that are known before it is parsed.
+//!
+//! A message may take many times its length in memory once it is parsed. It is therefore measured first.
 
 use serde::{Deserialize, de::IgnoredAny};
 
 use crate::limits::{LARGE_BYTES, LARGE_VALUES, MAX_LINE_VALUES};
 
-/// Whether a message may wait among many.
+/// The size class of a message, which bounds how many messages may wait at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Size {
     Small,
-    /// Only alone.
+    /// A message that may wait only alone.
     Large,
 }
 
 impl Size {
-    /// Measures a line; `None` if it holds too many values to be read at all.
+    /// Measures a line. Returns `None` if the line holds too many values to be parsed.
     pub(crate) fn of(line: &[u8]) -> Option<Self> {
-        // What follows a value or begins one, outside of strings, is at least as often there as values.
+        // Each value except the outermost one follows one of these characters outside of a string, so their count is
+        // an upper bound of the number of nested values.
         let (mut values, mut in_string, mut escaped) = (0, false, false);
         for byte in line {
             match byte {
@@ -33,7 +36,7 @@ impl Size {
         Some(if large { Self::Large } else { Self::Small })
     }
 
-    /// How many of `all` places a message takes for as long as it waits for one.
+    /// Returns how many of `all` places the message occupies while it waits.
     pub(crate) fn places(self, all: usize) -> usize {
         match self {
             Self::Small => 1,
@@ -42,7 +45,7 @@ impl Size {
     }
 }
 
-/// Whether a line that we write answers a request.
+/// Returns `true` if a line that is written to the agent answers one of the agent's requests.
 pub(crate) fn is_answer(line: &str) -> bool {
     #[derive(Deserialize)]
     struct Outgoing {

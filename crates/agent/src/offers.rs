@@ -1,54 +1,54 @@
-//! What an agent says it can do.
+//! The capabilities that an agent announces.
 
-/// What an agent said in its answer to `initialize`.
+/// The capabilities from an agent's reply to `initialize`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is one capability of the protocol"
 )]
 pub struct Offers {
-    /// The agent's name; empty if it told none.
+    /// The agent's name; empty if the agent gives none.
     pub name: String,
-    /// The agent's version; empty if it told none.
+    /// The agent's version; empty if the agent gives none.
     pub version: String,
-    /// It can take up a session without replaying it (`session/resume`).
+    /// `true` if the agent can restore a session without a replay (`session/resume`).
     pub resume: bool,
-    /// It can take up a session, replaying it (`session/load`).
+    /// `true` if the agent can restore a session with a replay of its history (`session/load`).
     pub load: bool,
-    /// It can list its sessions.
+    /// `true` if the agent can list its sessions.
     pub list: bool,
-    /// It can close a session.
+    /// `true` if the agent can close a session.
     pub close: bool,
-    /// It can delete a session.
+    /// `true` if the agent can delete a session.
     pub delete: bool,
-    /// It takes images in prompts.
+    /// `true` if prompts may contain images.
     pub images: bool,
-    /// It takes sound in prompts.
+    /// `true` if prompts may contain sound.
     pub audio: bool,
-    /// It takes embedded resources in prompts.
+    /// `true` if prompts may contain embedded resources.
     pub embedded_context: bool,
-    /// It reaches MCP servers over HTTP.
+    /// `true` if the agent can use MCP servers over HTTP.
     pub mcp_http: bool,
-    /// It reaches MCP servers over server-sent events.
+    /// `true` if the agent can use MCP servers over server-sent events.
     pub mcp_sse: bool,
-    /// The ways to sign in.
+    /// The sign-in methods.
     pub auth_methods: Vec<AuthMethod>,
 }
 
-/// A way to sign in.
+/// A sign-in method.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuthMethod {
     /// The ID of the method, for `authenticate` of a harness.
     pub id: String,
-    /// What the agent shows to people.
+    /// The name that the agent shows to people.
     pub name: String,
-    /// How it is done, in the agent's words; empty if it told none.
+    /// The agent's description of the method; empty if the agent gives none.
     pub description: String,
-    /// Whether a person must run it at a terminal, so that `authenticate` cannot.
+    /// `true` if a person must run the method at a terminal, so that `authenticate` cannot use it.
     pub terminal: bool,
 }
 
-/// Names sign-in methods for people.
+/// Formats the IDs of sign-in methods for people.
 pub(crate) fn names(methods: &[AuthMethod]) -> String {
     if methods.is_empty() {
         return "none".to_owned();

@@ -1,4 +1,8 @@
-//! Making a session, and taking one up again.
+//! Creating a session, and restoring an earlier one.
+//!
+//! Agents report a failed restore by different codes. This module therefore sorts the errors into the three cases
+//! that a worker treats differently: the session is busy (retry later), gone (a retry does not help), or refused for
+//! another reason.
 
 use std::{path::Path, sync::PoisonError, time::Duration};
 
@@ -12,28 +16,28 @@ use crate::{
     sdk::error::{AgentError, CallError},
 };
 
-/// `auth_required` in the protocol.
+/// The code of `auth_required` in the protocol.
 const SIGN_IN_NEEDED: i32 = -32000;
-/// `resource_not_found` in the protocol.
+/// The code of `resource_not_found` in the protocol.
 const NOT_FOUND: i32 = -32002;
-/// Codes that agents seen use for a session that another process has open.
+/// The codes by which known agents report that another process has the session open.
 const BUSY: [i32; 2] = [-32003, -31002];
-/// With this code, a session is busy if the error says [`BUSY_WRITER`], too.
+/// The code that means a busy session only if the error also contains [`BUSY_WRITER`].
 const BUSY_IF_WRITER: i32 = -32600;
 const BUSY_WRITER: &str = "thread_active_writer";
 
-/// Why a session could not be opened.
+/// The reason why a session could not be opened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OpenError {
-    /// The agent cannot take up sessions that way.
+    /// The agent cannot restore sessions by the method that the harness wants.
     #[error("restore the session: the agent offers {offered}, {wanted} was asked for")]
     Unsupported {
-        /// What was asked for.
+        /// The methods that the harness accepts.
         wanted: &'static str,
-        /// What the agent offers.
+        /// The methods that the agent offers.
         offered: &'static str,
     },
-    /// Another process has the session open. Trying again later may help.
+    /// Another process has the session open. A later retry may succeed.
     #[error("restore the session: it is in use elsewhere ({code}: {message})")]
     Busy {
         /// The JSON-RPC code.
@@ -41,31 +45,31 @@ pub enum OpenError {
         /// The agent's message.
         message: String,
     },
-    /// The agent does not know the session any more. Trying again does not help.
+    /// The agent does not know the session any more. A retry does not help.
     #[error("restore the session {id}: the agent does not know it")]
     Gone {
         /// The session.
         id: AcpSessionId,
     },
-    /// A person must sign in, or the harness must name a method.
+    /// A person must sign in, or the harness must name a sign-in method.
     #[error("open a session: the agent wants a sign-in; it offers {}", names(.methods))]
     SignInNeeded {
-        /// The ways to sign in.
+        /// The sign-in methods that the agent offers.
         methods: Vec<AuthMethod>,
     },
-    /// The agent did not answer in time.
+    /// The agent did not reply in time.
     #[error("open a session within {limit:?}")]
     Timeout {
         /// The limit.
         limit: Duration,
     },
-    /// The agent ended meanwhile.
+    /// The agent ended before it replied.
     #[error("open a session: the agent ended with {0}")]
     AgentExited(Ended),
-    /// What the agent wrote cannot be read.
+    /// The reader gave up on the agent's output, for this reason.
     #[error("read the agent's output: {0}")]
     Unreadable(Unreadable),
-    /// The agent answered with any other error.
+    /// The agent replied with any other error.
     #[error("open a session: the agent answered {code}: {message}")]
     Refused {
         /// The JSON-RPC code.
@@ -73,13 +77,14 @@ pub enum OpenError {
         /// The agent's message.
         message: String,
     },
-    /// The agent's answer is not what the protocol says.
+    /// The agent's reply does not match the protocol.
     #[error("read the agent's answer: {0}")]
     Malformed(String),
 }
 
 impl Agent {
-    /// Makes a new session. `cwd` is absolute and never changes for this session.
+    /// Creates a new session. `cwd` must be absolute, and every later restore of the session must use the same
+    /// directory.
     pub async fn new_session(
         &self,
         cwd: &Path,
@@ -94,10 +99,16 @@ impl Agent {
         }
     }
 
-    /// Takes up a session again, with the working directory and the MCP servers it has always had.
+    /// Restores a session. The caller must pass the working directory and the MCP servers with which the session was
+    /// created.
     ///
-    /// What `session/load` replays is discarded. Mode and settings must be applied again after it
-    /// ([`Agent::apply_settings`]): some agents lose them.
+    /// Discards the history that `session/load` replays. The caller must apply mode and settings again
+    /// ([`Agent::apply_settings`]), because some agents lose them.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`OpenError::Busy`] if a later retry may succeed, and [`OpenError::Gone`] if the agent does not know
+    /// the session any more.
     pub async fn restore(
         &self,
         id: &AcpSessionId,
@@ -127,8 +138,8 @@ impl Agent {
         }
     }
 
-    /// Discards what an agent still replays after it has answered `session/load`, which it should
-    /// not; it would look like the next answer.
+    /// Discards the history that an agent still replays after its reply to `session/load`. The protocol forbids such
+    /// a late replay; without this wait, the replayed text would look like the answer to the next prompt.
     async fn let_replay_end(&self) {
         let mut discarded = self.router.discarded();
         let pause = self.limits.late_replay;
@@ -136,8 +147,8 @@ impl Agent {
         timeout(self.limits.late_replay_total(), paused).await.ok();
     }
 
-    /// Takes a session away that is not wanted any more: deletes it where the agent offers that, else
-    /// closes it where it offers that. Answers whether it did the first.
+    /// Closes and then deletes a session, each of them only if the agent offers it. Returns `true` if the agent
+    /// deleted the session.
     pub async fn discard_session(&self, id: &AcpSessionId) -> bool {
         let limit = self.limits.restore;
         if self.offers.close {
@@ -154,7 +165,7 @@ impl Agent {
             )
     }
 
-    /// Whether to use `session/resume` (or else `session/load`).
+    /// Returns `true` if the restore must use `session/resume`, and `false` if it must use `session/load`.
     fn resumes(&self, how: RestoreBy) -> Result<bool, OpenError> {
         match (how, self.offers.resume, self.offers.load) {
             (RestoreBy::Auto | RestoreBy::Resume, true, _) => Ok(true),
@@ -198,8 +209,8 @@ impl Agent {
         }
     }
 
-    /// No single code means that a session is gone, so where the agent can list its sessions, the
-    /// list decides.
+    /// Sorts the error of a restore. No single code means that a session is gone, so the list of the agent's sessions
+    /// decides if the agent can list them.
     async fn restore_error(&self, id: &AcpSessionId, error: CallError) -> OpenError {
         let CallError::Answered(answered) = error else {
             return self.open_error(error).await;
@@ -213,6 +224,7 @@ impl Agent {
                 .await
                 .ok()
                 .flatten();
+            // Without a list, the code alone decides.
             let gone = listed.map_or(answered.code == NOT_FOUND, |listed| !listed);
             if gone {
                 return OpenError::Gone { id: id.clone() };
@@ -221,7 +233,8 @@ impl Agent {
         self.open_error(CallError::Answered(answered)).await
     }
 
-    /// Whether the agent lists the session; `None` if that cannot be known.
+    /// Returns `true` if the agent lists the session. Returns `None` if the agent cannot list its sessions, or if the
+    /// list has more than [`LIST_PAGES`] pages.
     async fn lists(&self, id: &AcpSessionId) -> Option<bool> {
         if !self.offers.list {
             return None;

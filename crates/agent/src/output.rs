@@ -1,4 +1,7 @@
-//! Reading what an agent writes: messages from standard output, the rest kept as diagnostics.
+//! The reader of an agent's output: messages from standard output, and diagnostics from the rest.
+//!
+//! The reader never buffers without a limit. If a consumer is slow, the reader stops reading, and the agent then
+//! blocks on its full pipe.
 
 use std::io;
 
@@ -16,7 +19,7 @@ use crate::{
     router::Router,
 };
 
-/// Reads standard error to its end, so that an agent never waits for a reader.
+/// Reads standard error to its end, so that an agent never blocks on a full pipe.
 pub(crate) async fn drain_stderr(mut stderr: impl AsyncRead + Unpin, diagnostics: &Diagnostics) {
     let mut chunk = vec![0; 8 * 1024];
     while let Ok(count @ 1..) = stderr.read(&mut chunk).await {
@@ -24,27 +27,29 @@ pub(crate) async fn drain_stderr(mut stderr: impl AsyncRead + Unpin, diagnostics
     }
 }
 
-/// What [`read_stdout`] does with what it reads.
+/// The destinations of the lines that [`read_stdout`] reads.
 pub(crate) struct Sorter<'a> {
     pub(crate) router: &'a Router,
     pub(crate) diagnostics: &'a Diagnostics,
-    /// Messages for the protocol; it is closed when no more can come.
+    /// The channel of messages for the protocol's connection. Its end tells the connection that no message follows.
     pub(crate) messages: mpsc::Sender<String>,
-    /// One permit for each request that may wait for an answer.
+    /// One permit for each request of the agent that may wait for an answer.
     pub(crate) requests: &'a Semaphore,
     pub(crate) line_bytes: usize,
 }
 
 /// Reads standard output to its end.
 ///
-/// Updates go straight to the turn and hold everything up while it is behind, so a flooding agent
-/// fills its pipe, not our memory; other messages go to the protocol; the rest is dropped and
-/// counted. After what is too much to be read nothing is understood any more, but all is still taken.
+/// Updates go directly to the turn, and reading pauses while the turn's receiver is full, so that a flooding agent
+/// fills its pipe and not the memory of the worker. Other messages go to the protocol's connection. Lines that are no
+/// messages are dropped and counted. After a line or message that exceeds its limit, the rest of the output is read
+/// and discarded.
 pub(crate) async fn read_stdout(stdout: impl AsyncRead + Unpin, sorter: Sorter<'_>) {
     let mut stdout = BufReader::new(stdout);
     let mut line = Vec::new();
     loop {
         line.clear();
+        // One long line must not keep its buffer for the rest of the session.
         line.shrink_to(LARGE_BYTES);
         let limit = sorter.line_bytes;
         let unreadable = match read_line(&mut stdout, &mut line, limit).await {
@@ -61,6 +66,8 @@ pub(crate) async fn read_stdout(stdout: impl AsyncRead + Unpin, sorter: Sorter<'
             Ok(Line::End) | Err(_) => return,
         };
         sorter.diagnostics.give_up_reading(unreadable);
+        // Dropping the sorter closes the channel of messages, so that calls which wait for an answer end. The output
+        // is still drained, because an agent that blocks on a full pipe would not end by itself.
         drop((sorter, line));
         tokio::io::copy(&mut stdout, &mut tokio::io::sink())
             .await
@@ -75,7 +82,7 @@ enum Line {
     End,
 }
 
-/// Reads one line without its end. The last one may lack the end.
+/// Reads one line without its line end. The last line may lack the line end.
 async fn read_line(
     from: &mut (impl AsyncBufRead + Unpin),
     line: &mut Vec<u8>,
@@ -104,7 +111,7 @@ async fn read_line(
     }
 }
 
-/// What tells one kind of message from another.
+/// The fields that tell the kinds of messages apart.
 #[derive(Deserialize)]
 struct Envelope {
     method: Option<String>,
@@ -123,7 +130,7 @@ impl Sorter<'_> {
         if text.is_empty() {
             return;
         }
-        // A derived struct would read an array, too; batches are not part of the protocol.
+        // A derived struct would also accept an array, but batches are not part of the protocol.
         let envelope = text
             .starts_with('{')
             .then(|| serde_json::from_str::<Envelope>(text));
@@ -142,11 +149,14 @@ impl Sorter<'_> {
                 let places = u32::try_from(size.places(WAITING_REQUESTS)).unwrap_or(1);
                 tokio::select! {
                     permits = self.requests.acquire_many(places) => {
-                        // One is given back when the answer is written, the others now.
+                        // Releases all permits but one at once. `write_lines` in `sdk` returns the last one when the
+                        // answer is written.
                         if let Some(permit) = permits.ok().and_then(|mut permits| permits.split(1)) {
                             permit.forget();
                         }
                         self.pass_on(text, size).await;
+                    // Without this arm, the reader would wait forever for permits that a closed connection never
+                    // returns.
                     }
                     () = self.messages.closed() => {}
                 }
@@ -163,7 +173,7 @@ impl Sorter<'_> {
         }
     }
 
-    /// The protocol may have ended already; then nobody waits for messages.
+    /// Sends a message to the protocol's connection. Drops it if the connection has ended.
     async fn pass_on(&self, text: &str, size: Size) {
         let places = size.places(self.messages.max_capacity());
         if let Ok(mut places) = self.messages.reserve_many(places).await

@@ -1,70 +1,71 @@
-//! Permission requests of an agent and who answers them.
+//! Permission requests of an agent, and the port that decides them.
 
 use futures::future::BoxFuture;
 use serde_json::Value;
 
-/// Answers an agent's permission requests.
+/// The port that decides an agent's permission requests.
 pub trait Permissions: Send + Sync {
-    /// Decides one request. May take long: the agent's other messages go on meanwhile. The future
-    /// is dropped when the prompt is cancelled or ends, and the agent is then told `cancelled`.
+    /// Decides one request. The decision may take long, because the agent's other messages continue meanwhile. If the
+    /// prompt is cancelled or ends first, the future is dropped and the agent gets the answer `cancelled`.
     fn decide(&self, request: PermissionRequest) -> BoxFuture<'_, Decision>;
 }
 
-/// What an agent asks to do.
+/// A permission request of an agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PermissionRequest {
-    /// Kind and title, as rules match them; taken from the tool call where the request names none.
+    /// The kind and title that rules match. They come from the tool call if the request names none.
     pub about: model::permission::PermissionRequest,
-    /// The tool call it is about.
+    /// The ID of the tool call that needs the permission.
     pub tool_call: String,
-    /// What goes into the tool, in its own form.
+    /// The input of the tool, in the tool's own form.
     pub input: Option<Value>,
-    /// What can be answered, in the agent's order, which means nothing.
+    /// The possible answers, in the agent's order. The order has no meaning.
     pub options: Vec<PermissionOption>,
 }
 
-/// One of the answers that an agent takes.
+/// One answer that the agent accepts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PermissionOption {
-    /// The agent's name for it.
+    /// The ID of the option, as the agent knows it.
     pub id: String,
-    /// What it shows to people.
+    /// The name that the agent shows to people.
     pub name: String,
-    /// What it means.
+    /// The meaning of the option.
     pub kind: OptionKind,
 }
 
-/// What an answer means.
+/// The meaning of an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OptionKind {
-    /// Granted, this once.
+    /// Allows this call.
     AllowOnce,
-    /// Granted, and the agent will not ask again.
+    /// Allows this call and all later ones, so that the agent does not ask again.
     AllowAlways,
-    /// Refused, this once.
+    /// Denies this call.
     RejectOnce,
-    /// Refused, and the agent will not ask again.
+    /// Denies this call and all later ones, so that the agent does not ask again.
     RejectAlways,
-    /// Something that this version of the protocol does not know; never chosen.
+    /// A meaning that this version of the protocol does not know. Such an option is never chosen.
     Unknown,
 }
 
-/// What is answered.
+/// The decision about a permission request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
-    /// It may, this once.
+    /// Allow this call.
     Allow,
-    /// It may not.
+    /// Deny this call.
     Deny,
-    /// The prompt was cancelled or is over, or the agent offers no way to allow.
+    /// Neither: the prompt was cancelled or is over, or the agent offers no option to allow the call.
     Cancelled,
 }
 
 impl PermissionRequest {
-    /// The option that says `decision`, chosen by its kind, never by its place or name.
+    /// Returns the option that expresses `decision`. Chooses by the kind of the option, never by its position or
+    /// name. Returns `None` if the agent offers no such option, or if the decision is [`Decision::Cancelled`].
     ///
-    /// The kinds that hold for once come first. One that holds for always is taken only where the
-    /// agent offers no other way to say the same.
+    /// Prefers the kinds that hold for one call. Uses a kind that holds for all later calls only if the agent offers
+    /// no other, because such an answer would bypass the rules from then on.
     pub(crate) fn option_for(&self, decision: Decision) -> Option<&PermissionOption> {
         let kinds = match decision {
             Decision::Allow => [OptionKind::AllowOnce, OptionKind::AllowAlways],

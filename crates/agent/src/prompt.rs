@@ -1,4 +1,6 @@
-//! One prompt and its answer.
+//! A prompt and its answer.
+//!
+//! Prompts never overlap: an agent takes the next prompt only after it has answered the previous one.
 
 use std::sync::atomic::Ordering;
 
@@ -11,37 +13,37 @@ use crate::{
     sdk::error::{AgentError, CallError},
 };
 
-/// Why a prompt has no end.
+/// The reason why a prompt has no stop reason.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum PromptError {
     /// No session is open.
     #[error("prompt the agent: no session is open")]
     NoSession,
-    /// The prompt before is not answered yet.
+    /// The agent has not answered the previous prompt yet.
     #[error("prompt the agent: the prompt before has no answer yet")]
     Overlap,
-    /// The agent ended in the middle. It may have kept the prompt.
+    /// The agent ended before it answered. Its session may contain the prompt all the same.
     #[error("get the agent's answer: it ended with {0}")]
     AgentExited(Ended),
-    /// What the agent wrote cannot be read.
+    /// The reader gave up on the agent's output, for this reason.
     #[error("read the agent's output: {0}")]
     Unreadable(Unreadable),
-    /// The agent answered with an error.
+    /// The agent replied with an error.
     #[error("get the agent's answer: it answered {code}: {message}")]
     AgentError {
         /// The JSON-RPC code.
         code: i32,
         /// The agent's message.
         message: String,
-        /// What the agent added.
+        /// The additional data of the error.
         data: Option<Value>,
     },
-    /// The agent's answer is not what the protocol says.
+    /// The agent's reply does not match the protocol.
     #[error("read the agent's answer: {0}")]
     Protocol(String),
 }
 
-/// Asks the agent to stop if nobody waits for its answer any more.
+/// Cancels the prompt if the caller of [`Agent::prompt`] drops the future before the answer.
 struct CancelOnDrop<'a> {
     agent: &'a Agent,
     session: &'a AcpSessionId,
@@ -53,6 +55,8 @@ impl Drop for CancelOnDrop<'_> {
         if self.answered {
             self.agent.prompting.store(false, Ordering::Release);
         } else {
+            // `prompting` stays `true`, because the agent may still work on this prompt and a second one would
+            // overlap with it.
             self.agent.router.detach();
             self.agent.connection.cancel(self.session).ok();
         }
@@ -60,15 +64,21 @@ impl Drop for CancelOnDrop<'_> {
 }
 
 impl Agent {
-    /// Prompts the open session and waits for the end of the turn. What the agent tells goes to
-    /// `updates`, in order, also after its answer, until a session is opened, it is prompted again, or
-    /// it is gone: some agents tell the last after they have answered. What they would tell after the
-    /// end of their input, and do not, is lost.
+    /// Prompts the open session and waits for the end of the turn.
     ///
-    /// The receiver must be read all the while: while it is full, nothing of the agent is read, and
-    /// its answer cannot come. It may be dropped when nobody wants to know. There is no limit of time
-    /// here. If the future is dropped, the agent is asked to cancel, and no other prompt is taken:
-    /// prompts never overlap.
+    /// Sends the agent's updates to `updates`, in order. Updates continue after the answer until another session is
+    /// opened, the next prompt begins or the agent ends, because some agents send their last updates after the
+    /// answer. Updates that an agent still holds back when its input ends may be lost.
+    ///
+    /// The caller must read the receiver all the while: while it is full, no output of the agent is read, and the
+    /// answer cannot arrive. The caller may drop the receiver if it needs no updates. The function has no time limit.
+    /// If the caller drops the future, the agent is asked to cancel, and every later prompt fails with
+    /// [`PromptError::Overlap`].
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if no session is open, if another prompt has no answer yet, if the agent ends first, or if it
+    /// replies with an error.
     pub async fn prompt(
         &self,
         text: &str,
@@ -86,6 +96,7 @@ impl Agent {
         };
         let answer = self.connection.prompt(&session, text).await;
         asked.answered = true;
+        // Requests that are still open belong to the finished prompt, so they get the answer `cancelled`.
         turn.cancel();
         match answer {
             Ok(stop_reason) => Ok(stop_reason),
@@ -106,11 +117,11 @@ impl Agent {
         }
     }
 
-    /// Asks the agent to stop; permission requests that wait, and those to come in this turn, are
-    /// answered `cancelled`. The prompt's answer still comes, if the agent obeys.
+    /// Asks the agent to cancel the prompt. Permission requests of this turn, pending and later ones, are answered
+    /// `cancelled`. The prompt's answer still arrives if the agent obeys.
     pub fn cancel(&self) {
         if let Some(opened) = self.opened() {
-            // Fails only if the agent is gone, and then there is nothing to stop.
+            // Sending fails only if the connection has ended, and then no prompt is left to cancel.
             self.connection.cancel(&opened.id).ok();
         }
         self.router.cancel();

@@ -1,4 +1,7 @@
-//! Where an agent's updates and permission requests go at present.
+//! The routing of an agent's updates and permission requests to the present turn.
+//!
+//! At most one turn is attached at a time. Updates without a turn are discarded; this drops the history that
+//! `session/load` replays. A permission request without a turn is answered `cancelled`.
 
 use std::{
     collections::HashMap,
@@ -23,32 +26,32 @@ use crate::{
     sdk::convert,
 };
 
-/// Sends updates to whoever prompted last; without a turn they are discarded, which is what must
-/// happen to the history that `session/load` replays.
+/// The receiver of all updates and permission requests of one agent.
 pub(crate) struct Router {
     permissions: Arc<dyn Permissions>,
     turn: Mutex<Option<Arc<Turn>>>,
-    /// Changes with each update that came without a turn.
+    /// A signal that changes with each update that is discarded for want of a turn.
     discarded: watch::Sender<()>,
 }
 
-/// One prompt, from its beginning until the agent's next or its end.
+/// One prompt, from its start until the next prompt or the detachment.
 pub(crate) struct Turn {
     session: AcpSessionId,
     updates: mpsc::Sender<Update>,
-    /// Nobody takes updates any more.
+    /// Cancelled when another turn or no turn is attached, so that no update of this one waits for its receiver any
+    /// more.
     over: CancellationToken,
-    /// What is still asked gets `cancelled`.
+    /// Cancelled when all open and later permission requests of the turn must be answered `cancelled`.
     cancelled: CancellationToken,
-    /// Permission requests that are not answered and reported yet.
+    /// The permission requests that are not both answered and reported yet.
     asked: TaskTracker,
     seen: Mutex<Seen>,
 }
 
-/// Kind and title of tool calls, for permission requests that name neither.
+/// The kind and title of each tool call, for permission requests that name neither.
 type Seen = HashMap<String, (Option<String>, Option<String>)>;
 
-/// Nothing here can be left half changed, so a panic elsewhere does no harm.
+/// Locks a mutex. Ignores poison, because no panic can leave one of these values half changed.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -62,7 +65,7 @@ impl Router {
         }
     }
 
-    /// Sends what comes from now on to `updates`, until another turn begins or this one is detached.
+    /// Attaches a turn: sends later updates to `updates`, until another turn is attached or this one is detached.
     pub(crate) fn attach(&self, session: AcpSessionId, updates: mpsc::Sender<Update>) -> Arc<Turn> {
         let turn = Arc::new(Turn {
             session,
@@ -76,12 +79,13 @@ impl Router {
         turn
     }
 
-    /// Discards what comes from now on.
+    /// Detaches the present turn: later updates are discarded.
     pub(crate) fn detach(&self) {
         self.replace(None);
     }
 
-    /// Ends the turn of an agent that is gone: what it asked is answered by nobody, but reported.
+    /// Ends the turn of an agent whose process has ended: its open requests are reported as `cancelled`, although no process
+    /// reads the answers.
     pub(crate) async fn end(&self) {
         if let Some(turn) = self.turn() {
             turn.cancel();
@@ -103,19 +107,19 @@ impl Router {
         lock(&self.turn).clone()
     }
 
-    /// Answers all that is asked, and will be in this turn, with `cancelled`.
+    /// Answers all open and later permission requests of the present turn with `cancelled`.
     pub(crate) fn cancel(&self) {
         if let Some(turn) = self.turn() {
             turn.cancel();
         }
     }
 
-    /// Changes with each update that comes without a turn.
+    /// Returns a receiver that changes with each update that is discarded for want of a turn.
     pub(crate) fn discarded(&self) -> watch::Receiver<()> {
         self.discarded.subscribe()
     }
 
-    /// Takes the parameters of a `session/update`. Waits while the turn is behind.
+    /// Delivers the parameters of a `session/update` to the turn. Waits while the turn's receiver is full.
     pub(crate) async fn deliver(&self, params: Value, size: Size) {
         let Some(turn) = self.turn() else {
             self.discarded.send_replace(());
@@ -127,10 +131,10 @@ impl Router {
         }
     }
 
-    /// Decides one request and reports it; `answer` is called exactly once.
+    /// Decides one permission request and reports the decision; calls `answer` exactly once.
     ///
-    /// The report goes first, so that it stands before what the agent does with the answer; unless
-    /// the turn is behind when it is cancelled, for a cancelled request must not wait.
+    /// Sends the report before the answer, so that the report precedes the updates which follow from the answer. A
+    /// cancelled request is answered before its report, because it must not wait for a receiver that is full.
     pub(crate) async fn decide(
         &self,
         turn: Option<&Turn>,
@@ -138,6 +142,7 @@ impl Router {
         answer: impl FnOnce(Option<&str>) + Send,
     ) {
         let Some(turn) = turn else {
+            // The agent asks outside of a turn, so no rule and no person can decide.
             return answer(None);
         };
         turn.complete(&mut request);
@@ -147,7 +152,8 @@ impl Router {
             decision = self.permissions.decide(request.clone()) => decision,
         };
         let option = request.option_for(decision).map(|option| option.id.clone());
-        // A denial stands, even where the agent offers no other way to say it than `cancelled`.
+        // If the agent offers no option to deny, the agent gets `cancelled`, but the report still says that the
+        // request was denied. Without an option to allow, the request is reported as cancelled.
         if option.is_none() && decision == Decision::Allow {
             decision = Decision::Cancelled;
         }
@@ -168,18 +174,20 @@ impl Router {
 }
 
 impl Turn {
-    /// Answers all that is asked, and will be, with `cancelled`.
+    /// Answers all open and later permission requests of this turn with `cancelled`.
     pub(crate) fn cancel(&self) {
         self.cancelled.cancel();
     }
 
-    /// Counts as a request that is not reported yet, as long as it lives.
+    /// Returns a token that counts one request as unreported until the token is dropped.
     pub(crate) fn asks(&self) -> TaskTrackerToken {
         self.asked.token()
     }
 
-    /// Waits while the receiver is behind. Nobody may want it any more; that is no error.
+    /// Sends one update, and waits while the receiver is full. A receiver that was dropped is no error.
     async fn deliver(&self, update: Update, size: Size) {
+        // A large update reserves the whole channel and then uses one place, so that at most one large update waits
+        // at a time.
         let places = size.places(self.updates.max_capacity());
         tokio::select! {
             biased;
@@ -201,6 +209,8 @@ impl Turn {
             } => (id, kind.as_ref(), title.as_ref()),
             _ => return,
         };
+        // Forgetting all of them bounds the memory, because an agent may invent IDs without end. A request that names
+        // no kind then counts as kind `other`.
         if seen.len() >= REMEMBERED_TOOL_CALLS && !seen.contains_key(id) {
             seen.clear();
         }
@@ -209,7 +219,7 @@ impl Turn {
         *known_title = title.cloned().or_else(|| known_title.take());
     }
 
-    /// Fills in kind and title from the tool call where the request itself names none.
+    /// Fills in kind and title from the tool call if the request itself names none.
     fn complete(&self, request: &mut PermissionRequest) {
         let seen = lock(&self.seen);
         let (kind, title) = seen.get(&request.tool_call).cloned().unwrap_or_default();

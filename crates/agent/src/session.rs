@@ -1,4 +1,4 @@
-//! A session of an agent: what it is opened with, and what it is then.
+//! A session of an agent: its MCP servers, modes and settings.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -9,21 +9,21 @@ use model::AcpSessionId;
 pub struct McpServer {
     /// The name that the agent shows.
     pub name: String,
-    /// An absolute path.
+    /// The absolute path of its program.
     pub command: PathBuf,
-    /// Its arguments.
+    /// The arguments of its program.
     pub args: Vec<String>,
-    /// Variables set for it.
+    /// The environment variables that the agent sets for it.
     pub env: BTreeMap<String, String>,
 }
 
-/// A session that is open.
+/// An open session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opened {
-    /// Its id. Provisional until its first turn has ended: most agents cannot restore a session
-    /// that was never prompted.
+    /// The ID of the session. Provisional until the session's first turn has ended, because most agents cannot
+    /// restore a session that was never prompted.
     pub id: AcpSessionId,
-    /// The agent's modes, where it has any.
+    /// The agent's modes, if it has any.
     pub modes: Option<Modes>,
     /// The agent's settings.
     pub settings: Vec<Setting>,
@@ -32,32 +32,32 @@ pub struct Opened {
 /// The modes of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Modes {
-    /// The id of the present one.
+    /// The ID of the current mode.
     pub current: String,
-    /// Those that the agent offers.
+    /// The modes that the agent offers.
     pub offered: Vec<Mode>,
 }
 
 /// A mode.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mode {
-    /// The ID of the method, for `authenticate` of a harness.
+    /// The ID of the mode, as the agent knows it.
     pub id: String,
-    /// What the agent shows to people.
+    /// The name that the agent shows to people.
     pub name: String,
 }
 
 /// A setting of a session, such as its model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
-    /// The ID of the method, for `authenticate` of a harness.
+    /// The ID of the setting, as the agent knows it.
     pub id: String,
-    /// What the agent shows to people.
+    /// The name that the agent shows to people.
     pub name: String,
-    /// The present value.
+    /// The current value.
     pub current: String,
-    /// The values that the agent takes; `true` and `false` for a switch.
+    /// The values that the agent accepts; `true` and `false` for a switch.
     pub values: Vec<String>,
-    /// Whether it is a switch, which the protocol writes in another way.
+    /// `true` if the setting is a switch, whose value the protocol writes as a boolean.
     pub(crate) boolean: bool,
 }

@@ -1,4 +1,7 @@
-//! A session's mode and settings.
+//! The mode and the settings of an open session.
+//!
+//! A session has its mode and settings only after [`Agent::apply_settings`] has returned without an error, because
+//! the values of a new or restored session are the agent's choice.
 
 use std::{collections::BTreeMap, sync::PoisonError, time::Duration};
 
@@ -9,7 +12,7 @@ use crate::{
     sdk::error::{AgentError, CallError},
 };
 
-/// Why mode and settings could not be applied.
+/// The reason why mode and settings could not be applied.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
     /// No session is open.
@@ -18,7 +21,7 @@ pub enum SettingsError {
     /// The agent does not have this mode.
     #[error("set the mode {mode:?}: the agent offers {}", list(.offered))]
     UnknownMode {
-        /// What was asked for.
+        /// The requested mode.
         mode: String,
         /// The modes that the agent offers.
         offered: Vec<String>,
@@ -26,22 +29,22 @@ pub enum SettingsError {
     /// The agent does not have this setting.
     #[error("set {setting:?}: the agent's settings are {}", list(.offered))]
     UnknownSetting {
-        /// What was asked for.
+        /// The requested setting.
         setting: String,
         /// The settings that the agent offers.
         offered: Vec<String>,
     },
-    /// The setting does not take this value.
+    /// The setting does not accept this value.
     #[error("set {setting:?} to {value:?}: the agent takes {}", list(.offered))]
     UnknownValue {
         /// The setting.
         setting: String,
-        /// What was asked for.
+        /// The requested value.
         value: String,
-        /// The values that the agent takes.
+        /// The values that the agent accepts.
         offered: Vec<String>,
     },
-    /// The agent did not answer in time.
+    /// The agent did not reply in time.
     #[error("set {what:?} within {limit:?}")]
     Timeout {
         /// The mode or setting.
@@ -49,10 +52,10 @@ pub enum SettingsError {
         /// The limit.
         limit: Duration,
     },
-    /// The agent ended meanwhile.
+    /// The agent ended before it replied.
     #[error("apply settings: the agent ended with {0}")]
     AgentExited(Ended),
-    /// The agent answered with an error.
+    /// The agent replied with an error.
     #[error("set {what:?}: the agent answered {code}: {message}")]
     Refused {
         /// The mode or setting.
@@ -62,10 +65,10 @@ pub enum SettingsError {
         /// The agent's message.
         message: String,
     },
-    /// The agent's answer is not what the protocol says.
+    /// The agent's reply does not match the protocol.
     #[error("read the agent's answer: {0}")]
     Malformed(String),
-    /// What the agent wrote cannot be read.
+    /// The reader gave up on the agent's output, for this reason.
     #[error("read the agent's output: {0}")]
     Unreadable(Unreadable),
 }
@@ -79,12 +82,17 @@ fn list(offered: &[String]) -> String {
 }
 
 impl Agent {
-    /// Gives the open session its mode and settings, all of them whatever the agent says they are.
+    /// Sets the mode and every given setting of the open session, even those whose current value already matches.
     ///
-    /// For after every [`Agent::new_session`] and [`Agent::restore`]. A setting may depend on
-    /// another (a model has its own efforts, and choosing it resets the effort), so what the agent
-    /// does not take yet is tried again after the others, and what a later one has changed is set
-    /// once more.
+    /// The caller must call it after every [`Agent::new_session`] and [`Agent::restore`]. A setting may depend on
+    /// another: for example, each model has its own efforts, and choosing a model resets the effort. A value that the
+    /// agent does not accept yet is therefore set after the others, and a value that a later setting has changed is
+    /// set once more.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if no session is open, if the agent does not offer the mode, a setting or a value, or if the
+    /// agent refuses one of them.
     pub async fn apply_settings(
         &self,
         mode: Option<&str>,
@@ -99,9 +107,12 @@ impl Agent {
             let next = waiting
                 .iter()
                 .position(|(id, value)| check(&opened, id, value).is_ok());
+            // If the agent accepts none of the remaining values, `set` returns the error for the first one.
             let (id, value) = waiting.remove(next.unwrap_or(0));
             self.set(&mut opened, id, value).await?;
         }
+        // One more pass, for values that a later setting has reset. A second reset is left as it is, so that two
+        // settings which reset each other cannot loop forever.
         for (id, value) in settings {
             if opened
                 .settings
@@ -172,7 +183,7 @@ impl Agent {
     }
 }
 
-/// Finds the setting if the agent has it and takes the value.
+/// Finds the setting, and checks that it accepts the value.
 fn check<'a>(opened: &'a Opened, id: &str, value: &str) -> Result<&'a Setting, SettingsError> {
     let Some(setting) = opened.settings.iter().find(|known| known.id == id) else {
         let known = opened.settings.iter();

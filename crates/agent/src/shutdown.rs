@@ -1,4 +1,6 @@
-//! Ending an agent gently, and certainly.
+//! The shutdown of an agent: gentle steps first, then SIGKILL.
+//!
+//! Each step has a limit of time, so that even an agent that ignores all of them has ended after [`Grace::whole`].
 
 use std::{sync::atomic::Ordering, time::Duration};
 
@@ -9,25 +11,25 @@ use tokio::{
 
 use crate::{Agent, Excess, Status, guard::launch::Life, limits::STATUS_WAIT};
 
-/// The most that is waited for what is still to be written to an agent whose input is closed.
+/// The longest wait for the rest of the messages to an agent whose input is being closed.
 const FLUSH_LIMIT: Duration = Duration::from_secs(1);
 
-/// How long each step of ending an agent may take.
+/// The limit of time for each step of ending an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grace {
-    /// From asking for the end of a turn until the agent has ended it. Whoever prompts waits for it,
-    /// before the shutdown.
+    /// The time from the request to cancel a turn until the agent has ended the turn. The caller of [`Agent::prompt`]
+    /// waits for it before the shutdown.
     pub cancel: Duration,
-    /// For the answer to `session/close`.
+    /// The time for the reply to `session/close`.
     pub close: Duration,
-    /// From the end of input until the whole tree is gone. Agents save their session here.
+    /// The time from the end of input until the whole tree has ended. Agents save their sessions in this step.
     pub eof: Duration,
-    /// From SIGTERM until the whole tree is gone.
+    /// The time from SIGTERM until the whole tree has ended.
     pub term: Duration,
 }
 
 impl Grace {
-    /// How long it may take in all until an agent that ignores everything is gone.
+    /// Returns the sum of all steps: the longest life of an agent that ignores all of them.
     pub fn whole(&self) -> Duration {
         self.cancel + self.close + self.eof + self.term
     }
@@ -44,47 +46,48 @@ impl Default for Grace {
     }
 }
 
-/// What it took to end an agent's own process.
+/// The step that ended an agent's own process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum How {
-    /// The end of its input, or it had ended before.
+    /// The process ended at the end of its input, or had ended before.
     Exit,
-    /// SIGTERM.
+    /// The process ended after SIGTERM.
     Term,
-    /// SIGKILL.
+    /// The process ended after SIGKILL.
     Kill,
 }
 
-/// How an agent ended.
+/// The end of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exit {
-    /// How its own process ended.
+    /// The exit status of the agent's own process.
     pub status: Status,
-    /// What it took.
+    /// The step that ended the agent's own process.
     pub how: How,
-    /// Whether it was killed because its lease was over.
+    /// `true` if the guard killed the agent because its lease was over.
     pub lease_over: bool,
-    /// Whether it was killed because it used too much.
+    /// The limit for which the guard killed the agent, if any.
     pub excess: Option<Excess>,
-    /// The end of what it wrote to standard error.
+    /// The last bytes that the agent wrote to standard error.
     pub stderr_tail: String,
-    /// The end of what it wrote to standard output that was no message.
+    /// The last bytes of the lines on standard output that were no messages.
     pub noise_tail: String,
-    /// How many lines of standard output were no messages.
+    /// The number of lines on standard output that were no messages.
     pub dropped_lines: u64,
 }
 
 impl Agent {
-    /// Ends the agent: `session/close` if it offers that, end of input, SIGTERM, SIGKILL, each of the
-    /// signals to the whole tree, with time in between. When it answers, nothing of the tree is
-    /// left, and what it told is with whoever prompted it last. If the future is dropped, what is
-    /// left of the tree is killed.
+    /// Ends the agent: sends `session/close` if the agent offers it, closes its input, and then sends SIGTERM and
+    /// SIGKILL to the whole tree, with a wait after each step. When the function returns, no process of the tree is
+    /// left, and the updates that the agent wrote are in the receiver of the last prompt. If the future is dropped,
+    /// the guard kills the rest of the tree.
     pub async fn shutdown(self, grace: Grace) -> Exit {
+        // 1. Ask the agent to end its prompt and its session.
         if self.prompting.load(Ordering::Acquire) {
             self.cancel();
         }
         if let Some(opened) = self.opened().filter(|_| self.offers.close) {
-            // Whatever it answers, the next step comes.
+            // The reply does not matter, because the next step follows in any case.
             timeout(grace.close, self.connection.close_session(&opened.id))
                 .await
                 .ok();
@@ -99,23 +102,28 @@ impl Agent {
             ..
         } = self;
 
+        // 2. End of input, then SIGTERM, then SIGKILL.
         let until = Instant::now() + grace.eof;
         connection.close_input(FLUSH_LIMIT.min(grace.eof)).await;
         let mut how = How::Exit;
         if !clear_by(&mut life, until).await {
+            // The agent's own process may have ended in time while a descendant still lives. Then the agent counts as
+            // ended by itself.
             let lives = |life: &watch::Receiver<Life>| life.borrow().exited.is_none();
             if lives(&life) {
                 how = How::Term;
             }
-            // Fails only if the guard is gone, and then its tree is being swept.
+            // Sending fails only if the guard has ended, and then its tree is being swept.
             control.term().ok();
             if !clear_by(&mut life, Instant::now() + grace.term).await && lives(&life) {
                 how = How::Kill;
             }
         }
+        // Dropping the control closes the guard's socket, and the guard then kills the rest of the tree.
         drop(control);
         life.wait_for(|life| life.clear).await.ok();
-        // Nobody can write any more, so what was written is read in no time.
+        // 3. Read the rest of the output.
+        // No process can write any more, so the readers reach the end of the output at once.
         let reading = async {
             readers.stdout.await.ok();
             readers.stderr.await.ok();
@@ -135,7 +143,7 @@ impl Agent {
     }
 }
 
-/// Waits until no process of the tree is left; tells whether that was in time.
+/// Waits until no process of the tree is left. Returns `true` if that was before `until`.
 async fn clear_by(life: &mut watch::Receiver<Life>, until: Instant) -> bool {
     timeout_at(until, life.wait_for(|life| life.clear))
         .await

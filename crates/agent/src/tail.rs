@@ -1,8 +1,8 @@
-//! The last bytes of something endless.
+//! A buffer for the last bytes of an endless stream.
 
 use std::collections::VecDeque;
 
-/// Keeps the last bytes of what is pushed.
+/// A buffer that keeps at most the last `limit` bytes.
 #[derive(Debug)]
 pub(crate) struct Tail {
     bytes: VecDeque<u8>,
@@ -24,7 +24,7 @@ impl Tail {
         self.bytes.extend(kept);
     }
 
-    /// The text, with replacement characters where it is no UTF-8.
+    /// Returns the bytes as text, with replacement characters for invalid UTF-8.
     pub(crate) fn text(&self) -> String {
         let (front, back) = self.bytes.as_slices();
         String::from_utf8_lossy(&[front, back].concat()).into_owned()

@@ -1,100 +1,101 @@
-//! What an agent tells during a turn, in our own words.
+//! The updates of an agent during a turn, independent of the protocol's SDK.
 
 use serde_json::Value;
 
 use crate::{Decision, PermissionRequest, Setting};
 
-/// One thing told during a turn, in the order in which the agent said it.
+/// One update of a turn. Updates keep the order in which the agent sent them.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Update {
-    /// A piece of the answer. Pieces put together are not always the answer: retries repeat text.
+    /// A piece of the answer. The pieces together are not always the answer, because an agent that retries repeats
+    /// text.
     Text(String),
     /// A piece of the agent's thoughts.
     Thought(String),
-    /// A tool call began.
+    /// A new tool call.
     ToolCall(ToolCall),
-    /// A tool call changed; fields that are not told are as before.
+    /// A change of a tool call. A field with `None` keeps its previous value.
     ToolCallUpdate {
-        /// Which call.
+        /// The ID of the tool call.
         id: String,
-        /// The new title. `None` if the title was removed.
+        /// The new title.
         title: Option<String>,
         /// The new kind.
         kind: Option<String>,
         /// The new status.
         status: Option<String>,
-        /// What went into the tool, in its own form.
+        /// The input of the tool, in the tool's own form.
         input: Option<Value>,
-        /// What came out of the tool, in its own form.
+        /// The output of the tool, in the tool's own form.
         output: Option<Value>,
     },
-    /// The agent's plan, whole each time.
+    /// The agent's whole plan, which replaces the previous one.
     Plan(Vec<PlanEntry>),
-    /// How full the context is, and what the session has cost.
+    /// The fill of the context and the cost of the session.
     Usage(Usage),
-    /// The session's title changed; `None` takes it away.
+    /// The new title of the session. `None` removes the title.
     Title(Option<String>),
-    /// The agent changed its mode.
+    /// The ID of the mode that the agent changed to.
     ModeChanged(String),
-    /// The agent's settings, whole each time.
+    /// All settings of the agent, which replace the previous ones.
     SettingsChanged(Vec<Setting>),
     /// The names of the commands that the agent offers.
     Commands(Vec<String>),
-    /// The agent asked for permission and was answered.
+    /// A permission request and its answer.
     Permission {
-        /// What it asked.
+        /// The agent's request.
         request: PermissionRequest,
-        /// What it was told.
+        /// The answer.
         decision: Decision,
     },
-    /// Anything else, as it came.
+    /// Any other update, as the agent sent it.
     Other(Value),
 }
 
 /// A tool call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolCall {
-    /// The agent's name for this call, unique in its session.
+    /// The agent's ID of the call, unique in its session.
     pub id: String,
-    /// What it shows to people.
+    /// The title that the agent shows to people.
     pub title: String,
-    /// The protocol's word: `read`, `edit`, `execute`, `fetch`, ...
+    /// The kind in the protocol's words: `read`, `edit`, `execute`, `fetch`, ...
     pub kind: String,
-    /// The protocol's word: `pending`, `in_progress`, `completed`, `failed`.
+    /// The status in the protocol's words: `pending`, `in_progress`, `completed` or `failed`.
     pub status: String,
-    /// What went into the tool, in its own form.
+    /// The input of the tool, in the tool's own form.
     pub input: Option<Value>,
-    /// What came out of the tool, in its own form.
+    /// The output of the tool, in the tool's own form.
     pub output: Option<Value>,
 }
 
 /// One step of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanEntry {
-    /// What is to be done.
+    /// The task.
     pub content: String,
-    /// The protocol's word: `high`, `medium`, `low`.
+    /// The priority in the protocol's words: `high`, `medium` or `low`.
     pub priority: String,
-    /// The protocol's word: `pending`, `in_progress`, `completed`.
+    /// The status in the protocol's words: `pending`, `in_progress` or `completed`.
     pub status: String,
 }
 
-/// How full the context is, and what the session has cost.
+/// The fill of the context and the cost of the session.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Usage {
-    /// Tokens in the context.
+    /// The number of tokens in the context.
     pub used: u64,
-    /// Tokens that fit.
+    /// The number of tokens that fit into the context.
     pub size: u64,
-    /// What the session has cost so far, where the agent knows.
+    /// The cost of the session so far. `None` if the agent does not know it.
     pub cost: Option<Cost>,
 }
 
 /// An amount of money.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cost {
-    /// In units of the currency.
+    /// The amount, in units of the currency.
     pub amount: f64,
-    /// An ISO 4217 code.
+    /// The ISO 4217 code of the currency.
     pub currency: String,
 }

@@ -1,11 +1,12 @@
-//! The time by which leases are counted.
+//! The clock of leases.
 
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Gives for how long the machine has run, its sleep included: nobody can set it, and guards count by it.
+/// Returns the time since the machine started, with the time of suspend. Guards count leases by the same clock,
+/// because nothing can set it.
 pub fn uptime() -> Duration {
-    // It is never negative.
+    // The clock never returns a negative value.
     Duration::try_from(clock_gettime(ClockId::Boottime)).unwrap_or_default()
 }

@@ -1,25 +1,26 @@
-//! What agents are started with.
+//! The conditions under which all agents of a worker run.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use agent::{Grace, GuardProgram};
 use model::{Clock, Entropy};
 
-/// How agents are started, and what keeps them alive.
+/// The conditions under which agents are started and kept alive.
 #[derive(Clone)]
 pub struct Agents {
-    /// How guards are started.
+    /// The command that starts guards.
     pub guard: GuardProgram,
-    /// The server's environment, from which harnesses may pass variables on.
+    /// The server's environment, from which harnesses may pass on variables.
     pub environment: BTreeMap<String, String>,
-    /// The clock: on PostgreSQL a [`crate::FleetClock`].
+    /// The clock. On PostgreSQL a `FleetClock`, which follows the database's clock, so that all servers agree.
     pub clock: Arc<dyn Clock>,
-    /// Makes the ids of rows.
+    /// The source of randomness for the IDs of rows.
     pub entropy: Arc<dyn Entropy>,
     /// The period of heartbeats.
     pub heartbeat: Duration,
-    /// How long after a heartbeat an agent may live: less than the age at which it is stale.
+    /// The time that an agent may live after a heartbeat. It must be shorter than the age at which a heartbeat is
+    /// stale, so that the agent is dead before another worker claims the run.
     pub lease: Duration,
-    /// How long each step of a shutdown may take.
+    /// The limits of the steps of a shutdown.
     pub grace: Grace,
 }

@@ -1,7 +1,7 @@
-//! What a turn asks of people, from its ledger's point of view.
+//! The permission requests of a turn that people must decide.
 //!
-//! **Invariant:** whatever asks is driven for as long as it is there, beside the conversation: it may hold what
-//! the turn's other writes wait for.
+//! **Invariant:** an [`Asking`] is polled beside the conversation for as long as it exists, because a request in
+//! progress may hold a resource of the ledger for which the turn's other writes wait.
 
 use std::time::Duration;
 
@@ -15,48 +15,49 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{ledger::Ledger, patience::in_time, permissions::Enquiry, warn};
 
-/// The permission requests of a turn that wait for people. Dropped, it waits for none of them any more.
+/// The permission requests of a turn that wait for people. Dropping it stops waiting for all of them.
 pub(crate) struct Asking<'a> {
     ledger: &'a dyn Ledger,
     run: RunId,
-    /// The longest that one of them waits.
+    /// The longest wait for one decision.
     ask: Duration,
-    /// When the turn must be over.
+    /// The instant at which the turn must be over.
     deadline: Instant,
     asked: mpsc::Receiver<Enquiry>,
     waiting: FuturesUnordered<BoxFuture<'a, ()>>,
-    /// Tells the conversation how many wait.
+    /// Reports the number of waiting requests to the conversation.
     count: watch::Sender<usize>,
     over: CancellationToken,
 }
 
-/// The same, as the conversation beside it sees it.
+/// The conversation's view of the requests that [`Asking`] drives.
 pub(crate) struct Waiting {
     count: watch::Receiver<usize>,
     over: CancellationToken,
 }
 
 impl Waiting {
-    /// Whether anything waits.
+    /// Returns `true` if a request waits.
     pub(crate) fn any(&self) -> bool {
         *self.count.borrow() > 0
     }
 
-    /// Goes on once something more was asked, or something was answered.
+    /// Waits until the number of waiting requests is reported again, after a new request or an answer.
     pub(crate) async fn changed(&mut self) {
         if self.count.changed().await.is_err() {
+            // The sender was dropped, so no change can follow. Returning here would make the conversation's loop spin.
             std::future::pending::<()>().await;
         }
     }
 
-    /// Has nothing wait any more: the turn is to end, and the agent has been told so.
+    /// Stops waiting for all requests. The caller must have asked the agent to cancel.
     pub(crate) fn give_up(&self) {
         self.over.cancel();
     }
 }
 
 impl<'a> Asking<'a> {
-    /// What asks, and what is seen of it.
+    /// Returns the driver of the requests and the conversation's view of it.
     pub(crate) fn new(
         ledger: &'a dyn Ledger,
         run: RunId,
@@ -83,7 +84,8 @@ impl<'a> Asking<'a> {
         (asking, waiting)
     }
 
-    /// Asks and answers until all is given up, and then withdraws what nobody has decided.
+    /// Sends requests to people and passes on their decisions until [`Waiting::give_up`]. Then withdraws the
+    /// undecided requests.
     pub(crate) async fn go_on(mut self) {
         loop {
             tokio::select! {
@@ -95,16 +97,16 @@ impl<'a> Asking<'a> {
             self.count.send_replace(self.waiting.len());
         }
         let undecided = !self.waiting.is_empty();
-        // Before the write: what is dropped half done may hold what that waits for.
+        // Drop the requests before the write, because one in progress may hold a resource for which the write waits.
         self.waiting.clear();
         if undecided && let Err(error) = in_time(self.ledger.withdraw(self.run)).await {
-            // The end of the run makes them void.
+            // If the withdrawal fails, the end of the run voids the requests.
             warn(self.run, &error, "withdraw the permission requests");
         }
     }
 
     fn begin(&mut self, asked: Enquiry) {
-        // What is dropped is denied: an agent cannot fill the inbox.
+        // Dropping a request denies it. The limit keeps an agent from flooding the inbox.
         if self.waiting.len() >= limits::ASKED_AT_ONCE {
             return;
         }
@@ -116,7 +118,7 @@ impl<'a> Asking<'a> {
                 warn(run, &error, "ask for a permission");
                 Verdict::Deny
             });
-            // Nobody listens once the agent was told to stop.
+            // Sending fails if the agent was asked to cancel meanwhile, and then it needs no answer.
             asked.answer.send(verdict).ok();
         }));
     }

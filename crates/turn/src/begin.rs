@@ -1,4 +1,7 @@
-//! What comes before a turn: its beginning, and the precheck that is asked before that.
+//! The steps before a turn: the precheck and the beginning.
+//!
+//! The precheck runs before the turn begins, so that a run which it declines never starts an agent. The heartbeat is
+//! renewed while the precheck runs.
 
 use std::{ops::ControlFlow, time::Duration};
 
@@ -23,19 +26,19 @@ use crate::{
     warn,
 };
 
-/// The pause before a beginning is tried again while the ledger is away.
+/// The pause before the next attempt to begin while the ledger is unreachable.
 const BEGIN_PAUSE: Duration = Duration::from_millis(500);
 
-/// Whether a turn has begun.
+/// The result of beginning a run.
 pub(crate) enum Begun {
-    /// It has; and what its precheck has said, if it has one.
+    /// The turn has begun. The second field is the result of the precheck, if the run has one.
     Started(Box<Assignment>, Asked),
-    /// It will not.
+    /// The turn will not begin.
     Ended(Ended),
 }
 
-/// Begins a run that is this worker's; where it has a precheck, that is asked before. The run's
-/// heartbeat is renewed meanwhile, and an order to stop ends the precheck.
+/// Begins a run that this worker has claimed. If the run has a precheck, runs it first. Renews the run's heartbeat
+/// meanwhile, and stops the precheck at an order to stop.
 pub(crate) async fn begin(
     ledger: &dyn Ledger,
     agents: &Agents,
@@ -49,6 +52,7 @@ pub(crate) async fn begin(
             let heartbeat = beat(ledger, run, orders, agents.heartbeat, agents.lease, pulse);
             tokio::select! {
                 begun = begin_if_wanted(ledger, agents, &question, orders, pulse) => begun,
+                // `beat` never returns, even after the run is lost.
                 () = heartbeat => Ok(Begun::Ended(Ended::Lost)),
             }
         }
@@ -64,6 +68,7 @@ async fn begin_if_wanted(
     pulse: &watch::Sender<Pulse>,
 ) -> Result<Begun, LedgerError> {
     let run = question.run;
+    // 1. Run the precheck.
     let asked = match ask(question, agents, pulse.subscribe()).await {
         Answer::Given(asked) => asked,
         Answer::Stopped(Stop::Lost) => return Ok(Begun::Ended(Ended::Lost)),
@@ -75,11 +80,12 @@ async fn begin_if_wanted(
             let message = "nobody renewed its lease while its precheck was asked";
             return give_back(ledger, agents, run, FailureKind::WorkerLost, message).await;
         }
-        // The ledger knows, and ends it.
+        // The ledger knows of the cancellation. `begin_asked` reports it, so that the run ends as cancelled.
         Answer::Stopped(Stop::Cancel(_)) => Asked::default(),
     };
     #[cfg(feature = "failpoints")]
     failpoint::reached("turn: precheck asked");
+    // 2. Skip the run if the precheck declined it.
     if asked.verdict() == Some(Verdict::Decline) {
         let decline = || ledger.decline(run, asked.diagnostics());
         let declined = persist(run, agents.lease, decline).await?;
@@ -91,6 +97,7 @@ async fn begin_if_wanted(
             Declined::Lost => Ended::Lost,
         }));
     }
+    // 3. Begin the turn.
     Ok(
         match patiently(ledger, agents, run, orders, pulse, true).await? {
             ControlFlow::Break(given_back) => given_back,
@@ -104,7 +111,7 @@ impl Begun {
         match begun {
             Begin::Started(assignment) => Self::Started(assignment, asked),
             Begin::Lost => Self::Ended(Ended::Lost),
-            // Nothing is asked twice: a ledger that wants that is not obeyed.
+            // A precheck runs at most once. If the ledger requests it again, the turn does not begin.
             Begin::Ask(_) | Begin::Held | Begin::Cancelled | Begin::Refused(_) => {
                 Self::Ended(Ended::NotBegun)
             }
@@ -112,7 +119,7 @@ impl Begun {
     }
 }
 
-/// Ends an attempt that has not begun, so that another one is asked about.
+/// Ends an attempt that has not begun, so that the run can be attempted again.
 async fn give_back(
     ledger: &dyn Ledger,
     agents: &Agents,
@@ -130,8 +137,8 @@ async fn give_back(
     Ok(Begun::Ended(ended))
 }
 
-/// Begins a run. A ledger that is away is tried again for as long as the run is this worker's. Breaks where the
-/// run was handed back, since nobody knows whether it has begun.
+/// Begins a run. Retries for one lease while the ledger is unreachable, because this worker owns the run for that
+/// time. Returns `Break` after it has requeued a run that may or may not have begun.
 async fn patiently(
     ledger: &dyn Ledger,
     agents: &Agents,
@@ -157,11 +164,13 @@ async fn patiently(
                     break;
                 }
             }
-            // Either it is another's by now, or a try that was never answered has begun it. Then nobody has
-            // prompted anything, and nobody would: this worker's heartbeats are for what it knows of.
+            // Either another worker owns the run by now, or an earlier try of this worker has begun it without a
+            // reply. In the second case no prompt was sent, and the run would stay `running`, so it must be requeued.
+            // In the first case the fence rejects the requeue.
             Ok(Begin::Lost) if unanswered => break,
             Ok(begun @ Begin::Started(_)) => {
-                // It has renewed the heartbeat. The lease counts from before the question.
+                // Beginning has renewed the heartbeat. The lease counts from before the call, because the reply may
+                // have been under way for long.
                 pulse.send_modify(|pulse| pulse.lease_until = asked_at + agents.lease);
                 return Ok(ControlFlow::Continue(begun));
             }

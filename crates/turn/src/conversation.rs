@@ -1,4 +1,8 @@
-//! One prompt: telling the agent, taking what it says, and stopping it when it must stop.
+//! The conversation of one turn: sends the prompt, records the updates, and cancels the prompt at a limit or an order
+//! to stop.
+//!
+//! After the agent was asked to cancel, it has a grace to end its turn; then the conversation ends without its
+//! answer.
 
 use std::{pin::pin, time::Duration};
 
@@ -25,27 +29,27 @@ use crate::{
     warn,
 };
 
-/// How often text being written and rows of the transcript are flushed at the most.
+/// The shortest pause between two writes of live text and transcript rows.
 const FLUSH: Duration = Duration::from_millis(200);
 
-/// Updates that wait between the agent's output and here.
+/// The most updates that wait between the reader of the agent's output and the recorder.
 const WAITING_UPDATES: usize = 256;
 
-/// How a prompt ended.
+/// The end of a prompt. The flags are `true` if the agent still ended its turn.
 pub(crate) enum End {
-    /// The agent answered, or failed to.
+    /// The agent answered, or the prompt failed.
     Answered(Result<StopReason, PromptError>),
-    /// It was stopped; whether the agent had ended its turn by then.
+    /// An order stopped the turn, or this worker lost the run.
     Stopped(Stop, bool),
-    /// It was silent for too long; whether it ended its turn when asked.
+    /// The agent sent no update for too long.
     Inactive(bool),
-    /// It took too long; whether it ended its turn when asked.
+    /// The turn reached its time limit.
     Timeout(bool),
-    /// It used up a budget, which is said; whether it ended its turn when asked.
+    /// The turn reached a budget, which the text names.
     Budget(String, bool),
 }
 
-/// Why the agent was asked to stop.
+/// The reason why the agent was asked to cancel.
 enum Asked {
     Stop(Stop),
     Inactive,
@@ -64,36 +68,35 @@ impl Asked {
     }
 }
 
-/// What a conversation needs beside the agent.
+/// The ledger, the run and the limits of a conversation.
 pub(crate) struct Setting<'a> {
     pub(crate) ledger: &'a dyn Ledger,
     pub(crate) run: RunId,
     pub(crate) policies: &'a Policies,
     pub(crate) deadline: Instant,
     pub(crate) pulse: watch::Receiver<Pulse>,
-    /// What is left of the budgets that hold for the turn.
+    /// The budgets that limit the turn, with their usage so far.
     pub(crate) accounts: Accounts,
-    /// How often what the turn uses is counted at the most while it goes on, and what others use
-    /// meanwhile is learned.
+    /// The shortest pause between two writes of the turn's usage. Each write also returns the usage of other turns.
     pub(crate) counted_every: Duration,
-    /// How long the agent may take to end its turn after it was asked to stop.
+    /// The time that the agent has to end its turn after it was asked to cancel.
     pub(crate) cancel_grace: Duration,
 }
 
-/// Brings what an agent tells into a recorder.
+/// The receiver that brings the agent's updates into a recorder.
 pub(crate) struct Listener {
     updates: mpsc::Receiver<Update>,
     pub(crate) recorder: Recorder,
 }
 
 impl Listener {
-    /// A listener, and where the agent is to tell.
+    /// Returns a listener, and the sender for the agent's updates.
     pub(crate) fn new(recorder: Recorder) -> (mpsc::Sender<Update>, Self) {
         let (sender, updates) = mpsc::channel(WAITING_UPDATES);
         (sender, Self { updates, recorder })
     }
 
-    /// Takes what is told until the agent is gone.
+    /// Records updates until `end` completes, including those that are in the channel by then.
     pub(crate) async fn listen_during<T>(&mut self, end: impl Future<Output = T>) -> T {
         let mut end = pin!(end);
         loop {
@@ -111,8 +114,8 @@ impl Listener {
     }
 }
 
-/// Prompts the agent and stays until it has answered, or until waiting for it is over. Meanwhile people are
-/// asked what comes from `asked`.
+/// Prompts the agent and waits until it has answered or its time is over. Sends the requests from `asked` to people
+/// meanwhile.
 pub(crate) async fn converse(
     agent: &Agent,
     prompt: &str,
@@ -134,8 +137,8 @@ pub(crate) async fn converse(
     let end = {
         let mut talk = pin!(talk(agent, prompt, told, listener, setting, &mut waiting));
         loop {
-            // Both go on all the while, whatever the other one waits for. What is asked is counted before
-            // the conversation looks whether anything waits.
+            // Both futures are polled in every round, because either may hold a resource that the other one waits
+            // for. `asking` comes first: it counts a new request before `talk` checks whether the agent is silent.
             tokio::select! {
                 biased;
                 () = &mut asking, if !withdrawn => withdrawn = true,
@@ -143,6 +146,8 @@ pub(crate) async fn converse(
             }
         }
     };
+    // Withdraw the open requests while the agent's updates are still recorded. Not after the run is lost, because the
+    // requests then belong to another worker.
     if !withdrawn && !matches!(end, End::Stopped(Stop::Lost, _)) {
         waiting.give_up();
         listener.listen_during(asking).await;
@@ -150,7 +155,7 @@ pub(crate) async fn converse(
     end
 }
 
-/// The conversation alone.
+/// Prompts the agent and watches its limits, without the requests to people.
 async fn talk(
     agent: &Agent,
     prompt: &str,
@@ -169,15 +174,17 @@ async fn talk(
     let mut count_next = Instant::now() + setting.counted_every;
 
     loop {
+        // An agent that was asked to cancel needs no more answers; open requests would keep people busy in vain.
         if asked.is_some() {
             waiting.give_up();
         }
         let give_up = asked.as_ref().map_or(setting.deadline, |(_, until)| *until);
-        // In this order: an agent that talks without a pause must not keep its deadline, an order or
-        // the end from being seen, and one whose words wait to be taken is not silent.
+        // The order matters. Deadline and orders come first, because an agent that sends updates without a pause must
+        // not hide them. Silence comes last, because an agent whose updates wait in the channel is not silent.
         tokio::select! {
             biased;
             () = sleep_until(give_up) => {
+                // The agent did not end its turn within the grace.
                 if let Some((asked, _)) = asked {
                     return asked.end(false);
                 }
@@ -186,9 +193,10 @@ async fn talk(
             }
             Ok(()) = setting.pulse.changed() => {
                 let pulse = setting.pulse.borrow_and_update().clone();
-                // Fails only if the guard is gone, and then the answer says so.
+                // Renewing fails only if the guard has ended, and then the answer of the prompt reports that.
                 lease.renew(pulse.lease()).ok();
                 match pulse.stop {
+                    // Return without a grace, because another worker may claim the run at any moment.
                     Some(Stop::Lost) => return End::Stopped(Stop::Lost, false),
                     Some(stop) if asked.is_none() => {
                         agent.cancel();
@@ -212,7 +220,7 @@ async fn talk(
                     }
                 }
             }
-            // What it told before waits in the listener.
+            // Updates from before the answer are still in the listener's channel; `listen_during` records them.
             end = &mut answer => return settle(asked, end),
             Some(update) = listener.updates.recv() => {
                 silent_until = Instant::now() + inactivity;
@@ -220,13 +228,15 @@ async fn talk(
                 failpoint::reached("turn: answering");
                 listener.recorder.take(update);
             }
-            // An agent that waits for people is not silent, and has all its time once they have answered.
+            // An agent that waits for people is not silent. Once they have answered, the whole limit of silence
+            // starts again.
             () = waiting.changed(), if asked.is_none() => silent_until = Instant::now() + inactivity,
             () = sleep_until(silent_until), if asked.is_none() && !waiting.any() => {
                 agent.cancel();
                 asked = Some((Asked::Inactive, Instant::now() + setting.cancel_grace));
             }
         }
+        // The check follows every event, because each recorded update may have raised the usage.
         if asked.is_none()
             && let Some(reached) = setting.accounts.reached(listener.recorder.spent())
         {
@@ -239,11 +249,11 @@ async fn talk(
     }
 }
 
-/// What an answer means that may have been asked for.
+/// Combines the agent's answer with the reason to cancel, if the agent was asked to cancel.
 fn settle(asked: Option<(Asked, Instant)>, end: Result<StopReason, PromptError>) -> End {
     match (asked, end) {
         (None, end) => End::Answered(end),
-        // It was done before it heard: its own word stands.
+        // The agent ended its turn before it noticed the cancellation, so its answer counts.
         (Some((Asked::Stop(_) | Asked::Budget(_), _)), Ok(StopReason::EndTurn)) => {
             End::Answered(Ok(StopReason::EndTurn))
         }
@@ -251,7 +261,7 @@ fn settle(asked: Option<(Asked, Instant)>, end: Result<StopReason, PromptError>)
     }
 }
 
-/// Writes what has come since the last time. What could not be written stays for the next time.
+/// Writes the rows and the live text that are not written yet. A write that fails is retried at the next flush.
 async fn flush_out(ledger: &dyn Ledger, run: RunId, recorder: &mut Recorder) -> Settled {
     let pending = recorder.pending().to_vec();
     if !pending.is_empty() {
@@ -274,8 +284,8 @@ async fn flush_out(ledger: &dyn Ledger, run: RunId, recorder: &mut Recorder) -> 
     Settled::Written
 }
 
-/// Counts what the turn has used so far, and learns what others have used. What could not be counted is
-/// counted the next time.
+/// Writes the usage of the turn so far, and reads the usage of other turns. A write that fails is retried the next
+/// time.
 async fn count(
     ledger: &dyn Ledger,
     run: RunId,

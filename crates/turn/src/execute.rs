@@ -1,4 +1,7 @@
-//! One run, read from top to bottom.
+//! The execution of one run, from top to bottom.
+//!
+//! [`execute`] begins the run and renews its heartbeat beside the turn; `Turn` takes the steps of the turn in order.
+//! No process of the agent outlives [`execute`].
 
 use std::{
     io,
@@ -34,7 +37,8 @@ use crate::{
     warn,
 };
 
-/// For a run that somebody else may take any moment: no time for gentleness.
+/// The grace for the agent of a run that this worker has lost. Another worker may claim the run at any moment, and
+/// two agents must not work on one session.
 const AT_ONCE: Grace = Grace {
     cancel: Duration::ZERO,
     close: Duration::ZERO,
@@ -42,11 +46,16 @@ const AT_ONCE: Grace = Grace {
     term: Duration::ZERO,
 };
 
-/// How often the clock is asked while a session settles: clocks are set.
+/// The pause between two readings of the wall clock while a session settles. One long sleep would ignore a clock that
+/// is set meanwhile.
 const SETTLE_LOOK: Duration = Duration::from_millis(200);
 
-/// Takes the turn of a run that is this worker's. When it answers, nothing of the agent's processes
-/// is left.
+/// Executes the turn of a run that this worker has claimed. No process of the agent is left when the function
+/// returns.
+///
+/// # Errors
+///
+/// Returns an error if the run cannot be begun or finished in the ledger.
 pub async fn execute(
     ledger: &dyn Ledger,
     agents: &Agents,
@@ -57,12 +66,14 @@ pub async fn execute(
         lease_until: agent::uptime() + agents.lease,
         stop: None,
     });
+    // 1. Begin, after the precheck.
     let (assignment, asked) = match begin(ledger, agents, run, orders, &sender).await? {
         Begun::Started(assignment, asked) => (assignment, asked),
         Begun::Ended(ended) => return Ok(ended),
     };
     #[cfg(feature = "failpoints")]
     failpoint::reached("turn: begun");
+    // 2. Take the turn and write its end.
     let turn = async {
         let finished = Turn {
             ledger,
@@ -80,14 +91,16 @@ pub async fn execute(
             None => Ok(Ended::Lost),
         }
     };
+    // 3. Renew the heartbeat until the end is written, so that no other worker claims the run meanwhile.
     let heartbeat = beat(ledger, run, orders, agents.heartbeat, agents.lease, &sender);
     tokio::select! {
         ended = turn => ended,
+        // `beat` never returns, even after the run is lost, because the turn must first stop its agent.
         () = heartbeat => Ok(Ended::Lost),
     }
 }
 
-/// A turn under way.
+/// A turn in progress.
 struct Turn<'a> {
     ledger: &'a dyn Ledger,
     agents: &'a Agents,
@@ -96,8 +109,9 @@ struct Turn<'a> {
 }
 
 impl Turn<'_> {
-    /// Takes the turn; `None` if the run was lost.
+    /// Takes the turn. Returns `None` if this worker has lost the run.
     async fn take(mut self) -> Option<Finished> {
+        // 1. Start the agent.
         let deadline = Instant::now() + self.assignment.policies.timeout();
         let (rules, asked) = ByRules::of(self.assignment);
         let started = match self.start(rules, deadline).await {
@@ -109,6 +123,7 @@ impl Turn<'_> {
         };
         #[cfg(feature = "failpoints")]
         failpoint::reached("turn: agent started");
+        // 2. Open its session.
         let opened = self.open(&started, deadline).await;
         let id = match opened {
             Ok(id) => id,
@@ -123,6 +138,7 @@ impl Turn<'_> {
         };
         #[cfg(feature = "failpoints")]
         failpoint::reached("turn: session opened");
+        // 3. Prompt it and record its updates.
         let Agents { clock, entropy, .. } = self.agents;
         let recorder = Recorder::new(
             Arc::clone(clock),
@@ -148,13 +164,14 @@ impl Turn<'_> {
             started.shutdown(AT_ONCE).await;
             return None;
         }
-        // Some agents tell the last after they have answered.
+        // 4. Shut the agent down, and record meanwhile: some agents send their last updates after the answer.
         let exit = listener.listen_during(self.shutdown(started)).await;
         #[cfg(feature = "failpoints")]
         failpoint::reached("turn: agent shut down");
         self.finished(end, id, listener.recorder, &exit).await
     }
 
+    /// Starts the agent once its session may be restored. The heartbeat's lease keeps the agent alive meanwhile.
     async fn start(&mut self, rules: ByRules, deadline: Instant) -> Result<Agent, Early> {
         let assignment = self.assignment;
         let config = &assignment.harness.config;
@@ -184,8 +201,8 @@ impl Turn<'_> {
         started.map_err(|error| Early::failed(&error))
     }
 
-    /// Waits until a session that has had one turn is old enough to be restored, where the harness
-    /// asks for that.
+    /// Waits until the session is old enough to be restored, if the harness sets such an age. Only a session that has
+    /// had exactly one turn needs the wait.
     fn settled(&self) -> impl Future<Output = ()> + use<> {
         let (seat, clock) = (&self.assignment.seat, Arc::clone(&self.agents.clock));
         let age = self.assignment.harness.config.restore_after_seconds;
@@ -198,7 +215,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Opens the seat's session: the agent's memory where there is one, else a new one.
+    /// Opens the seat's session: restores the agent's memory if the seat has one, and creates a session otherwise.
+    /// Then applies mode and settings.
     async fn open(
         &mut self,
         agent: &Agent,
@@ -217,6 +235,7 @@ impl Turn<'_> {
         let opened = attended(Some(&lease), &mut self.pulse, deadline, open).await?;
         let opened = opened.map_err(|error| Early::failed(&error))?;
 
+        // The seat's own mode and settings take precedence over those of the harness.
         let seat = &assignment.seat.settings;
         let mode = seat.mode.as_deref().or(config.mode.as_deref());
         let mut settings = config.settings.clone();
@@ -227,15 +246,15 @@ impl Turn<'_> {
         Ok(opened.id)
     }
 
-    /// Shuts the agent down gently, and keeps it alive for as long as that takes.
+    /// Shuts the agent down gently, and keeps it alive for that time.
     async fn shutdown(&mut self, agent: Agent) -> Exit {
-        // Renewed once more. The lease is longer than all steps together, unless heartbeats are set
-        // to go stale within seconds; the guard then ends what takes longer.
+        // One renewal suffices, because the lease is longer than all steps together. If heartbeats are configured to
+        // become stale within seconds, the guard kills an agent that takes longer.
         agent.lease().renew(self.pulse.borrow().lease()).ok();
         agent.shutdown(self.agents.grace).await
     }
 
-    /// The end of a turn that was prompted.
+    /// Returns the end of a turn whose prompt was sent. Returns `None` if this worker has lost the run.
     async fn finished(
         &self,
         end: End,
@@ -243,6 +262,7 @@ impl Turn<'_> {
         recorder: Recorder,
         exit: &Exit,
     ) -> Option<Finished> {
+        // 1. Write the last rows. If the ledger stays unreachable, the end of the run matters more than these rows.
         let recorded = recorder.end();
         let run = self.assignment.run.id;
         if !recorded.pending.is_empty() {
@@ -255,6 +275,8 @@ impl Turn<'_> {
                 }
             }
         }
+        // 2. Determine the outcome, and whether the agent ended its turn, so that its session counts as the seat's
+        // memory.
         let failed = |kind, message: &str| {
             Outcome::Failed(Failure {
                 kind,
@@ -307,7 +329,8 @@ impl Turn<'_> {
     }
 }
 
-/// Waits until nothing is left of an agent whose start was given up: its guard is at work already.
+/// Waits until no process is left of an agent whose start failed. Its guard is killing them already; the sweep covers
+/// a guard that was killed itself.
 async fn clear_away(run: RunId) {
     let swept = tokio::task::spawn_blocking(move || guard::sweep(&run.to_string())).await;
     if let Err(error) = swept.map_err(io::Error::other).flatten() {
@@ -315,8 +338,8 @@ async fn clear_away(run: RunId) {
     }
 }
 
-/// The end of a turn that never came to its prompt, with what its process left behind; `None` if the
-/// run was lost.
+/// Returns the end of a turn that failed before its prompt, with the diagnostics of its process. Returns `None` if
+/// this worker has lost the run.
 fn give_up(early: Early, process: &Value) -> Option<Finished> {
     let outcome = match early.stopped {
         Some(Stop::Lost) => return None,
@@ -330,7 +353,7 @@ fn give_up(early: Early, process: &Value) -> Option<Finished> {
     })
 }
 
-/// Why a turn did not come to its prompt.
+/// The reason why a turn ended before its prompt.
 struct Early {
     stopped: Option<Stop>,
     failure: Failure,
@@ -370,7 +393,7 @@ impl From<Stopped> for Early {
     }
 }
 
-/// What an agent's process left behind, for the run record.
+/// Returns the diagnostics of an agent's process for the run record.
 fn process(exit: &Exit) -> Value {
     json!({
         "status": exit.status.to_string(),

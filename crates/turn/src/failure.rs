@@ -1,4 +1,4 @@
-//! What an agent's errors mean for a run.
+//! The classification of an agent's errors into the failures of a run.
 
 use agent::{Ended, OpenError, PromptError, SettingsError, StartError};
 use model::{
@@ -6,11 +6,11 @@ use model::{
     outcome::{Failure, FailureKind},
 };
 
-/// An error of the agent, told apart by what follows from it.
+/// An error of the agent that maps to a kind of failure.
 pub(crate) trait Classified: std::error::Error {
     fn kind(&self) -> FailureKind;
 
-    /// The failure of a run, with the error's own words for people.
+    /// Returns the failure of a run, with the error's text as its message.
     fn failure(&self, prompted: bool) -> Failure {
         Failure {
             kind: self.kind(),
@@ -20,7 +20,7 @@ pub(crate) trait Classified: std::error::Error {
     }
 }
 
-/// A text that an agent may have made endless, up to `bytes` of it.
+/// Cuts a text, which an agent may have made very long, to at most `bytes`.
 pub(crate) fn cut(mut text: String, bytes: usize) -> String {
     if text.len() > bytes {
         text.truncate(text.floor_char_boundary(bytes));
@@ -29,20 +29,20 @@ pub(crate) fn cut(mut text: String, bytes: usize) -> String {
     text
 }
 
-/// An error with all that led to it.
+/// Returns an error and all its causes as one text.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     let chain = causes.map(ToString::to_string).collect::<Vec<_>>();
     cut(chain.join(": "), limits::ERROR_RECORD_BYTES)
 }
 
-/// What the end of the agent's process means.
+/// Returns the kind of failure for the end of the agent's process.
 const fn exited(ended: &Ended) -> FailureKind {
     if ended.excess.is_some() {
         FailureKind::Limit
     } else if ended.lease_over {
-        // Its guard killed it because nobody renewed its lease: this worker was frozen, or cut off
-        // from its ledger.
+        // The guard killed the agent because its lease was not renewed: this worker was frozen, or could not reach
+        // its ledger.
         FailureKind::WorkerLost
     } else {
         FailureKind::AgentExited

@@ -1,4 +1,4 @@
-//! The end of a run, written for as long as the run is this worker's.
+//! The end of a run, written while this worker owns the run.
 
 use std::time::Duration;
 
@@ -15,21 +15,21 @@ use crate::{
     warn,
 };
 
-/// What became of a run.
+/// The result of executing a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
-    /// Its turn was taken and has ended.
+    /// The turn has ended.
     Finished,
-    /// Its turn was ended for the server to stop; another attempt waits.
+    /// The turn was ended because the server stops; the run is queued for another attempt.
     HandedBack,
-    /// Its turn did not begin, and the ledger says why.
+    /// The turn did not begin; the ledger holds the reason.
     NotBegun,
-    /// It is no longer this worker's.
+    /// This worker no longer owns the run.
     Lost,
 }
 
-/// Writes the end of a run. A ledger that is away is tried again for as long as the run is this
-/// worker's: a turn that was taken must not be taken for lost.
+/// Writes the end of a run. Retries for `patience` while the ledger is unreachable, because a finished turn without
+/// its end would be recovered as lost and could run again.
 pub(crate) async fn finish(
     ledger: &dyn Ledger,
     run: RunId,
@@ -51,7 +51,8 @@ pub(crate) async fn finish(
     })
 }
 
-/// Makes a write again for as long as the ledger is only away, and the run this worker's.
+/// Writes to the ledger, and retries transient errors for `patience`. The caller passes the lease as `patience`,
+/// because this worker may own the run no longer than that.
 pub(crate) async fn persist<'a, T>(
     run: RunId,
     patience: Duration,

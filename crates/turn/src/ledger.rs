@@ -1,4 +1,7 @@
-//! Where a turn's lasting effects go.
+//! The storage port of a turn.
+//!
+//! Every write of a turn is fenced: if this worker no longer owns the run, the ledger writes nothing and reports that
+//! the run is lost.
 
 use std::time::Duration;
 
@@ -12,44 +15,42 @@ use model::{
 };
 use serde_json::Value;
 
-/// Why a ledger could not be reached, or failed. The write may or may not have happened; every write
-/// can be made again.
+/// A failed call of a ledger. A write may or may not have been committed; every write can be repeated safely.
 #[derive(Debug, thiserror::Error)]
 #[error("write the ledger")]
 pub struct LedgerError {
-    /// What failed.
+    /// The cause.
     pub source: Box<dyn std::error::Error + Send + Sync>,
-    /// Whether the same write may succeed later: a database that is away, or busy.
+    /// `true` if the same call may succeed later, for example because the database is unreachable or busy.
     pub transient: bool,
 }
 
-/// Keeps what a turn does. A worker's ledger writes to the store; a runtime's will call the API.
+/// The storage port of a turn. A worker's implementation writes to the store.
 pub trait Ledger: Send + Sync {
-    /// Begins the turn of a run that is this worker's. Made again after it was done, it answers
-    /// [`Begin::Lost`].
+    /// Begins the turn of a run that this worker has claimed. Returns [`Begin::Lost`] if the turn has begun already.
     fn begin(&self, run: RunId) -> BoxFuture<'_, Result<Begin, LedgerError>>;
 
-    /// The same once its precheck was asked and has not declined.
+    /// Begins the turn after its precheck has run and has not declined it.
     fn begin_asked(&self, run: RunId) -> BoxFuture<'_, Result<Begin, LedgerError>>;
 
-    /// Skips a run whose precheck has declined, with what is to be kept of that.
+    /// Skips a run that its precheck has declined, and stores the diagnostics.
     fn decline(
         &self,
         run: RunId,
         diagnostics: Value,
     ) -> BoxFuture<'_, Result<Declined, LedgerError>>;
 
-    /// Says that the run is still being executed, and asks what is wanted of it.
+    /// Renews the heartbeat of the run, and returns whether the turn may continue.
     fn heartbeat(&self, run: RunId) -> BoxFuture<'_, Result<Beat, LedgerError>>;
 
-    /// Writes rows of the transcript; a row under an id that is there already replaces it.
+    /// Writes rows of the transcript. A row whose ID already exists is replaced.
     fn record(
         &self,
         run: RunId,
         entries: Vec<Entry>,
     ) -> BoxFuture<'_, Result<Settled, LedgerError>>;
 
-    /// Adds to the text that viewers see being written, at a position in bytes.
+    /// Appends to the live text for viewers, at a position in bytes.
     fn live(
         &self,
         run: RunId,
@@ -57,17 +58,16 @@ pub trait Ledger: Send + Sync {
         text: String,
     ) -> BoxFuture<'_, Result<Settled, LedgerError>>;
 
-    /// Counts what the turn has used so far, as its agent reports it. Gives what limits it from now on;
-    /// `None` if the run is no longer this worker's.
+    /// Writes the usage of the turn so far, as its agent reports it. Returns the budgets that limit the turn from now
+    /// on. Returns `None` if this worker no longer owns the run.
     fn spend(
         &self,
         run: RunId,
         usage: Value,
     ) -> BoxFuture<'_, Result<Option<Accounts>, LedgerError>>;
 
-    /// Asks a person for a permission, and waits for the answer as long as `patience` at the most; then it
-    /// is denied. Whoever drops this asks no more: what was asked can be decided until it is withdrawn, or
-    /// the run ends.
+    /// Requests a person's approval and waits for the decision, for at most `patience`; afterwards the request is
+    /// denied. If the future is dropped, the request remains open until it is withdrawn or the run ends.
     fn ask(
         &self,
         run: RunId,
@@ -75,10 +75,10 @@ pub trait Ledger: Send + Sync {
         patience: Duration,
     ) -> BoxFuture<'_, Result<Verdict, LedgerError>>;
 
-    /// Makes void what the run asks and nobody has decided: its agent hears no answer any more.
+    /// Withdraws the open requests of the run, because its agent no longer waits for the answers.
     fn withdraw(&self, run: RunId) -> BoxFuture<'_, Result<Settled, LedgerError>>;
 
-    /// Ends the run, or gives one back that was not begun.
+    /// Finishes the run, or requeues a run that has not begun.
     fn finish(&self, run: RunId, finished: Finished)
     -> BoxFuture<'_, Result<Settled, LedgerError>>;
 }

@@ -1,9 +1,10 @@
-//! One run from start to end: ask its precheck, begin, start the agent, restore or make its session, prompt, record,
-//! shut down, finish.
+//! One run from start to end: run its precheck, begin the turn, start the agent, create or restore its session,
+//! prompt it, record its updates, shut it down, and finish the run.
 //!
-//! **Invariants:** the only crate that runs turns, whoever asked for them. It knows no database: all
-//! that lasts goes through a [`Ledger`]. A turn whose ledger says that it is lost stops its agent and
-//! writes nothing more.
+//! **Invariants**
+//! - This is the only crate that runs turns, whatever their trigger.
+//! - The crate uses no database. Everything that outlives the turn goes through a [`Ledger`], the port to storage.
+//! - A turn whose ledger reports that this worker has lost the run stops its agent and writes nothing more.
 
 mod agents;
 mod asking;
@@ -28,7 +29,7 @@ pub use pulse::Orders;
 
 use model::RunId;
 
-/// Logs that something about a run failed that is tried again, or that the turn can do without.
+/// Logs an error that is retried, or that the turn can do without.
 fn warn(run: RunId, error: &(dyn std::error::Error + 'static), what: &str) {
     tracing::warn!(%run, error, "failed to {what} of {run}");
 }

@@ -1,21 +1,22 @@
-//! The folder of a session that has one of its own.
+//! The folder that Matins creates for a session.
+//!
+//! Such a folder bears the session's ID as its name. A folder that the user chose is never created or removed.
 
 use std::{io::ErrorKind, path::Path};
 
 use model::precheck::Question;
 
-/// Makes the folder of a session that has one of its own. A folder that was given must be there.
+/// Creates the folder of a session, if Matins is to create it.
 pub(crate) fn make_own_folder(cwd: &Path, session: &str) {
     if cwd.ends_with(session)
         && let Err(error) = std::fs::create_dir_all(cwd)
     {
-        // Starting the agent says the same, with the run's name.
+        // Only a warning, because the start of the agent reports the missing folder with the run's ID.
         tracing::warn!(%error, "failed to make the folder {}", cwd.display());
     }
 }
 
-/// Removes the folder that was made for a session which is gone. One in which the precheck has left
-/// something stays.
+/// Removes the folder that was created for a deleted session. A folder in which the precheck has left files remains.
 pub(crate) fn remove_own_folder(question: &Question) {
     let folder = Path::new(&question.cwd);
     if folder.ends_with(question.session.to_string())

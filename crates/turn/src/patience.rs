@@ -1,4 +1,4 @@
-//! How long a turn waits for its ledger, and for what comes before its prompt.
+//! Time limits for writes of progress and for the steps before the prompt.
 
 use std::{pin::pin, time::Duration};
 
@@ -13,11 +13,11 @@ use crate::{
     pulse::{Pulse, Stop},
 };
 
-/// How long one write of the progress may take.
+/// The longest time of one write of progress.
 const WRITE_LIMIT: Duration = Duration::from_secs(5);
 
-/// Gives a write of the turn's progress up that takes too long: limits and orders must be looked at
-/// meanwhile, and it is made again the next time.
+/// Limits the time of a write of progress. The conversation does not check its limits and orders during a write, and
+/// it repeats a write that was given up.
 pub(crate) async fn in_time<T>(
     write: impl Future<Output = Result<T, LedgerError>>,
 ) -> Result<T, LedgerError> {
@@ -30,7 +30,11 @@ pub(crate) async fn in_time<T>(
     })
 }
 
-/// Keeps an agent alive through a step that takes time, and gives up when the turn must stop.
+/// Keeps an agent alive during a step before the prompt by renewing its lease.
+///
+/// # Errors
+///
+/// Returns [`Stopped`] if the turn must stop, or if the deadline passes first.
 pub(crate) async fn attended<T>(
     lease: Option<&Lease>,
     pulse: &mut watch::Receiver<Pulse>,
@@ -54,7 +58,7 @@ pub(crate) async fn attended<T>(
     }
 }
 
-/// Why a step before the prompt was given up.
+/// The reason why a step before the prompt was given up.
 pub(crate) enum Stopped {
     Order(Stop),
     Timeout,

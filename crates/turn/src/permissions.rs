@@ -1,4 +1,4 @@
-//! Answering permission requests: by rules, and by people where the automation asks them.
+//! Answers to permission requests: by rules, and by people if the automation says so.
 
 use agent::{Decision, PermissionRequest, Permissions};
 use futures::future::{self, BoxFuture};
@@ -10,21 +10,21 @@ use model::{
 };
 use tokio::sync::{mpsc, oneshot};
 
-/// Answers by rules. What no rule covers is denied, so that no turn ever hangs on a question, or is handed
-/// on to be asked of people.
+/// The rules of a turn. A request that no rule matches is denied or sent to people, so that no turn waits forever for
+/// an answer.
 pub(crate) struct ByRules {
     rules: PermissionRules,
     people: Option<mpsc::Sender<Enquiry>>,
 }
 
-/// A request that waits for people. Whoever drops it denies it.
+/// A request that waits for people. Dropping it denies it.
 pub(crate) struct Enquiry {
     pub(crate) question: Question,
     pub(crate) answer: oneshot::Sender<Verdict>,
 }
 
 impl ByRules {
-    /// The rules of a turn, and where comes what people are to be asked.
+    /// Returns the rules of a turn, and the receiver of the requests for people.
     pub(crate) fn of(assignment: &Assignment) -> (Self, mpsc::Receiver<Enquiry>) {
         let (people, asked) = mpsc::channel(limits::ASKED_AT_ONCE);
         let rules = Self {
@@ -45,7 +45,7 @@ impl Permissions for ByRules {
     }
 }
 
-/// Has people asked, and waits for their answer. Once the prompt is over nobody asks them any more.
+/// Sends a request to people and waits for the decision. Denies the request if the prompt is over.
 async fn ask(people: &mpsc::Sender<Enquiry>, request: PermissionRequest) -> Decision {
     let PermissionRequest {
         about,

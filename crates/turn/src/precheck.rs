@@ -1,4 +1,4 @@
-//! Asking a precheck: running its command, under a guard as an agent.
+//! The precheck: runs its command under a guard, as an agent.
 
 use std::path::PathBuf;
 
@@ -20,17 +20,17 @@ use crate::{
     pulse::{Pulse, Stop},
 };
 
-/// What came of asking.
+/// The result of running a precheck.
 pub(crate) enum Answer {
-    /// It has ended, however it did.
+    /// The command has ended, with any status or none.
     Given(Asked),
-    /// It was stopped, because the run is not to go on.
+    /// The command was stopped, because the run must not go on.
     Stopped(Stop),
-    /// Its guard killed it, because nobody renewed its lease.
+    /// The guard killed the command, because its lease was not renewed.
     LeaseOver,
 }
 
-/// What a precheck has said; nothing where there is none.
+/// The reply of a precheck. Empty if the run has none.
 #[derive(Debug, Default)]
 pub(crate) struct Asked(Option<Said>);
 
@@ -42,12 +42,12 @@ struct Said {
 }
 
 impl Asked {
-    /// What follows.
+    /// Returns the verdict. Returns `None` if the run has no precheck.
     pub(crate) fn verdict(&self) -> Option<Verdict> {
         self.0.as_ref().map(|said| said.reply.verdict())
     }
 
-    /// What is kept of it in the run's internal record.
+    /// Returns the diagnostics of the precheck for the run record.
     pub(crate) fn diagnostics(&self) -> Value {
         let said = self.0.as_ref().map(|said| {
             json!({
@@ -59,7 +59,7 @@ impl Asked {
         json!({ "precheck": said })
     }
 
-    /// Adds to the end of a turn what was asked before it.
+    /// Adds the precheck's diagnostics to the end of its turn, and flags an unclear verdict.
     pub(crate) fn note(&self, finished: &mut Finished) {
         let Some(verdict) = self.verdict() else {
             return;
@@ -69,8 +69,8 @@ impl Asked {
     }
 }
 
-/// Runs the command to its end, and no longer than it may take. When it answers, nothing of the
-/// command is left.
+/// Runs the command until it ends or reaches its time limit. No process of the command is left when the function
+/// returns.
 pub(crate) async fn ask(
     question: &Question,
     agents: &Agents,
@@ -102,7 +102,8 @@ pub(crate) async fn ask(
     };
     let lease = running.lease();
     let waited = attended(Some(&lease), &mut pulse, deadline, running.ended()).await;
-    // Its own word stands, though what it left behind took longer.
+    // Read the status before the rest is killed: the status of the command's own process counts, even if its
+    // descendants exceeded the time limit.
     let status = running.status();
     let end = running.end().await;
     if let Err(Stopped::Order(stop)) = waited {

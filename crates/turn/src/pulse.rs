@@ -1,4 +1,4 @@
-//! The heartbeat of a turn, and what it is told by it.
+//! The heartbeat of a turn: renews the run in the ledger, and passes leases and orders to the turn.
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,17 +11,17 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{ledger::Ledger, warn};
 
-/// What a running turn can be told from outside.
+/// The orders from outside to a running turn.
 #[derive(Clone)]
 pub struct Orders {
-    /// The server stops: end the turn and hand the run back.
+    /// Cancelled when the server stops: the turn must end, and the run is requeued.
     pub hand_back: CancellationToken,
-    /// Ask the ledger at once what is wanted, without waiting for the next heartbeat.
+    /// Triggers a heartbeat at once, so that a cancellation takes effect without waiting for the period.
     pub beat: Arc<Notify>,
 }
 
 impl Orders {
-    /// Orders of which none is given yet.
+    /// Returns orders of which none is given yet.
     pub fn none() -> Self {
         Self {
             hand_back: CancellationToken::new(),
@@ -30,23 +30,24 @@ impl Orders {
     }
 }
 
-/// Why a turn is to stop before its agent has ended it.
+/// The reason why a turn must stop before its agent has ended it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// Somebody called it off, for this reason.
+    /// The run was cancelled, for this reason.
     Cancel(String),
-    /// The server stops and hands the run back.
+    /// The server stops, and the run is requeued.
     HandBack,
-    /// The run is no longer this worker's.
+    /// This worker no longer owns the run.
     Lost,
 }
 
-/// What the heartbeat has learned.
+/// The result of the last heartbeats.
 #[derive(Debug, Clone)]
 pub(crate) struct Pulse {
-    /// At which uptime the agent's lease is over: a machine that sleeps does not make it longer.
+    /// The uptime at which the agent's lease is over. Uptime counts the time of suspend, so a machine that sleeps
+    /// does not prolong the lease.
     pub(crate) lease_until: Duration,
-    /// Whether the turn is to stop.
+    /// The reason why the turn must stop, if any.
     pub(crate) stop: Option<Stop>,
 }
 
@@ -56,11 +57,11 @@ impl Pulse {
     }
 }
 
-/// Beats until it is dropped: every `period`, and at once when somebody asks for it. When the server
-/// stops, it tells the turn.
+/// Sends heartbeats every `period`, and at once on request, until the future is dropped. Passes the server's stop on
+/// to the turn. Never returns.
 ///
-/// A ledger that cannot be reached renews nothing: the lease runs out, and the guard kills the agent
-/// before anyone else may take the run.
+/// If the ledger is unreachable, the lease is not renewed: it ends, and the guard kills the agent before another
+/// worker may claim the run.
 pub(crate) async fn beat(
     ledger: &dyn Ledger,
     run: RunId,
@@ -75,6 +76,7 @@ pub(crate) async fn beat(
         tokio::select! {
             () = sleep_until(next) => {}
             () = orders.beat.notified() => {}
+            // Only once: the token stays cancelled, and the loop would spin without the flag.
             () = orders.hand_back.cancelled(), if !handed_back => {
                 handed_back = true;
                 pulse.send_modify(|pulse| {
@@ -83,7 +85,7 @@ pub(crate) async fn beat(
                 continue;
             }
         }
-        // The lease counts from before the question: the answer may have been long on its way.
+        // The lease counts from before the call, because the reply may have been under way for long.
         let (asked, asked_at) = (Instant::now(), agent::uptime());
         let answer = ledger.heartbeat(run).await;
         next = asked + period;
@@ -93,12 +95,14 @@ pub(crate) async fn beat(
                 pulse.lease_until = asked_at + lease;
                 pulse.stop.get_or_insert(Stop::Cancel(reason));
             }),
+            // `Lost` replaces any other reason, because the turn may write nothing from now on.
             Ok(Beat::Lost) => {
                 pulse.send_modify(|pulse| pulse.stop = Some(Stop::Lost));
                 return std::future::pending().await;
             }
             Err(error) => {
                 warn(run, &error, "renew the heartbeat");
+                // Retry sooner than a whole period, because the lease runs on.
                 next = asked + period / 4;
             }
         }

@@ -1,4 +1,7 @@
-//! What an agent tells during a turn, made into rows of the transcript.
+//! The recorder: turns an agent's updates into rows of the transcript.
+//!
+//! The recorder bounds everything that it keeps, because an agent may send updates without end. Rows stay pending
+//! until the ledger has written them; a second write of the same row replaces the first.
 
 use std::{collections::HashMap, io, sync::Arc};
 
@@ -13,28 +16,28 @@ use model::{
 };
 use serde_json::{Value, json};
 
-/// The longest input or output of a tool call that the transcript keeps, in bytes of JSON.
+/// The longest input or output of a tool call in the transcript, in bytes of JSON.
 const TOOL_BYTES: usize = 64 * 1024;
 
-/// The longest id, kind or status of a tool call that is kept, in bytes.
+/// The longest ID, kind or status of a tool call, in bytes.
 const ID_BYTES: usize = 256;
 
-/// Collects a turn's updates.
+/// The updates of one turn and the rows made from them.
 pub(crate) struct Recorder {
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
     /// The answer so far.
     answer: String,
-    /// How much of the answer viewers have seen, in bytes.
+    /// The length of the answer's beginning that viewers have already received, in bytes.
     shown: usize,
-    /// Whether something stood between the last piece of the answer and the next.
+    /// `true` if a tool call or permission request separates the last piece of the answer from the next.
     parted: bool,
     thought: String,
     tool_calls: HashMap<String, Entry>,
     plan: Option<Entry>,
-    /// What the rows hold beside their short fields, in bytes.
+    /// The size of the rows' contents beside their short fields, in bytes.
     kept: usize,
-    /// Rows that are not written yet. A row that changed before it was written is there once.
+    /// The rows that are not written yet. A row that changes again before it is written occurs once.
     pending: Vec<Entry>,
     rows: usize,
     dropped: usize,
@@ -42,13 +45,14 @@ pub(crate) struct Recorder {
     usage: Option<Value>,
     meter: Meter,
     title: Option<String>,
-    /// Updates of kinds that the transcript has no place for.
+    /// The number of updates whose kinds have no place in the transcript.
     others: usize,
 }
 
 impl Recorder {
-    /// A recorder of a seat's next turn. A seat without a memory begins another session, with nothing
-    /// used; of one with a memory it matters what was reported.
+    /// Returns a recorder for the next turn of a seat. If the seat has a memory, the meter continues from the usage
+    /// that the agent reported last, because agents report totals of the session. Otherwise the new session starts at
+    /// zero.
     pub(crate) fn new(clock: Arc<dyn Clock>, entropy: Arc<dyn Entropy>, seat: &Seat) -> Self {
         let meter = match &seat.acp_session_id {
             Some(_) => Meter::resumed(seat.usage.as_ref().and_then(Reading::of)),
@@ -150,6 +154,7 @@ impl Recorder {
             self.answer.push_str("\n\n");
         }
         self.parted = false;
+        // Text beyond the limit is dropped and flagged, but the turn continues.
         let room = limits::ANSWER_BYTES.saturating_sub(self.answer.len());
         let kept = text.floor_char_boundary(room.min(text.len()));
         self.flags.answer_cut |= kept < text.len();
@@ -187,6 +192,7 @@ impl Recorder {
             |step| json!({ "content": step.content, "priority": step.priority, "status": step.status }),
         );
         let steps = Some(steps.collect());
+        // A new plan replaces the old one in its row, so that the transcript shows one plan per turn.
         let before = self.plan.take();
         let old = before.as_ref().map(|entry| &entry.metadata["entries"]);
         let metadata = json!({ "entries": self.bounded(steps, old) });
@@ -226,6 +232,7 @@ impl Recorder {
             content: head(&call.title, limits::TITLE_BYTES).to_owned(),
             metadata,
         };
+        // Beyond this number, a change of the call becomes a new row, which `add` then drops.
         if self.tool_calls.len() < limits::UPDATES_PER_TURN {
             self.tool_calls.insert(call.id, entry.clone());
         }
@@ -242,7 +249,7 @@ impl Recorder {
         output: Option<Value>,
     ) {
         let Some(mut entry) = self.tool_calls.remove(head(&id, ID_BYTES)) else {
-            // Some agents tell of a call for the first time by a change of it.
+            // Some agents report a call for the first time by a change of it.
             let call = ToolCall {
                 id,
                 title: title.unwrap_or_default(),
@@ -272,8 +279,10 @@ impl Recorder {
         self.change(entry);
     }
 
-    /// A tool's input or output in place of an `old` one, or how long it is if there is no room for it.
+    /// Returns an input or output that replaces `old`, or an object with its length if the transcript has no room for
+    /// it.
     fn bounded(&mut self, value: Option<Value>, old: Option<&Value>) -> Value {
+        // Release the room of `old` first, so that repeated updates of one call do not use up the turn's limit.
         self.kept = self.kept.saturating_sub(old.map_or(0, length));
         let Some(value) = value else {
             return Value::Null;
@@ -293,7 +302,7 @@ impl Recorder {
         MessageId::generate(self.clock.now(), &*self.entropy)
     }
 
-    /// Writes a row that was there before. What changed last is at the end, as a rule.
+    /// Queues a changed row. Searches from the end, because the row that changed last is usually there.
     fn change(&mut self, entry: Entry) {
         let mut waiting = self.pending.iter_mut().rev();
         match waiting.find(|waiting| waiting.id == entry.id) {
@@ -311,37 +320,38 @@ impl Recorder {
         }
     }
 
-    /// Rows that are to be written. They stay until [`Recorder::written`].
+    /// Returns the rows to write. They stay pending until [`Recorder::written`] removes them.
     pub(crate) fn pending(&self) -> &[Entry] {
         &self.pending
     }
 
-    /// The first `count` pending rows are written.
+    /// Removes the first `count` pending rows, after they were written.
     pub(crate) fn written(&mut self, count: usize) {
         self.pending.drain(..count.min(self.pending.len()));
     }
 
-    /// Text that viewers have not seen, with its position.
+    /// Returns the text that viewers have not received yet, with its position in bytes.
     pub(crate) fn unseen(&self) -> (u64, &str) {
         (self.shown as u64, &self.answer[self.shown..])
     }
 
-    /// Viewers have seen `bytes` more.
+    /// Marks the next `bytes` of the answer as received by the viewers.
     pub(crate) fn seen(&mut self, bytes: usize) {
         self.shown += bytes;
     }
 
-    /// What the agent last reported, with what the turn has used so far.
+    /// Returns the agent's last report of usage, together with the usage of the turn so far. Returns `None` if the
+    /// agent has reported nothing.
     pub(crate) fn usage(&self) -> Option<&Value> {
         self.usage.as_ref()
     }
 
-    /// What the turn has used so far.
+    /// Returns the usage of the turn so far.
     pub(crate) fn spent(&self) -> &Spent {
         self.meter.spent()
     }
 
-    /// What is left when the turn is over.
+    /// Ends the recording and returns its result.
     pub(crate) fn end(mut self) -> Recorded {
         self.end_thought();
         self.flags.empty_answer = self.answer.trim().is_empty();
@@ -356,7 +366,7 @@ impl Recorder {
     }
 }
 
-/// What a turn's updates came to.
+/// The result of recording a turn.
 pub(crate) struct Recorded {
     pub(crate) answer: String,
     pub(crate) pending: Vec<Entry>,
@@ -366,12 +376,12 @@ pub(crate) struct Recorded {
     pub(crate) diagnostics: Value,
 }
 
-/// The beginning of a text.
+/// Returns the longest beginning of a text that fits into `bytes`.
 fn head(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }
 
-/// The length of a value as JSON, in bytes.
+/// Returns the length of a value as JSON, in bytes. Writes no copy of it.
 fn length(value: &Value) -> usize {
     struct Counted(usize);
     impl io::Write for Counted {

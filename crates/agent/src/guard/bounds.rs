@@ -1,10 +1,10 @@
-//! Holding an agent's processes to their limits.
+//! The enforcement of the limits of an agent's processes.
 //!
-//! In a control group the kernel counts and refuses, and the guard reads what came of it. Without one
-//! the guard looks at the process table once a second: a limit may be passed for that long, and then
-//! the tree dies. `RLIMIT_NPROC` is not used, for it counts all processes of the user and none of
-//! root's; nor are `RLIMIT_AS` and `RLIMIT_DATA`, for they count addresses, of which some runtimes
-//! reserve far more than they use.
+//! In a control group, the kernel counts and enforces, and the guard reads the result. Without a group, the guard
+//! polls the process table once a second: the tree may exceed a limit for that long, and then the guard kills it. The
+//! guard does not use `RLIMIT_NPROC`, because it counts all processes of the user and does not apply to root. It does
+//! not use `RLIMIT_AS` and `RLIMIT_DATA`, because they count address space, of which some runtimes reserve far more
+//! than they use.
 
 use std::{
     io,
@@ -17,12 +17,12 @@ use rustix::process::{Resource, Rlimit, getpid, getrlimit, setrlimit};
 use super::{cgroup::Cgroup, process::Table};
 use crate::exit::{Excess, Used};
 
-/// How many files a process may have open unless it asks for more: what Linux gives.
+/// The soft limit of open files for a harness that sets none: the default of Linux.
 const USUAL_OPEN_FILES: u64 = 1024;
-/// How often is looked.
+/// The period of polling.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// The limits of one agent, and who holds it to them.
+/// The limits of one agent, and the group that enforces them, if any.
 pub(super) struct Bounds {
     limits: ResourceLimits,
     cgroup: Option<Cgroup>,
@@ -40,7 +40,7 @@ impl Bounds {
         }
     }
 
-    /// Starts the agent so that it is held from its first instant.
+    /// Starts the agent, so that the limits hold from its first instant.
     pub(super) fn start<T>(&self, start: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
         hold_each(self.limits)?;
         match &self.cgroup {
@@ -49,12 +49,12 @@ impl Bounds {
         }
     }
 
-    /// When to look next, if ever.
+    /// Returns the instant of the next poll. Returns `None` if no limit needs polling.
     pub(super) fn next_look(&self) -> Option<Instant> {
         self.next_look
     }
 
-    /// Looks if it is time to.
+    /// Polls if the next poll is due. Returns the limit that the tree exceeds, if any.
     pub(super) fn look_when_due(&mut self) -> Option<Excess> {
         let next = self.next_look.as_mut()?;
         let now = Instant::now();
@@ -65,12 +65,12 @@ impl Bounds {
         self.excess()
     }
 
-    /// What was used too much of, if the kernel held the agent to its limits and kept account.
+    /// Returns the limit that the control group exceeded, if any. Returns `None` without a group.
     pub(super) fn excess_in_group(&self) -> Option<Excess> {
         self.cgroup.as_ref()?.excess()
     }
 
-    /// What is used too much of, if anything.
+    /// Returns the limit that the tree exceeds, if any.
     fn excess(&self) -> Option<Excess> {
         if self.cgroup.is_some() {
             return self.excess_in_group();
@@ -95,10 +95,10 @@ impl Bounds {
         }
     }
 
-    /// Kills what is in the agent's group, where it has one.
+    /// Kills all processes in the agent's control group, if it has one.
     pub(super) fn kill(&self) {
         if let Some(cgroup) = &self.cgroup {
-            // The sweep of descendants follows in any case.
+            // An error is ignored, because the guard kills the descendants in any case.
             cgroup.kill().ok();
         }
     }
@@ -107,22 +107,24 @@ impl Bounds {
 impl Drop for Bounds {
     fn drop(&mut self) {
         if let Some(cgroup) = &self.cgroup {
-            // One that stays is removed by the next worker.
+            // A group that cannot be removed now is removed at the start of the next worker.
             cgroup.remove().ok();
         }
     }
 }
 
-/// A table that cannot be read shows nothing; the next look shows more.
+/// Returns the resources that the tree uses. Returns zeros if the table cannot be read, because the next poll reads
+/// it again.
 fn used_by_table(closer: u64) -> Used {
     let table = Table::read().map(|table| table.used_below(getpid(), closer));
     table.unwrap_or_default()
 }
 
-/// Limits of each process, which what is started inherits. The guard itself needs less than any.
+/// Sets the limits of each single process. The guard sets them for itself, because the agent inherits them; the guard
+/// needs less than any useful limit.
 fn hold_each(limits: ResourceLimits) -> io::Result<()> {
     let each = [
-        // A core holds all that the agent's memory holds, secrets too.
+        // A core dump would contain the agent's whole memory with its secrets.
         (Resource::Core, Some(0)),
         (Resource::Nofile, limits.open_files),
         (Resource::Fsize, limits.file_bytes),
@@ -142,8 +144,9 @@ fn hold_each(limits: ResourceLimits) -> io::Result<()> {
     Ok(())
 }
 
-/// Takes back what a server raised for its own connections: programs that use `select`, or close every
-/// descriptor that there might be, go wrong with many. Those that need more may raise their own again.
+/// Lowers the soft limit of open files, which the server raised for its own connections. Programs that use `select`,
+/// or that close every possible descriptor, misbehave with a high limit. A program that needs more may raise its soft
+/// limit again.
 fn lower_open_files() -> io::Result<()> {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if current.is_none_or(|current| current > USUAL_OPEN_FILES) {

@@ -1,9 +1,9 @@
-//! Control groups (version 2): where the kernel itself counts what an agent's processes use, holds
-//! them to it, and kills all of them at once.
+//! Control groups (version 2), in which the kernel itself counts the resources of an agent's processes, enforces the
+//! limits, and kills all processes at once.
 //!
-//! A group can be made only below one that was given to this process: marked as delegated (systemd's
-//! `Delegate=yes`), the root of a container, or writable for a user who is not root. The kernel wants
-//! processes in leaves only, so the worker first moves itself and its own children into a leaf.
+//! This process can create groups only below a group that was delegated to it: one that is marked as delegated
+//! (systemd's `Delegate=yes`), the root of a container, or one that a user who is not root may write. The kernel
+//! allows processes in leaf groups only, so the worker first moves itself and its own children into a leaf.
 
 use std::{
     fs, io,
@@ -18,20 +18,20 @@ use model::harness::ResourceLimits;
 use super::process::Table;
 use crate::exit::{Excess, Used};
 
-/// The leaf into which a worker moves.
+/// The leaf group into which a worker moves itself.
 const WORKER_LEAF: &str = "matins-worker";
-/// What the names of agents' groups begin with.
+/// The prefix of the names of agents' groups.
 const AGENT_LEAF: &str = "matins-agent-";
-/// The controllers that hold limits.
+/// The controllers that enforce limits.
 const CONTROLLERS: [&str; 2] = ["memory", "pids"];
-/// How systemd marks a group that it gives away.
+/// The extended attributes by which systemd marks a delegated group.
 const DELEGATE_MARKS: [&str; 2] = ["user.delegate", "trusted.delegate"];
-/// How often a group that is being emptied is looked at, and the pause in between.
+/// The number of attempts to remove a group that is being emptied; [`REMOVE_PAUSE`] lies between two of them.
 const REMOVE_LOOKS: u32 = 200;
 const REMOVE_PAUSE: Duration = Duration::from_millis(10);
 
-/// The group below which agents' groups are made, or why there is none. Found out once; the first
-/// call may move this process into a leaf.
+/// Returns the group below which agents' groups are created, or the reason why there is none. The result is
+/// determined once; the first call may move this process into a leaf.
 pub(crate) fn delegated() -> Result<&'static Path, &'static str> {
     static FOUND: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let found = FOUND.get_or_init(|| {
@@ -42,13 +42,13 @@ pub(crate) fn delegated() -> Result<&'static Path, &'static str> {
     found.as_deref().map_err(String::as_str)
 }
 
-/// The group of this process.
+/// Returns the group of this process.
 fn find() -> Result<PathBuf, String> {
     let read = |path: &str| fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
     own_group(&read("/proc/self/cgroup")?, &read("/proc/self/mountinfo")?)
 }
 
-/// Reads a process's group out of its `cgroup` and `mountinfo` (cgroups(7), `proc_pid_mountinfo(5)`).
+/// Parses the group of a process from its `cgroup` and `mountinfo` files (cgroups(7), `proc_pid_mountinfo(5)`).
 fn own_group(groups: &str, mounts: &str) -> Result<PathBuf, String> {
     let own = groups.lines().find_map(|line| line.strip_prefix("0::"));
     let own = own.ok_or("the kernel has no control groups of version 2")?;
@@ -65,17 +65,19 @@ fn own_group(groups: &str, mounts: &str) -> Result<PathBuf, String> {
     Ok(Path::new(point).join(below))
 }
 
-/// Makes sure that groups with limits can be made, and answers below which group.
+/// Ensures that groups with limits can be created, and returns the group below which they go.
 fn prepare(own: &Path) -> Result<PathBuf, String> {
+    // A worker that has moved before, or a child of such a worker, is in the leaf already.
     if own.ends_with(WORKER_LEAF)
         && let Some(above) = own.parent()
     {
         return enable(above).map(|()| above.to_owned());
     }
-    // `DelegateSubgroup=` of systemd puts the processes into a leaf from the beginning.
+    // systemd's `DelegateSubgroup=` puts the processes into a leaf from the start.
     if let Some(above) = own.parent().filter(|above| is_marked(above)) {
         return enable(above).map(|()| above.to_owned());
     }
+    // The root group of the machine has no such file, and the kernel does not allow limits on its processes.
     if !own.join("cgroup.type").exists() {
         return Err("this process runs in the machine's root group".to_owned());
     }
@@ -85,6 +87,7 @@ fn prepare(own: &Path) -> Result<PathBuf, String> {
     if !(is_marked(own) || is_container_root || !rustix::process::geteuid().is_root()) {
         return Err("the own control group is not delegated (systemd: Delegate=yes)".to_owned());
     }
+    // Check before the move, so that a process without the controllers stays in its group.
     let offered = read_words(&own.join("cgroup.controllers"))?;
     check_offered(&offered)?;
     move_into_leaf(own)?;
@@ -118,7 +121,7 @@ fn failed(what: &str, file: &Path, error: &io::Error) -> String {
     format!("cannot {what} {}: {error}", file.display())
 }
 
-/// Lets groups below `group` have limits.
+/// Enables the controllers for the groups below `group`.
 fn enable(group: &Path) -> Result<(), String> {
     let file = group.join("cgroup.subtree_control");
     if check_offered(&read_words(&file)?).is_ok() {
@@ -128,7 +131,8 @@ fn enable(group: &Path) -> Result<(), String> {
     fs::write(&file, wanted).map_err(|error| failed("write", &file, &error))
 }
 
-/// Moves what is in `group` into a leaf below it, if all of it is this process and what it started.
+/// Moves the processes in `group` into a leaf below it. Fails if `group` contains a process other than this one and
+/// its descendants, because other processes are not this worker's to move.
 fn move_into_leaf(group: &Path) -> Result<(), String> {
     let own = rustix::process::getpid();
     let table = Table::read().map_err(|error| format!("cannot read /proc: {error}"))?;
@@ -153,7 +157,7 @@ fn move_into_leaf(group: &Path) -> Result<(), String> {
     }
     let file = leaf.join("cgroup.procs");
     for member in members {
-        // One that has ended meanwhile need not be moved.
+        // A process that has ended meanwhile need not be moved.
         fs::write(&file, &member)
             .or_else(|error| gone(&error).then_some(()).ok_or(error))
             .map_err(|error| failed("write", &file, &error))?;
@@ -165,14 +169,14 @@ fn gone(error: &io::Error) -> bool {
     error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error())
 }
 
-/// One agent's group.
+/// The control group of one agent.
 pub(super) struct Cgroup {
     folder: PathBuf,
     limits: ResourceLimits,
 }
 
 impl Cgroup {
-    /// Where the group of an agent with this marker is, below the delegated one.
+    /// Returns the path of the group for an agent with this marker, below the delegated group `base`.
     pub(super) fn path(base: &Path, marker: &str) -> PathBuf {
         let plain = |letter: char| {
             if letter.is_ascii_alphanumeric() {
@@ -182,16 +186,17 @@ impl Cgroup {
             }
         };
         let name: String = marker.chars().map(plain).collect();
-        // The end of a marker tells it from others; names are at most 255 bytes.
+        // Markers differ at their ends, so the end is kept. A file name has at most 255 bytes.
         let end = name.len().saturating_sub(200);
         base.join(format!("{AGENT_LEAF}{}", &name[end..]))
     }
 
-    /// Makes the group with its limits.
+    /// Creates the group and sets its limits.
     pub(super) fn make(folder: PathBuf, limits: ResourceLimits) -> io::Result<Self> {
         fs::create_dir(&folder)?;
         let made = Self { folder, limits };
         let set = made.set_limits();
+        // A group with only some of the limits would look as if the kernel enforced all of them.
         if set.is_err() {
             fs::remove_dir(&made.folder).ok();
         }
@@ -201,10 +206,12 @@ impl Cgroup {
     fn set_limits(&self) -> io::Result<()> {
         if let Some(bytes) = self.limits.memory_bytes {
             self.write("memory.max", &bytes.to_string())?;
-            // Otherwise the limit would only push the agent out to the disk. Not there without swap.
+            // Without this line, the kernel would swap the agent out instead of enforcing the limit. A kernel without
+            // swap does not have the file.
             self.write("memory.swap.max", "0")
                 .or_else(|error| missing(&error).then_some(()).ok_or(error))?;
-            // One process less is an agent that hangs.
+            // Kill the whole group when memory runs out, because an agent that loses only one of its processes may
+            // hang.
             self.write("memory.oom.group", "1")?;
         }
         if let Some(processes) = self.limits.processes {
@@ -213,28 +220,29 @@ impl Cgroup {
         Ok(())
     }
 
-    /// Takes a group that was made before.
+    /// Returns an existing group, without limits.
     pub(super) fn at(folder: PathBuf) -> Self {
         let limits = ResourceLimits::default();
         Self { folder, limits }
     }
 
-    /// Moves the calling process into the group, does something, and moves back. What is started
-    /// meanwhile is in the group from its first instant.
+    /// Moves the calling process into the group, calls `start`, and moves the process back. A process that `start`
+    /// creates is in the group from its first instant.
     pub(super) fn within<T>(&self, start: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
         let before = find().map_err(io::Error::other)?.join("cgroup.procs");
+        // The kernel reads `0` as the writing process.
         self.write("cgroup.procs", "0")?;
         let started = start();
         fs::write(before, "0")?;
         started
     }
 
-    /// Kills all that is in the group, at once and for certain.
+    /// Kills all processes in the group at once. A process cannot escape by forking.
     pub(super) fn kill(&self) -> io::Result<()> {
         self.write("cgroup.kill", "1")
     }
 
-    /// What was used too much of, if anything.
+    /// Returns the limit that the group exceeded, if any.
     pub(super) fn excess(&self) -> Option<Excess> {
         if self.counted("memory.events", "oom_kill") > 0 {
             return Some(Excess::Memory);
@@ -254,12 +262,16 @@ impl Cgroup {
         }
     }
 
-    /// Removes the group once it is empty.
+    /// Removes the group, and kills the processes that are still in it.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`io::ErrorKind::TimedOut`] if processes are still in the group after two seconds.
     pub(super) fn remove(&self) -> io::Result<()> {
         for _ in 0..REMOVE_LOOKS {
             match fs::remove_dir(&self.folder) {
                 Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
-                    // What was killed is still on its way out.
+                    // The killed processes have not ended yet.
                     self.kill().ok();
                     thread::sleep(REMOVE_PAUSE);
                 }
@@ -274,7 +286,7 @@ impl Cgroup {
         Duration::from_micros(self.counted("cpu.stat", "usage_usec"))
     }
 
-    /// The number behind a name in a file of names and numbers; 0 where there is none.
+    /// Returns the number after a name in a file of names and numbers. Returns 0 if the file or the name is missing.
     fn counted(&self, file: &str, name: &str) -> u64 {
         let text = fs::read_to_string(self.folder.join(file)).unwrap_or_default();
         let mut lines = text.lines().filter_map(|line| line.split_once(' '));
@@ -288,7 +300,7 @@ impl Cgroup {
     }
 
     fn write(&self, file: &str, value: &str) -> io::Result<()> {
-        // Not created: a file that is not there is a controller that is not there.
+        // `create` is not set, because a missing file means that the controller is missing.
         let mut options = fs::OpenOptions::new();
         let mut file = options.write(true).open(self.folder.join(file))?;
         io::Write::write_all(&mut file, value.as_bytes())
@@ -299,8 +311,8 @@ fn missing(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound
 }
 
-/// Removes groups of agents that are gone, which a killed guard left behind. Those of agents that
-/// live are not empty and stay.
+/// Removes the groups of ended agents, which a killed guard left behind. The groups of running agents remain, because
+/// a group with processes cannot be removed.
 fn remove_leftovers(base: &Path) {
     for entry in fs::read_dir(base).into_iter().flatten().flatten() {
         if entry.file_name().to_string_lossy().starts_with(AGENT_LEAF) {

@@ -1,4 +1,4 @@
-//! Killing a set of processes that may grow while it is being killed.
+//! Killing a set of processes that may grow meanwhile.
 
 use std::{collections::HashSet, io};
 
@@ -6,14 +6,16 @@ use rustix::process::Signal;
 
 use super::process::Process;
 
-/// How often the set is read again to find what was forked meanwhile. A stopped process forks no
-/// more, so two or three rounds do; the bound is for a set that is never the same twice.
+/// The most rounds of reading and stopping the set. A stopped process cannot fork, so two or three rounds suffice;
+/// the bound is for a set that changes in every round.
 const MAX_STOP_ROUNDS: usize = 64;
 
-/// Stops all that `members` finds, until it finds nothing new, then kills all of it.
+/// Stops all processes that `members` returns until it returns no new one, and then kills all of them. Returns the
+/// number of signalled processes.
 ///
-/// Answers how many processes were signalled. What was forked in the last instant may be left:
-/// callers look again. So may what belongs to another user, which a signal does not reach.
+/// Stopping comes first, because a process that is killed alone leaves children that fork on. A process that was
+/// forked in the last instant may survive, so callers must repeat the call until it finds nothing. Processes of
+/// another user survive as well, because the signals do not reach them.
 pub(super) fn stop_and_kill(
     mut members: impl FnMut() -> io::Result<Vec<Process>>,
 ) -> io::Result<usize> {

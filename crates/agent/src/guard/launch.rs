@@ -1,4 +1,7 @@
-//! The worker's side of a guard: starting it, telling it, watching it.
+//! The worker's side of a guard: its start, its orders and its reports.
+//!
+//! Dropping a [`Control`] makes the guard kill its tree. If the guard does not do so in time, or is killed itself,
+//! the worker kills the guard and sweeps the tree by its marker. [`Life::clear`] becomes `true` only after that.
 
 use std::{
     collections::BTreeMap,
@@ -32,28 +35,28 @@ use super::{
 };
 use crate::exit::{Excess, Status, Used};
 
-/// How long a guard that was let go may take to kill its tree, before it is killed itself and the
-/// tree is swept by its marker.
+/// The time that a guard has to kill its tree after the worker dropped its [`Control`]. Afterwards the worker kills
+/// the guard and sweeps the tree by its marker.
 const KILL_LIMIT: Duration = Duration::from_secs(5);
 
-/// What is known of the agent's processes.
+/// The state of an agent's processes as the worker knows it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Life {
-    /// Why its program could not be started.
+    /// The reason why the agent's program could not be started, if so.
     pub(crate) failed: Option<String>,
-    /// How its own process ended.
+    /// The exit status of the agent's own process, once it has ended.
     pub(crate) exited: Option<Status>,
-    /// Whether the tree was killed because the lease was over.
+    /// `true` if the guard killed the tree because the lease was over.
     pub(crate) lease_over: bool,
-    /// What the tree was killed for using too much of.
+    /// The limit for which the guard killed the tree, if any.
     pub(crate) excess: Option<Excess>,
-    /// What the tree used when it was last asked, and how often that was.
+    /// The number of reports of used resources, and the last of these reports.
     pub(crate) used: (u32, Used),
-    /// Whether no process of the tree is left, nor the guard.
+    /// `true` if neither a process of the tree nor the guard is left.
     pub(crate) clear: bool,
 }
 
-/// What to start, as the guard needs it.
+/// The agent's command and its conditions, as the guard needs them.
 pub(crate) struct Tree<'a> {
     pub(crate) guard: &'a GuardProgram,
     pub(crate) command: &'a [String],
@@ -73,17 +76,19 @@ pub(crate) struct Launched {
     pub(crate) life: watch::Receiver<Life>,
 }
 
-/// The worker's hold on a guard. Letting go kills the tree.
+/// The worker's control of a guard. Dropping it makes the guard kill its tree.
 pub(crate) struct Control {
-    /// Kept in blocking-free mode: orders are a few bytes and a guard reads them at once.
+    /// A non-blocking socket. A blocked write cannot occur in practice, because orders are a few bytes long and a
+    /// guard reads them at once.
     socket: UnixStream,
-    /// Tells the watching task that the guard was let go.
+    /// Tells the watching task when the control is dropped.
     _let_go: DropGuard,
 }
 
 impl Drop for Control {
     fn drop(&mut self) {
-        // The watching task still holds the other direction, so closing alone would end nothing.
+        // The watching task holds a clone of the socket, so closing this descriptor alone would not give the guard
+        // end of file.
         self.socket.shutdown(Shutdown::Write).ok();
     }
 }
@@ -94,7 +99,7 @@ impl Control {
         self.say(Order::Lease(time))
     }
 
-    /// Asks what the tree uses; the answer shows in [`Life`].
+    /// Requests a report of the used resources, which arrives in [`Life::used`].
     pub(crate) fn measure(&self) -> io::Result<()> {
         self.say(Order::Measure)
     }
@@ -109,8 +114,9 @@ impl Control {
     }
 }
 
-/// Starts a guard, which starts the agent. Must be called within a tokio runtime.
+/// Starts a guard, which starts the agent. The caller must be within a tokio runtime.
 pub(crate) fn launch(tree: &Tree<'_>) -> io::Result<Launched> {
+    // 1. Create the streams and put the agent's ends into the socket. They wait there until the guard has started.
     let (ours, theirs) = UnixStream::pair()?;
     let (agent_stdin, stdin) = io::pipe()?;
     let (stdout, agent_stdout) = io::pipe()?;
@@ -127,17 +133,19 @@ pub(crate) fn launch(tree: &Tree<'_>) -> io::Result<Launched> {
     ours.set_nonblocking(true)?;
     let reports = tokio::net::UnixStream::from_std(ours.try_clone()?)?;
 
+    // 2. Build the guard's command line.
     let lease = OsString::from(tree.lease.as_millis().to_string());
     let limits = limits::to_argument(tree.limits)?;
     let group = cgroup::delegated().ok();
     let group = group.map(|base| Cgroup::path(base, tree.marker));
     let mut command = Command::new(&tree.guard.program);
-    // What `ps` shows; the program's own path may be a link to whatever runs.
+    // `ps` shows this name, because the program's own path may be `/proc/self/exe`.
     command.arg0("matins");
     command.args(&tree.guard.args).arg(lease).arg(limits);
     command.arg(group.as_deref().unwrap_or_else(|| Path::new("")));
     command.args(tree.command);
-    // The guard's environment and working directory are what the agent inherits.
+    // The agent inherits the guard's environment and working directory. The variables of worker and marker come last,
+    // so that a harness cannot set them and hide its processes from a sweep.
     command
         .env_clear()
         .envs(tree.env)
@@ -154,6 +162,7 @@ pub(crate) fn launch(tree: &Tree<'_>) -> io::Result<Launched> {
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let guard = command.spawn()?;
 
+    // 3. Watch the guard.
     let let_go = CancellationToken::new();
     let (told, life) = watch::channel(Life::default());
     tokio::spawn(watch_guard(Watched {
@@ -186,8 +195,8 @@ struct Watched {
     group: Option<PathBuf>,
 }
 
-/// Passes on what the guard reports until it ends. If it ends without having killed everything, or
-/// takes too long to, it is replaced by a sweep.
+/// Applies the guard's reports to `Life` until the guard ends. If the guard ends without having killed its whole
+/// tree, or takes too long to kill it, kills the guard and sweeps the tree.
 async fn watch_guard(watched: Watched) {
     let Watched {
         mut guard,
@@ -197,7 +206,7 @@ async fn watch_guard(watched: Watched) {
         marker,
         group,
     } = watched;
-    // Whether the guard says that nothing is left but itself.
+    // Returns `true` if the guard reports that no process of the tree is left.
     let listening = async {
         let mut lines = BufReader::new(reports).lines();
         while let Ok(Some(line)) = lines.next_line().await {
@@ -213,6 +222,7 @@ async fn watch_guard(watched: Watched) {
         let_go.cancelled().await;
         tokio::time::sleep(KILL_LIMIT).await;
     };
+    // The guard closes the socket at its end, so a killed guard ends `listening` with `false`.
     let clear = tokio::select! {
         clear = listening => clear,
         () = patience => false,
@@ -226,7 +236,7 @@ async fn watch_guard(watched: Watched) {
     if !clear {
         let swept = marker.clone();
         let swept = tokio::task::spawn_blocking(move || {
-            // Whoever got away from the guard is still in the agent's group.
+            // A process that escaped from the guard is still in the agent's control group.
             let emptied = group.map_or(Ok(()), |group| Cgroup::at(group).remove());
             sweep(&swept).and_then(|killed| emptied.map(|()| killed))
         });
@@ -236,6 +246,7 @@ async fn watch_guard(watched: Watched) {
             Err(error) => tracing::error!(%marker, %error, "failed to sweep a dead guard's tree"),
         }
     }
+    // Set `clear` last, because a caller that sees it may start the run's next process at once.
     told.send_modify(|life| {
         life.exited.get_or_insert(Status::Unknown);
         life.clear = true;

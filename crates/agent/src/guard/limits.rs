@@ -1,5 +1,5 @@
-//! The limits of an agent's processes, as one argument of the guard. Worker and guard are one program, so that the
-//! argument has one version.
+//! The limits of an agent's processes as one argument of the guard. The format needs no version, because worker and
+//! guard are the same program.
 
 use model::harness::ResourceLimits;
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ struct Limits {
     file_bytes: Option<u64>,
 }
 
-/// Writes limits as an argument.
+/// Formats limits as an argument.
 pub(super) fn to_argument(limits: ResourceLimits) -> serde_json::Result<String> {
     let ResourceLimits {
         memory_bytes,
@@ -31,7 +31,7 @@ pub(super) fn to_argument(limits: ResourceLimits) -> serde_json::Result<String> 
     })
 }
 
-/// Reads limits from an argument.
+/// Parses limits from an argument.
 pub(super) fn from_argument(argument: &str) -> serde_json::Result<ResourceLimits> {
     let limits: Limits = serde_json::from_str(argument)?;
     Ok(ResourceLimits {

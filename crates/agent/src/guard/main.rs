@@ -1,4 +1,8 @@
-//! The guard's own process: plain and single-threaded, one loop over what it waits for.
+//! The process of the guard: single-threaded, with one loop that polls the control socket, the lease timer and the
+//! signal of an ended child.
+//!
+//! On every doubt the guard kills the tree: at an error while it polls, at end of file, and at an order that it
+//! cannot parse. A tree that outlives its worker could change files without a lease.
 
 use std::{
     ffi::OsString,
@@ -33,25 +37,25 @@ use super::{
 };
 use crate::exit::Status;
 
-/// What descendants get between SIGTERM and SIGKILL when the agent's own process has ended.
+/// The time between SIGTERM and SIGKILL for descendants when the agent's own process has ended.
 const ORPHAN_GRACE: Duration = Duration::from_secs(2);
-/// How soon the guard looks again at a tree that does not die at once: first, and at the longest.
+/// The first pause between two attempts to kill a tree; the pause doubles up to [`MAX_KILL_PAUSE`].
 const KILL_PAUSE: Duration = Duration::from_millis(10);
 const MAX_KILL_PAUSE: Duration = Duration::from_secs(1);
-/// The exit code when the guard itself fails, as with `timeout` and `env`.
+/// The exit code if the guard itself fails, as with `timeout` and `env`.
 const GUARD_FAILED: u8 = 125;
-/// The exit code when the agent's program cannot be started.
+/// The exit code if the agent's program cannot be started.
 const NOT_STARTED: u8 = 127;
-/// What is added to a signal's number, as shells do.
+/// The number that is added to a signal's number to form an exit code, as in shells.
 const SIGNAL_BASE: i32 = 128;
 
 /// Runs a guard until no process of its tree is left.
 ///
-/// `args` are the lease in milliseconds, the limits as JSON, the agent's control group or nothing, the
-/// agent's program and its arguments. Standard input is
-/// the control socket; environment and working directory are the agent's. The exit code is the
-/// agent's own; 128 and the number if a signal killed it; 127 if it could not be started; 125 if
-/// the guard failed. (The worker reads exact statuses from the socket; the code is for people.)
+/// `args` are the lease in milliseconds, the limits as JSON, the agent's control group or an empty argument, the
+/// agent's program and its arguments. Standard input is the control socket; environment and working directory are the
+/// agent's. The exit code is the agent's own; 128 and the number of the signal if a signal killed the agent; 127 if
+/// the program could not be started; 125 if the guard failed. (The worker reads the exact status from the socket; the
+/// exit code is for people.)
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let Ok(control) = io::stdin().as_fd().try_clone_to_owned() else {
         return ExitCode::from(GUARD_FAILED);
@@ -72,7 +76,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     ExitCode::from(code)
 }
 
-/// Why there is nothing to guard.
+/// The reason why the guard could not start the agent.
 struct NotGuarding {
     code: u8,
     reason: String,
@@ -90,7 +94,7 @@ impl<E: Into<io::Error>> From<E> for NotGuarding {
 
 struct Guard<'a> {
     control: &'a UnixStream,
-    /// What has come over `control` and is not yet a whole line.
+    /// The bytes from `control` that do not form a whole line yet.
     heard: Vec<u8>,
     lease: OwnedFd,
     /// Readable when a child may have ended.
@@ -100,7 +104,7 @@ struct Guard<'a> {
     bounds: Bounds,
 }
 
-/// Whether the tree may go on.
+/// The decision whether the tree may live on.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Live,
@@ -108,11 +112,12 @@ enum Fate {
 }
 
 impl<'a> Guard<'a> {
-    /// Makes the process a guard and starts the agent.
+    /// Turns the process into a guard and starts the agent.
     fn start(
         control: &'a UnixStream,
         args: impl IntoIterator<Item = OsString>,
     ) -> Result<Self, NotGuarding> {
+        // 1. Parse the arguments.
         let bad = |what| io::Error::new(io::ErrorKind::InvalidInput, what);
         let mut args = args.into_iter();
         let millis = args.next().and_then(|arg| arg.to_str()?.parse().ok());
@@ -124,10 +129,13 @@ impl<'a> Guard<'a> {
         let group = args.next().filter(|group| !group.is_empty());
         let program = args.next().ok_or_else(|| bad("no program to guard"))?;
 
+        // 2. Prepare the process. Signals and the subreaper come before the start of the agent, so that no child ends
+        // unnoticed and no orphan escapes.
         let child_ended = own_signals()?;
-        // Fails only where the process leads a session already.
+        // `setsid` fails only if the process already leads a session.
         setsid().ok();
         set_child_subreaper(Some(getpid()))?;
+        // The lease counts from here, so that a slow start of the agent does not lengthen it.
         let lease = timerfd_create(
             TimerfdClockId::Boottime,
             TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK,
@@ -136,14 +144,16 @@ impl<'a> Guard<'a> {
         let ends = AgentEnds::receive(control)?;
         control.set_nonblocking(true)?;
 
+        // 3. Start the agent.
         let mut command = Command::new(&program);
-        // A group of its own: a tool that signals "its group" must not reach the guard.
+        // The agent gets a process group of its own, because a tool that signals its own group must not reach the
+        // guard.
         command.args(args).process_group(0);
         command
             .stdin(ends.stdin)
             .stdout(ends.stdout)
             .stderr(ends.stderr);
-        // Where the group cannot be made after all, the guard looks after the limits itself.
+        // If the control group cannot be created after all, the guard enforces the limits itself.
         let cgroup = group.and_then(|group| Cgroup::make(group.into(), limits).ok());
         let bounds = Bounds::new(limits, cgroup);
         let child = bounds.start(|| command.spawn());
@@ -162,16 +172,17 @@ impl<'a> Guard<'a> {
         })
     }
 
-    /// Waits until no child is left.
+    /// Watches the tree until no child is left.
     fn watch(mut self) -> Status {
-        // Set when the agent's own process has ended and descendants were asked to.
+        // The end of the grace for descendants. Set once the agent's own process has ended and the descendants got
+        // SIGTERM.
         let mut orphans_until: Option<Instant> = None;
         while !self.reap() {
             if self.status.is_some() && orphans_until.is_none() {
                 signal_tree(Signal::TERM);
                 orphans_until = Some(Instant::now() + ORPHAN_GRACE);
             }
-            // A guard that cannot watch any more kills: the safe side.
+            // A guard that can no longer poll kills the tree, because otherwise no lease would end it.
             if self.wait(orphans_until).unwrap_or(Fate::Die) == Fate::Die {
                 self.kill_tree();
             }
@@ -182,13 +193,14 @@ impl<'a> Guard<'a> {
             bounds,
             ..
         } = self;
-        // Nothing is left, so the group can go before the worker hears of it.
+        // The group is empty now. Remove it before the report, because the worker may then start the agent of the run,
+        // whose group has the same name as the group of the run's precheck.
         drop(bounds);
         say(control, &Report::Clear);
         status.unwrap_or(Status::Unknown)
     }
 
-    /// Waits for whatever comes first and tells whether the tree may live on.
+    /// Waits for the next event and returns whether the tree may live on.
     fn wait(&mut self, until: Option<Instant>) -> io::Result<Fate> {
         let first = [until, self.bounds.next_look()].into_iter().flatten().min();
         let left = first.map(|until| until.saturating_duration_since(Instant::now()));
@@ -218,8 +230,7 @@ impl<'a> Guard<'a> {
         Ok(if over { Fate::Die } else { Fate::Live })
     }
 
-    /// Reads what the worker says. Anything that is not understood counts as a worker gone mad:
-    /// killing is the safe side.
+    /// Reads the worker's orders. Kills the tree at an order that it cannot parse, because such a worker is broken.
     fn listen(&mut self) -> io::Result<Fate> {
         let mut chunk = [0; 512];
         let mut control = self.control;
@@ -244,12 +255,12 @@ impl<'a> Guard<'a> {
         Ok(Fate::Live)
     }
 
-    /// Kills until no child is left, however long that takes.
+    /// Kills the tree again and again until no child is left, however long that takes.
     fn kill_tree(&mut self) {
         let mut pause = KILL_PAUSE;
         loop {
             self.bounds.kill();
-            // What fails (no descriptor left, a process of another user) is tried again.
+            // A failure (no descriptor left, a process of another user) is retried in the next round.
             stop_and_kill(|| Ok(Table::read()?.descendants([getpid()]))).ok();
             if self.reap() {
                 return;
@@ -261,14 +272,15 @@ impl<'a> Guard<'a> {
         }
     }
 
-    /// Takes the status of every child that has ended; tells whether none is left.
+    /// Reaps every child that has ended. Returns `true` if no child is left.
     fn reap(&mut self) -> bool {
         loop {
             match wait(WaitOptions::NOHANG) {
                 Ok(Some((pid, status))) if pid == self.agent && self.status.is_none() => {
                     let status = read_status(status);
                     self.status = Some(status);
-                    // The kernel may have killed it before anybody looked.
+                    // The kernel may have killed the process for its memory before the guard polled the group. Report
+                    // the excess before the exit, so that the worker knows the cause when it sees the status.
                     if let Some(excess) = self.bounds.excess_in_group() {
                         say(self.control, &Report::Excess(excess));
                     }
@@ -276,20 +288,22 @@ impl<'a> Guard<'a> {
                 }
                 Ok(Some(_)) | Err(Errno::INTR) => {}
                 Ok(None) => return false,
-                // ECHILD: a subreaper without children has no descendants either.
+                // `ECHILD`: a subreaper without children has no descendants either.
                 Err(_) => return true,
             }
         }
     }
 }
 
-/// Tells the worker; it may be dead, and what must be done does not depend on it.
+/// Sends a report to the worker. Ignores errors, because the worker may be dead and the guard must go on all the
+/// same.
 fn say(mut control: &UnixStream, report: &Report) {
     control.write_all(report.to_string().as_bytes()).ok();
 }
 
-/// Takes over the signals that would end the guard, and gives what becomes readable when a child
-/// ends. Handlers, unlike ignored signals, are not inherited by the agent.
+/// Installs handlers for the signals that would end the guard, and returns a stream that becomes readable when a
+/// child ends. The guard installs handlers and does not ignore the signals, because the agent would inherit ignored
+/// signals but not handlers.
 fn own_signals() -> io::Result<UnixStream> {
     let noted = Arc::new(AtomicBool::new(false));
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
@@ -313,7 +327,8 @@ fn signal_tree(signal: Signal) {
     }
 }
 
-/// A lease of nothing ends at once; zero would mean to the kernel that no timer runs.
+/// Sets the timer. Raises a lease of zero to one nanosecond, because zero disarms the timer and the tree would live
+/// forever.
 fn set_timer(timer: &OwnedFd, time: Duration) -> io::Result<()> {
     let time = time.max(Duration::from_nanos(1));
     let never = Timespec {
@@ -335,7 +350,7 @@ fn timespec(time: Duration) -> Timespec {
     }
 }
 
-/// Waits until one can be read or has come to its end, and tells which.
+/// Waits until one of the descriptors is readable or at end of file. Returns for each of them whether it is.
 fn ready<const N: usize>(
     fds: [std::os::fd::BorrowedFd<'_>; N],
     limit: Option<Duration>,

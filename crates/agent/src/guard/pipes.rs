@@ -1,4 +1,4 @@
-//! The agent's three standard streams, handed from worker to guard over the control socket.
+//! The transfer of the agent's three standard streams from worker to guard over the control socket.
 
 use std::{
     io::{self, IoSlice, IoSliceMut, PipeReader, PipeWriter},
@@ -17,18 +17,19 @@ use rustix::{
     },
 };
 
-/// What the agent's process gets.
+/// The agent's ends of its three standard streams.
 pub(super) struct AgentEnds<Read, Write> {
     pub(super) stdin: Read,
     pub(super) stdout: Write,
     pub(super) stderr: Write,
 }
 
-/// Something must be sent with the descriptors: Linux attaches them to bytes.
+/// The byte that carries the descriptors, because Linux attaches descriptors only to data.
 const GREETING: [u8; 1] = [b'\n'];
 
 impl AgentEnds<PipeReader, PipeWriter> {
-    /// Puts the three into the socket, where they wait for the guard to start, and closes them here.
+    /// Sends the three streams into the socket, where they wait until the guard has started, and closes them in this
+    /// process.
     pub(super) fn send(self, socket: &UnixStream) -> io::Result<()> {
         let ends = [self.stdin.as_fd(), self.stdout.as_fd(), self.stderr.as_fd()];
         let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(3))];
@@ -47,7 +48,7 @@ impl AgentEnds<PipeReader, PipeWriter> {
 }
 
 impl AgentEnds<OwnedFd, OwnedFd> {
-    /// Takes the three out of the socket. They are closed on exec, as all descriptors of the guard.
+    /// Receives the three streams from the socket. They are closed on exec, as all descriptors of the guard.
     pub(super) fn receive(socket: &UnixStream) -> io::Result<Self> {
         let mut greeting = GREETING;
         let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(3))];

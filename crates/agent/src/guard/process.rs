@@ -1,4 +1,4 @@
-//! Processes as `/proc` shows them, and signals that cannot hit a reused process id.
+//! Processes as `/proc` shows them, and signals that cannot hit a reused process ID.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -10,11 +10,11 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use crate::exit::Used;
 
-/// One process, told apart from a later one of the same id by the time of its start.
+/// One process. The time of its start tells it from a later process with the same ID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Process {
     pub(super) pid: Pid,
-    /// In clock ticks since boot (field 22 of `/proc/<pid>/stat`).
+    /// The start in clock ticks since boot (field 22 of `/proc/<pid>/stat`).
     started: u64,
 }
 
@@ -24,7 +24,7 @@ struct Row {
     parent: i32,
     zombie: bool,
     threads: u64,
-    /// Its own and that of the children it has waited for, in clock ticks.
+    /// The processor time of the process and of the children that it has reaped, in clock ticks.
     ticks: u64,
     resident_pages: u64,
 }
@@ -32,11 +32,11 @@ struct Row {
 impl Row {
     fn read(pid: Pid) -> Option<Self> {
         let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
-        // The name stands in brackets and may hold anything, brackets too.
+        // The name stands in parentheses and may contain any character, even parentheses.
         let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
         let state = fields.next()?;
         let parent = fields.next()?.parse().ok()?;
-        // From field 5 of proc(5) on.
+        // `rest` begins with field 5 of proc(5).
         let rest: Vec<u64> = fields.map(|field| field.parse().unwrap_or(0)).collect();
         let field = |number: usize| rest.get(number - 5).copied();
         Some(Self {
@@ -54,10 +54,10 @@ impl Row {
 }
 
 impl Process {
-    /// Sends a signal; a process that is gone already is no error.
+    /// Sends a signal. A process that has ended is no error.
     ///
-    /// The handle is opened first and the identity checked after, so that a process that got the
-    /// same id meanwhile is never hit.
+    /// Opens the handle first and checks the identity afterwards, so that a new process with the same ID never gets
+    /// the signal.
     pub(super) fn signal(self, signal: Signal) -> io::Result<()> {
         let handle = match pidfd_open(self.pid, PidfdFlags::empty()) {
             Ok(handle) => handle,
@@ -73,15 +73,15 @@ impl Process {
         }
     }
 
-    /// Whether the process has such a variable (`NAME=value`) in its environment.
+    /// Returns `true` if one variable (`NAME=value`) in the environment of the process matches `such`.
     fn has_variable(self, such: impl Fn(&[u8]) -> bool) -> bool {
         fs::read(format!("/proc/{}/environ", self.pid.as_raw_nonzero()))
             .is_ok_and(|environ| environ.split(|byte| *byte == 0).any(such))
     }
 }
 
-/// A process's share of the memory that it has in use: what it shares with others is divided by their
-/// number. `None` where the kernel does not tell, or the process is gone.
+/// Returns the process's share of its memory (PSS): memory that several processes share is divided by their number.
+/// Returns `None` if the kernel does not report it or the process has ended.
 fn proportional_bytes(pid: Pid) -> Option<u64> {
     let path = format!("/proc/{}/smaps_rollup", pid.as_raw_nonzero());
     let rollup = fs::read_to_string(path).ok()?;
@@ -90,7 +90,9 @@ fn proportional_bytes(pid: Pid) -> Option<u64> {
     Some(kilobytes * 1024)
 }
 
-/// The live processes at about one instant; zombies are left out, for nothing can stop or kill them.
+/// The processes of the machine at about one instant. The methods skip zombies, because signals have no effect on
+/// them. A process whose main thread has ended while other threads run also has the state of a zombie, so the methods
+/// skip it as well.
 pub(super) struct Table(Vec<Row>);
 
 impl Table {
@@ -104,9 +106,9 @@ impl Table {
         Ok(Self(rows))
     }
 
-    /// All live descendants of `roots`, by the links to parents; the roots are not among them.
+    /// Returns all descendants of `roots` that are no zombies, by their parent IDs. The roots are not included.
     ///
-    /// A zombie's children have a new parent already, so links through zombies need no care.
+    /// Children of a zombie have got a new parent already, so links through zombies need no special case.
     pub(super) fn descendants(&self, roots: impl IntoIterator<Item = Pid>) -> Vec<Process> {
         let mut children: HashMap<i32, Vec<&Row>> = HashMap::new();
         for row in &self.0 {
@@ -121,7 +123,7 @@ impl Table {
         while let Some(parent) = open.pop() {
             for row in children.get(&parent).into_iter().flatten() {
                 let pid = row.process.pid.as_raw_nonzero().get();
-                // A table read while ids are reused may show a circle.
+                // A table that is read while IDs are reused may contain a cycle.
                 if seen.insert(pid) {
                     open.push(pid);
                     if !row.zombie {
@@ -133,8 +135,9 @@ impl Table {
         found
     }
 
-    /// What all descendants of `root` use. Memory that they share counts for each of them, so the sum
-    /// is never too low; where it is above `closer`, their exact shares are asked for, which is dear.
+    /// Returns the resources that all descendants of `root` use. Shared memory counts for each of its processes, so
+    /// the sum is never too low. Only if it exceeds `closer`, the exact shares are read, because reading them is
+    /// expensive.
     pub(super) fn used_below(&self, root: Pid, closer: u64) -> Used {
         let below: HashSet<Process> = self.descendants([root]).into_iter().collect();
         let rows = || self.0.iter().filter(|row| below.contains(&row.process));
@@ -147,7 +150,7 @@ impl Table {
                 .sum();
         }
         let own = self.0.iter().find(|row| row.process.pid == root);
-        // What was orphaned and has ended, its new parent, the guard, has waited for.
+        // The guard, as the new parent, has reaped the orphans that have ended. Their time is in its own row.
         let ticks: u64 = rows().chain(own).map(|row| row.ticks).sum();
         Used {
             memory,
@@ -156,8 +159,8 @@ impl Table {
         }
     }
 
-    /// All live processes with such a variable in their environment, and all their descendants, whose
-    /// own environment may have been cleared. `except` is never among them.
+    /// Returns all processes with a variable that matches `such`, and all their descendants, whose own environment
+    /// may have been cleared. Never returns `except` or a zombie.
     pub(super) fn marked(&self, such: impl Fn(&[u8]) -> bool, except: Pid) -> Vec<Process> {
         let live = self
             .0

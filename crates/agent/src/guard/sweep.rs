@@ -1,4 +1,6 @@
-//! The second net: killing whatever carries a run's marker or a worker's name, without a guard.
+//! The sweep: killing processes by the run's marker or the worker's name in their environment, without a guard.
+//!
+//! The sweep is the second line of defence, for trees whose guard was killed.
 
 use std::{io, thread, time::Duration};
 
@@ -6,25 +8,30 @@ use rustix::process::getpid;
 
 use super::{MARKER_VARIABLE, WORKER_VARIABLE, kill::stop_and_kill, process::Table};
 
-/// How often a sweep looks whether the killed are gone, and how long it waits in between.
+/// The most rounds of a sweep; [`PAUSE`] lies between two of them.
 const MAX_LOOKS: u32 = 500;
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Kills every process of this user whose environment has `MATINS_RUN=<marker>`, with all its
-/// descendants, and answers how many there were.
+/// Kills every process of this user whose environment has `MATINS_RUN=<marker>`, with all its descendants. Returns
+/// the number of processes.
 ///
-/// For after a guard was itself killed, and for the start of a worker that may have left something
-/// behind. The calling process is spared. Blocks the thread until the last one is gone; fails with
-/// [`io::ErrorKind::TimedOut`] if some are still there after five seconds.
+/// A worker calls it after a guard was killed, and when it starts and may have left processes behind. Spares the
+/// calling process. Blocks the thread until the last process has ended.
+///
+/// # Errors
+///
+/// Returns [`io::ErrorKind::TimedOut`] if some processes are still there after five seconds.
 pub fn sweep(marker: &str) -> io::Result<usize> {
     let assignment = format!("{MARKER_VARIABLE}={marker}");
     kill_all(&assignment, |variable| variable == assignment.as_bytes())
 }
 
-/// Kills every process of this user that was started by a worker who is gone, by what `MATINS_RUN_WORKER` says in
-/// its environment, with all its descendants, and answers how many there were. Otherwise as [`sweep`].
+/// Kills every process of this user that a worker started for which `is_gone` returns `true`, with all its
+/// descendants. Returns the number of processes. The variable `MATINS_RUN_WORKER` in the environment names the
+/// worker. Otherwise the function works as [`sweep`].
 ///
-/// For what is left of runs that nobody knows as under way any more: others have given them up.
+/// The function finds the remaining processes of runs that other workers have given up, whose markers are therefore unknown
+/// here.
 pub fn sweep_workers(is_gone: impl Fn(&str) -> bool) -> io::Result<usize> {
     let prefix = format!("{WORKER_VARIABLE}=");
     kill_all("a worker that is gone", |variable| {
@@ -35,7 +42,7 @@ pub fn sweep_workers(is_gone: impl Fn(&str) -> bool) -> io::Result<usize> {
     })
 }
 
-/// Kills every process that has such a variable, until there is none.
+/// Kills every process with a matching variable until a round finds none.
 fn kill_all(what: &str, has: impl Fn(&[u8]) -> bool) -> io::Result<usize> {
     let mut killed = 0;
     for _ in 0..MAX_LOOKS {
@@ -43,6 +50,7 @@ fn kill_all(what: &str, has: impl Fn(&[u8]) -> bool) -> io::Result<usize> {
         if found == 0 {
             return Ok(killed);
         }
+        // Later rounds find the same processes again while they end, so the largest round counts.
         killed = killed.max(found);
         thread::sleep(PAUSE);
     }

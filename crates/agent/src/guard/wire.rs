@@ -1,32 +1,35 @@
-//! The lines that worker and guard say to each other over the control socket.
+//! The lines that worker and guard exchange over the control socket.
+//!
+//! Each order and each report is one line of text. The formats need no version, because worker and guard are the same
+//! program.
 
 use std::{fmt, io, str::FromStr, time::Duration};
 
 use crate::exit::{Excess, Status, Used};
 
-/// What the worker tells the guard.
+/// An order from the worker to the guard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
-    /// The tree may live for this long from now; an order that comes later replaces it.
+    /// Let the tree live for this long from now. A later lease replaces an earlier one.
     Lease(Duration),
     /// Send SIGTERM to the whole tree.
     Term,
-    /// Tell what the tree uses.
+    /// Report the resources that the tree uses.
     Measure,
 }
 
-/// What the guard tells the worker.
+/// A report from the guard to the worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Report {
-    /// The agent's own process could not be started.
+    /// The agent's program could not be started.
     Failed(String),
     /// The agent's own process has ended; descendants may still live.
     Exited(Status),
-    /// The lease ran out; the tree is being killed.
+    /// The lease is over; the guard kills the tree.
     LeaseOver,
-    /// The tree used too much; it is being killed.
+    /// The tree exceeded this limit; the guard kills the tree.
     Excess(Excess),
-    /// What the tree uses.
+    /// The resources that the tree uses.
     Used(Used),
     /// No process of the tree is left.
     Clear,

@@ -1,4 +1,7 @@
-//! Between the SDK's types and ours.
+//! Conversions between the types of the SDK and the types of this crate.
+//!
+//! A piece of a message or thought that is no text becomes [`Update::Other`]. Kinds of updates, settings and options
+//! that this version of the protocol does not know never cause an error.
 
 use agent_client_protocol::schema::MaybeUndefined;
 use agent_client_protocol::v1::schema::{
@@ -15,7 +18,8 @@ use crate::{
     PermissionRequest, PlanEntry, Setting, ToolCall, Update, Usage,
 };
 
-/// The protocol's own word for something.
+/// Returns a value in the protocol's words, such as `in_progress`. Returns an empty string if the value is not a
+/// string in JSON.
 fn word(value: impl Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(Value::String(word)) => word,
@@ -23,7 +27,7 @@ fn word(value: impl Serialize) -> String {
     }
 }
 
-/// Reads the parameters of a `session/update`; `None` if it is about another session.
+/// Parses the parameters of a `session/update`. Returns `None` if the update belongs to another session.
 pub(crate) fn update(params: Value, session: &AcpSessionId) -> Option<Update> {
     let about = params.get("sessionId").and_then(Value::as_str);
     if about.is_some_and(|about| about != session.as_str()) {
@@ -41,7 +45,7 @@ fn text(chunk: ContentChunk) -> Option<String> {
     }
 }
 
-/// What came out of a tool: in the agent's own form, or else as it is shown to people.
+/// Returns the output of a tool: the raw output if there is one, else the content for people.
 fn output(raw: Option<Value>, shown: Vec<ToolCallContent>) -> Option<Value> {
     raw.or_else(|| {
         let shown = (!shown.is_empty()).then_some(shown)?;
@@ -184,7 +188,7 @@ pub(super) fn opened(
     }
 }
 
-/// Settings of a kind that this version of the protocol does not know are left out.
+/// Converts settings. Leaves out settings of a kind that this version of the protocol does not know.
 pub(super) fn settings(options: Vec<schema::SessionConfigOption>) -> Vec<Setting> {
     let settings = options.into_iter().filter_map(|option| {
         let (current, values, boolean) = match option.kind {
@@ -247,7 +251,8 @@ pub(super) fn stop_reason(reason: schema::StopReason) -> Result<StopReason, Call
     })
 }
 
-/// Kind and title are empty where the request names none; see [`crate::router`].
+/// Converts a permission request. Kind and title are empty if the request names none; [`crate::router`] fills them
+/// in.
 pub(crate) fn permission(request: schema::RequestPermissionRequest) -> PermissionRequest {
     let fields = request.tool_call.fields;
     let options = request.options.into_iter().map(|option| PermissionOption {
@@ -283,7 +288,7 @@ pub(super) fn outcome(option: Option<&str>) -> schema::RequestPermissionOutcome 
     }
 }
 
-/// Converts a result as the answer to every request that has one of its own.
+/// Converts a result as the reply to every request that has a reply type of its own.
 #[cfg(fuzzing)]
 pub(crate) fn answers(result: &Value) {
     if let Ok(answer) = schema::InitializeResponse::deserialize(result) {

@@ -1,19 +1,19 @@
-//! Why a request to an agent has no result.
+//! The errors of a request to an agent.
 
 use serde_json::Value;
 
-/// Why a request has no result.
+/// The reason why a request to an agent has no result.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum CallError {
-    /// The agent answered with an error.
+    /// The agent replied with an error.
     Answered(AgentError),
-    /// The agent's output ended before the answer.
+    /// The agent's output ended before the reply.
     Closed,
-    /// The answer is not what the protocol says.
+    /// The agent's reply does not match the protocol.
     Malformed(String),
 }
 
-/// An error as the agent told it.
+/// An error from the agent's reply.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct AgentError {
     pub(crate) code: i32,

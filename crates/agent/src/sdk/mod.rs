@@ -1,9 +1,9 @@
-//! The only place that knows the protocol's SDK, which changes often.
+//! The connection to an agent. Only this module uses the protocol's SDK, because the SDK changes often.
 //!
-//! The SDK's raw builder is used rather than `v1()`, for the version must be checked here: its own
-//! check answers with an error that cannot be told from an agent's. Requests are sent untyped and
-//! their answers read here for the same reason. Handlers run in the SDK's dispatch loop, where
-//! waiting would hold up everything: they only start tasks.
+//! The module uses the SDK's raw builder and not `v1()`, because the module must check the protocol's version itself:
+//! the error of the SDK's own check cannot be told from an error of the agent. For the same reason, requests are sent
+//! untyped and their replies are parsed here. The SDK calls handlers in its dispatch loop, where a wait would block
+//! every other message. Handlers therefore only start tasks.
 
 pub(crate) mod convert;
 pub(crate) mod error;
@@ -34,14 +34,14 @@ use crate::{
     router::Router,
 };
 
-/// The protocol's version that is offered and must come back.
+/// The version of the protocol that is offered, and that the agent must confirm.
 pub const VERSION: u64 = 1;
 
-/// What the agent answered to `initialize`.
+/// The result of `initialize`.
 pub(crate) enum Initialized {
-    /// It speaks our version.
+    /// The agent speaks the offered version.
     Agreed(Offers),
-    /// It speaks another one; as it wrote it.
+    /// The agent speaks another version, which is here as the agent wrote it.
     OtherVersion(Value),
 }
 
@@ -65,7 +65,7 @@ impl Drop for Connection {
 }
 
 impl Connection {
-    /// Connects the agent's input and the messages from its output.
+    /// Connects the agent's input with the messages from its output.
     pub(crate) async fn new(
         stdin: pipe::Sender,
         messages: mpsc::Receiver<String>,
@@ -100,7 +100,7 @@ impl Connection {
         }
     }
 
-    /// Writes what is still to be written, for as long as `limit`, and closes the agent's input.
+    /// Writes the queued messages for at most `limit`, and closes the agent's input.
     pub(crate) async fn close_input(mut self, limit: std::time::Duration) {
         self.stop.cancel();
         timeout(limit, &mut self.driver).await.ok();
@@ -200,7 +200,7 @@ impl Connection {
         self.call(request).await.map(drop)
     }
 
-    /// Changes one setting and answers all of them as they are then.
+    /// Changes one setting. Returns all settings as they are afterwards.
     pub(crate) async fn set_setting(
         &self,
         id: &AcpSessionId,
@@ -224,7 +224,7 @@ impl Connection {
         convert::stop_reason(answered.stop_reason)
     }
 
-    /// Asks the agent to stop its prompt.
+    /// Asks the agent to cancel its prompt.
     pub(crate) fn cancel(&self, id: &AcpSessionId) -> Result<(), CallError> {
         self.notify(schema::CancelNotification::new(session(id)))
     }
@@ -241,7 +241,7 @@ impl Connection {
             .block_task()
             .await
             .map_err(failed)?;
-        // `null` is a legal answer to several requests.
+        // `null` is a legal reply to several requests, but the types of the replies are objects.
         Ok(if answer.is_null() { json!({}) } else { answer })
     }
 }
@@ -250,8 +250,8 @@ fn session(id: &AcpSessionId) -> schema::SessionId {
     schema::SessionId::from(id.as_str().to_owned())
 }
 
-/// Refuses the answer to a restore that names another session. The protocol has no such field, and an
-/// agent that fills it in with another id has made a session without the memory that was asked for.
+/// Rejects the reply to a restore that names another session. The protocol has no such field. An agent that fills it
+/// in with another ID has created a session without the memory of the requested one.
 fn check_session(answer: &Value, id: &AcpSessionId) -> Result<(), CallError> {
     match answer.get("sessionId") {
         Some(other) if other.as_str() != Some(id.as_str()) => {
@@ -267,7 +267,7 @@ fn read<T: DeserializeOwned>(answer: Value) -> Result<T, CallError> {
     serde_json::from_value(answer).map_err(|error| CallError::Malformed(cut(error.to_string())))
 }
 
-/// An agent's words in an error, as long as anybody reads them.
+/// Cuts an agent's text in an error to at most [`ERROR_TEXT_BYTES`].
 fn cut(mut text: String) -> String {
     text.truncate(text.floor_char_boundary(ERROR_TEXT_BYTES));
     text
@@ -280,18 +280,18 @@ fn failed(error: agent_client_protocol::Error) -> CallError {
     CallError::Answered(AgentError {
         code: error.code.into(),
         message: cut(match error.data.as_ref().and_then(Value::as_str) {
-            // Where the message is no more than "Internal error".
+            // Some agents explain the error only in `data`, and send "Internal error" as the message.
             Some(more) if !more.is_empty() => format!("{}: {more}", error.message),
             _ => error.message,
         }),
-        // What is long is no explanation.
+        // Data longer than the limit explains nothing and would only fill the record.
         data: error
             .data
             .filter(|data| data.to_string().len() <= ERROR_TEXT_BYTES),
     })
 }
 
-/// Starts the task that gets the request answered.
+/// Starts the task that answers one permission request.
 fn ask(
     router: &Arc<Router>,
     request: schema::RequestPermissionRequest,
@@ -300,6 +300,7 @@ fn ask(
 ) -> Result<(), agent_client_protocol::Error> {
     let router = Arc::clone(router);
     let turn = router.turn();
+    // Take the token before the task starts, so that `Router::end` waits for this request from now on.
     let token = turn.as_ref().map(|turn| turn.asks());
     connection.spawn(async move {
         let answer = |option: Option<&str>| {
@@ -311,6 +312,7 @@ fn ask(
         router
             .decide(turn.as_deref(), convert::permission(request), answer)
             .await;
+        // The request counts as reported only now.
         drop(token);
         Ok(())
     })
