@@ -1,4 +1,4 @@
-//! Automations as they are printed.
+//! Prints automations.
 
 use client::{AutomationFilter, Part};
 use model::{approval::Unruled, automation::AutomationState, policy::Policies};
@@ -15,10 +15,10 @@ use crate::{
     output::{ATTENTION, BOLD, Output, clean, excerpt, paint, table},
 };
 
-/// How many columns the list has.
+/// The number of columns of the list.
 const COLUMNS: usize = 8;
 
-/// An automation in a list.
+/// An entry of the list.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Listed<'a> {
@@ -41,7 +41,7 @@ fn row(view: &AutomationView) -> [String; COLUMNS] {
     ]
 }
 
-/// What a person should look at, in a line.
+/// Formats the reason why the automation needs attention, on one line.
 fn attention(view: &AutomationView) -> String {
     match (&view.newer_format, &view.automation.attention) {
         (Some(newer), _) => too_new(*newer),
@@ -54,7 +54,7 @@ fn too_new(NewerFormat { needed, honoured }: NewerFormat) -> String {
     format!("needs format {needed}, this server honours {honoured}")
 }
 
-/// All automations by name, a page at a time; or those alone whose turns go to a session.
+/// Returns all automations by name, or only those whose turns go to `session`. Reads them page by page.
 async fn all(app: &App, session: Option<String>) -> Result<AutomationPage, Failure> {
     let mut all = AutomationPage::default();
     let mut filter = AutomationFilter {
@@ -117,7 +117,7 @@ pub(super) async fn list(app: &App, session: Option<String>) -> Result<(), Failu
     Ok(app.output.line(&table(headings, rows))?)
 }
 
-/// The answer to a change: the automation and its next fires.
+/// Prints the result of a change: the automation and its next runs.
 pub(super) fn answer(app: &App, view: &AutomationView, told: &str) -> Result<(), Failure> {
     if app.output.json {
         return Ok(app.output.document(view)?);
@@ -128,7 +128,7 @@ pub(super) fn answer(app: &App, view: &AutomationView, told: &str) -> Result<(),
     fires(app, view)
 }
 
-/// An automation with what it has used.
+/// An automation with its usage.
 #[derive(Serialize)]
 struct Whole<'a> {
     #[serde(flatten)]
@@ -232,7 +232,7 @@ pub(super) async fn whole(app: &App, view: &AutomationView) -> Result<(), Failur
     Ok(())
 }
 
-/// Prints the problems that a person should look at.
+/// Prints the reasons why the automation needs attention.
 fn warnings(output: Output, view: &AutomationView) -> Result<(), Failure> {
     if let Some(attention) = &view.automation.attention {
         output.line(&paint(ATTENTION, &format!("  {}", clean(attention))))?;
@@ -263,7 +263,7 @@ fn fires(app: &App, view: &AutomationView) -> Result<(), Failure> {
     instants(app, &view.next_fires)
 }
 
-/// Fires, one a line.
+/// Prints due times, one per line.
 pub(super) fn instants(app: &App, fires: &[Fire]) -> Result<(), Failure> {
     for Fire { shown, quiet, .. } in fires {
         let quiet = if *quiet {
@@ -276,7 +276,8 @@ pub(super) fn instants(app: &App, fires: &[Fire]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The schedules of an automation; the manual trigger, which all have, only where there is no other.
+/// Returns the schedules of an automation. Every automation has a manual trigger, so that one counts only if it is
+/// the only trigger.
 fn schedules(view: &AutomationView) -> Vec<String> {
     let timed: Vec<_> = timed(view)
         .map(|trigger| trigger.spec.to_string())
@@ -288,7 +289,7 @@ fn schedules(view: &AutomationView) -> Vec<String> {
     }
 }
 
-/// The triggers that fire by time.
+/// Returns all triggers except the manual one.
 fn timed(view: &AutomationView) -> impl Iterator<Item = &Trigger> {
     view.triggers
         .iter()
