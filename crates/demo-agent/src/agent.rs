@@ -140,6 +140,7 @@ impl DemoAgent {
             Arc::new(OpenSession::new(file, memory))
         };
         let memory = lock(&session.state).memory.clone();
+        // Compare before the session is kept open. Dropping a session that was just reopened releases its lock.
         if memory.cwd != cwd {
             return Err(Refusal::OtherCwd {
                 id,
@@ -202,6 +203,7 @@ impl DemoAgent {
                 said: String::new(),
                 end: None,
             });
+            // Save first, so that a failed write leaves the session without a running turn.
             session.file.save(&memory)?;
             let updates = memory.answer();
             state.memory = memory;

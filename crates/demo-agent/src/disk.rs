@@ -1,7 +1,7 @@
 //! The files of the demonstration agent's sessions.
 //!
 //! `<id>.json` holds the memory of a session. A process locks `<id>.lock` while it has the session open; the file is
-//! empty and is never removed.
+//! empty. It is never removed, because two processes could then hold locks on two files of the same name.
 
 use std::{
     fs::{self, DirBuilder, File, TryLockError},

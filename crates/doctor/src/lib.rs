@@ -52,6 +52,7 @@ pub async fn examine(subject: &Subject, start_agents: bool) -> Vec<Finding> {
     let folder = folder::look(path, &mut findings);
     findings.extend(folder::disk(&places(config, path)));
     let opened = database::look(config, path, folder.as_ref(), &mut findings).await;
+    // Read the clock of the database first, because the checks of transactions and heartbeats compare its instants.
     let clock = fleet::clock(opened.as_ref(), &mut findings).await;
     if let Some(opened) = &opened {
         findings.extend(fleet::look(opened, clock.now()).await);

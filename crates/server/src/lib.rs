@@ -3,7 +3,7 @@
 //!
 //! **Invariants:** this crate has no terminal. It prints nothing and reads neither arguments nor environment
 //! variables. Its callers pass the configuration, the path of the data folder and the environment that agents
-//! inherit. Only this crate creates the system clock and the source of randomness; all other crates receive them as
+//! inherit. This crate creates the system clock and the source of randomness; the crates below it receive both as
 //! parameters.
 
 mod data_folder;

@@ -54,10 +54,9 @@ impl Server {
         let waker = Waker::default();
         let woken = waker.clone();
         let closing = CancellationToken::new();
-        // The API is built before the daemon starts. Until then `ready` finds no token and reports `false`.
+        // 2. Build the API. Until the daemon starts, `ready` finds no token here and reports `false`.
         let loops: Arc<OnceLock<CancellationToken>> = Arc::default();
         let live = Arc::clone(&loops);
-        // 2. Build the API.
         let api = local
             .api()
             .serving(Arc::new(move || woken.wake()))

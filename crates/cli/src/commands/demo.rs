@@ -88,6 +88,7 @@ pub(crate) async fn run(args: Args, config: &Config, output: Output) -> Result<E
             session.map(|it| Transcript::new(it.id, MessagePart::After(it.last_seq)));
         watch.go_on().await
     };
+    // Stop the server in every case, even if watching failed, and report that failure afterwards.
     let watched = tokio::select! {
         watched = watched => watched,
         () = signals.next() => Ok(()),

@@ -67,7 +67,7 @@ fn may_write(path: &Path) -> io::Result<bool> {
     }
 }
 
-/// Writes the file with mode 0600. A crash leaves either no file or a complete one.
+/// Writes the file with mode 0600. A crash leaves either the previous file or the complete new one.
 fn write(path: &Path, secret: &str) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     let mut file = NamedTempFile::new_in(folder)?;

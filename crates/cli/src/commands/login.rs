@@ -48,6 +48,7 @@ pub(crate) async fn run(args: Args, config: &Config, output: Output) -> Result<E
     let Some(token) = token(output, &server).await? else {
         return Ok(Exit::Interrupted);
     };
+    // Store only a token that the server accepts.
     let who = Client::at(&server, &token, entropy())?.whoami().await?;
     login::write(
         &path,

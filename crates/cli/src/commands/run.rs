@@ -203,6 +203,7 @@ struct Whole {
 
 async fn show(app: &App, given: &str) -> Result<(), Failure> {
     let view = app.client.run(given).await?;
+    // Only some tokens may read records. Show the run without its record to the others.
     let record = app.client.run_record(&view.run.id.to_string()).await;
     let record = match record {
         Ok(record) => record.record,

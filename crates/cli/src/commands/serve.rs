@@ -80,7 +80,7 @@ pub(crate) async fn run(_: Args, config: &Config, output: Output) -> Result<Exit
     // 5. Stop. Remove the address first, so that no command sends a browser there.
     folder.note_address(None).ok();
     let stopped = stop(&app, server, signals, config).await;
-    // A connection that hangs must not keep the process alive: all results are written by now.
+    // Limit the wait, because a database connection that hangs would keep the process alive.
     timeout(WRITING, database.close()).await.ok();
     stopped?;
     if died {

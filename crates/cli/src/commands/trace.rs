@@ -148,6 +148,8 @@ impl Told {
                 Ok(())
             }
             _ => {
+                // A row that is not the answer, such as a tool call: the answer to the printed deltas is still to
+                // come.
                 if let (Some(run), Some(written)) = (message.run_id, written) {
                     self.written.insert(run, written);
                 }

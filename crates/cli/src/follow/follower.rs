@@ -281,6 +281,7 @@ impl<'a> Follower<'a> {
         match message.speaker() {
             Speaker::Person | Speaker::Schedule => {}
             Speaker::Agent => {
+                // The beginning of the answer may be printed from deltas already, so print the rest alone.
                 let shown = usize::try_from(self.streamed.1).unwrap_or(0);
                 let rest = message.content.get(shown..).unwrap_or("").to_owned();
                 if !output.json {

@@ -144,12 +144,14 @@ pub(super) async fn whole(app: &App, view: &AutomationView) -> Result<(), Failur
     }
     let automation = &view.automation;
     let output = app.output;
+    // 1. The name, and the reasons for attention.
     output.line(&format!(
         "{}  {}",
         paint(BOLD, &automation.name),
         automation.id
     ))?;
     warnings(output, view)?;
+    // 2. The properties and policies.
     let policies = Policies::from(automation.policies.clone());
     let session = match (&view.session, &automation.bound_session_key) {
         (_, Some(key)) => format!("bound to {key}"),
@@ -212,6 +214,7 @@ pub(super) async fn whole(app: &App, view: &AutomationView) -> Result<(), Failur
             output.line(&format!("  {name:12}{}", clean(&value)))?;
         }
     }
+    // 3. The prompt, the triggers, the next runs and the last runs.
     output.line(&format!(
         "\nPrompt\n{}\n",
         clean(automation.prompt.trim_end())

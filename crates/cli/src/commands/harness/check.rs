@@ -11,8 +11,9 @@ use crate::{
     output::{ATTENTION, BAD, GOOD, excerpt, paint},
 };
 
-/// The maximum number of settings of an agent that are shown, and the maximum length of each value.
+/// The maximum number of settings of an agent that are shown.
 const SHOWN_SETTINGS: usize = 8;
+/// The maximum number of characters of a shown value.
 const SHOWN_VALUE: usize = 60;
 
 pub(super) async fn check(app: &App, name: &str, depth: Depth) -> Result<Exit, Failure> {
