@@ -1,4 +1,4 @@
-//! What every command works with: a client of the API, and whom it asks.
+//! The context of a command: a client of the API, and the API that it is connected to.
 
 use std::{path::Path, sync::Arc};
 
@@ -15,7 +15,7 @@ use crate::{
     output::{LocalTime, Output},
 };
 
-/// What every command works with.
+/// The context of a command.
 pub(crate) struct App {
     pub(crate) client: Client,
     pub(crate) whom: Whom,
@@ -24,19 +24,19 @@ pub(crate) struct App {
     pub(crate) time: LocalTime,
 }
 
-/// Whom a command asks.
+/// The API that a command is connected to.
 pub(crate) enum Whom {
-    /// A server elsewhere.
+    /// A remote server, by its network address.
     Elsewhere,
-    /// Whoever serves the data folder.
+    /// The server of the data folder, by its private socket.
     Server,
-    /// The routes of this process, because nobody serves the data folder.
+    /// The routes of this process, because the data folder has no server.
     Nobody(Box<Local>),
 }
 
 impl App {
-    /// Finds out whom to ask: the server that is named or that somebody has signed in to, else whoever serves
-    /// the data folder, else nobody but this process, which then opens the folder and the database.
+    /// Connects to the API: to the remote server that is configured or stored by `matins login`, otherwise to the
+    /// server of the data folder. If that folder has no server, opens the folder and the database in this process.
     pub(crate) async fn find(config: &Config, output: Output) -> Result<Self, Failure> {
         let (client, whom) = match elsewhere(config)? {
             Some(Login { server, token }) => {
@@ -54,7 +54,7 @@ impl App {
         })
     }
 
-    /// A command that works with what is on this machine, by routes that it has.
+    /// Returns the context of a command that uses an opened data folder through a given client.
     pub(crate) fn over(local: Local, client: Client, config: &Config, output: Output) -> Self {
         Self {
             client,
@@ -65,17 +65,17 @@ impl App {
         }
     }
 
-    /// Whether paths that are given are those of this machine.
+    /// `true` if the API resolves paths on this machine.
     pub(crate) const fn is_here(&self) -> bool {
         !matches!(self.whom, Whom::Elsewhere)
     }
 
-    /// Whether somebody else takes the turns that are asked for.
+    /// `true` if a server takes the turns that the command requests.
     pub(crate) const fn is_served(&self) -> bool {
         !matches!(self.whom, Whom::Nobody(_))
     }
 
-    /// Lets go of what is open.
+    /// Closes the database if this process opened it.
     pub(crate) async fn close(self) {
         if let Whom::Nobody(local) = self.whom {
             local.close().await;
@@ -83,13 +83,13 @@ impl App {
     }
 }
 
-/// The randomness of requests.
+/// Returns the source of randomness for requests.
 pub(crate) fn entropy() -> Arc<dyn Entropy> {
     Arc::new(OsEntropy)
 }
 
-/// The server elsewhere that is to be asked. A folder or a database that the command line names is asked in
-/// place of one that somebody has signed in to.
+/// Returns the remote server to connect to. Returns `None` if the command line names a data folder or a database but
+/// no server: these flags take precedence over a stored login.
 fn elsewhere(config: &Config) -> Result<Option<Login>, Failure> {
     let by_flag = |origin: &Origin| matches!(origin, Origin::Flag(_));
     let names_folder = by_flag(&config.data.origin) || by_flag(&config.database.origin);
@@ -118,13 +118,14 @@ fn elsewhere(config: &Config) -> Result<Option<Login>, Failure> {
     }
 }
 
-/// Whoever serves the data folder, else this process.
+/// Connects to the server of the data folder, or opens the folder in this process if there is none.
 async fn here(config: &Config) -> Result<(Client, Whom), Failure> {
     let folder = local::data_folder(config)?;
-    // A folder that is not there has no socket.
+    // A missing folder has no socket, so `ask` finds no server there.
     match server::ask(&absolute(&folder), entropy()).await {
         Asked::Serves(client) => return Ok((client, Whom::Server)),
-        // It may be frozen; the database holds its promises all the same.
+        // The server may hang. It is safe to continue without it, because the database enforces every invariant
+        // between processes.
         Asked::Silent => {
             tracing::warn!(
                 "whoever serves the folder gives no answer; this process does without it"

@@ -1,4 +1,4 @@
-//! The command line as a whole.
+//! The grammar of the command line.
 
 use clap::{Parser, Subcommand};
 

@@ -1,5 +1,5 @@
-//! Where the configuration comes from, and what is made of it: flags of the command line, variables of
-//! the environment and a file, as `config` declares and merges them.
+//! Loads the configuration from the flags of the command line, the variables of the environment and the configuration
+//! file. The crate `config` declares the settings and merges these sources.
 
 use std::{
     fs, io,
@@ -18,16 +18,17 @@ use crate::{
     logging,
 };
 
-/// The configuration file: where it is, and whether somebody named it.
+/// The path of the configuration file, and the source of that path.
 #[derive(Debug, Clone)]
 pub(crate) struct ConfigPath {
     pub(crate) path: PathBuf,
-    /// What names it; `None` for the usual place, where it may be missing.
+    /// The flag or the variable that names the file. `None` for the default path, which may not exist.
     pub(crate) named_by: Option<&'static str>,
 }
 
 impl ConfigPath {
-    /// The file that is read; `None` where nobody names one and there is no usual place.
+    /// Returns the path of the configuration file. Returns `None` if neither a flag nor a variable names one and
+    /// there is no home directory.
     pub(crate) fn find(global: &Global) -> Option<Self> {
         let named = |path, by| Self {
             path,
@@ -44,7 +45,11 @@ impl ConfigPath {
             })
     }
 
-    /// Reads the file; `None` where there is none and nobody named it.
+    /// Reads the file. Returns `None` if the default path has no file.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file cannot be read, and if a file that a flag or a variable names does not exist.
     pub(crate) fn read(&self) -> Result<Option<File>, Failure> {
         match read(&self.path) {
             Ok(content) => Ok(Some(File::parse(&absolute(&self.path), &content))),
@@ -62,7 +67,7 @@ impl ConfigPath {
     }
 }
 
-/// Reads a file, but not much more of it than a configuration may have.
+/// Reads a file up to one byte beyond the limit, so that the parser can report a file that is too long.
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
     let most = u64::try_from(MAX_FILE_BYTES).unwrap_or(u64::MAX);
@@ -72,21 +77,23 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(content)
 }
 
-/// Paths in a file count from its folder, so that must not depend on where one stands.
+/// Makes a path absolute. Relative paths in the file are resolved against the folder of the file, so its own path
+/// must not depend on the working directory.
 fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// The configuration of this command, with all that is wrong with it.
+/// The configuration of this process, with all problems found in it.
 pub(crate) struct Loaded {
     pub(crate) config: Config,
     pub(crate) problems: Vec<Problem>,
-    /// Variables that look like a setting's and are none.
+    /// Environment variables that begin like those of settings but belong to no setting.
     pub(crate) unknown: Vec<UnknownVariable>,
 }
 
 impl Loaded {
-    /// Merges what is said of the settings; a file that cannot be read fails.
+    /// Reads the configuration file and merges all sources. Fails if the file cannot be read; invalid values become
+    /// problems.
     pub(crate) fn of(global: &Global) -> Result<Self, Failure> {
         let file = match ConfigPath::find(global) {
             Some(path) => path.read()?,
@@ -95,7 +102,7 @@ impl Loaded {
         Ok(Self::merge(global, file))
     }
 
-    /// Merges what is said of the settings, with this file.
+    /// Merges the flags and the environment with the given file.
     pub(crate) fn merge(global: &Global, file: Option<File>) -> Self {
         let sources = Sources {
             flags: global.flags.0.clone(),
@@ -104,6 +111,7 @@ impl Loaded {
             home: environment::home(),
         };
         let names = sources.environment.keys().map(String::as_str);
+        // The guard and the worker set these variables for agents, so they are no misspelled settings.
         let given = [agent::guard::MARKER_VARIABLE, agent::guard::WORKER_VARIABLE];
         let unknown = config::unknown_variables(names, &given);
         let (config, problems) = resolve(&sources);
@@ -114,7 +122,7 @@ impl Loaded {
         }
     }
 
-    /// The same, where it can be taken.
+    /// Returns the configuration if it has no problems. Otherwise returns the first problem as an error.
     pub(crate) fn accepted(self) -> Result<Self, Failure> {
         let Some((first, more)) = self.problems.split_first() else {
             return Ok(self);
@@ -133,20 +141,20 @@ impl Loaded {
     }
 }
 
-/// Warns of variables that look like a setting's and are none.
+/// Logs a warning for each variable that belongs to no setting.
 pub(crate) fn warn_of(unknown: &[UnknownVariable]) {
     for variable in unknown {
         tracing::warn!("{}", no_setting(variable));
     }
 }
 
-/// Says that a variable is no setting, and which one may have been meant.
+/// Formats a variable that belongs to no setting, with the setting of the most similar name.
 pub(crate) fn no_setting(UnknownVariable { name, near }: &UnknownVariable) -> String {
     let near = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
     format!("{name} is no setting{near}")
 }
 
-/// What a file says by itself, for a look at the file alone.
+/// Returns the problems of a file, regardless of flags and the environment.
 pub(crate) fn of_file_alone(file: File) -> Vec<Problem> {
     let sources = Sources {
         file: Some(file),
@@ -156,7 +164,7 @@ pub(crate) fn of_file_alone(file: File) -> Vec<Problem> {
     resolve(&sources).1
 }
 
-/// Reads a file that is named for a look at it alone.
+/// Reads a configuration file that the user named, to check it alone.
 pub(crate) fn read_named(path: &Path) -> Result<File, Failure> {
     let content = read(path).map_err(|error| {
         Failure::environment(format!("read the file {}", path.display()), error)
@@ -164,7 +172,7 @@ pub(crate) fn read_named(path: &Path) -> Result<File, Failure> {
     Ok(File::parse(&absolute(path), &content))
 }
 
-/// Merges, and looks at what other crates understand: addresses and directives.
+/// Merges the sources and checks the values that `config` cannot check itself: database addresses and log directives.
 fn resolve(sources: &Sources) -> (Config, Vec<Problem>) {
     let (config, mut problems) = config::resolve(sources);
     if let Err(problem) = server::location(&config) {
@@ -176,7 +184,7 @@ fn resolve(sources: &Sources) -> (Config, Vec<Problem>) {
     (config, problems)
 }
 
-/// The data folder: the named one, else the usual place, where there is one.
+/// Returns the configured data folder, or the default one. Returns `None` if there is no home directory either.
 pub(crate) fn data_folder(config: &Config) -> Option<PathBuf> {
     config
         .data
@@ -185,7 +193,7 @@ pub(crate) fn data_folder(config: &Config) -> Option<PathBuf> {
         .or_else(environment::default_data_folder)
 }
 
-/// An origin for programs.
+/// Formats the origin of a value as JSON.
 pub(crate) fn origin_json(origin: &Origin) -> serde_json::Value {
     use serde_json::json;
     match origin {

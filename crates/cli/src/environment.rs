@@ -1,48 +1,47 @@
-//! The one place that reads the environment. The names of settings are declared in `config`.
+//! The only reader of the environment. The crate `config` declares the names of the settings' variables.
 
 use std::{collections::BTreeMap, ffi::OsString, path::PathBuf};
 
-/// Where the data folder is unless somebody says so: `$XDG_DATA_HOME/matins`, else
-/// `~/.local/share/matins` (XDG base directory specification; a relative value counts as unset).
+/// Returns the default data folder: `$XDG_DATA_HOME/matins`, or `~/.local/share/matins` (XDG base directory
+/// specification; a relative value counts as unset).
 pub(crate) fn default_data_folder() -> Option<PathBuf> {
     let base =
         absolute("XDG_DATA_HOME").or_else(|| home().map(|home| home.join(".local/share")))?;
     Some(base.join("matins"))
 }
 
-/// Where the configuration file is unless somebody says so: `$XDG_CONFIG_HOME/matins/config.toml`, else
-/// `~/.config/matins/config.toml`.
+/// Returns the default configuration file: `$XDG_CONFIG_HOME/matins/config.toml`, or `~/.config/matins/config.toml`.
 pub(crate) fn default_config_file() -> Option<PathBuf> {
     config_folder().map(|folder| folder.join("config.toml"))
 }
 
-/// Where what people say once is kept: `$XDG_CONFIG_HOME/matins`, else `~/.config/matins`.
+/// Returns the folder of the user's configuration and login: `$XDG_CONFIG_HOME/matins`, or `~/.config/matins`.
 pub(crate) fn config_folder() -> Option<PathBuf> {
     let base = absolute("XDG_CONFIG_HOME").or_else(|| home().map(|home| home.join(".config")))?;
     Some(base.join("matins"))
 }
 
-/// The token for a server elsewhere, where the environment holds one.
+/// Returns the token for a remote server if the environment holds one.
 pub(crate) fn token() -> Option<String> {
     variable(config::TOKEN)?.into_string().ok()
 }
 
-/// The configuration file, where the environment names one.
+/// Returns the path of the configuration file if the environment names one.
 pub(crate) fn config_file() -> Option<PathBuf> {
     variable(config::CONFIG_FILE).map(PathBuf::from)
 }
 
-/// The home directory.
+/// Returns the home directory.
 pub(crate) fn home() -> Option<PathBuf> {
     absolute("HOME")
 }
 
-/// Where programs are looked for.
+/// Returns the value of `PATH`, empty if it is unset.
 pub(crate) fn search_path() -> OsString {
     variable("PATH").unwrap_or_default()
 }
 
-/// The variables that are this program's by their names.
+/// Returns the variables whose names begin with `MATINS_`.
 pub(crate) fn own() -> BTreeMap<String, OsString> {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))
@@ -50,19 +49,22 @@ pub(crate) fn own() -> BTreeMap<String, OsString> {
         .collect()
 }
 
-/// The whole environment, from which harnesses may pass variables on. What is not UTF-8 is left out.
+/// Returns the whole environment, from which harnesses may pass variables on to agents. Omits variables that are not
+/// UTF-8.
 pub(crate) fn for_agents() -> BTreeMap<String, String> {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect()
 }
 
+/// Returns the value of a variable if it is an absolute path.
 fn absolute(name: &str) -> Option<PathBuf> {
     variable(name)
         .map(PathBuf::from)
         .filter(|path| path.is_absolute())
 }
 
+/// Returns the value of a variable. An empty value counts as unset.
 #[expect(
     clippy::disallowed_methods,
     reason = "the one reader of the environment"

@@ -1,4 +1,4 @@
-//! How commands end: exit codes, and errors with hints.
+//! The results of commands: exit codes, and errors with hints.
 
 use std::process::ExitCode;
 
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::output::{Output, OutputError};
 
-/// What the exit codes mean, for the help.
+/// The table of exit codes in the help.
 pub(crate) const EXIT_CODES: &str = "\
 Exit codes:
     0  it was done
@@ -24,28 +24,28 @@ Exit codes:
 With --json, answers are JSON documents; what goes on (demo, serve) gives one document a line, and
 errors are JSON on standard error.";
 
-/// How a command ended.
+/// The result of a command, with one exit code each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// It was done.
+    /// The command did its work.
     Done,
-    /// It failed.
+    /// The command failed for a reason that no other value describes.
     Failed,
-    /// What was given cannot be taken.
+    /// An argument, an option or the configuration is invalid.
     Usage,
     /// The object does not exist.
     NotFound,
-    /// A state, a name or a policy does not allow it.
+    /// The state or the name of the object, or a policy, does not permit the operation.
     Refused,
     /// The turn did not succeed.
     TurnFailed,
-    /// The database, the data folder or the environment fails.
+    /// The database, the data folder or the environment does not work.
     Environment,
-    /// Automations would go with it, and nobody has consented.
+    /// The session was not deleted, because automations are bound to it and the user did not confirm their deletion.
     Blocked,
-    /// Nobody has signed in, or whoever did may not do it.
+    /// The request has no valid token, or the token lacks the permission.
     NotAllowed,
-    /// Ctrl-C.
+    /// The user interrupted the command with Ctrl-C.
     Interrupted,
 }
 
@@ -87,7 +87,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Why a command did not do what was asked, in the words that follow "failed to".
+/// The error of a command. Its message continues "failed to".
 #[derive(Debug)]
 pub(crate) struct Failure {
     exit: Exit,
@@ -108,7 +108,7 @@ impl Failure {
         Self::new(exit, anyhow::Error::msg(message.into()))
     }
 
-    /// The data folder or something else around the command fails.
+    /// Creates the error of a data folder, a file or another resource of the system. `what` is the attempted action.
     pub(crate) fn environment(
         what: impl Into<String>,
         source: impl std::error::Error + Send + Sync + 'static,
@@ -124,18 +124,18 @@ impl Failure {
         self
     }
 
-    /// What went wrong, with all that is behind it.
+    /// Returns the message of the error with its sources.
     pub(crate) fn told(&self) -> String {
         format!("failed to {:#}", self.error)
     }
 
-    /// How the command ends for it.
+    /// Returns the exit code of the error.
     pub(crate) const fn exit(&self) -> Exit {
         self.exit
     }
 
-    /// Tells what went wrong on standard error and gives the exit. Where whoever read the output has
-    /// gone away, nothing is wrong and nothing is said.
+    /// Prints the error to standard error and returns the exit code. Prints nothing and returns success if standard
+    /// output is a closed pipe, because the reader, such as `head`, wants no more output.
     pub(crate) fn report(&self, output: Output) -> Exit {
         if self
             .error
@@ -181,7 +181,7 @@ impl From<client::Error> for Failure {
     }
 }
 
-/// How a command ends that was answered with a problem.
+/// Returns the exit code for a problem in an API response.
 const fn exit_of(kind: ProblemKind) -> Exit {
     match kind {
         ProblemKind::Invalid | ProblemKind::MethodNotAllowed => Exit::Usage,
@@ -195,7 +195,7 @@ const fn exit_of(kind: ProblemKind) -> Exit {
     }
 }
 
-/// What keeps this machine's part from being opened.
+/// Errors of opening the local part.
 impl From<service::Error> for Failure {
     fn from(error: service::Error) -> Self {
         let hint = error.hint();

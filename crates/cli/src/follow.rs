@@ -1,4 +1,4 @@
-//! Following a run until it ends: the answer goes to standard output, everything else beside it.
+//! Follows a run until it ends. The answer goes to standard output, all other text to standard error.
 
 mod follower;
 mod waiting;
@@ -19,15 +19,15 @@ use crate::{
     signals::Signals,
 };
 
-/// How a run ended, as JSON.
+/// The result of a run, as JSON.
 #[derive(Serialize)]
 struct Followed<'a> {
     run: &'a Run,
     answer: Option<&'a str>,
 }
 
-/// Sees a run that was just asked for to its end: beside whoever serves, or by taking its turn here. With
-/// `only_queue` it is left to whoever serves.
+/// Follows a newly requested run until it ends. If the data folder has no server, takes the turn in this process.
+/// With `only_queue`, leaves the run to a server and returns at once.
 pub(crate) async fn see_through(app: &App, run: Run, only_queue: bool) -> Result<Exit, Failure> {
     if run.status.is_over() {
         return end(app, &run, None);
@@ -54,7 +54,7 @@ pub(crate) async fn see_through(app: &App, run: Run, only_queue: bool) -> Result
     followed
 }
 
-/// Takes the turn here and follows it. Ctrl-C calls it off, gently; a second one ends the process.
+/// Takes the turn in this process and follows it. The first Ctrl-C cancels the run; the second one ends the process.
 async fn take(
     app: &App,
     local: &Local,
@@ -75,6 +75,7 @@ async fn take(
                 "failed to call the run off; it is stopped all the same"
             );
         }
+        // Stop the turn even if the cancellation was not recorded. Then its run is requeued.
         stop.cancel();
         signals.next().await;
     };
@@ -90,7 +91,7 @@ async fn take(
     }
 }
 
-/// Takes the turn and follows it. Whatever becomes of the following, the turn goes on to its end.
+/// Takes the turn in this process and follows it. The turn continues to its end even if the follower fails.
 async fn take_and_follow(
     app: &App,
     local: &Local,
@@ -105,11 +106,11 @@ async fn take_and_follow(
             if !taken?.status.is_over() {
                 return Ok(Exit::Interrupted);
             }
-            // The trace tells the end, which is committed.
+            // The end of the run is committed, so the follower reads it and prints it.
             following.await
         }
         followed = &mut following => {
-            // Where it is not the run's own end that is told, the turn still goes on.
+            // Any other failure comes from the follower, and the turn continues.
             let told = [Exit::TurnFailed, Exit::Refused];
             if let Err(failure) = &followed
                 && !told.contains(&failure.exit())
@@ -122,14 +123,14 @@ async fn take_and_follow(
     }
 }
 
-/// Asks for the newest attempt to be called off, so that it ends as that.
+/// Cancels the newest attempt. The run then ends as cancelled; a mere stop would requeue it.
 async fn call_off(app: &App, id: RunId) -> Result<(), Failure> {
     let newest = server::newest_attempt(&app.client, id).await?.run.id;
     app.client.cancel_run(&newest.to_string()).await?;
     Ok(())
 }
 
-/// Follows a run and tells how it ended.
+/// Follows a run and prints its result.
 async fn follow(app: &App, follower: &mut Follower<'_>, run: Run) -> Result<Exit, Failure> {
     match follower.follow(&run).await? {
         Ended::Over { run, answer } => end(app, &run, answer.as_deref()),
@@ -141,6 +142,7 @@ async fn follow(app: &App, follower: &mut Follower<'_>, run: Run) -> Result<Exit
     }
 }
 
+/// Prints that the run is queued, and the condition that it waits for.
 fn queued(app: &App, run: &Run, waiting: Option<&Waiting>, served: bool) -> Result<Exit, Failure> {
     if app.output.json {
         app.output.document(&Followed { run, answer: None })?;
@@ -158,7 +160,7 @@ fn queued(app: &App, run: &Run, waiting: Option<&Waiting>, served: bool) -> Resu
     Ok(Exit::Done)
 }
 
-/// Tells how a run ended.
+/// Prints the result of a run and returns the exit code.
 fn end(app: &App, run: &Run, answer: Option<&str>) -> Result<Exit, Failure> {
     if app.output.json {
         app.output.document(&Followed { run, answer })?;
@@ -180,6 +182,7 @@ fn end(app: &App, run: &Run, answer: Option<&str>) -> Result<Exit, Failure> {
     }
 }
 
+/// Prints remarks on a succeeded run.
 fn flags(app: &App, flags: RunFlags) {
     if flags.empty_answer {
         app.output.aside("The agent gave no answer.");

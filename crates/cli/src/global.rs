@@ -24,12 +24,13 @@ pub(crate) struct Global {
     pub(crate) flags: Flags,
 }
 
-/// What the command line says of the settings: one flag for each.
+/// The values of the settings' flags on the command line, by the name of the flag.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Flags(pub(crate) BTreeMap<&'static str, OsString>);
 
 impl Flags {
-    /// The flag of one setting. What it takes is looked at where all sources are merged.
+    /// Builds the flag of one setting. The parser accepts any text unless the setting has fixed choices, because
+    /// values are validated when all sources are merged.
     fn argument(setting: &Setting) -> Arg {
         let kind = setting.kind;
         let help = format!(

@@ -1,4 +1,4 @@
-//! The data folder of this machine: where it is, and opening it.
+//! Locates and opens the data folder of this machine.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use crate::{
     failure::{Exit, Failure},
 };
 
-/// Returns the data folder that is meant.
+/// Returns the configured or default data folder.
 pub(crate) fn data_folder(config: &Config) -> Result<PathBuf, Failure> {
     configuration::data_folder(config).ok_or_else(|| {
         let message = "find a data folder: HOME is not set";
@@ -18,7 +18,7 @@ pub(crate) fn data_folder(config: &Config) -> Result<PathBuf, Failure> {
     })
 }
 
-/// Opens the data folder that is meant and the database, and makes what is not there.
+/// Opens the data folder and the database, and creates both if they do not exist.
 pub(crate) async fn open(config: &Config) -> Result<Local, Failure> {
     let folder = data_folder(config)?;
     Ok(Local::open(&folder, config, environment::for_agents()).await?)

@@ -1,4 +1,4 @@
-//! Logs, on standard error, and traces, to where the configuration says.
+//! Logs to standard error, and exports traces to the configured endpoint.
 
 use std::{
     io::{self, IsTerminal},
@@ -18,14 +18,14 @@ use tracing_subscriber::{
 
 use crate::failure::{Exit, Failure};
 
-/// What traces are sent under.
+/// The service name of exported traces.
 const SERVICE: &str = "matins";
 
-/// What sends traces, until the process ends. Like what takes logs, there is one in a process.
+/// The exporter of traces. It is a global, as the log subscriber is: a process has one of each.
 static SPANS: Mutex<Option<Spans>> = Mutex::new(None);
 
-/// Starts logging: what is configured, or `default`. Must be called before the runtime starts, because traces
-/// are sent from outside of it.
+/// Starts logging with the configured directives, or with `default`. The caller must call this before it starts the
+/// runtime, because the exporter sends traces from a thread outside of it.
 pub(crate) fn start(config: &Config, default: &str) -> Result<(), Failure> {
     let filter = filter(config, default).map_err(|problem| Failure::new(Exit::Usage, problem))?;
     let colours = io::stderr().is_terminal();
@@ -42,8 +42,8 @@ pub(crate) fn start(config: &Config, default: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Sends the last traces. For the end of the process, after the runtime's: a collector that does not answer
-/// holds it up for two seconds at the most.
+/// Sends the last traces. The caller must have shut the runtime down. Waits for an unresponsive collector for at most
+/// two seconds.
 pub(crate) fn end() {
     let spans = SPANS.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some(spans) = spans {
@@ -51,7 +51,7 @@ pub(crate) fn end() {
     }
 }
 
-/// What writes logs in a format.
+/// Returns the layer that writes logs in a format.
 fn logs<S, W>(format: LogFormat, colours: bool, to: W) -> Box<dyn Layer<S> + Send + Sync>
 where
     S: Subscriber + for<'span> LookupSpan<'span>,
@@ -64,7 +64,7 @@ where
     }
 }
 
-/// What is logged.
+/// Returns the filter of log events: the configured directives, or `default`.
 pub(crate) fn filter(config: &Config, default: &str) -> Result<EnvFilter, Problem> {
     let given = &config.log;
     let directives = given.value.as_deref();

@@ -1,4 +1,4 @@
-//! The server elsewhere that somebody has signed in to, with the token: a file for its owner alone.
+//! Stores the address and the token of a remote server in a file that only its owner can read.
 
 use std::{
     fs::{self, DirBuilder, File},
@@ -15,33 +15,37 @@ use crate::{
     failure::{Exit, Failure},
 };
 
-/// The longest file that is read, in bytes.
+/// The maximum number of bytes that are read from the file.
 const MOST_BYTES: u64 = 64 << 10;
 
-/// A server with a token for it.
+/// A remote server and the token for it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Login {
-    /// The server's address.
+    /// The address of the server.
     pub(crate) server: String,
     /// The token.
     pub(crate) token: String,
 }
 
 impl Login {
-    /// Whether it is for this server.
+    /// `true` if the token is for this server.
     pub(crate) fn is_of(&self, server: &str) -> bool {
         let bare = |address: &str| address.trim_end_matches('/').to_owned();
         bare(&self.server) == bare(server)
     }
 }
 
-/// Where it is kept; nowhere without a home directory.
+/// Returns the path of the file. Returns `None` if there is no home directory.
 pub(crate) fn path() -> Option<PathBuf> {
     environment::config_folder().map(|folder| folder.join("login.toml"))
 }
 
-/// Reads it, where it is there. One that others could read is refused.
+/// Reads the file. Returns `None` if it does not exist.
+///
+/// # Errors
+///
+/// Refuses a file that the group or other users may read, because it contains a token.
 pub(crate) fn read(path: &Path) -> Result<Option<Login>, Failure> {
     let failed = |source: io::Error| Failure::environment(told(path), source);
     let file = match File::open(path) {
@@ -49,6 +53,7 @@ pub(crate) fn read(path: &Path) -> Result<Option<Login>, Failure> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(failed(error)),
     };
+    // Check the opened file, not the path, so that the file cannot be exchanged in between.
     let mode = file.metadata().map_err(failed)?.mode();
     if mode & 0o077 != 0 {
         let message = format!(
@@ -64,14 +69,14 @@ pub(crate) fn read(path: &Path) -> Result<Option<Login>, Failure> {
         .read_to_string(&mut text)
         .map_err(failed)?;
     toml::from_str(&text).map(Some).map_err(|error| {
-        // The error of the parser repeats the text, which holds a token.
+        // Use the bare message, because the full error of the parser quotes the text, which contains the token.
         let message = format!("{}: {}", told(path), error.message());
         Failure::message(Exit::Environment, message)
             .with_hint("`matins login URL` writes it anew, `matins logout` removes it")
     })
 }
 
-/// Writes it, in the place of what was there, for its owner alone.
+/// Writes the file with mode 0600, and replaces an existing one atomically.
 pub(crate) fn write(path: &Path, login: &Login) -> Result<(), Failure> {
     let failed = |source: io::Error| {
         Failure::environment(format!("write the file {}", path.display()), source)
@@ -82,7 +87,7 @@ pub(crate) fn write(path: &Path, login: &Login) -> Result<(), Failure> {
     builder.create(folder).map_err(failed)?;
     let text = toml::to_string(login)
         .map_err(|error| Failure::message(Exit::Failed, format!("write the login: {error}")))?;
-    // Such files are for their owner alone from the start.
+    // `NamedTempFile` creates files with mode 0600.
     let mut file = NamedTempFile::new_in(folder).map_err(failed)?;
     file.write_all(text.as_bytes()).map_err(failed)?;
     file.as_file().sync_all().map_err(failed)?;
@@ -90,7 +95,7 @@ pub(crate) fn write(path: &Path, login: &Login) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Removes it. Gives whether it was there.
+/// Removes the file. Returns `true` if it existed.
 pub(crate) fn remove(path: &Path) -> Result<bool, Failure> {
     match fs::remove_file(path) {
         Ok(()) => Ok(true),

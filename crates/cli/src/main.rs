@@ -1,8 +1,8 @@
-//! The `matins` command: configuration, commands, start and stop.
+//! The `matins` command: loads the configuration, runs one command and reports its result.
 //!
-//! **Invariants:** the only `main`, the only reader of the environment, the only crate with a terminal.
-//! Commands are thin: each asks the API, be it served elsewhere, beside the data folder or by the routes of
-//! this process, and everything that takes turns is reached through `server`.
+//! **Invariants:** this crate has the only `main`, is the only reader of the environment and is the only crate with a
+//! terminal. Commands are thin: each calls the API, whether a remote server, the server of the data folder or this
+//! process provides it. Commands take turns through the crate `server` alone.
 
 mod app;
 mod args;
@@ -32,14 +32,14 @@ use crate::{
     output::Output,
 };
 
-/// What is large lies apart from what is small: the buffers of a connection that waits are mostly never touched,
-/// and then cost nothing.
+/// The allocator keeps large and small allocations on separate pages. The buffers of idle connections are mostly
+/// untouched, so their pages then occupy no memory.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    // A guard must come to its watch whatever its environment, which is the agent's, makes of the
-    // command line's options.
+    // Handle a guard before clap sees anything: the guard runs with the agent's environment and must start whatever
+    // that contains.
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next().is_some_and(|first| first == server::GUARD) {
         return agent::guard::main(arguments);
@@ -56,7 +56,8 @@ fn main() -> ExitCode {
     exit.into()
 }
 
-/// Says what is wrong with the command line, in JSON where that was asked for.
+/// Reports an invalid command line, in JSON if the arguments include `--json`. The arguments are searched directly,
+/// because clap has not accepted them.
 fn refused(error: &clap::Error) -> ExitCode {
     let json = std::env::args_os().any(|argument| argument == "--json");
     if json && error.use_stderr() {
@@ -99,7 +100,7 @@ fn run(cli: Cli, output: Output) -> Result<Exit, Failure> {
     }
 }
 
-/// The configuration; from then on logs are written as it says.
+/// Loads the configuration and starts logging with it.
 fn configured(global: &Global, default_log: &str) -> Result<Config, Failure> {
     let Loaded {
         config, unknown, ..
@@ -113,7 +114,7 @@ fn within_runtime(command: impl Future<Output = Result<Exit, Failure>>) -> Resul
     let runtime = tokio::runtime::Runtime::new()
         .map_err(|source| Failure::environment("start the runtime", source))?;
     let exit = runtime.block_on(command);
-    // A read of standard input that is still under way must not keep the process.
+    // Do not wait for a pending read of standard input: it may never return, and would keep the process alive.
     runtime.shutdown_background();
     exit
 }

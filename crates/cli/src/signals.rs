@@ -1,17 +1,17 @@
-//! Ctrl-C and SIGTERM.
+//! The signals Ctrl-C (SIGINT) and SIGTERM.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::failure::Failure;
 
-/// The signals by which people and service managers ask a process to stop.
+/// The signals by which users and service managers request a process to stop.
 pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
 }
 
 impl Signals {
-    /// Listens from now on; the system no longer ends the process by itself.
+    /// Starts to listen. From then on these signals no longer end the process.
     pub(crate) fn listen() -> Result<Self, Failure> {
         let listen =
             |kind| signal(kind).map_err(|source| Failure::environment("listen to signals", source));
@@ -21,7 +21,7 @@ impl Signals {
         })
     }
 
-    /// Waits for the next one.
+    /// Waits for the next signal.
     pub(crate) async fn next(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}

@@ -1,4 +1,7 @@
-//! The sessions that the demonstration agent has open, and their turns.
+//! The open sessions of the demonstration agent, and their turns.
+//!
+//! Two mutexes protect the map of open sessions and the state of each session. No function holds both at the same
+//! time, and none holds either of them across an `await`.
 
 use std::{
     collections::HashMap,
@@ -19,10 +22,10 @@ use super::{
     session::{End, Memory, Turn, asked},
 };
 
-/// The code of "another process has this session open". The protocol has none for it.
+/// The error code for "another process has this session open". The protocol defines none.
 const BUSY: i32 = -32_003;
 
-/// Why a request is refused.
+/// A reason to refuse a request of the client.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Refusal {
     #[error(transparent)]
@@ -63,7 +66,7 @@ impl From<Refusal> for Error {
     }
 }
 
-/// Formats an error with its sources, each after a colon.
+/// Formats an error and its sources, separated by colons.
 fn with_sources(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
@@ -75,7 +78,7 @@ fn with_sources(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// The agent: the sessions on disk and those that this process has open.
+/// The agent: the sessions on disk, and those that this process has open.
 #[derive(Debug)]
 pub(super) struct DemoAgent {
     home: Home,
@@ -92,11 +95,12 @@ struct OpenSession {
 #[derive(Debug)]
 struct State {
     memory: Memory,
-    /// Cancels the turn that runs.
+    /// Cancels the running turn. `None` if no turn is running.
     running: Option<CancellationToken>,
 }
 
-/// Takes a lock. A panic elsewhere leaves nothing half done: each change is one assignment.
+/// Locks a mutex, even a poisoned one. A panic cannot leave the content inconsistent, because each change is a single
+/// assignment.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -110,6 +114,7 @@ impl DemoAgent {
         }
     }
 
+    /// Creates a session in a working directory and opens it.
     pub(super) fn create(&self, cwd: PathBuf) -> Result<SessionId, Refusal> {
         require_absolute(&cwd)?;
         let memory = Memory::new(cwd);
@@ -119,7 +124,11 @@ impl DemoAgent {
         Ok(SessionId::new(id))
     }
 
-    /// Opens a session unless it is open already, and gives what it remembers.
+    /// Opens a session unless it is already open, and returns its memory.
+    ///
+    /// # Errors
+    ///
+    /// Refuses a working directory other than that of the session, and a session that another process has open.
     pub(super) fn restore(&self, id: &SessionId, cwd: &Path) -> Result<Memory, Refusal> {
         require_absolute(cwd)?;
         let id = id.to_string();
@@ -131,6 +140,7 @@ impl DemoAgent {
             Arc::new(OpenSession::new(file, memory))
         };
         let memory = lock(&session.state).memory.clone();
+        // Compare before the session is kept open. Dropping a session that was just reopened releases its lock.
         if memory.cwd != cwd {
             return Err(Refusal::OtherCwd {
                 id,
@@ -142,7 +152,7 @@ impl DemoAgent {
         Ok(memory)
     }
 
-    /// Lists the sessions of a working directory, or all.
+    /// Lists the sessions of a working directory, or all sessions if `cwd` is `None`.
     pub(super) fn list(&self, cwd: Option<&Path>) -> Result<Vec<schema::SessionInfo>, Refusal> {
         let sessions = self.home.list()?.into_iter();
         Ok(sessions
@@ -154,7 +164,8 @@ impl DemoAgent {
             .collect())
     }
 
-    /// Cancels the session's turn and lets other processes open it once that has ended.
+    /// Cancels the session's turn and closes the session. Other processes can open it when the turn has ended,
+    /// because the running turn still holds its lock.
     pub(super) fn close(&self, id: &SessionId) -> Result<(), Refusal> {
         self.cancel(id);
         match lock(&self.open).remove(id.0.as_ref()) {
@@ -163,7 +174,7 @@ impl DemoAgent {
         }
     }
 
-    /// Cancels the session's turn, if it has one.
+    /// Cancels the session's turn, if one is running.
     pub(super) fn cancel(&self, id: &SessionId) {
         let session = lock(&self.open).get(id.0.as_ref()).cloned();
         if let Some(session) = session
@@ -173,7 +184,8 @@ impl DemoAgent {
         }
     }
 
-    /// Remembers what is asked, before anything is said, and prepares the answer.
+    /// Saves the request before any part of the answer is sent, and prepares the answer. A crash in the turn then
+    /// leaves the request in the session's memory.
     pub(super) fn begin(&self, request: &schema::PromptRequest) -> Result<RunningTurn, Refusal> {
         let asked = asked(&request.prompt).ok_or(Refusal::Content)?;
         let id = &request.session_id;
@@ -191,6 +203,7 @@ impl DemoAgent {
                 said: String::new(),
                 end: None,
             });
+            // Save first, so that a failed write leaves the session without a running turn.
             session.file.save(&memory)?;
             let updates = memory.answer();
             state.memory = memory;
@@ -217,7 +230,7 @@ impl OpenSession {
     }
 }
 
-/// A turn that has begun and says nothing yet.
+/// A turn whose request is saved and whose updates are not sent yet.
 #[derive(Debug)]
 pub(super) struct RunningTurn {
     id: SessionId,
@@ -228,8 +241,7 @@ pub(super) struct RunningTurn {
 }
 
 impl RunningTurn {
-    /// Sends the updates one by one until all are sent or the turn is cancelled, and remembers
-    /// what was said.
+    /// Sends the updates one by one until all are sent or the turn is cancelled, and saves the text that was sent.
     pub(super) async fn run(
         self,
         client: &ConnectionTo<Client>,
@@ -266,7 +278,7 @@ impl RunningTurn {
     }
 }
 
-/// Sends one update of a session.
+/// Sends one update of a session to the client.
 pub(super) fn notify(
     client: &ConnectionTo<Client>,
     id: &SessionId,

@@ -1,5 +1,7 @@
-//! The files of the demonstration agent's sessions: `<id>.json` holds the memory, `<id>.lock` is
-//! locked while a process has the session open and stays behind, empty.
+//! The files of the demonstration agent's sessions.
+//!
+//! `<id>.json` holds the memory of a session. A process locks `<id>.lock` while it has the session open; the file is
+//! empty. It is never removed, because two processes could then hold locks on two files of the same name.
 
 use std::{
     fs::{self, DirBuilder, File, TryLockError},
@@ -10,12 +12,12 @@ use std::{
 
 use super::session::Memory;
 
-/// What stands before the random part of a session's id.
+/// The prefix of a session ID. A random part follows it.
 const ID_PREFIX: &str = "demo_";
-/// How many hexadecimal digits the random part has.
+/// The number of hexadecimal digits of the random part.
 const ID_DIGITS: usize = 32;
 
-/// Why a session cannot be had.
+/// A reason why a session cannot be opened, read or written.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum DiskError {
     #[error("session {0:?} is not known here")]
@@ -35,7 +37,7 @@ pub(super) enum DiskError {
     },
 }
 
-/// Names what was being done to a file when the system refused.
+/// Returns a function that adds the attempted action and the path to an error of the system.
 fn failed(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> DiskError {
     let path = path.to_owned();
     move |source| DiskError::Io {
@@ -45,13 +47,12 @@ fn failed(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> DiskErr
     }
 }
 
-/// The folder of all sessions.
+/// The folder that holds the files of all sessions.
 #[derive(Debug)]
 pub(super) struct Home(PathBuf);
 
-/// A session's file, kept from other processes by a lock until this is dropped.
-///
-/// The kernel releases the lock when a process ends, however it ends.
+/// The file of an open session. A lock keeps other processes from opening the session until this value is dropped;
+/// the kernel releases the lock if the process dies.
 #[derive(Debug)]
 pub(super) struct SessionFile {
     path: PathBuf,
@@ -59,13 +60,13 @@ pub(super) struct SessionFile {
 }
 
 impl Home {
-    /// Takes the folder, which is made for its owner alone if it is not there.
+    /// Opens the folder. Creates it with mode 0700 if it does not exist.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         DirBuilder::new().recursive(true).mode(0o700).create(path)?;
         Ok(Self(path.to_owned()))
     }
 
-    /// Makes a session and keeps it open.
+    /// Creates a session and opens it. Returns its ID and its file.
     pub(super) fn create(&self, memory: &Memory) -> Result<(String, SessionFile), DiskError> {
         let mut random = [0; ID_DIGITS / 2];
         getrandom::fill(&mut random)
@@ -76,10 +77,10 @@ impl Home {
         Ok((id, file))
     }
 
-    /// Opens a session for this process alone and reads what it remembers.
+    /// Opens an existing session for this process alone and reads its memory.
     pub(super) fn reopen(&self, id: &str) -> Result<(SessionFile, Memory), DiskError> {
         let unknown = || DiskError::Unknown(id.to_owned());
-        // What is not one of our names must never become part of a path.
+        // The client chose the ID. An ID of any other form, such as `../x`, must never become part of a path.
         if !is_id(id) || !self.json(id).exists() {
             return Err(unknown());
         }
@@ -88,8 +89,8 @@ impl Home {
         Ok((file, memory))
     }
 
-    /// Reads all sessions, whether open or not. One that cannot be read fails the whole list, for
-    /// a session that is left out would look as if it were gone.
+    /// Reads all sessions, including those that other processes have open. Fails if any of them cannot be read,
+    /// because the client would take an omitted session for a deleted one.
     pub(super) fn list(&self) -> Result<Vec<(String, Memory)>, DiskError> {
         let mut found = Vec::new();
         let refused = || failed("failed to list", &self.0);
@@ -126,9 +127,9 @@ impl Home {
 }
 
 impl SessionFile {
-    /// Writes the memory so that a crash at any moment leaves either the old one or the new one.
+    /// Writes the memory. A crash at any moment leaves either the old or the new content.
     pub(super) fn save(&self, memory: &Memory) -> Result<(), DiskError> {
-        // The lock makes this process the only writer, so the temporary name is its own.
+        // The lock makes this process the only writer, so no other process uses the temporary name.
         let temporary = self.path.with_extension("json.new");
         let text = serde_json::to_vec_pretty(memory).map_err(|source| DiskError::Corrupt {
             path: self.path.clone(),
@@ -139,7 +140,7 @@ impl SessionFile {
             file.write_all(&text)?;
             file.sync_all()?;
             fs::rename(&temporary, &self.path)?;
-            // A rename is durable only once its folder is.
+            // The rename is durable only after its folder has been synced.
             match self.path.parent() {
                 Some(folder) => File::open(folder)?.sync_all(),
                 None => Ok(()),

@@ -1,12 +1,12 @@
-//! A small agent without any model, to try Matins before a real agent is set up.
+//! A small agent without a language model, to try Matins before a real agent is set up.
 //!
-//! It speaks ACP version 1 on standard input and output, keeps its sessions as files in its home
-//! folder, and answers with what it was asked before. It behaves as a good agent does: it offers
-//! resume, load, list and close, holds a lock on each open session, and refuses to restore a
-//! session in another working directory. MCP servers are accepted and not used.
+//! The agent speaks ACP version 1 on standard input and output, keeps its sessions as files in its home folder, and
+//! answers with the earlier requests of the session. It follows the protocol closely: it offers resume, load, list
+//! and close, holds a lock on each open session, and refuses to restore a session in another working directory. It
+//! accepts MCP servers and does not use them.
 //!
-//! **Invariants:** speaks the agent's side of the protocol and knows no other crate of the workspace,
-//! so that it proves nothing by sharing code with the client that starts it.
+//! **Invariants:** the crate implements the agent's side of the protocol and depends on no other crate of the
+//! workspace. Shared code could hide an error that the agent and the client that starts it have in common.
 
 mod agent;
 mod disk;
@@ -15,18 +15,18 @@ mod session;
 
 use std::{io, path::PathBuf, time::Duration};
 
-/// Tells why the demonstration agent cannot serve its client.
+/// An error that ends the demonstration agent.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The home folder cannot be made.
+    /// The home folder cannot be created.
     #[error("failed to make {}", path.display())]
     Home {
-        /// The home folder.
+        /// The path of the home folder.
         path: PathBuf,
-        /// Why the system refuses it.
+        /// The error of the system.
         source: io::Error,
     },
-    /// The runtime does not start.
+    /// The runtime cannot be started.
     #[error("failed to start the runtime")]
     Runtime(#[source] io::Error),
     /// The connection to the client failed.
@@ -34,8 +34,8 @@ pub enum Error {
     Connection(#[source] agent_client_protocol::Error),
 }
 
-/// Serves one client on standard input and output until it hangs up. The sessions are kept in `home`, which
-/// is made if it does not exist; `pace` is the pause between two updates of a turn.
+/// Serves one client on standard input and output until the client closes the connection. Keeps the sessions in
+/// `home`, which it creates if necessary. Pauses for `pace` between two updates of a turn.
 pub fn run(home: PathBuf, pace: Duration) -> Result<(), Error> {
     let home = disk::Home::open(&home).map_err(|source| Error::Home { path: home, source })?;
     let agent = agent::DemoAgent::new(home, pace);
@@ -44,7 +44,7 @@ pub fn run(home: PathBuf, pace: Duration) -> Result<(), Error> {
         .build()
         .map_err(Error::Runtime)?;
     let served = runtime.block_on(server::serve(agent));
-    // A read of standard input that is still under way must not keep the process.
+    // Do not wait for a pending read of standard input: it may never return, and would keep the process alive.
     runtime.shutdown_background();
     served.map_err(Error::Connection)
 }

@@ -1,4 +1,4 @@
-//! The demonstration agent's side of the protocol.
+//! The agent's side of the protocol: dispatches the requests of the client.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::{
     session::Memory,
 };
 
-/// Serves one client on standard input and output until it hangs up.
+/// Serves one client on standard input and output until the client closes the connection.
 pub(super) async fn serve(agent: DemoAgent) -> Result<(), Error> {
     let agent = Arc::new(agent);
     let [new, load, resume, list, close, prompt, cancel] =
@@ -79,7 +79,7 @@ pub(super) async fn serve(agent: DemoAgent) -> Result<(), Error> {
                     Ok(turn) => turn,
                     Err(refusal) => return responder.respond_with_error(refusal.into()),
                 };
-                // Beside the dispatch loop, so that a cancel can be read while the turn runs.
+                // Run the turn in a task of its own, so that the dispatch loop can read a cancellation meanwhile.
                 let to = client.clone();
                 client.spawn(async move { responder.respond_with_result(turn.run(&to).await) })
             },
@@ -106,7 +106,7 @@ fn answer<T: JsonRpcResponse>(
     responder.respond_with_result(outcome.map_err(Error::from))
 }
 
-/// What the agent says that it can do. It speaks version 1, whatever it is offered.
+/// Returns the capabilities of the agent. It always offers protocol version 1, whatever version the client requests.
 fn offer() -> schema::InitializeResponse {
     let sessions = schema::SessionCapabilities::new()
         .list(schema::SessionListCapabilities::new())

@@ -1,4 +1,4 @@
-//! What the demonstration agent remembers of a session, and what it says in a turn.
+//! The memory of a session, and the answers that the demonstration agent derives from it.
 
 use std::path::PathBuf;
 
@@ -9,35 +9,35 @@ use agent_client_protocol::v1::schema::{
 };
 use serde::{Deserialize, Serialize};
 
-/// How many words the agent claims to have room for.
+/// The size of the context window that the agent reports, in words.
 const WORDS_IN_ALL: u64 = 100_000;
-/// How many characters of an earlier request are quoted.
+/// The maximum number of characters of a quoted request.
 const QUOTE_CHARS: usize = 80;
-/// How many of the latest earlier requests are quoted.
+/// The maximum number of quoted requests. The agent quotes the latest ones.
 const QUOTED_REQUESTS: usize = 5;
 
-/// The memory of one session, as its file keeps it.
+/// The memory of one session, as stored in its file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Memory {
     /// The only working directory in which the session can be restored.
     pub(super) cwd: PathBuf,
-    /// Oldest first.
+    /// The turns, oldest first.
     pub(super) turns: Vec<Turn>,
 }
 
-/// One request and what became of it.
+/// One request and the answer to it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Turn {
     pub(super) asked: String,
-    /// What was said until the turn ended.
+    /// The text that the agent sent before the turn ended.
     pub(super) said: String,
-    /// Nothing while the turn runs, and for ever if the agent was killed in it.
+    /// The end of the turn. `None` while the turn runs, and forever if the agent was killed during it.
     pub(super) end: Option<End>,
 }
 
-/// How a turn ended.
+/// The way in which a turn ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum End {
@@ -53,12 +53,12 @@ impl Memory {
         }
     }
 
-    /// The first request, shortened.
+    /// Returns the first request, shortened. Returns `None` if there was no request yet.
     pub(super) fn title(&self) -> Option<String> {
         self.turns.first().map(|turn| quote(&turn.asked))
     }
 
-    /// All that was said, as updates, for a client that loads the session.
+    /// Returns all requests and answers as updates, for a client that loads the session.
     pub(super) fn replay(&self) -> Vec<SessionUpdate> {
         let mut updates = Vec::new();
         for turn in &self.turns {
@@ -70,7 +70,7 @@ impl Memory {
         updates
     }
 
-    /// The updates of the newest turn, in the order in which they are sent.
+    /// Returns the updates of the newest turn, in the order in which they are sent.
     pub(super) fn answer(&self) -> Vec<SessionUpdate> {
         let Some((turn, earlier)) = self.turns.split_last() else {
             return Vec::new();
@@ -99,14 +99,15 @@ impl Memory {
         updates
     }
 
+    /// Returns the number of words of all requests and answers, which the agent reports as its usage.
     fn words(&self) -> u64 {
         let texts = self.turns.iter().flat_map(|turn| [&turn.asked, &turn.said]);
         texts.map(|text| count_words(text)).sum()
     }
 }
 
-/// Joins what a person asked: texts as they are, links by their address. Other content is not
-/// offered, and gives nothing.
+/// Joins the text blocks of a prompt and the addresses of its links. Returns `None` if the prompt has other content,
+/// because the agent does not announce support for it.
 pub(super) fn asked(prompt: &[ContentBlock]) -> Option<String> {
     let parts: Option<Vec<&str>> = prompt
         .iter()
@@ -119,6 +120,7 @@ pub(super) fn asked(prompt: &[ContentBlock]) -> Option<String> {
     parts.map(|parts| parts.join("\n"))
 }
 
+/// Returns the pieces of the answer to `turn`.
 fn sentences(turn: &Turn, earlier: &[Turn]) -> Vec<String> {
     let mut said = vec![format!(
         "This is turn {} of this session.",
@@ -145,7 +147,7 @@ fn sentences(turn: &Turn, earlier: &[Turn]) -> Vec<String> {
     said
 }
 
-/// The requests in quotes, the oldest first. One that was repeated is there once, with its count.
+/// Quotes the requests, oldest first. Merges consecutive equal requests into one quote with a count.
 fn quotes(turns: &[Turn]) -> Vec<String> {
     let mut counted: Vec<(String, usize)> = Vec::new();
     for turn in turns {
@@ -169,7 +171,7 @@ fn quotes(turns: &[Turn]) -> Vec<String> {
         .collect()
 }
 
-/// The tool call in which the agent looks into its memory.
+/// Returns a tool call in which the agent pretends to look up the earlier requests.
 fn look_up(requests: usize) -> Vec<SessionUpdate> {
     let id = format!("look-up-{requests}");
     let found = ToolCallContent::from(format!("Found: {requests}"));
@@ -199,8 +201,8 @@ fn chunk(text: &str) -> ContentChunk {
     ContentChunk::new(ContentBlock::from(text))
 }
 
-/// The end of a text on one line, cut to a length that can be read in passing. What stands before its
-/// last paragraph is taken for an introduction, as scheduled requests have one.
+/// Shortens the last paragraph of a text to a single line. Skips the earlier paragraphs, because scheduled requests
+/// begin with an introduction.
 fn quote(text: &str) -> String {
     let last = text.trim_end().rsplit("\n\n").next().unwrap_or(text);
     let line = last.split_whitespace().collect::<Vec<_>>().join(" ");

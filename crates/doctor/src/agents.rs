@@ -1,4 +1,4 @@
-//! The agents of automations that fire: whether their programs are there, and whether they start.
+//! Checks the agents of enabled automations: whether their programs exist and, if requested, whether they start.
 
 use std::{
     collections::BTreeMap,
@@ -15,10 +15,10 @@ use service::{Probe, excerpt, install_hint};
 
 use crate::{finding::Finding, wording::with_sources};
 
-/// How many characters of an error are told.
+/// The maximum number of characters of an error or a name in a finding.
 const TOLD_CHARS: usize = 300;
 
-/// Checks each harness in use; with a data folder, starts its agent there as well.
+/// Checks each harness in use. Starts its agent as well if `start_in` is given, in that data folder.
 pub(crate) async fn look(
     in_use: &[&Harness],
     start_in: Option<&DataFolder>,
@@ -49,9 +49,10 @@ fn check(harness: &Harness) -> String {
     format!("agent {}", excerpt(&harness.name, TOLD_CHARS))
 }
 
-/// Where the program of a harness is; the error is the finding that it is nowhere.
+/// Returns a finding with the path of the harness's program. The error is the finding that there is no such program.
 fn program(harness: &Harness, search_path: &OsStr) -> Result<Finding, Finding> {
     let name = harness.config.command.first().map_or("", String::as_str);
+    // The harness may set another `PATH` for its agent.
     let path = harness.config.env.get("PATH").map(OsStr::new);
     if let Some(found) = find(name, path.unwrap_or(search_path)) {
         return Ok(Finding::ok(check(harness), found.display().to_string()));
@@ -64,7 +65,8 @@ fn program(harness: &Harness, search_path: &OsStr) -> Result<Finding, Finding> {
     Err(Finding::problem(check(harness), found, remedy))
 }
 
-/// The file that starting a program by its name would start.
+/// Returns the file that the system would execute for a program name: the name itself if it contains a slash,
+/// otherwise the first executable file of that name in `path`.
 fn find(name: &str, path: &OsStr) -> Option<PathBuf> {
     let is_program = |file: &Path| file.is_file() && access(file, Access::EXEC_OK).is_ok();
     if name.contains('/') {
@@ -75,6 +77,7 @@ fn find(name: &str, path: &OsStr) -> Option<PathBuf> {
         .find(|file| !name.is_empty() && is_program(file))
 }
 
+/// Starts the agent, reads the capabilities that it announces, and stops it.
 async fn started(
     harness: &Harness,
     folder: &DataFolder,

@@ -1,4 +1,4 @@
-//! The configuration: whether it can be taken, and whether it shows a secret to others.
+//! Checks the configuration: its values, unknown variables, and a password in a file that other users can read.
 
 use std::path::{Path, PathBuf};
 
@@ -8,33 +8,33 @@ use crate::{finding::Finding, folder::is_open_to_others};
 
 const CHECK: &str = "configuration";
 
-/// The configuration, as far as it can be taken, with everything that is wrong with it.
+/// The configuration of the process and the problems found in it.
 #[derive(Debug, Clone)]
 pub struct LoadedConfiguration {
-    /// The configuration without the values that cannot be taken.
+    /// The configuration without its invalid values.
     pub config: Config,
-    /// The values that cannot be taken.
+    /// The problems of the invalid values.
     pub problems: Vec<Problem>,
-    /// Variables that look like a setting's and are none.
+    /// Environment variables that begin like those of settings but belong to no setting.
     pub unknown: Vec<UnknownVariable>,
-    /// The file that was looked for.
+    /// The configuration file.
     pub file: ConfigurationFile,
 }
 
-/// The configuration file.
+/// The result of looking for the configuration file.
 #[derive(Debug, Clone)]
 pub enum ConfigurationFile {
-    /// It was read.
+    /// The file at this path was read.
     Read(PathBuf),
-    /// There is none at this path, and none is needed.
+    /// The default path has no file. The configuration does not require one.
     Missing(PathBuf),
-    /// No path is known for it.
+    /// There is no default path, because there is no home directory.
     Nowhere,
-    /// It cannot be read, for this reason.
+    /// The file exists or is named by the user but cannot be read, for this reason.
     Unreadable(String),
 }
 
-/// Checks the configuration and the variables beside it.
+/// Checks the configuration and the environment variables.
 pub(crate) fn look(loaded: &LoadedConfiguration) -> Vec<Finding> {
     let mut findings = Vec::new();
     let told = match &loaded.file {
@@ -76,7 +76,7 @@ fn without_file(told: &str) -> String {
     format!("{told}: defaults, flags and variables")
 }
 
-/// Checks whether others can read a password in the file.
+/// Returns a warning if the file contains a database password and other users can read the file.
 fn secret_in_the_open(config: &Config, path: &Path) -> Option<Finding> {
     let address = config.database.value.as_ref()?;
     let from_file = matches!(config.database.origin, config::Origin::File { .. });

@@ -1,4 +1,4 @@
-//! The database: whether it can be reached, whose it is, whether it is intact.
+//! Checks the database: whether it answers, which schema version it has, and whether it is intact.
 
 use std::{path::Path, time::Duration};
 
@@ -14,22 +14,23 @@ use crate::{
 };
 
 const CHECK: &str = "database";
-/// How long a server may take to answer.
+/// The maximum time for a database server to answer.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A database that can be read.
+/// A database that is open for reading.
 pub(crate) struct Opened {
     pub(crate) database: Database,
 }
 
-/// Looks at the database, and opens it to read where that can be done.
+/// Checks the database and adds findings. Returns the database opened for reading. Returns `None` if it does not
+/// exist, cannot be opened, or has another schema version than this program.
 pub(crate) async fn look(
     config: &Config,
     path: Option<&Path>,
     folder: Option<&DataFolder>,
     findings: &mut Vec<Finding>,
 ) -> Option<Opened> {
-    // What is wrong with an address is told of the configuration, and without a folder of the folder.
+    // An invalid address is already a finding of the configuration, and a missing path one of the data folder.
     let location = match server::location(config).ok()? {
         Some(location) => location,
         None => Location::SqliteFile(match folder {
@@ -42,7 +43,7 @@ pub(crate) async fn look(
         (_, Some(address)) => address.to_string(),
         (_, None) => "the database".to_owned(),
     };
-    // A large file may take long, and that is no fault.
+    // The check of a large SQLite file reads every page, so it may take long without any fault.
     let patience = match location {
         Location::SqliteFile(_) => Duration::MAX,
         _ => PATIENCE,
@@ -60,6 +61,7 @@ pub(crate) async fn look(
         }
         Ok(Some(examined)) => {
             findings.push(told(&location, &shown, &examined));
+            // The queries of the later checks fit the latest schema alone, and the doctor must not migrate.
             if examined.version != examined.latest {
                 return None;
             }

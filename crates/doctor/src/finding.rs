@@ -1,29 +1,29 @@
-//! What a check finds.
+//! The result of a check.
 
 use serde::Serialize;
 
-/// How grave something is that was found.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
-    /// As it should be.
+    /// All is in order.
     Ok,
-    /// Somebody should look at it.
+    /// The user should look into it, but Matins works.
     Warning,
-    /// Something does not work.
+    /// A function of Matins does not work.
     Problem,
 }
 
-/// What one look found.
+/// The result of a single check.
 #[derive(Debug, Clone, Serialize)]
 pub struct Finding {
-    /// What was looked at.
+    /// The name of the check.
     pub check: String,
-    /// How grave it is.
+    /// The severity.
     pub level: Level,
-    /// What was found.
+    /// The observation.
     pub found: String,
-    /// What a person can do about it.
+    /// The next step for the user. `None` if nothing is wrong.
     pub remedy: Option<String>,
 }
 

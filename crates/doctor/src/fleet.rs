@@ -1,4 +1,5 @@
-//! What several servers share on PostgreSQL: its clock, and whether the server is fit to be shared.
+//! Checks a PostgreSQL database that several servers share: its clock, poolers, privileges, long transactions,
+//! autovacuum and connections. A SQLite database has none of these checks.
 
 use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Duration};
 
@@ -14,18 +15,19 @@ use crate::{
     wording::{count, failed_to, length, with_sources},
 };
 
-/// How far this machine's clock may lie beside the database's before somebody should look.
+/// The difference between the clocks of this machine and of the database from which on there is a warning.
 const BESIDE: Duration = Duration::from_secs(1);
-/// How long a transaction may be open in which nothing is done. Matins' own are ended by then.
+/// The maximum age of an idle transaction. Matins ends its own idle transactions earlier.
 const IDLE: Duration = Duration::from_mins(2);
-/// How long any transaction may be open.
+/// The maximum age of any transaction.
 const OPEN: Duration = Duration::from_mins(15);
-/// So many dead rows of a table are not worth a word.
+/// The number of dead rows of a table up to which there is no warning.
 const FEW_DEAD_ROWS: u64 = 50_000;
-/// How many characters of a name are told.
+/// The maximum number of characters of a name in a finding.
 const TOLD_CHARS: usize = 120;
 
-/// The clock by which everything goes: on PostgreSQL the database's, which is read.
+/// Returns the clock of all later checks: the clock of the database on PostgreSQL, and the system clock otherwise. On
+/// PostgreSQL, also adds a finding about the difference between both.
 pub(crate) async fn clock(opened: Option<&Opened>, findings: &mut Vec<Finding>) -> Arc<dyn Clock> {
     let own: Arc<dyn Clock> = Arc::new(SystemClock);
     let Some(store) = opened.and_then(shared) else {
@@ -42,7 +44,7 @@ pub(crate) async fn clock(opened: Option<&Opened>, findings: &mut Vec<Finding>) 
     Arc::new(clock)
 }
 
-/// Looks at the server of a database that may be shared; at nothing on SQLite.
+/// Checks the PostgreSQL server of the database. Returns no findings on SQLite.
 pub(crate) async fn look(opened: &Opened, now: Timestamp) -> Vec<Finding> {
     let Some(store) = shared(opened) else {
         return Vec::new();
@@ -50,7 +52,7 @@ pub(crate) async fn look(opened: &Opened, now: Timestamp) -> Vec<Finding> {
     let looked = async {
         let server = store.server().await?;
         let instances = store.instances(Scope::System).await?.into_iter();
-        // Each tenant that uses an instance has a row of its own.
+        // Each tenant that uses an instance has a row of its own for it, so count distinct IDs.
         let instances = instances.map(|one| one.id).collect::<BTreeSet<_>>().len();
         let mut findings = server.map_or_else(Vec::new, |server| told(&server, instances, now));
         findings.extend(store.database().sessions().map(pooler));
@@ -66,20 +68,21 @@ pub(crate) async fn look(opened: &Opened, now: Timestamp) -> Vec<Finding> {
     }
 }
 
-/// The store of a database that others may share.
+/// Returns a store over the database if it is a PostgreSQL database.
 fn shared(opened: &Opened) -> Option<Store> {
     let database = opened.database.clone();
     (database.dialect() == Dialect::Postgres)
         .then(|| Store::new(database, Arc::new(OsEntropy), PathBuf::new()))
 }
 
+/// Returns the finding that the clock of the database is not known accurately enough.
 fn unknown(found: &str) -> Finding {
     let remedy = "see why the database answers slowly: a server here fires, claims and gives up nothing \
                   until its clock is known within 5 s";
     Finding::problem("database clock", found, remedy)
 }
 
-/// How this machine's clock lies beside the database's.
+/// Returns a finding about the difference between the clock of this machine and the clock of the database.
 fn beside(own_ahead_micros: Option<i64>, uncertainty: Duration) -> Finding {
     const CHECK: &str = "database clock";
     let Some(ahead) = own_ahead_micros else {
@@ -104,7 +107,7 @@ fn beside(own_ahead_micros: Option<i64>, uncertainty: Duration) -> Finding {
     Finding::warning(CHECK, found, remedy)
 }
 
-/// A length of time, in milliseconds where it is short.
+/// Formats a duration, in milliseconds if it is shorter than ten seconds.
 fn fine(time: Duration) -> String {
     if time < Duration::from_secs(10) {
         format!("{} ms", time.as_micros().div_ceil(1000))
@@ -113,7 +116,7 @@ fn fine(time: Duration) -> String {
     }
 }
 
-/// What lies between this machine and the server.
+/// Returns a finding about a connection pooler between this machine and the server.
 fn pooler(sessions: Sessions) -> Finding {
     const CHECK: &str = "database pooler";
     match sessions {
@@ -132,6 +135,7 @@ fn pooler(sessions: Sessions) -> Finding {
     }
 }
 
+/// Returns the findings about the server, without those about its clock and pooler.
 fn told(server: &Server, instances: usize, now: Timestamp) -> Vec<Finding> {
     let mut findings = privileges(server);
     findings.push(transactions(&server.transactions, now));
@@ -140,7 +144,7 @@ fn told(server: &Server, instances: usize, now: Timestamp) -> Vec<Finding> {
     findings
 }
 
-/// What the role may not do and must; nothing where it may.
+/// Returns findings about missing privileges of the role, or one finding if none is missing.
 fn privileges(server: &Server) -> Vec<Finding> {
     const CHECK: &str = "database role";
     let it = &server.privileges;
@@ -173,12 +177,13 @@ fn privileges(server: &Server) -> Vec<Finding> {
     findings
 }
 
-/// Whether somebody holds a transaction for long.
+/// Returns a warning about the oldest transaction that exceeds its maximum age.
 fn transactions(open: &[Backend], now: Timestamp) -> Finding {
     const CHECK: &str = "transactions";
     let age = |it: &Backend| now.since(it.since);
     let long: Vec<_> = open
         .iter()
+        // An idle transaction does no work, so it is allowed much less time.
         .filter(|it| age(it) > if it.idle { IDLE } else { OPEN })
         .collect();
     let Some(oldest) = long.iter().max_by_key(|it| age(it)) else {
@@ -214,7 +219,7 @@ fn transactions(open: &[Backend], now: Timestamp) -> Finding {
     Finding::warning(CHECK, found, remedy)
 }
 
-/// Whether the server cleans up behind what is changed.
+/// Returns warnings about disabled autovacuum and about tables with many dead rows.
 fn cleaning(server: &Server) -> Vec<Finding> {
     const CHECK: &str = "autovacuum";
     let mut findings = Vec::new();
@@ -229,6 +234,7 @@ fn cleaning(server: &Server) -> Vec<Finding> {
         findings.push(Finding::warning(CHECK, found, remedy));
     }
     let tables = &server.upkeep.tables;
+    // A large table always contains some dead rows, so they count only if they outnumber its live rows.
     let excessive = |it: &&DeadRows| it.dead > FEW_DEAD_ROWS && it.dead > it.live;
     for DeadRows { table, dead, live } in tables.iter().filter(excessive) {
         let found = format!("{table} has {dead} dead rows beside {live} that live");
@@ -250,7 +256,8 @@ fn cleaning(server: &Server) -> Vec<Finding> {
     findings
 }
 
-/// Whether there are connections for all who need some.
+/// Returns a warning if the server has too few connections for all known instances, or too few free ones for another
+/// server.
 fn connections(server: &Server, instances: usize) -> Finding {
     const CHECK: &str = "connections";
     let Server {

@@ -1,4 +1,4 @@
-//! The data folder, and the room on its disk.
+//! Checks the data folder and the free space on its disk.
 
 use std::{
     fs, io,
@@ -18,17 +18,17 @@ use crate::{
 };
 
 const CHECK: &str = "data folder";
-/// Less room than this, in bytes, will soon be none.
+/// The free space in bytes below which there is a warning.
 const LITTLE_ROOM: u64 = 1 << 30;
-/// Less room than this, in bytes, is none for a turn.
+/// The free space in bytes below which no turn can run.
 const NO_ROOM: u64 = 64 << 20;
-/// Fewer files than these that can still be made will soon be none.
+/// The number of free inodes below which there is a warning.
 const FEW_FILES: u64 = 1000;
-/// File systems over a network, on which locks of SQLite cannot be trusted (linux/magic.h): NFS, SMB,
-/// CIFS, 9P, Ceph.
+/// The magic numbers (linux/magic.h) of network file systems, on which the file locks of SQLite are unreliable: NFS,
+/// SMB, CIFS, 9P, Ceph.
 const NETWORK: [u32; 5] = [0x6969, 0xfe53_4d42, 0xff53_4d42, 0x0102_1997, 0x00c3_6400];
 
-/// Looks at the data folder; gives it where it is there.
+/// Checks the data folder and adds a finding. Returns the folder if it exists, even if the finding is a problem.
 pub(crate) fn look(path: Option<&Path>, findings: &mut Vec<Finding>) -> Option<DataFolder> {
     let Some(path) = path else {
         findings.push(Finding::problem(
@@ -59,7 +59,7 @@ pub(crate) fn look(path: Option<&Path>, findings: &mut Vec<Finding>) -> Option<D
     }
 }
 
-/// A folder that is not there is made by the first command, where it can be made.
+/// Returns the finding about a folder that does not exist: a problem only if this user cannot create it.
 fn missing(path: &Path) -> Finding {
     let above = nearest_there(path);
     let shown = path.display();
@@ -74,6 +74,7 @@ fn missing(path: &Path) -> Finding {
     Finding::problem(CHECK, found, "make it, or name another one with --data")
 }
 
+/// Returns the finding about an existing folder.
 fn state(folder: &DataFolder) -> Finding {
     let path = folder.path();
     let shown = path.display();
@@ -112,19 +113,19 @@ fn state(folder: &DataFolder) -> Finding {
     Finding::ok(CHECK, shown.to_string())
 }
 
-/// Whether anybody but the owner has rights on a file.
+/// `true` if the group or other users have any permission on the file.
 pub(crate) fn is_open_to_others(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|found| found.mode() & 0o077 != 0)
 }
 
-/// The path, or what is there of the way to it.
+/// Returns the absolute path, or its nearest ancestor that exists.
 fn nearest_there(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let there = path.ancestors().find(|above| above.exists());
     there.unwrap_or(Path::new("/")).to_owned()
 }
 
-/// Looks at the room on the disks of some folders, one finding for each disk.
+/// Checks the free space of the disks that hold some folders. Returns one finding for each disk.
 pub(crate) fn disk(places: &[PathBuf]) -> Vec<Finding> {
     let mut seen = Vec::new();
     let mut findings = Vec::new();
@@ -140,6 +141,7 @@ pub(crate) fn disk(places: &[PathBuf]) -> Vec<Finding> {
     findings
 }
 
+/// Returns the finding about the file system of an existing folder.
 fn room(place: &Path) -> Finding {
     const CHECK: &str = "disk";
     let shown = place.display();
@@ -155,7 +157,7 @@ fn room(place: &Path) -> Finding {
     if free < LITTLE_ROOM {
         return Finding::warning(CHECK, told, remedy);
     }
-    // File systems without a fixed number of files say 0 of 0.
+    // File systems without a fixed number of inodes, such as Btrfs, report 0 of 0.
     if found.f_files > 0 && found.f_favail < FEW_FILES {
         let told = format!("{} more files can be made at {shown}", found.f_favail);
         return Finding::warning(CHECK, told, "remove files that are not needed");

@@ -1,9 +1,9 @@
-//! The checks of `matins doctor`: everything that a person would need to know, looked at without changing
-//! anything.
+//! The checks of `matins doctor`. They inspect the configuration, the machine, the data folder, the database and the
+//! agents, and change nothing, except that a probe starts agents if the caller requests it.
 //!
-//! **Invariants:** returns findings and prints nothing. No check needs what it looks at: a broken
-//! configuration, a missing folder and a database that cannot be opened are findings, and the checks that do
-//! not depend on them go on.
+//! **Invariants:** returns findings and prints nothing. No check requires its subject to be in order: an invalid
+//! configuration, a missing folder and a database that cannot be opened become findings, and the checks that do not
+//! depend on them continue.
 
 mod agents;
 mod configuration;
@@ -30,20 +30,20 @@ pub use finding::{Finding, Level};
 
 use served::Served;
 
-/// Holds what is known of the process and its surroundings before anything is checked.
+/// The inputs of the checks: the configuration and the surroundings of the process.
 #[derive(Debug, Clone)]
 pub struct Subject {
-    /// The configuration, as far as it can be taken.
+    /// The configuration without its invalid values, with the problems found in it.
     pub configuration: LoadedConfiguration,
-    /// The data folder that is meant; `None` without a home directory.
+    /// The path of the data folder. `None` if no folder is configured and there is no home directory.
     pub data_folder: Option<PathBuf>,
-    /// The environment, from which harnesses may pass variables on to agents.
+    /// The environment from which harnesses may pass variables on to agents.
     pub environment: BTreeMap<String, String>,
-    /// Where programs are looked for.
+    /// The value of `PATH`, in which the programs of agents are searched.
     pub search_path: OsString,
 }
 
-/// Checks everything; with `start_agents`, starts the agents in use as well.
+/// Runs all checks. If `start_agents` is `true`, also starts each agent that an enabled automation uses.
 pub async fn examine(subject: &Subject, start_agents: bool) -> Vec<Finding> {
     let mut findings = configuration::look(&subject.configuration);
     let config = &subject.configuration.config;
@@ -52,6 +52,7 @@ pub async fn examine(subject: &Subject, start_agents: bool) -> Vec<Finding> {
     let folder = folder::look(path, &mut findings);
     findings.extend(folder::disk(&places(config, path)));
     let opened = database::look(config, path, folder.as_ref(), &mut findings).await;
+    // Read the clock of the database first, because the checks of transactions and heartbeats compare its instants.
     let clock = fleet::clock(opened.as_ref(), &mut findings).await;
     if let Some(opened) = &opened {
         findings.extend(fleet::look(opened, clock.now()).await);
@@ -82,7 +83,7 @@ pub async fn examine(subject: &Subject, start_agents: bool) -> Vec<Finding> {
     findings
 }
 
-/// The folders that must have room.
+/// Returns the folders whose disks must have free space: the data folder and the folder of the SQLite file.
 fn places(config: &Config, folder: Option<&Path>) -> Vec<PathBuf> {
     let mut places: Vec<_> = folder.map(Path::to_owned).into_iter().collect();
     if let Ok(Some(store::Location::SqliteFile(file))) = server::location(config) {

@@ -1,4 +1,4 @@
-//! Who serves the data folder.
+//! Checks whether a server runs on the data folder.
 
 use std::{fs, os::unix::fs::MetadataExt, path::Path, sync::Arc};
 
@@ -6,18 +6,18 @@ use server::{Asked, DataFolder, OsEntropy, SERVE_LOCK};
 
 use crate::{finding::Finding, wording::count};
 
-/// Who serves a folder.
+/// The server of a data folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Served {
-    /// A process that answers; its id, where it is known.
+    /// A server answers. Its process ID, if it is known.
     By(Option<u32>),
-    /// A process holds the folder and does not answer.
+    /// A process holds the lock or listens at the socket, but does not answer. Its process ID, if it is known.
     Silent(Option<u32>),
-    /// Nobody.
+    /// The folder has no server.
     Nobody,
 }
 
-/// Asks who serves a folder.
+/// Contacts the server of a folder.
 pub(crate) async fn look(folder: &DataFolder) -> Served {
     let lock = folder.path().join(SERVE_LOCK);
     let process = fs::read_to_string(&lock).ok();
@@ -25,12 +25,14 @@ pub(crate) async fn look(folder: &DataFolder) -> Served {
     match server::ask(folder.path(), Arc::new(OsEntropy)).await {
         Asked::Serves(_) => Served::By(process),
         Asked::Silent => Served::Silent(process),
+        // A server that starts or hangs may hold the lock without listening at the socket.
         Asked::Nobody if is_held(&lock) => Served::Silent(process),
         Asked::Nobody => Served::Nobody,
     }
 }
 
-/// Whether a process holds a lock on a file. To try the lock would be in the way of a server that starts.
+/// `true` if a process holds a lock on the file. Reads `/proc/locks` instead of trying to lock the file, because the
+/// attempt could make a server fail that starts at that moment.
 fn is_held(lock: &Path) -> bool {
     let Ok(found) = fs::metadata(lock) else {
         return false;
@@ -38,14 +40,14 @@ fn is_held(lock: &Path) -> bool {
     let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
     let inode = format!(":{}", found.ino());
     locks.lines().any(|line| {
-        // "1: FLOCK  ADVISORY  WRITE 4711 fd:01:1234 0 EOF", see proc_locks(5).
+        // A line is "1: FLOCK  ADVISORY  WRITE 4711 fd:01:1234 0 EOF", see proc_locks(5).
         let fields: Vec<_> = line.split_whitespace().collect();
         fields.get(1) == Some(&"FLOCK") && fields.get(5).is_some_and(|it| it.ends_with(&inode))
     })
 }
 
-/// Returns what it means that somebody, or nobody, serves the folder. `shared` is whether other instances use
-/// the database, `enabled` the number of automations that can fire.
+/// Returns the finding about the server of the folder. `shared` is `true` if other instances use the database;
+/// `enabled` is the number of enabled automations.
 pub(crate) fn finding(served: &Served, shared: bool, enabled: usize) -> Finding {
     const CHECK: &str = "server";
     let who = |process: &Option<u32>| {

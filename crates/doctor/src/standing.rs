@@ -1,4 +1,4 @@
-//! What the database says of instances, workers and automations.
+//! Checks instances, workers and automations by the rows of the database.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -22,23 +22,24 @@ use crate::{
     wording::{count, failed_to, length},
 };
 
-/// How far the newest run may lie after the present: clocks of several machines differ a little.
+/// The tolerance by which the newest run may be later than the present, because the clocks of several machines differ
+/// a little.
 const AHEAD: Duration = Duration::from_mins(1);
-/// How many characters of a text are told.
+/// The maximum number of characters of a text in a finding.
 const TOLD_CHARS: usize = 120;
 
-/// What is needed of the database by further looks.
+/// The rows that later checks need, and the findings about them.
 pub(crate) struct Standing {
-    /// Automations that fire.
+    /// The enabled automations.
     pub(crate) enabled: Vec<Automation>,
     pub(crate) harnesses: Vec<Harness>,
-    /// Whether other instances share the database.
+    /// `true` if other instances share the database.
     pub(crate) shared: bool,
     findings: Vec<Finding>,
 }
 
 impl Standing {
-    /// The harnesses of the automations that fire.
+    /// Returns the harnesses that enabled automations use.
     pub(crate) fn in_use(&self) -> Vec<&Harness> {
         let used: BTreeSet<HarnessId> = self.enabled.iter().map(|it| it.harness_id).collect();
         let harnesses = self.harnesses.iter();
@@ -46,7 +47,8 @@ impl Standing {
     }
 }
 
-/// Hands over what was found; what cannot be read is a finding as well.
+/// Moves the findings of `looked` into `findings` and returns the rows. Turns an error of the store into a finding
+/// and returns `None`.
 pub(crate) fn told(
     looked: Result<Standing, store::Error>,
     findings: &mut Vec<Finding>,
@@ -67,7 +69,7 @@ pub(crate) fn told(
     }
 }
 
-/// Reads the standing of everything.
+/// Reads the instances, workers and automations, and checks them.
 pub(crate) async fn look(
     opened: &Opened,
     config: &Config,
@@ -105,7 +107,8 @@ pub(crate) async fn look(
     })
 }
 
-/// An automation that needs a later version of Matins neither fires nor runs with this one.
+/// Returns a warning if the automation needs a later version of Matins. This version neither creates nor takes its
+/// runs.
 fn too_new(automation: &Automation) -> Option<Finding> {
     let needed = automation.needs_format;
     (needed > store::FORMAT).then(|| {
@@ -120,7 +123,7 @@ fn too_new(automation: &Automation) -> Option<Finding> {
     })
 }
 
-/// An automation that cannot be read fires nothing.
+/// Returns the problem that an automation is corrupt. A corrupt automation creates no runs.
 fn unreadable(automation: &Unreadable) -> Finding {
     let Unreadable { id, name, error } = automation;
     let name = clean(name);
@@ -131,7 +134,7 @@ fn unreadable(automation: &Unreadable) -> Finding {
     )
 }
 
-/// A clock that was set back shows itself by what was written before.
+/// Returns a problem if the newest run was created later than the present, which shows that the clock was set back.
 async fn newest_run(store: &Store, clock: &dyn Clock) -> Result<Option<Finding>, store::Error> {
     let newest = store.runs(Scope::System, RunFilter::default(), 1).await?;
     let Some(run) = newest.first() else {
@@ -149,7 +152,7 @@ async fn newest_run(store: &Store, clock: &dyn Clock) -> Result<Option<Finding>,
     }))
 }
 
-/// Looks at what waits for each instance; gives whether there are several.
+/// Checks the queued runs of each instance and adds findings. Returns `true` if there are several instances.
 async fn instances(
     store: &Store,
     folder: Option<&DataFolder>,
@@ -159,8 +162,9 @@ async fn instances(
     const CHECK: &str = "instances";
     let own = folder.and_then(|folder| folder.instance_that_is_there().ok().flatten());
     let now = clock.now();
+    // 1. Sum up the rows of each instance.
     let mut all: BTreeMap<InstanceId, InstanceStanding> = BTreeMap::new();
-    // Each tenant that uses an instance has a row of its own.
+    // Each tenant that uses an instance has a row of its own for it.
     for instance in store.instances(Scope::System).await? {
         let InstanceStanding {
             waiting, too_new, ..
@@ -173,6 +177,7 @@ async fn instances(
         known.waiting += waiting;
         known.too_new += too_new;
     }
+    // 2. Check each instance: the version of its server or, if it has none, its queued runs.
     let (mut online, mut versions, mut waited_for) = (0, BTreeSet::new(), 0);
     for (id, instance) in &all {
         let server = instance.server.as_ref();
@@ -182,6 +187,7 @@ async fn instances(
             findings.extend(server_too_old(instance, server));
             continue;
         }
+        // The check of the server reports a missing server of this very instance.
         if instance.waiting == 0 || Some(*id) == own {
             continue;
         }
@@ -204,6 +210,7 @@ async fn instances(
             "start matins serve there; matins instance remove gives it up where its folder is lost";
         findings.push(Finding::warning(CHECK, found, remedy));
     }
+    // 3. Compare the versions.
     let several = all.len() > 1;
     if versions.len() > 1 {
         let versions: Vec<_> = versions.into_iter().collect();
@@ -223,7 +230,8 @@ async fn instances(
     Ok(several)
 }
 
-/// A server that neither fires some automations nor begins their runs, because they need a later version.
+/// Returns a warning if some automations need a later version than that of the server. It neither creates nor takes
+/// their runs.
 fn server_too_old(instance: &InstanceStanding, server: &Serving) -> Option<Finding> {
     let automations = usize::try_from(instance.too_new).unwrap_or_default();
     (automations > 0).then(|| {
@@ -243,7 +251,7 @@ fn server_too_old(instance: &InstanceStanding, server: &Serving) -> Option<Findi
     })
 }
 
-/// Runs whose worker is lost: its process is gone, or its heartbeat is stale.
+/// Checks for runs whose worker is lost because its process is dead or its heartbeat is stale.
 async fn workers(
     store: &Store,
     config: &Config,
@@ -259,6 +267,7 @@ async fn workers(
     };
     let mut taken = 0;
     let instance = |it: &DataFolder| it.instance_that_is_there().ok().flatten();
+    // A lock file shows at once that a process of this instance is dead.
     if let Some((own, there)) = folder.and_then(|it| Some((instance(it)?, it))) {
         let runs = store.executing_on(own).await?;
         taken = runs.len();
@@ -272,6 +281,7 @@ async fn workers(
             return Ok(Finding::warning(CHECK, found, remedy));
         }
     }
+    // The workers of other machines show themselves by their heartbeats alone.
     if let Some(oldest) = store.oldest_heartbeat().await? {
         let age = clock.now().since(oldest);
         if age > config.heartbeat_stale.value {
@@ -286,6 +296,7 @@ async fn workers(
     ))
 }
 
+/// Returns a warning if the automation needs attention.
 fn attention(automation: &Automation) -> Option<Finding> {
     let text = automation.attention.as_deref()?;
     let name = excerpt(&automation.name, TOLD_CHARS);
@@ -294,6 +305,7 @@ fn attention(automation: &Automation) -> Option<Finding> {
     Some(Finding::warning("automations", found, remedy))
 }
 
+/// Returns a problem if the working directory of the automation does not exist on this machine.
 fn working_directory(automation: &Automation) -> Option<Finding> {
     let folder = automation.cwd.as_deref()?;
     (!Path::new(folder).is_dir()).then(|| {

@@ -1,4 +1,4 @@
-//! The machine: its clock, its time zones, what its kernel can do.
+//! Checks the machine: its clock, its time zones and the features of its kernel.
 
 use std::{fs, path::Path};
 
@@ -11,15 +11,16 @@ use rustix::{
 
 use crate::finding::Finding;
 
-/// Before this program was written, in seconds since 1970: 2026-01-01.
+/// The earliest plausible present, 2026-01-01 in seconds since 1970: before this program was written.
 const EARLIEST: i64 = 1_767_225_600;
-/// A zone that every time zone database has.
+/// A time zone that every time zone database contains.
 const SOME_ZONE: &str = "Europe/Prague";
 
 pub(crate) fn look(clock: &dyn Clock) -> Vec<Finding> {
     vec![instant(clock.now()), zones(), guards(), cgroup()]
 }
 
+/// Returns a problem if the clock was never set.
 fn instant(now: Timestamp) -> Finding {
     if now.jiff().as_second() < EARLIEST {
         let found = format!("it shows {now}, which is over");
@@ -29,6 +30,7 @@ fn instant(now: Timestamp) -> Finding {
     Finding::ok("clock", now.to_string())
 }
 
+/// Checks the time zone database and the zone of this machine.
 fn zones() -> Finding {
     const CHECK: &str = "time zones";
     if let Err(error) = TimeZone::get(SOME_ZONE) {
@@ -48,7 +50,7 @@ fn zones() -> Finding {
     }
 }
 
-/// What guards need to keep agents from outliving their turn.
+/// Checks the kernel features by which guards prevent agents from outliving their turns.
 fn guards() -> Finding {
     let missing: Vec<_> = [
         ("child subreapers", child_subreaper().is_ok()),
@@ -69,7 +71,7 @@ fn guards() -> Finding {
     )
 }
 
-/// Whether this process may make control groups of its own; nothing depends on it.
+/// Reports whether this process may create control groups. Matins does not depend on them.
 fn cgroup() -> Finding {
     let group = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let group = group.lines().find_map(|line| line.strip_prefix("0::/"));

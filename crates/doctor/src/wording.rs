@@ -1,8 +1,8 @@
-//! How amounts and errors are worded.
+//! Formats amounts and errors for findings.
 
 use std::{error::Error, time::Duration};
 
-/// An amount of bytes with three digits.
+/// Formats an amount of bytes with up to three significant digits.
 pub(crate) fn bytes(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
     let mut whole = bytes;
@@ -20,7 +20,7 @@ pub(crate) fn bytes(bytes: u64) -> String {
     }
 }
 
-/// A length of time in its largest unit.
+/// Formats a duration in its largest unit.
 pub(crate) fn length(length: Duration) -> String {
     let seconds = length.as_secs();
     match seconds {
@@ -31,7 +31,7 @@ pub(crate) fn length(length: Duration) -> String {
     }
 }
 
-/// So many of something, in its plural where it is not one.
+/// Formats a count with the singular or plural noun.
 pub(crate) fn count(number: usize, one: &str, many: &str) -> String {
     if number == 1 {
         format!("1 {one}")
@@ -40,12 +40,12 @@ pub(crate) fn count(number: usize, one: &str, many: &str) -> String {
     }
 }
 
-/// Formats an error that follows "failed to", with its sources.
+/// Formats an error and its sources behind "failed to".
 pub(crate) fn failed_to(error: &dyn Error) -> String {
     format!("failed to {}", with_sources(error))
 }
 
-/// Formats an error with its sources, each after a colon.
+/// Formats an error and its sources, separated by colons.
 pub(crate) fn with_sources(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

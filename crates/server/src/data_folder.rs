@@ -1,10 +1,15 @@
-//! The data folder: what one instance of Matins keeps on a disk.
+//! The data folder: the files that one instance of Matins keeps on a disk.
 //!
-//! `matins.db`, `instance.id` (who this instance is), `sessions/` (folders of sessions that were given
-//! none), `demo-agent/`, `workers/` (a locked file for each process that takes turns), `serve.lock` (held by
-//! whoever serves the folder), `matins.sock` (where that one serves the API to the folder's owner, and
-//! `matins-<pid>.sock` a process that takes one turn), `server.url` (where it serves it to others) and `token`
-//! (the first token of an admin).
+//! - `matins.db`: the SQLite database, unless the configuration names another one.
+//! - `instance.id`: the ID of this instance. It is written once and never changes.
+//! - `sessions/`: working directories of sessions that were created without one.
+//! - `demo-agent/`: the sessions of the demonstration agent.
+//! - `workers/`: one locked file for each process that takes turns.
+//! - `serve.lock`: locked by the server of the folder, so that a folder has at most one server at a time.
+//! - `matins.sock`: the server's private socket for the owner of the folder; `matins-<pid>.sock` is the socket of a
+//!   process that takes a single turn without a server.
+//! - `server.url`: the network address of the server.
+//! - `token`: the first admin token.
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions, TryLockError},
@@ -18,23 +23,23 @@ use tempfile::NamedTempFile;
 
 use crate::error::Error;
 
-/// The database's name in the folder.
+/// The name of the database file in the folder.
 pub const DATABASE: &str = "matins.db";
 
-/// The name of the file that whoever serves the folder holds; its content is the process id.
+/// The name of the file that the server of the folder locks. Its content is the process ID of the server.
 pub const SERVE_LOCK: &str = "serve.lock";
 
-/// The name of the file that says where whoever serves the folder serves the API.
+/// The name of the file that holds the network address of the server.
 const ADDRESS: &str = "server.url";
 
-/// A data folder that is there.
+/// An existing data folder.
 #[derive(Debug, Clone)]
 pub struct DataFolder {
     path: PathBuf,
 }
 
 impl DataFolder {
-    /// Makes the folder, for this user alone, unless it is there.
+    /// Creates the folder with mode 0700 unless it exists, and returns it with its canonical path.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let failed = |source| Error::DataFolder {
             path: path.to_owned(),
@@ -47,43 +52,47 @@ impl DataFolder {
         Ok(Self { path })
     }
 
-    /// Looks for a folder; none is made.
+    /// Returns an existing folder. Does not create it.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the system, with the kind `NotFound` if the folder does not exist.
     pub fn look(path: &Path) -> io::Result<Self> {
         let path = fs::canonicalize(path)?;
         Ok(Self { path })
     }
 
-    /// Where it is, absolute.
+    /// Returns the absolute path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The database, unless another one is named.
+    /// Returns the path of the SQLite database that is used unless the configuration names another one.
     pub fn database(&self) -> PathBuf {
         self.path.join(DATABASE)
     }
 
-    /// Where sessions that were given no working directory have one.
+    /// Returns the folder that holds the working directories of sessions that were created without one.
     pub fn sessions(&self) -> PathBuf {
         self.path.join("sessions")
     }
 
-    /// Where workers show that they live.
+    /// Returns the folder of the lock files by which workers show that their processes are alive.
     pub fn workers(&self) -> PathBuf {
         self.path.join("workers")
     }
 
-    /// Where the demonstration agent keeps its sessions.
+    /// Returns the folder in which the demonstration agent keeps its sessions.
     pub fn demo_agent(&self) -> PathBuf {
         self.path.join("demo-agent")
     }
 
-    /// Where the first token of an admin is written.
+    /// Returns the path of the file that holds the first admin token.
     pub fn token(&self) -> PathBuf {
         self.path.join("token")
     }
 
-    /// Notes the address at which the folder is served, or that there is none.
+    /// Writes the network address of the server to `server.url`. Removes the file if `address` is `None`.
     pub fn note_address(&self, address: Option<&str>) -> Result<(), Error> {
         let path = self.path.join(ADDRESS);
         let failed = |source| file_error("write the file", &path, source);
@@ -93,19 +102,25 @@ impl DataFolder {
                 _ => Ok(()),
             };
         };
+        // Rename a complete file, so that a reader never sees a part of the address.
         let mut file = NamedTempFile::new_in(&self.path).map_err(failed)?;
         writeln!(file, "{address}").map_err(failed)?;
         file.persist(&path).map_err(|error| failed(error.error))?;
         Ok(())
     }
 
-    /// The address at which the folder is served, where whoever serves it has noted one.
+    /// Returns the network address of the server. Returns `None` if the file is missing, unreadable or empty.
     pub fn address(&self) -> Option<String> {
         let noted = fs::read_to_string(self.path.join(ADDRESS)).ok()?;
         Some(noted.trim().to_owned()).filter(|address| !address.is_empty())
     }
 
-    /// Who this instance is: made once, whoever comes first, and the same ever after.
+    /// Returns the ID of this instance, and generates it on the first call. Processes that call this at the same time
+    /// all get the same ID.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Instance`] if the file `instance.id` holds no valid ID.
     pub fn instance(&self, clock: &dyn Clock, entropy: &dyn Entropy) -> Result<InstanceId, Error> {
         let path = self.path.join("instance.id");
         let failed = |source| file_error("use the file", &path, source);
@@ -114,6 +129,7 @@ impl DataFolder {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let id = InstanceId::generate(clock.now(), entropy);
                 write_once(&path, &format!("{id}\n")).map_err(failed)?;
+                // Read the file again, because another process may have written its ID first.
                 fs::read_to_string(&path).map_err(failed)?
             }
             Err(error) => return Err(failed(error)),
@@ -123,7 +139,7 @@ impl DataFolder {
             .map_err(|source| Error::Instance { path, source })
     }
 
-    /// Who this instance is, where that was ever said.
+    /// Returns the ID of this instance. Returns `None` if none has been generated yet; does not generate one.
     pub fn instance_that_is_there(&self) -> Result<Option<InstanceId>, Error> {
         let path = self.path.join("instance.id");
         match fs::read_to_string(&path) {
@@ -137,7 +153,11 @@ impl DataFolder {
         }
     }
 
-    /// Takes the folder for whoever serves it, until the lock is dropped.
+    /// Locks the folder for a server. The lock lasts until the returned value is dropped.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Locked`] with the process ID of the other server if the folder is locked.
     pub fn lock(&self) -> Result<ServeLock, Error> {
         let path = self.path.join(SERVE_LOCK);
         let failed = |source| file_error("use the file", &path, source);
@@ -145,6 +165,7 @@ impl DataFolder {
             .read(true)
             .write(true)
             .create(true)
+            // Do not truncate before the lock is held: the content is the process ID of the present owner.
             .truncate(false)
             .mode(0o600)
             .open(&path)
@@ -170,7 +191,7 @@ impl DataFolder {
     }
 }
 
-/// The right to serve a data folder. The system takes it back from a process that dies.
+/// The exclusive right to serve a data folder. The kernel releases the lock when the process dies.
 #[derive(Debug)]
 pub struct ServeLock {
     _file: File,
@@ -185,7 +206,8 @@ fn file_error(action: &'static str, path: &Path, source: io::Error) -> Error {
     }
 }
 
-/// Makes a file for its owner alone with this content unless it is there, whole or not at all.
+/// Creates a file with mode 0600 and this content. If the file already exists, leaves the existing file unchanged. A
+/// crash never leaves an incomplete file under `path`.
 fn write_once(path: &Path, content: &str) -> io::Result<()> {
     let draft = path.with_extension(format!("id.{}", std::process::id()));
     let mut file = OpenOptions::new()
@@ -196,6 +218,7 @@ fn write_once(path: &Path, content: &str) -> io::Result<()> {
         .open(&draft)?;
     file.write_all(content.as_bytes())?;
     file.sync_all()?;
+    // Unlike a rename, a hard link fails if the name exists, so that of two processes the first one wins.
     let linked = match fs::hard_link(&draft, path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         linked => linked,

@@ -1,37 +1,37 @@
-//! What keeps a process from being put together.
+//! Errors of opening a data folder, starting a server and taking a single turn.
 
 use std::{io, path::PathBuf};
 
 use config::Problem;
 use model::InvalidId;
 
-/// Tells why a process cannot be put together, in the words that follow "failed to".
+/// An error of this crate. Its message continues "failed to".
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The data folder cannot be made or used.
+    /// The data folder cannot be created or opened.
     #[error("use the data folder {}", path.display())]
     DataFolder {
-        /// The folder as it was named.
+        /// The path of the folder as the caller named it.
         path: PathBuf,
-        /// Why the system refuses it.
+        /// The error of the system.
         source: io::Error,
     },
     /// A file or a folder below the data folder cannot be used.
     #[error("{action} {}", path.display())]
     File {
-        /// What was being done, such as "use the file".
+        /// The attempted action, such as "use the file".
         action: &'static str,
-        /// The file or the folder.
+        /// The path of the file or the folder.
         path: PathBuf,
-        /// Why the system refuses it.
+        /// The error of the system.
         source: io::Error,
     },
-    /// The file that names the instance does not hold an ID.
+    /// The file `instance.id` does not hold a valid ID.
     #[error("read the file {}", path.display())]
     Instance {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// Why its text is no ID.
+        /// The error of parsing its text.
         source: InvalidId,
     },
     /// Another process holds the serve lock of the folder.
@@ -39,44 +39,44 @@ pub enum Error {
     Locked {
         /// The data folder.
         path: PathBuf,
-        /// The ID of that process, or `?` if it has not written one.
+        /// The ID of that process, or `?` if it has not written one yet.
         process: String,
     },
-    /// Another server serves a data folder with the same identity.
+    /// Another server serves a data folder with the same instance ID, such as a copy of this folder.
     #[error("serve: {by} serves a data folder with the same identity")]
     SameIdentity {
-        /// The other worker.
+        /// The worker ID of the other server, or "another server" if it is unknown.
         by: String,
     },
-    /// The schema is of a version with which this program must not go on.
+    /// The schema of the database requires a newer version of this program.
     #[error(
         "serve: the database's schema needs a program that knows version {needed}, this one knows {known}"
     )]
     Outdated {
-        /// The lowest version that a program must know.
+        /// The lowest schema version that a program must know to use this database.
         needed: i64,
-        /// The version that this program knows.
+        /// The schema version that this program knows.
         known: i64,
     },
-    /// The path of this program is unknown.
+    /// The path of this executable cannot be determined.
     #[error("find the path of this program")]
     Program(#[source] io::Error),
-    /// A setting cannot be taken.
+    /// A setting has an invalid value.
     #[error(transparent)]
     Config(#[from] Problem),
     /// The database cannot be opened.
     #[error(transparent)]
     Open(#[from] store::OpenError),
-    /// The store fails.
+    /// An operation of the store failed.
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// A rule of the service is not met.
+    /// The service refused an operation.
     #[error(transparent)]
     Service(#[from] service::Error),
-    /// The loops or a turn fail.
+    /// The daemon or a turn failed.
     #[error(transparent)]
     Daemon(daemon::Error),
-    /// A request of this process to its own routes fails.
+    /// A request of this process to its own API routes failed.
     #[error(transparent)]
     Client(#[from] client::Error),
 }
@@ -88,7 +88,7 @@ impl From<daemon::Error> for Error {
 }
 
 impl Error {
-    /// Returns what a person can do about the error.
+    /// Returns the next step for the user. Returns `None` if there is no advice for the error.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::DataFolder { .. } => "name another one with --data",
@@ -114,7 +114,7 @@ impl Error {
     }
 }
 
-/// Formats an error with its sources, each after a colon.
+/// Formats an error and its sources, separated by colons.
 pub(crate) fn with_sources(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

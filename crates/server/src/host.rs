@@ -1,4 +1,4 @@
-//! What the loops and single turns are given to work with.
+//! Builds the [`Host`]: the dependencies of the daemon and of single turns.
 
 use std::sync::Arc;
 
@@ -8,7 +8,8 @@ use model::WorkerId;
 
 use crate::{error::Error, local::Local, system::hostname};
 
-/// What turns need.
+/// Returns the dependencies of turns in this process, under a new worker ID. Creates and locks the file of this
+/// worker in `workers/`, so that other processes can tell whether this worker is alive.
 pub(crate) fn host(local: &Local) -> Result<Host, Error> {
     let settings = local.settings.clone();
     let worker = WorkerId::generate(&hostname(), std::process::id(), &*local.entropy);

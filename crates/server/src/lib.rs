@@ -1,9 +1,10 @@
-//! A process of Matins, put together: the data folder with its lock and its sockets, the database, the loops
-//! of the daemon and the API over them.
+//! Assembles a Matins process: opens the data folder and the database, and runs the daemon, the API and the sockets
+//! over them.
 //!
-//! **Invariants:** has no terminal: it prints nothing, reads no argument and no variable of the environment.
-//! Its callers give it the configuration, the path of the data folder and the environment that agents inherit.
-//! Only the system's clock and randomness are made here.
+//! **Invariants:** this crate has no terminal. It prints nothing and reads neither arguments nor environment
+//! variables. Its callers pass the configuration, the path of the data folder and the environment that agents
+//! inherit. This crate creates the system clock and the source of randomness; the crates below it receive both as
+//! parameters.
 
 mod data_folder;
 mod error;

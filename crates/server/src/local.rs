@@ -1,4 +1,4 @@
-//! This machine's part: the data folder, the database, and the routes of the API over both.
+//! The local part of Matins: the data folder, the database, and the API routes over both.
 
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
@@ -20,30 +20,34 @@ use crate::{
     system::{OsEntropy, SystemClock, SystemUptime, hostname},
 };
 
-/// The first argument of the processes that guard agents.
+/// The first argument of the guard processes that supervise agents.
 pub const GUARD: &str = "guard";
-/// The one tenant of a single-user install.
+/// The name of the only tenant of a single-user installation.
 const TENANT: &str = "default";
-/// How many digits of an instance's id stand in its name.
+/// The number of digits of the instance ID that the name of the instance contains.
 const NAME_DIGITS: usize = 8;
 
-/// What is on this machine, opened.
+/// The opened data folder and database of this machine.
 pub struct Local {
     /// The opened database.
     pub store: Store,
-    /// The one tenant of the install.
+    /// The only tenant of the installation.
     pub tenant: TenantId,
     /// The data folder.
     pub folder: DataFolder,
+    /// The ID of the instance that the data folder belongs to.
     pub(crate) instance: InstanceId,
+    /// The clock of all operations.
     pub(crate) clock: Arc<dyn Clock>,
-    /// The same clock, where others share the database, and it must be kept right.
+    /// The same clock with its concrete type, because a database that several servers share needs a task that keeps
+    /// the clock synchronized. `None` on SQLite.
     pub(crate) fleet: Option<Arc<FleetClock>>,
     pub(crate) entropy: Arc<dyn Entropy>,
+    /// The command line that starts guard processes.
     pub(crate) guard: GuardProgram,
-    /// The settings of the loops.
+    /// The settings of the daemon.
     pub settings: Settings,
-    /// The environment, from which harnesses may pass variables on to agents.
+    /// The environment from which harnesses may pass variables on to agents.
     pub(crate) environment: BTreeMap<String, String>,
     probe: Arc<dyn Probe>,
     demo_command: Vec<String>,
@@ -51,8 +55,8 @@ pub struct Local {
 }
 
 impl Local {
-    /// Opens the data folder and the database, and makes what is not there. Agents may inherit variables of
-    /// `environment`.
+    /// Opens the data folder and the configured database, and creates both if they do not exist. Agents may inherit
+    /// variables of `environment`.
     pub async fn open(
         path: &Path,
         config: &Config,
@@ -64,7 +68,7 @@ impl Local {
         Self::open_at(folder, &location, config, environment).await
     }
 
-    /// Opens a data folder with a database that is named.
+    /// Opens a data folder with the database at `location`.
     pub async fn open_at(
         folder: DataFolder,
         location: &Location,
@@ -79,6 +83,7 @@ impl Local {
         let instance = folder.instance(&*clock, &*entropy)?;
         let database = store::open(location).await?;
         let store = Store::new(database, Arc::clone(&entropy), folder.sessions());
+        // Read the shared clock before its first use below, because it is unknown until then.
         if let Some(fleet) = &fleet {
             fleet.read(&store).await.map_err(unreadable_clock)?;
         }
@@ -119,7 +124,7 @@ impl Local {
         Ok(local)
     }
 
-    /// The API over it, to be put together.
+    /// Returns a builder of the API over this store. The caller adds the options of its process.
     pub(crate) fn api(&self) -> ApiBuilder {
         let builder = Api::over(
             self.store.clone(),
@@ -134,25 +139,26 @@ impl Local {
             .unified(self.unified)
     }
 
-    /// The routes of this process, where it serves nobody else.
+    /// Returns the API routes for requests of this process alone.
     pub fn routes(&self) -> Router {
         api::router(self.api().build())
     }
 
-    /// A client that asks routes of this process.
+    /// Returns a client that calls the given routes inside this process, with the rights of the owner of the folder.
     pub fn client_of(&self, routes: Router) -> Client {
         let routes = routes.layer(Extension(Peer::Private));
         Client::within(routes, Arc::clone(&self.entropy))
     }
 
-    /// Closes the database, which folds SQLite's log into its file, so that a copy of that one file is a
-    /// whole backup.
+    /// Closes the database. On SQLite this moves the write-ahead log into the database file, so that a copy of that
+    /// single file is a complete backup.
     pub async fn close(self) {
         self.store.database().clone().close().await;
     }
 }
 
-/// The clock that everything goes by: on PostgreSQL, which others may share, the database's.
+/// Returns the clock of all operations: the clock of the database on PostgreSQL, because several machines may share
+/// it, and the system clock on SQLite.
 fn clocks(location: &Location) -> (Arc<dyn Clock>, Option<Arc<FleetClock>>) {
     let own: Arc<dyn Clock> = Arc::new(SystemClock);
     match location {
@@ -171,12 +177,13 @@ fn unreadable_clock(error: daemon::Error) -> Error {
     }
 }
 
-/// What guards are started by: this program, whatever lies at its path by then.
+/// Returns the command line that starts guard processes: this program, even if its file was replaced after the start
+/// of this process.
 pub fn guard_program() -> GuardProgram {
     GuardProgram::this_program([GUARD.into()])
 }
 
-/// What starts the demonstration agent: this program, by its path.
+/// Returns the command line that starts the demonstration agent: the path of this program and its arguments.
 fn demo_command(folder: &DataFolder) -> Result<Vec<String>, Error> {
     let program = std::env::current_exe().map_err(Error::Program)?;
     let home = folder.demo_agent().into_os_string();

@@ -1,9 +1,9 @@
-//! How many files a server may have open: each of its connections is one.
+//! The limit of open files. Each connection of a server is an open file.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Takes as many as the system gives for the asking: most sessions begin with 1024, which a thousand
-/// viewers use up. What agents inherit, their guards lower again.
+/// Raises the soft limit of open files to the hard limit. Most login sessions start with a limit of 1024, which a
+/// thousand viewers of the live log use up. Guards lower the limit again for the agents that inherit it.
 pub fn raise_limit() {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     let raised = Rlimit {

@@ -1,4 +1,7 @@
-//! Starting agents to see what they offer.
+//! Probes agents: starts an agent and reports the features that it offers.
+//!
+//! A probe runs an agent under a guard, as a turn does. With [`Depth::Restore`] it also takes a turn and restores the
+//! session in a second process. The agent gets no permission for any tool call.
 
 use std::{
     collections::BTreeMap,
@@ -23,22 +26,22 @@ use tokio::{sync::mpsc, time::Instant};
 
 use crate::error::with_sources;
 
-/// How long an agent may live beyond the time it has to start.
+/// The time that the guard's lease adds to the durations of the single steps.
 const LEASE_BEYOND_START: Duration = Duration::from_mins(1);
-/// How long the turn of a look may take.
+/// The maximum duration of the turn of a probe.
 const TURN: Duration = Duration::from_mins(3);
-/// What is asked in that turn.
+/// The prompt of that turn.
 const WORDS: &str = "Answer with the one word ready. Use no tools.";
 
-/// Starts agents as turns do.
+/// Probes agents in processes that start as turns start theirs.
 pub struct AgentProbe {
-    /// The program that guards them.
+    /// The program that guards the agents.
     pub guard: GuardProgram,
-    /// The environment from which they inherit.
+    /// The environment from which the agents inherit variables.
     pub environment: BTreeMap<String, String>,
-    /// The folder in which they start.
+    /// The folder in which the agents start.
     pub cwd: PathBuf,
-    /// The randomness of their names.
+    /// The source of randomness for the markers of their processes.
     pub entropy: Arc<dyn Entropy>,
 }
 
@@ -51,6 +54,7 @@ impl Probe for AgentProbe {
             if depth == Depth::Offers {
                 return self.look(config, depth, &name, &self.cwd).await;
             }
+            // A session may leave files behind. A folder of its own lets the probe remove them.
             let folder = self.cwd.join(&name);
             std::fs::create_dir(&folder).map_err(|error| ProbeError(error.into()))?;
             let looked = self.look(config, depth, &name, &folder).await;
@@ -63,7 +67,7 @@ impl Probe for AgentProbe {
 }
 
 impl AgentProbe {
-    /// Looks at an agent whose processes carry `name`, in a folder that is there.
+    /// Probes an agent whose processes carry the marker `name`, in an existing folder.
     async fn look(
         &self,
         config: &HarnessConfig,
@@ -71,6 +75,7 @@ impl AgentProbe {
         name: &str,
         folder: &Path,
     ) -> Result<Probed, ProbeError> {
+        // 1. Start the agent.
         let begun = Instant::now();
         let agent = self.start(config, name, folder).await;
         let agent = agent.map_err(|error| ProbeError(error.into()))?;
@@ -85,6 +90,7 @@ impl AgentProbe {
             },
             ..describe(&agent)
         };
+        // 2. Open a session.
         let mut opened = None;
         if depth >= Depth::Session {
             let begun = Instant::now();
@@ -98,6 +104,7 @@ impl AgentProbe {
             agent.shutdown(Grace::default()).await;
             return Ok(probed);
         };
+        // 3. Restore the session in another process.
         let last = if depth == Depth::Restore {
             let (restore, last) = self.try_restore(config, name, folder, agent, &id).await;
             probed.restore = Some(restore);
@@ -105,6 +112,7 @@ impl AgentProbe {
         } else {
             Some(agent)
         };
+        // 4. Delete the session. No agent is left for this if the restore failed before the second start.
         if let Some(agent) = last {
             let gone = agent.discard_session(&id).await;
             if let Some(SessionProbe::Opened { deleted, .. }) = &mut probed.session {
@@ -115,6 +123,7 @@ impl AgentProbe {
         Ok(probed)
     }
 
+    /// Starts the agent under a guard.
     async fn start(
         &self,
         config: &HarnessConfig,
@@ -134,6 +143,7 @@ impl AgentProbe {
                 restore,
                 ..Limits::default()
             },
+            // A probe never renews its lease, so the lease must outlast the starts, the turn and the restore.
             lease: 2 * (start + restore) + TURN + LEASE_BEYOND_START,
             resources: config.limits,
             authenticate: config.authenticate.clone(),
@@ -141,7 +151,8 @@ impl AgentProbe {
         Agent::start(launch, Arc::new(NothingIsAllowed)).await
     }
 
-    /// Takes a turn with one process and takes its session up with another, which is given back.
+    /// Takes a turn in `agent`, shuts it down, and restores the session in a new process. Returns the new agent, or
+    /// `None` if none was started.
     async fn try_restore(
         &self,
         config: &HarnessConfig,
@@ -153,7 +164,7 @@ impl AgentProbe {
         let failed = |reason: String| RestoreProbe::Failed { reason };
         let begun = Instant::now();
         let (updates, received) = mpsc::channel(1);
-        // What it says does not matter.
+        // The probe ignores the text of the turn.
         drop(received);
         let turn = tokio::time::timeout(TURN, agent.prompt(WORDS, updates)).await;
         let turn_took = begun.elapsed();
@@ -164,6 +175,7 @@ impl AgentProbe {
             Ok(Err(error)) => return (failed(with_sources(&error)), None),
             Err(_) => return (failed(format!("its turn took longer than {TURN:?}")), None),
         }
+        // Some agents write a session to disk only some time after the turn has ended.
         if config.restore_after_seconds > 0 {
             let settle = Duration::from_secs(config.restore_after_seconds.into());
             tokio::time::sleep(settle).await;
@@ -185,7 +197,7 @@ impl AgentProbe {
     }
 }
 
-/// What the agent has said of itself.
+/// Returns the capabilities that the agent announced.
 fn describe(agent: &Agent) -> Probed {
     let said = agent.offers().clone();
     let named = |text: String| Some(text).filter(|text| !text.is_empty());
@@ -228,7 +240,7 @@ fn describe(agent: &Agent) -> Probed {
     }
 }
 
-/// What became of a session, and its id.
+/// Converts the result of creating a session. Returns the ID of the session if it was created.
 fn session(
     made: Result<Opened, OpenError>,
     took: Duration,
@@ -237,6 +249,7 @@ fn session(
         Ok(opened) => {
             let modes = opened.modes.map_or_else(Vec::new, |modes| {
                 let others = modes.offered.into_iter().map(|mode| mode.id);
+                // The current mode stands first.
                 let others = others.filter(|id| *id != modes.current);
                 std::iter::once(modes.current.clone())
                     .chain(others)
@@ -263,7 +276,7 @@ fn session(
     }
 }
 
-/// A look does nothing to anybody's files.
+/// Denies every permission request, so that a probe changes no file of the user.
 struct NothingIsAllowed;
 
 impl Permissions for NothingIsAllowed {

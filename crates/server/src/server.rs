@@ -1,4 +1,4 @@
-//! A server: the loops of this process, and the API over what they do.
+//! A server: the daemon of this process, and the API over its data folder.
 
 use std::{
     net::SocketAddr,
@@ -17,37 +17,44 @@ use crate::{
     taking_over::take_over,
 };
 
-/// How a server is reached beside its private socket.
+/// The network access to a server, in addition to its private socket.
 #[derive(Debug, Default)]
 pub struct Reach {
-    /// Where it listens, if anywhere.
+    /// The listener for TCP connections. `None` if the server has only its private socket.
     pub listener: Option<TcpListener>,
-    /// Names beside those of loopback by which it is reached.
+    /// The accepted host names, in addition to those of the loopback interface.
     pub hosts: Vec<String>,
-    /// Whether it is reached through a proxy that does TLS.
+    /// `true` if clients connect through a proxy that terminates TLS.
     pub by_tls: bool,
 }
 
-/// The loops of this process, and the API over what they do. One for each data folder.
+/// A running server. A data folder has at most one.
 pub struct Server {
     daemon: Daemon,
     routes: Router,
     socket: PrivateSocket,
     network: Option<Served>,
-    /// What ends streams and stops the listeners.
+    /// Ends event streams and stops the listeners when it is cancelled.
     closing: CancellationToken,
+    /// Held until the server is dropped, so that no second server starts on the folder.
     _lock: ServeLock,
 }
 
 impl Server {
-    /// Starts to serve a data folder whose lock is held.
+    /// Starts a server on a data folder. The caller must hold the lock of the folder and passes it on.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::SameIdentity`] if another server serves a copy of the folder, and [`Error::Outdated`] if the
+    /// database requires a newer version of this program.
     pub async fn start(local: &Local, reach: Reach, lock: ServeLock) -> Result<Self, Error> {
+        // 1. Claim the instance in the database, before anything of this server is visible.
         let host = host(local)?;
         take_over(local, &host.worker).await?;
         let waker = Waker::default();
         let woken = waker.clone();
         let closing = CancellationToken::new();
-        // The loops start when everything else stands.
+        // 2. Build the API. Until the daemon starts, `ready` finds no token here and reports `false`.
         let loops: Arc<OnceLock<CancellationToken>> = Arc::default();
         let live = Arc::clone(&loops);
         let api = local
@@ -61,7 +68,8 @@ impl Server {
             .reached_by(&reach.hosts, reach.by_tls);
         let routes = api::router(api.build());
         let folder = local.folder.path();
-        // Before any turn is claimed: without the socket there is no serving.
+        // 3. Listen, before the daemon claims any turn: the agents of turns reach the API through the socket, so a
+        // server without a socket must not start.
         let socket = PrivateSocket::of_server(folder, routes.clone(), closing.clone());
         let socket = socket.map_err(|source| Error::File {
             action: "listen in",
@@ -71,6 +79,7 @@ impl Server {
         let network = reach
             .listener
             .map(|it| api::serve(Listener::Tcp(it), routes.clone(), closing.clone()));
+        // 4. Start the daemon last.
         let daemon = Daemon::start_in_fleet(host, waker, local.fleet.clone());
         loops.get_or_init(|| daemon.ended());
         Ok(Self {
@@ -83,29 +92,31 @@ impl Server {
         })
     }
 
-    /// A client that asks it without leaving the process.
+    /// Returns a client that calls the API of the server inside this process.
     pub fn client(&self, local: &Local) -> Client {
         local.client_of(self.routes.clone())
     }
 
-    /// The address at which it is reached, if there is one.
+    /// Returns the network address of the server. Returns `None` if it has no network listener.
     pub fn address(&self) -> Option<SocketAddr> {
         self.network.as_ref().and_then(Served::address)
     }
 
-    /// Cancelled when a loop has died: nothing is fired or taken any more.
+    /// Returns a token that is cancelled when a loop of the daemon has died. From then on the server creates no runs
+    /// and takes no turns.
     pub fn ended(&self) -> CancellationToken {
         self.daemon.ended()
     }
 
-    /// What makes a stop hand running turns back at once.
+    /// Returns a token that makes [`Self::stop`] requeue running turns at once instead of waiting for the deadline.
     pub fn hurry(&self) -> CancellationToken {
         self.daemon.hurry()
     }
 
-    /// Stops: turns that run may end until the deadline, and are then handed back.
+    /// Stops the server. Running turns may finish until the deadline; after it the server requeues their runs.
     pub async fn stop(self) -> daemon::Stopped {
-        // From here on nobody is told that somebody serves, and no stream holds the stop up.
+        // Cancel first, so that status requests no longer report a server, and so that no open event stream delays
+        // the stop.
         self.closing.cancel();
         let closed = async {
             self.socket.stop().await;

@@ -1,4 +1,4 @@
-//! What the configuration means to the database and to the loops.
+//! Converts the configuration into the location of the database and the settings of the daemon.
 
 use config::{Config, Problem};
 use daemon::Settings;
@@ -6,15 +6,21 @@ use store::{InvalidLocation, Location};
 
 use crate::error::with_sources;
 
-/// Returns where the named database is; `None` for the one in the data folder.
+/// Returns the location of the configured database. Returns `None` if the configuration names none, so that the
+/// caller uses the file in the data folder.
+///
+/// # Errors
+///
+/// Returns a [`Problem`] if `database` or `database_direct` is invalid, or if `database_direct` is set without a
+/// PostgreSQL server in `database`.
 pub fn location(config: &Config) -> Result<Option<Location>, Problem> {
     let (database, direct) = (&config.database, &config.database_direct);
-    // An address may hold a password, so it is not repeated; nor does the error.
+    // Neither this message nor the error contains the address, because an address may hold a password.
     let refused = |name, origin, error: InvalidLocation| {
         Problem::value(name, None, origin, with_sources(&error))
     };
     let Some(address) = &database.value else {
-        // What is in the data folder is a file.
+        // Without `database` the database is a file, and a file has no direct address.
         let refused = |_| {
             refused(
                 "database_direct",
@@ -40,7 +46,7 @@ pub fn location(config: &Config) -> Result<Option<Location>, Problem> {
     }
 }
 
-/// Returns the settings of the loops.
+/// Returns the settings of the daemon.
 pub fn loop_settings(config: &Config) -> Settings {
     Settings {
         workers: config.workers.value,

@@ -1,8 +1,9 @@
-//! The private sockets in a data folder, at which whoever runs agents serves the API to its owner.
+//! Private Unix sockets in a data folder. A process that runs agents serves the API at such a socket to the owner of
+//! the folder.
 //!
-//! Whoever serves the folder listens at `matins.sock`; a process that takes a turn without a server at
-//! `matins-<pid>.sock`, for as long as it does. A folder that nobody serves has no socket, or one at which
-//! nobody listens.
+//! The server of the folder listens at `matins.sock`. A process that takes a turn without a server listens at
+//! `matins-<pid>.sock` until the turn ends. A killed process leaves a socket file behind to which no client can
+//! connect.
 
 use std::{
     fs::{self, Permissions},
@@ -23,24 +24,24 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// The name of the socket of whoever serves a folder.
+/// The name of the server's socket.
 const SERVER: &str = "matins.sock";
-/// What stands before and behind the process id in the names of the others.
+/// The prefix and the suffix of the other sockets' names. The process ID stands between them.
 const PROCESS: (&str, &str) = ("matins-", ".sock");
-/// How long whoever listens may take to say who it is.
+/// The maximum time for the listener to answer a status request.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What was answered at the socket of whoever serves a folder.
+/// The result of contacting the server of a data folder.
 pub enum Asked {
-    /// It serves.
+    /// A server answered. The client is connected to it.
     Serves(Client),
-    /// Somebody listens and gives no answer, or a wrong one.
+    /// A process listens but gives no valid answer in time.
     Silent,
-    /// Nobody listens.
+    /// No process listens.
     Nobody,
 }
 
-/// Asks who serves a folder.
+/// Contacts the server of a data folder and requests its status.
 pub async fn ask(folder: &Path, entropy: Arc<dyn Entropy>) -> Asked {
     let Ok(address) = SocketAddress::of(&folder.join(SERVER)) else {
         return Asked::Nobody;
@@ -62,7 +63,7 @@ pub async fn ask(folder: &Path, entropy: Arc<dyn Entropy>) -> Asked {
     }
 }
 
-/// A socket at which the API is served, until it is stopped or dropped.
+/// A socket that serves the API until it is stopped or dropped.
 #[derive(Debug)]
 pub(crate) struct PrivateSocket {
     path: PathBuf,
@@ -70,7 +71,8 @@ pub(crate) struct PrivateSocket {
 }
 
 impl PrivateSocket {
-    /// Serves a folder, whose lock the caller holds: a socket that is there belongs to nobody.
+    /// Listens at `matins.sock`. The caller must hold the lock of the folder: then no other process listens there,
+    /// and an existing file is a leftover.
     pub(crate) fn of_server(
         folder: &Path,
         routes: Router,
@@ -80,7 +82,7 @@ impl PrivateSocket {
         Self::listen(folder.join(SERVER), routes, stop)
     }
 
-    /// Serves a folder that nobody serves, while this process takes a turn.
+    /// Listens at `matins-<pid>.sock`, for a process that takes a turn without a server.
     pub(crate) fn of_process(
         folder: &Path,
         routes: Router,
@@ -93,7 +95,8 @@ impl PrivateSocket {
     }
 
     fn listen(path: PathBuf, routes: Router, stop: CancellationToken) -> io::Result<Self> {
-        // It takes its name when it is its owner's alone, in the place of one that a killed process left.
+        // Bind a draft name and restrict its mode before the rename, so that no other user can connect in between.
+        // The rename also replaces the socket file of a killed process.
         let draft = path.with_extension(format!("{}.draft", std::process::id()));
         remove(&draft)?;
         let listener = UnixListener::bind(SocketAddress::of(&draft)?.path())?;
@@ -106,7 +109,7 @@ impl PrivateSocket {
         })
     }
 
-    /// Stops: nobody finds it any more, and what is open ends or is cut.
+    /// Stops listening: removes the socket file, then closes open connections or cuts them off.
     pub(crate) async fn stop(mut self) {
         fs::remove_file(&self.path).ok();
         if let Some(served) = self.served.take() {
@@ -117,14 +120,14 @@ impl PrivateSocket {
 
 impl Drop for PrivateSocket {
     fn drop(&mut self) {
-        // One that was stopped is gone already, and the name may be another's by now.
+        // `stop` has already removed the file, and another process may have created a socket of the same name since.
         if self.served.is_some() {
             fs::remove_file(&self.path).ok();
         }
     }
 }
 
-/// Removes the sockets of processes that are dead.
+/// Removes the sockets of single-turn processes that have died.
 fn remove_left(folder: &Path) {
     let (before, behind) = PROCESS;
     let Ok(entries) = fs::read_dir(folder) else {
@@ -139,6 +142,7 @@ fn remove_left(folder: &Path) {
         if pid.is_none_or(|pid| pid.parse::<u32>().is_err()) {
             continue;
         }
+        // Only a refused connection proves that no process listens. After any other error the file stays.
         let listened_at = SocketAddress::of(&entry.path())
             .and_then(|address| std::os::unix::net::UnixStream::connect(address.path()));
         if listened_at.is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused) {

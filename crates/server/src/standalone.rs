@@ -1,4 +1,4 @@
-//! Single turns without a server.
+//! Takes single turns in processes without a server.
 
 use std::{pin::pin, time::Duration};
 
@@ -11,12 +11,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{error::Error, host::host, local::Local, socket::PrivateSocket};
 
-/// How often what stands before a run is looked at.
+/// The interval at which this process polls for the run that blocks its own run.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// Takes the turn of a run in this process, and before it those of the runs that it waits for and that
-/// nobody else takes. Gives the last attempt at it, over or, when `stop` came first, as it stands. The API is
-/// served at a socket of the process meanwhile, for the agents that it runs.
+/// Takes the turn of a run in this process. If the run waits for other queued runs that no server takes, takes their
+/// turns first. Returns the last attempt at the run when it is over. If `stop` is cancelled earlier, returns the
+/// attempt in its present state.
+///
+/// Meanwhile serves the API at a private socket of this process, because the agents of the turns call it.
 pub async fn take_turn(
     local: &Local,
     client: &Client,
@@ -34,7 +36,7 @@ pub async fn take_turn(
         source,
     })?;
     if let Some(fleet) = local.fleet.clone() {
-        // A turn may take long, and clocks drift.
+        // Keep the shared clock synchronized, because a turn may take long enough for the local clock to drift.
         let keeping = fleet.keep(host.clone(), Waker::default(), closing.clone());
         tokio::spawn(keeping);
     }
@@ -44,6 +46,7 @@ pub async fn take_turn(
     taken
 }
 
+/// Takes the turn of `run` and, one after another, the turns of the runs that block it.
 async fn take_with(
     host: &Host,
     client: &Client,
@@ -57,11 +60,13 @@ async fn take_with(
             ended = &mut taken => return ended.map(Into::into).map_err(Error::Daemon),
             before = what_stands_before(client, run) => before?,
         };
-        // Both go on: the one that waits may be called off, or taken by somebody else, meanwhile.
+        // Keep both futures running: while this process takes the blocking run, `run` may be cancelled or claimed by
+        // another process.
         let mut other = pin!(daemon::take_one(host, before, stop.clone()));
         tokio::select! {
             ended = &mut taken => {
-                // A turn that was begun is brought to its end.
+                // Do not drop a turn that has begun, because its agent would be killed and its run left to lease
+                // expiry.
                 let other = other.await;
                 return ended.and_then(|run| other.map(|_| run.into())).map_err(Error::Daemon);
             }
@@ -72,7 +77,7 @@ async fn take_with(
     }
 }
 
-/// Waits until the newest attempt at a run's input waits for another run that waits for a worker.
+/// Waits until another run blocks the newest attempt at `run` and is itself queued. Returns the ID of that run.
 async fn what_stands_before(client: &Client, run: RunId) -> Result<RunId, Error> {
     loop {
         let newest = newest_attempt(client, run).await?;
@@ -88,7 +93,7 @@ async fn what_stands_before(client: &Client, run: RunId) -> Result<RunId, Error>
     }
 }
 
-/// The newest attempt at the input of a run: the run itself, unless it was tried again.
+/// Returns the newest attempt at the input of a run: the last retry, or the run itself if it was not retried.
 pub async fn newest_attempt(client: &Client, run: RunId) -> Result<RunView, client::Error> {
     let view = client.run(&run.to_string()).await?;
     match view.attempts.last() {

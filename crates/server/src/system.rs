@@ -1,4 +1,4 @@
-//! Time and randomness of the system, which everything else takes as parameters.
+//! The clock, the uptime and the randomness of the system. All other code receives them as parameters.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// The time since the system was started, its sleep included. Nobody can set it.
+/// The time since the system booted, including the time in suspend. Unlike the clock, it cannot be set.
 #[derive(Debug)]
 pub struct SystemUptime;
 
@@ -41,7 +41,8 @@ impl Entropy for OsEntropy {
     }
 }
 
-/// This machine's name, as workers and instances are named after it.
+/// Returns the host name of this machine, which is part of the names of workers and instances. Returns `localhost` if
+/// the system has none.
 pub fn hostname() -> String {
     let name = rustix::system::uname()
         .nodename()

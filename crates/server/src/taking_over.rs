@@ -1,8 +1,8 @@
-//! Beginning to serve a data folder that another server may serve.
+//! Registers this process in the database as the server of a data folder.
 //!
-//! The folder's lock keeps a second server of the same folder away. It says nothing of a copy on another
-//! machine or another disk, whose server would start agents without what they remembered meanwhile. Only the
-//! database knows of that one.
+//! The lock file keeps a second server away from the same folder. It does not protect against a copy of the folder on
+//! another machine or disk: the server of the copy has the same instance ID, but it lacks the session files that were
+//! written since, so it would start agents without their memory. Only the database can detect such a server.
 
 use std::time::Duration;
 
@@ -13,13 +13,17 @@ use tokio::time::sleep;
 
 use crate::{error::Error, local::Local, system::hostname};
 
-/// How often it is looked whether the other server shows itself.
+/// The interval at which the database is polled for a presence update of the other server.
 const LOOK: Duration = Duration::from_millis(500);
-/// How long one that lives may take to show itself.
+/// The maximum wait for a presence update. It exceeds the interval at which a live server writes them.
 const PATIENCE: Duration = limits::PRESENCE.saturating_add(Duration::from_secs(10));
 
-/// Notes that this process serves the data folder from now on. Refused where another server does that serves a
-/// copy of it, and where the schema is one with which this program cannot go on.
+/// Registers `worker` as the server of the data folder.
+///
+/// # Errors
+///
+/// Returns [`Error::SameIdentity`] if another live server has registered the same instance, and [`Error::Outdated`]
+/// if the schema of the database requires a newer version of this program.
 pub(crate) async fn take_over(local: &Local, worker: &WorkerId) -> Result<(), Error> {
     let (store, instance) = (&local.store, local.instance);
     let before = store.serving(instance).await?;
@@ -31,6 +35,7 @@ pub(crate) async fn take_over(local: &Local, worker: &WorkerId) -> Result<(), Er
     }
     let version = env!("CARGO_PKG_VERSION");
     let (before, now) = (before.map(|before| before.worker), local.clock.now());
+    // The update is conditional on the previous worker, so that of two servers that start at once only one succeeds.
     let serves = store.serve(instance, worker, before.as_ref(), version, now);
     if !serves.await? {
         return Err(taken("another server"));
@@ -42,7 +47,8 @@ pub(crate) async fn take_over(local: &Local, worker: &WorkerId) -> Result<(), Er
     }
 }
 
-/// Waits for longer than a server that lives takes to show itself. It may have been killed just now.
+/// Waits for longer than the presence interval of a live server, because the previous server may have been killed
+/// only a moment ago. Fails if the registration changes meanwhile.
 async fn wait_for_its_end(local: &Local, before: &Serving) -> Result<(), Error> {
     tracing::warn!(
         worker = %before.worker,
@@ -55,7 +61,9 @@ async fn wait_for_its_end(local: &Local, before: &Serving) -> Result<(), Error> 
         sleep(LOOK).await;
         let now = local.store.serving(local.instance).await?;
         match now {
+            // The previous server has stopped properly.
             Some(now) if now.stopped_at.is_some() => return Ok(()),
+            // It has updated its presence, or another server has registered: in both cases a server is alive.
             Some(now) if now != *before => return Err(taken(now.worker.as_str())),
             _ => {}
         }
@@ -63,9 +71,10 @@ async fn wait_for_its_end(local: &Local, before: &Serving) -> Result<(), Error> 
     Ok(())
 }
 
-/// Whether a worker was a process of this machine that is gone, or this very process number: whoever is
-/// started anew in a container gets the same.
+/// `true` if the worker's process ran on this machine and is dead. A worker with the process ID of this process also
+/// counts as dead, because a restarted container often assigns the same process ID again.
 fn is_gone(worker: &WorkerId) -> bool {
+    // A worker ID is `<host>-<pid>-<random>`, and the host name may contain hyphens.
     let Some((host, pid)) = worker
         .as_str()
         .rsplit_once('-')

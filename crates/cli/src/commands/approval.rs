@@ -1,4 +1,4 @@
-//! `matins approval`: what agents ask of people, and what they decide.
+//! `matins approval`: lists the permission requests of agents, and allows or denies them.
 
 use api_types::{Approval, DecisionRequest, MAX_PAGE};
 use clap::Subcommand;

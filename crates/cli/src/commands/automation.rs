@@ -1,4 +1,4 @@
-//! `matins automation`: what agents do on time.
+//! `matins automation`: manages automations.
 
 mod add;
 mod edit;
@@ -119,7 +119,7 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
 }
 
 async fn delete(app: &App, given: &str, with_sessions: bool) -> Result<Exit, Failure> {
-    // Afterwards nobody knows what it was. One that cannot be read is removed all the same.
+    // Read the automation first, because it is unknown after the deletion. A corrupt automation is deleted as well.
     let automation = app.client.automation(given).await;
     let automation = automation.ok().map(|found| found.value.automation);
     let id = automation.as_ref().map(|found| found.id.to_string());

@@ -1,17 +1,17 @@
-//! Budgets, as they are given and printed.
+//! Parses and formats budgets.
 
 use api_types::{PeriodSpending, Spending};
 use model::budget::{Amount, Budget, Limit};
 
 use crate::failure::{Exit, Failure};
 
-/// Reads one limit.
+/// Parses a limit.
 pub(crate) fn limit(text: &str) -> Result<Limit, String> {
     text.parse()
         .map_err(|error: model::budget::InvalidLimit| format!("failed to {error}"))
 }
 
-/// Sets limits; others of a budget stay.
+/// Sets limits of a budget. Other limits stay unchanged.
 pub(crate) fn set(budget: &mut Budget, limits: Vec<Limit>) -> Result<(), Failure> {
     for limit in limits {
         let set = budget.set(limit);
@@ -20,12 +20,12 @@ pub(crate) fn set(budget: &mut Budget, limits: Vec<Limit>) -> Result<(), Failure
     Ok(())
 }
 
-/// The limits of a budget; none where nothing is limited.
+/// Formats the limits of a budget. Returns `None` if it has no limit.
 pub(crate) fn limits(budget: &Budget) -> Option<String> {
     Some(budget.to_string()).filter(|limits| !limits.is_empty())
 }
 
-/// What was used today and this month; none where that is nothing.
+/// Formats the usage of today and of this month. Returns `None` if there was none this month.
 pub(crate) fn used(spending: &Spending) -> Option<String> {
     let (day, month) = (amounts(&spending.day), amounts(&spending.month));
     let shown = |amounts: Vec<String>| match amounts.join(", ") {

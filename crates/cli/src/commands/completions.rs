@@ -1,4 +1,4 @@
-//! `matins completions`: what shells complete command lines with.
+//! `matins completions`: prints the completion script of a shell.
 
 use clap_complete::Shell;
 use serde_json::json;
@@ -17,7 +17,7 @@ pub(crate) struct Args {
     shell: Shell,
 }
 
-/// Prints the script of a shell for the whole command line, `command`.
+/// Prints the completion script of a shell for the whole command line, `command`.
 pub(crate) fn run(
     args: &Args,
     mut command: clap::Command,

@@ -1,4 +1,4 @@
-//! `matins config`: what is configured, and where that is said.
+//! `matins config`: shows and checks the configuration.
 
 use std::path::PathBuf;
 
@@ -79,7 +79,7 @@ fn show(global: &Global, output: Output, origin: bool) -> Result<(), Failure> {
     Ok(output.line(&text)?)
 }
 
-/// The value that holds; also where the default depends on where one is at home.
+/// Returns the effective value of a setting, including defaults that depend on the home directory.
 fn effective(config: &Config, shown: &Shown) -> Option<Plain> {
     if shown.value.is_some() {
         return shown.value.clone();

@@ -1,4 +1,4 @@
-//! `matins demo`: watch an agent work on a schedule and remember.
+//! `matins demo`: runs an automation with the demonstration agent and prints its conversation.
 
 use std::{collections::HashSet, path::PathBuf, time::Duration};
 
@@ -26,15 +26,15 @@ use crate::{
 
 /// The name of the automation.
 const NAME: &str = "demo";
-/// How often it is asked unless somebody says so.
+/// The default period of the automation.
 const PERIOD: &str = "5s";
-/// What the agent is asked.
+/// The prompt of the automation.
 const PROMPT: &str = "What did I ask you before?";
-/// How often the conversation is looked at.
+/// The interval at which the conversation is polled.
 const LOOK: Duration = Duration::from_millis(100);
-/// How many of the newest runs are looked at for those that ended since the last look.
+/// The number of newest runs that each poll searches for ended turns.
 const LOOKED_AT: u32 = 100;
-/// How long a running turn may take to end: the demonstration agent is quick.
+/// The maximum time for a running turn to end after Ctrl-C. The demonstration agent is quick.
 const STOP_DEADLINE: Duration = Duration::from_secs(10);
 
 /// Watch the demonstration agent work on a schedule and remember; needs nothing else
@@ -62,7 +62,7 @@ fn positive(text: &str) -> Result<usize, String> {
 
 pub(crate) async fn run(args: Args, config: &Config, output: Output) -> Result<Exit, Failure> {
     let folder = DataFolder::open(&args.dir)?;
-    // Nothing but this folder is touched, whatever database is named for other commands.
+    // Always use the file in this folder, so that the demo never touches a database that the configuration names.
     let location = Location::SqliteFile(folder.database());
     let mut local =
         Local::open_at(folder.clone(), &location, config, environment::for_agents()).await?;
@@ -88,6 +88,7 @@ pub(crate) async fn run(args: Args, config: &Config, output: Output) -> Result<E
             session.map(|it| Transcript::new(it.id, MessagePart::After(it.last_seq)));
         watch.go_on().await
     };
+    // Stop the server in every case, even if watching failed, and report that failure afterwards.
     let watched = tokio::select! {
         watched = watched => watched,
         () = signals.next() => Ok(()),
@@ -103,7 +104,7 @@ pub(crate) async fn run(args: Args, config: &Config, output: Output) -> Result<E
         }
     }
     watched?;
-    // What the last turn said while it was let end.
+    // Print the messages of the last turn, which ended during the stop.
     watch.look().await?;
     let session = watch.transcript.as_ref().map(Transcript::session);
     farewell(&app, &watch.folder, session)?;
@@ -111,7 +112,7 @@ pub(crate) async fn run(args: Args, config: &Config, output: Output) -> Result<E
     Ok(Exit::Done)
 }
 
-/// The automation of this folder: made where there is none, let go on where it was held.
+/// Returns the automation of this folder. Creates it if it does not exist, and resumes it if it is paused.
 async fn automation(app: &App, every: Option<Period>) -> Result<AutomationView, Failure> {
     let view = match app.client.automation(NAME).await {
         Ok(found) => found.value,
@@ -178,10 +179,10 @@ fn greet(app: &App, folder: &str, view: &AutomationView) -> Result<(), Failure> 
     ))?)
 }
 
-/// The conversation as it grows.
+/// The printer of the growing conversation.
 struct Watch<'a> {
     app: &'a App,
-    /// Where everything is kept, for people.
+    /// The path of the folder, for messages.
     folder: String,
     begun: Timestamp,
     wanted: Option<usize>,
@@ -190,7 +191,7 @@ struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    /// Prints until there were as many turns as wanted.
+    /// Prints until the wanted number of turns has ended.
     async fn go_on(&mut self) -> Result<(), Failure> {
         loop {
             let before = self.ended.len();
@@ -208,8 +209,8 @@ impl Watch<'_> {
         }
     }
 
-    /// Says that the automation has paused itself, which it does in the end of a turn. Whoever waits for
-    /// a number of turns waits no longer.
+    /// Prints that the automation has paused itself after a turn, if it has. Fails if the user wants a number of
+    /// turns, because no more turns will follow.
     async fn tell_of_pause(&self) -> Result<(), Failure> {
         let app = self.app;
         let automation = app.client.automation(NAME).await?.value.automation;
@@ -237,7 +238,7 @@ impl Watch<'_> {
         Ok(())
     }
 
-    /// How many turns ended since this process began.
+    /// Returns the number of turns that have ended since this process began.
     async fn ended_turns(&mut self) -> Result<usize, Failure> {
         let filter = RunFilter {
             automation: Some(NAME.into()),
@@ -253,6 +254,7 @@ impl Watch<'_> {
         Ok(self.ended.len())
     }
 
+    /// Prints the new messages of the conversation.
     async fn look(&mut self) -> Result<(), Failure> {
         if self.transcript.is_none() {
             let view = self.app.client.automation(NAME).await?.value;
@@ -269,7 +271,7 @@ impl Watch<'_> {
     }
 }
 
-/// What this program was called as, so that lines can be copied: `matins`, or a path to it.
+/// Returns the name by which this program was called, `matins` or a path, so that the printed commands can be copied.
 fn called() -> String {
     std::env::args().next().unwrap_or_else(|| "matins".into())
 }

@@ -1,4 +1,4 @@
-//! `matins demo-agent`: the demonstration agent, as a process that Matins starts.
+//! `matins demo-agent`: runs the demonstration agent, in a process that Matins starts.
 
 use std::{path::PathBuf, time::Duration};
 

@@ -1,4 +1,4 @@
-//! `matins doctor`: looks at everything and tells what is wrong.
+//! `matins doctor`: runs the checks of the crate `doctor` and prints their findings.
 
 use anstyle::Style;
 use doctor::{ConfigurationFile, Finding, Level, LoadedConfiguration, Subject};
@@ -44,7 +44,7 @@ pub(crate) async fn run(args: Args, global: &Global, output: Output) -> Result<E
     })
 }
 
-/// Loads what the doctor is to look at. A configuration that cannot be taken is for the doctor to tell.
+/// Collects the inputs of the checks. Does not fail if the configuration is invalid, because the doctor reports that.
 fn subject(global: &Global) -> Subject {
     let found = ConfigPath::find(global);
     let (parsed, file) = match found.as_ref().map(|it| (it, it.read())) {

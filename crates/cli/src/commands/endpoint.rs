@@ -1,4 +1,4 @@
-//! `matins endpoint`: where notifications go.
+//! `matins endpoint`: manages the endpoints of outgoing notifications.
 
 use api_types::{
     Delivery, Endpoint, EndpointRequest, MOST_OVERLAP_SECONDS, NotificationKind, Rotation,
@@ -13,7 +13,7 @@ use crate::{
     output::{excerpt, table},
 };
 
-/// How many deliveries are listed unless somebody says otherwise.
+/// The number of deliveries that `show` lists.
 const LISTED: u32 = 20;
 
 /// Endpoints: addresses to which notifications go, signed
@@ -181,7 +181,7 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Reads how long the secret before is to hold as well, in seconds: perhaps not at all.
+/// Parses the time for which the previous secret remains valid, in seconds. Zero is valid.
 pub(super) fn overlap(text: &str) -> Result<u32, String> {
     let seconds = match text {
         "0s" => Ok(0),
@@ -220,6 +220,8 @@ async fn edit(
     url: Option<String>,
     events: Vec<NotificationKind>,
 ) -> Result<Endpoint, Failure> {
+    // The API replaces whole endpoints, so start from the present values. The tag makes it refuse a concurrent
+    // change.
     let seen = app.client.endpoint(given).await?;
     let Endpoint {
         id,

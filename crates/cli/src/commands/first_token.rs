@@ -1,4 +1,4 @@
-//! The first token of an admin, which a server makes where there is none at all.
+//! Creates the first admin token when a server starts and the database has no token at all.
 
 use std::{
     fs,
@@ -14,13 +14,13 @@ use tempfile::NamedTempFile;
 
 use crate::failure::Failure;
 
-/// What lists call it.
+/// The name of the token in lists.
 const NAME: &str = "first";
-/// What all secrets of tokens begin with.
+/// The prefix of all token secrets.
 const SECRET: &str = "mat_";
 
-/// Makes the token of an admin and writes it into the data folder, if there is no token yet. Gives the file,
-/// if one was written. What is there of somebody else is not written over.
+/// Creates an admin token and writes its secret into the data folder, if there is no token yet. Returns the path of
+/// the file if one was written. Does not overwrite a file of the same name that Matins did not write.
 pub(super) async fn make(client: &Client, folder: &DataFolder) -> Result<Option<PathBuf>, Failure> {
     if !client.tokens(&Part::first(1)).await?.items.is_empty() {
         return Ok(None);
@@ -46,14 +46,14 @@ pub(super) async fn make(client: &Client, folder: &DataFolder) -> Result<Option<
     let created = client.create_token(&request).await?;
     let secret = created.secret.unwrap_or_default();
     if let Err(error) = write(&path, &secret) {
-        // Nobody would ever know it.
+        // Revoke the token, because its secret is lost.
         client.revoke_token(&created.token.id.to_string()).await?;
         return Err(failed(error));
     }
     Ok(Some(path))
 }
 
-/// Whether nothing is there, or a token of a database that is gone.
+/// `true` if the path is free, or if its file holds a token, which belongs to an earlier database.
 fn may_write(path: &Path) -> io::Result<bool> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
@@ -67,7 +67,7 @@ fn may_write(path: &Path) -> io::Result<bool> {
     }
 }
 
-/// Writes it for the folder's owner alone, whole or not at all.
+/// Writes the file with mode 0600. A crash leaves either the previous file or the complete new one.
 fn write(path: &Path, secret: &str) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     let mut file = NamedTempFile::new_in(folder)?;

@@ -1,4 +1,4 @@
-//! `matins harness`: how agents are started.
+//! `matins harness`: manages harnesses, which describe how to start agents.
 
 mod add;
 mod check;

@@ -1,4 +1,4 @@
-//! `matins instance`: the places where agents run.
+//! `matins instance`: lists, shows and removes instances.
 
 use api_types::{Instance, InstanceState};
 use clap::Subcommand;
@@ -81,7 +81,7 @@ async fn list(app: &App) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The version of the server's program, and whether it is too old for automations that are there.
+/// Formats the version of the instance's server, and the number of automations that need a later one.
 fn version(one: &Instance) -> String {
     let version = one.version.clone().unwrap_or_default();
     match one.automations_too_new {

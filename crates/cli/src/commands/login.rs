@@ -15,7 +15,7 @@ use crate::{
     signals::Signals,
 };
 
-/// The longest token that is read, in bytes.
+/// The maximum number of bytes of a token.
 const MOST_BYTES: u64 = 4096;
 
 /// Sign in to a server elsewhere, which commands ask from then on
@@ -43,11 +43,12 @@ pub(crate) async fn run(args: Args, config: &Config, output: Output) -> Result<E
         let message = "store the token: HOME is not set";
         Failure::message(Exit::Environment, message)
     })?;
-    // One that can be no address is known before anybody types a secret.
+    // Validate the address before the user types a secret.
     Client::at(&server, "mat_", entropy())?;
     let Some(token) = token(output, &server).await? else {
         return Ok(Exit::Interrupted);
     };
+    // Store only a token that the server accepts.
     let who = Client::at(&server, &token, entropy())?.whoami().await?;
     login::write(
         &path,
@@ -83,7 +84,8 @@ pub(crate) fn forget(output: Output) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// The token, from standard input; at a terminal without being shown. Nothing where Ctrl-C came first.
+/// Reads the token from standard input, without echo if that is a terminal. Returns `None` if the user presses
+/// Ctrl-C.
 async fn token(output: Output, server: &str) -> Result<Option<String>, Failure> {
     let mut signals = Signals::listen()?;
     let hidden = if io::stdin().is_terminal() {
@@ -92,6 +94,7 @@ async fn token(output: Output, server: &str) -> Result<Option<String>, Failure> 
     } else {
         None
     };
+    // A blocked read cannot be cancelled, so it runs in a thread that the process leaves behind after Ctrl-C.
     let reading = tokio::task::spawn_blocking(|| {
         let mut line = String::new();
         let mut from = io::stdin().lock().take(MOST_BYTES);
@@ -119,7 +122,7 @@ fn unread(source: io::Error) -> Failure {
     Failure::environment("read the token", source)
 }
 
-/// A terminal that does not show what is typed, until this is dropped.
+/// Disables the echo of the terminal until it is dropped.
 struct Hidden(Termios);
 
 impl Hidden {

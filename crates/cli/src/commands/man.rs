@@ -1,4 +1,4 @@
-//! `matins man`: manual pages.
+//! `matins man`: prints or writes manual pages.
 
 use std::{fs, path::PathBuf};
 
@@ -19,7 +19,7 @@ pub(crate) struct Args {
     out: Option<PathBuf>,
 }
 
-/// Prints the page of the whole command line, `command`, or writes those of all its commands.
+/// Prints the manual page of the whole command line, `command`, or writes the pages of all its commands.
 pub(crate) fn run(args: Args, command: clap::Command, output: Output) -> Result<Exit, Failure> {
     let Some(folder) = args.out else {
         let mut page = Vec::new();

@@ -1,4 +1,4 @@
-//! The commands, one a module. Each says what it takes and prints what the API answers.
+//! The commands, one per module. Each module declares its arguments, calls the API and prints the response.
 
 pub(crate) mod approval;
 pub(crate) mod automation;

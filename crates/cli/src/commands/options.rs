@@ -1,4 +1,4 @@
-//! Values of options that several commands take, and how they are written.
+//! Options that several commands share, and the parsers and formatters of their values.
 
 use std::{io::Read, path::PathBuf};
 
@@ -26,7 +26,7 @@ pub(crate) struct RuleOptions {
 }
 
 impl RuleOptions {
-    /// Whether none is given.
+    /// `true` if no rule is given.
     pub(crate) fn is_empty(&self) -> bool {
         self.allow.is_empty() && self.deny.is_empty()
     }
@@ -89,13 +89,13 @@ fn rule(text: &str, verdict: Verdict) -> Result<PermissionRule, String> {
     })
 }
 
-/// Reads where an automation's turns are to go.
+/// Parses the session target of an automation.
 pub(crate) fn target(text: &str) -> Result<SessionTarget, String> {
     text.parse()
         .map_err(|error: InvalidTarget| format!("failed to {error}"))
 }
 
-/// Reads `NAME=VALUE`.
+/// Parses `NAME=VALUE`.
 pub(crate) fn pair(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
@@ -103,7 +103,7 @@ pub(crate) fn pair(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// Reads a length of time in whole seconds, `0` included.
+/// Parses a duration in whole seconds. Zero is valid.
 pub(crate) fn seconds(text: &str) -> Result<u32, String> {
     if text == "0" {
         return Ok(0);
@@ -112,18 +112,19 @@ pub(crate) fn seconds(text: &str) -> Result<u32, String> {
     u32::try_from(period.duration().as_secs()).map_err(|error| error.to_string())
 }
 
-/// Writes a length of time as people do: `1h30m`.
+/// Formats a duration, such as `1h30m`.
 pub(crate) fn length(seconds: u64) -> String {
     let plain = format!("{seconds}s");
     let period: Result<Period, _> = plain.parse();
     period.map_or(plain, |period| period.to_string())
 }
 
-/// A text that is given as it is, or read from standard input where it is `-`.
+/// Returns the given text, or the content of standard input if the text is `-`.
 pub(crate) fn text(given: String) -> Result<String, Failure> {
     if given != "-" {
         return Ok(given);
     }
+    // Read one byte beyond the limit, so that the API rejects a text that is too long instead of receiving a part.
     let limit = model::limits::CONTENT_BYTES as u64 + 1;
     let mut text = String::new();
     std::io::stdin()
@@ -136,14 +137,14 @@ pub(crate) fn text(given: String) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// Makes a directory that somebody named absolute; whether it is there the server looks. One of a server
-/// elsewhere is taken as it is.
+/// Makes a directory absolute. The server checks whether it exists. Leaves a directory of a remote server as it is,
+/// because it is resolved there.
 pub(crate) fn absolute(app: &App, path: Option<PathBuf>) -> Result<Option<String>, Failure> {
     let Some(path) = path else { return Ok(None) };
     let what = format!("take the working directory {:?}", path.display());
     let path = if app.is_here() {
         match std::path::absolute(&path) {
-            // Without `.` and `..` where that can be told, so that it reads well ever after.
+            // Resolve `.`, `..` and links if the directory exists, because the path is stored and shown later.
             Ok(absolute) => std::fs::canonicalize(&absolute).unwrap_or(absolute),
             Err(error) => {
                 return Err(Failure::new(

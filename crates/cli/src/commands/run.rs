@@ -1,4 +1,4 @@
-//! `matins run`: what was done, and how it ended.
+//! `matins run`: lists, shows, retries and cancels runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -100,7 +100,7 @@ async fn list(app: &App, filter: RunFilter, limit: u32) -> Result<(), Failure> {
     Ok(app.output.line(&runs_table(app, &runs).await?)?)
 }
 
-/// The newest runs, so many, a page at a time.
+/// Returns the newest `limit` runs. Reads them page by page.
 async fn newest(app: &App, mut filter: RunFilter, limit: u32) -> Result<Vec<Run>, Failure> {
     let mut runs = Vec::new();
     let mut wanted = limit;
@@ -121,7 +121,7 @@ async fn newest(app: &App, mut filter: RunFilter, limit: u32) -> Result<Vec<Run>
     Ok(runs)
 }
 
-/// The names of the automations of some runs. One that is deleted has none.
+/// Returns the names of the automations of some runs. Omits deleted automations.
 async fn names(app: &App, runs: &[Run]) -> Result<BTreeMap<AutomationId, String>, Failure> {
     let ids: BTreeSet<_> = runs.iter().filter_map(|run| run.automation_id).collect();
     let mut names = BTreeMap::new();
@@ -131,7 +131,7 @@ async fn names(app: &App, runs: &[Run]) -> Result<BTreeMap<AutomationId, String>
                 names.insert(id, found.value.automation.name);
             }
             Err(error) if error.kind() == Some(ProblemKind::NotFound) => {}
-            // One that cannot be read, or not by this token, is known by its id.
+            // A corrupt automation, or one that this token may not read, is shown by its ID.
             Err(client::Error::Problem(_)) => {
                 names.insert(id, id.to_string());
             }
@@ -141,7 +141,7 @@ async fn names(app: &App, runs: &[Run]) -> Result<BTreeMap<AutomationId, String>
     Ok(names)
 }
 
-/// Runs as a table.
+/// Formats runs as a table.
 pub(crate) async fn runs_table(app: &App, runs: &[Run]) -> Result<String, Failure> {
     let names = names(app, runs).await?;
     let ids = short_ids(runs.iter().map(|run| run.id));
@@ -164,7 +164,7 @@ pub(crate) async fn runs_table(app: &App, runs: &[Run]) -> Result<String, Failur
     Ok(table(headings, rows))
 }
 
-/// Why a run is as it is, in a few words.
+/// Formats the reason for the status of a run, in a few words.
 fn why(run: &Run) -> String {
     let mut told: Vec<String> = Vec::new();
     told.extend(run.message.clone().or_else(|| run.reason.clone()));
@@ -197,12 +197,13 @@ const fn from(origin: Origin) -> &'static str {
 struct Whole {
     #[serde(flatten)]
     view: RunView,
-    /// What was really sent, and what went wrong in full; nothing for those who may not see it.
+    /// The rendered prompt and the full error. `None` if the token may not read them or if there are none.
     record: Option<RunRecord>,
 }
 
 async fn show(app: &App, given: &str) -> Result<(), Failure> {
     let view = app.client.run(given).await?;
+    // Only some tokens may read records. Show the run without its record to the others.
     let record = app.client.run_record(&view.run.id.to_string()).await;
     let record = match record {
         Ok(record) => record.record,
@@ -249,7 +250,7 @@ async fn show(app: &App, given: &str) -> Result<(), Failure> {
     app.output
         .line(&format!("\nAsked\n{}", clean(run.content.trim_end())))?;
     if *record_trimmed {
-        // How long a server elsewhere keeps them is not known here.
+        // The retention period of a remote server is unknown here.
         let age = match app.config.retain_records.value.filter(|_| app.is_here()) {
             Some(age) => format!(", which is after {}", length(age.as_secs())),
             None => String::new(),
@@ -274,7 +275,7 @@ async fn show(app: &App, given: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// How a run's precheck ended, and the end of what it wrote.
+/// Formats the result of a run's precheck and the end of its output.
 fn precheck(record: &RunRecord) -> Option<String> {
     let kept = &record.diagnostics["precheck"];
     let ended = clean(kept["ended"].as_str()?);

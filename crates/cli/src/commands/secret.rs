@@ -1,4 +1,4 @@
-//! Secrets that sign what goes out and what comes in, as they are shown.
+//! Prints rotated secrets of endpoints and webhooks.
 
 use api_types::SecretRotated;
 
@@ -7,7 +7,7 @@ use crate::{
     failure::{Exit, Failure},
 };
 
-/// Shows a secret that took the place of another one.
+/// Prints the new secret, and the time until which the previous one stays valid.
 pub(super) fn rotated(app: &App, rotated: &SecretRotated) -> Result<(), Failure> {
     if app.output.json {
         return Ok(app.output.document(rotated)?);

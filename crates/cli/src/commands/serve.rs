@@ -1,4 +1,4 @@
-//! `matins serve`: the loops that make everything happen on time, and the API over them.
+//! `matins serve`: runs the daemon and serves the API.
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
@@ -25,11 +25,11 @@ use crate::{
     signals::Signals,
 };
 
-/// How long the database may take to name them.
+/// The maximum time for the query of the running turns during a stop.
 const NAMING: Duration = Duration::from_secs(2);
-/// How long a stop may take once the agents are gone, to write how their turns ended.
+/// The maximum time to record the results of turns after their agents have ended.
 const WRITING: Duration = Duration::from_secs(30);
-/// How many running turns are named at the most.
+/// The maximum number of running turns that are listed during a stop.
 const NAMED_RUNS: u32 = 100;
 
 /// Run automations on time and serve the API, until SIGTERM or Ctrl-C
@@ -40,12 +40,14 @@ const NAMED_RUNS: u32 = 100;
 pub(crate) struct Args {}
 
 pub(crate) async fn run(_: Args, config: &Config, output: Output) -> Result<Exit, Failure> {
+    // 1. Lock the folder and open the database.
     let mut signals = Signals::listen()?;
     check_address(config)?;
     server::raise_open_files_limit();
-    // Before anything is opened that another server of the folder may use, and before it is migrated.
+    // Lock before opening and migrating the database, because another server of the folder may use it.
     let lock = DataFolder::open(&data_folder(config)?)?.lock()?;
     let local = local::open(config).await?;
+    // 2. Start the server and publish its address.
     let reach = Reach {
         listener: listen(config).await?,
         hosts: hosts(config),
@@ -56,6 +58,7 @@ pub(crate) async fn run(_: Args, config: &Config, output: Output) -> Result<Exit
     let folder = local.folder.clone();
     folder.note_address(address.as_deref())?;
     let client = server.client(&local);
+    // 3. Create the first token and print the summary.
     let made = first_token::make(&client, &folder).await;
     let next = next(&local, &client).await;
     let database = local.store.database().clone();
@@ -65,18 +68,19 @@ pub(crate) async fn run(_: Args, config: &Config, output: Output) -> Result<Exit
         (Err(failure), _) | (_, Err(failure)) => Err(failure),
     };
     if let Err(failure) = told {
-        // One row that cannot be read is no reason to serve nobody.
+        // Report the error and continue: a single corrupt row must not prevent the server from running.
         failure.report(output);
     }
+    // 4. Wait for a signal or for the death of a loop.
     let ended = server.ended();
     let died = tokio::select! {
         () = signals.next() => false,
         () = ended.cancelled() => true,
     };
-    // Nobody is to be sent there any more.
+    // 5. Stop. Remove the address first, so that no command sends a browser there.
     folder.note_address(None).ok();
     let stopped = stop(&app, server, signals, config).await;
-    // What hangs has nothing more to say.
+    // Limit the wait, because a database connection that hangs would keep the process alive.
     timeout(WRITING, database.close()).await.ok();
     stopped?;
     if died {
@@ -86,7 +90,7 @@ pub(crate) async fn run(_: Args, config: &Config, output: Output) -> Result<Exit
     Ok(Exit::Done)
 }
 
-/// Refuses an address that others than this machine reach, unless somebody said that it may be one.
+/// Refuses an address that other machines can reach, unless the configuration permits it.
 fn check_address(config: &Config) -> Result<(), Failure> {
     let Some(address) = config.listen.value else {
         return Ok(());
@@ -101,7 +105,8 @@ fn check_address(config: &Config) -> Result<(), Failure> {
     ))
 }
 
-/// The names by which it is reached: an address cannot be made to lead elsewhere, so its own is one.
+/// Returns the host names by which the server accepts requests. They include the IP address that it listens at,
+/// because DNS rebinding cannot redirect an IP address.
 fn hosts(config: &Config) -> Vec<String> {
     let own = config.listen.value.map(|address| match address.ip() {
         IpAddr::V4(ip) => ip.to_string(),
@@ -123,7 +128,7 @@ async fn listen(config: &Config) -> Result<Option<TcpListener>, Failure> {
     Ok(Some(listener))
 }
 
-/// The address for people.
+/// Returns the URL of the server for users.
 fn url(address: SocketAddr, config: &Config) -> String {
     let port = address.port();
     let named = config.hosts.value.first();
@@ -141,7 +146,8 @@ fn url(address: SocketAddr, config: &Config) -> String {
     }
 }
 
-/// How many automations there are, and the one that is due next; without reading all of them.
+/// Returns the number of automations and the one with the next due trigger. Does not read the other automations,
+/// because there may be many.
 async fn next(local: &Local, client: &Client) -> Result<(u64, Option<AutomationView>), Failure> {
     let scope = Scope::Tenant(local.tenant);
     let (automations, next) = local.store.automations_outlook(scope).await?;
@@ -152,6 +158,7 @@ async fn next(local: &Local, client: &Client) -> Result<(u64, Option<AutomationV
     Ok((automations, next))
 }
 
+/// Prints the summary of the started server.
 fn greet(
     app: &App,
     folder: &DataFolder,
@@ -201,7 +208,7 @@ fn greet(
         .line(&format!("{}{lines}", paint(BOLD, "Matins serves.")))?)
 }
 
-/// Stops gently; a second signal hands running turns back at once.
+/// Stops the server. Running turns may finish until the deadline; a second signal requeues them at once.
 async fn stop(
     app: &App,
     server: Server,
@@ -214,7 +221,7 @@ async fn stop(
         ..RunFilter::default()
     };
     let hurry = server.hurry();
-    // Nothing is claimed from here on, whatever the database takes to say what runs.
+    // Start the stop before the query below, so that a slow database does not let the server claim more turns.
     let stopping = tokio::spawn(server.stop());
     let running = timeout(NAMING, app.client.runs(&filter)).await;
     let running = running.map_or_else(

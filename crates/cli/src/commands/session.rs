@@ -1,4 +1,4 @@
-//! `matins session`: conversations with agents.
+//! `matins session`: lists, shows, changes and exports sessions, and sends messages to their agents.
 
 mod delete;
 mod export;
@@ -202,7 +202,7 @@ async fn say(app: &App, say: Say) -> Result<Exit, Failure> {
     follow::see_through(app, run, say.queue).await
 }
 
-/// Begins a session with its first words. One whose first words cannot be taken does not stay.
+/// Creates a session with its first message. Deletes the session again if the API rejects the message as invalid.
 async fn say_new(app: &App, request: &SessionRequest, words: &str) -> Result<Run, Failure> {
     let session = app.client.create_session(request).await?.id.to_string();
     match app.client.say(&session, words).await {

@@ -1,4 +1,4 @@
-//! `matins sign-in`: a way into the browser.
+//! `matins sign-in`: creates a link that signs a browser in.
 
 use serde_json::json;
 use server::DataFolder;
@@ -34,7 +34,7 @@ pub(crate) async fn run(app: &App) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Where a browser reaches the server.
+/// Returns the address at which a browser reaches the server.
 fn address(app: &App) -> Result<String, Failure> {
     let refused = |message: &str, hint: &str| {
         Err(Failure::message(Exit::Refused, message.to_owned()).with_hint(hint))

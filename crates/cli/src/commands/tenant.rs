@@ -1,4 +1,4 @@
-//! `matins tenant`: owners of everything else.
+//! `matins tenant`: manages tenants and their budgets.
 
 use api_types::{MAX_PAGE, Spending, Tenant, TenantRequest};
 use clap::{Subcommand, ValueEnum};
@@ -48,14 +48,14 @@ enum Command {
     },
 }
 
-/// What can be set back to its default.
+/// The parts of a tenant that `--clear` resets to their defaults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Clear {
     /// All limits.
     Budget,
 }
 
-/// A tenant with what its runs have used.
+/// A tenant with the usage of its runs.
 #[derive(Serialize)]
 struct Whole<'a> {
     #[serde(flatten)]

@@ -1,4 +1,4 @@
-//! `matins token`: who may ask the API.
+//! `matins token`: creates, lists and revokes API tokens.
 
 use api_types::{MAX_PAGE, Token, TokenRequest};
 use clap::Subcommand;
@@ -141,7 +141,8 @@ async fn list(app: &App) -> Result<(), Failure> {
     Ok(app.output.line(&table(headings, rows))?)
 }
 
-/// The permissions to which a token is cut; empty where it has those of its role.
+/// Formats the permissions to which a token is restricted. Returns an empty text if it has all permissions of its
+/// role.
 fn scopes(token: &Token) -> String {
     let words = token.scopes.iter().flatten().map(|one| one.as_str());
     words.collect::<Vec<_>>().join(",")

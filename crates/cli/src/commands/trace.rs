@@ -1,4 +1,4 @@
-//! `matins trace`: what happens, as it happens.
+//! `matins trace`: prints events as they occur.
 
 use std::{collections::HashMap, fmt::Display};
 
@@ -17,7 +17,7 @@ use crate::{
     signals::Signals,
 };
 
-/// How many characters of what is not known better are told.
+/// The maximum number of characters of an event that has no format of its own.
 const TOLD_CHARS: usize = 160;
 
 /// Watch what happens in a session, in an automation or everywhere, until Ctrl-C
@@ -54,7 +54,7 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
     }
 }
 
-/// Tells what happens. Only the trace of a session that is deleted has an end.
+/// Prints events. Ends only if the followed session is deleted.
 async fn follow(app: &App, mut trace: Trace, is_of_session: bool) -> Result<Exit, Failure> {
     let mut told = Told::default();
     loop {
@@ -81,7 +81,7 @@ async fn follow(app: &App, mut trace: Trace, is_of_session: bool) -> Result<Exit
     }
 }
 
-/// Returns an event as a document for programs.
+/// Formats an event as a JSON document.
 fn document(received: &Received) -> Value {
     let ServerEvent {
         event,
@@ -89,17 +89,17 @@ fn document(received: &Received) -> Value {
         last_event_id,
     } = &received.frame;
     let data = serde_json::from_str(data).unwrap_or_else(|_| Value::String(data.clone()));
-    // The text that a turn is writing has no place in the log.
+    // A delta is not in the log, so it has no ID after which a trace could continue.
     let id = (event != "delta").then_some(last_event_id);
     json!({ "event": event, "id": id, "data": data })
 }
 
-/// What was told so far, so that an answer is not told twice.
+/// The printed parts of answers, so that no text is printed twice.
 #[derive(Default)]
 struct Told {
-    /// How many bytes of the answer of each run were told as they were written.
+    /// The number of bytes of each run's answer that were printed from deltas.
     written: HashMap<RunId, usize>,
-    /// The run whose line is open.
+    /// The run whose answer ends the last printed line, if that line has no line break yet.
     open: Option<RunId>,
 }
 
@@ -115,6 +115,7 @@ impl Told {
         }
     }
 
+    /// Prints the unprinted part of a delta.
     fn write(&mut self, app: &App, delta: &TraceDelta) -> Result<(), Failure> {
         if self.open != Some(delta.run_id) {
             let head = format!("{} writes:", delta.run_id);
@@ -122,7 +123,7 @@ impl Told {
             self.open = Some(delta.run_id);
         }
         let written = self.written.entry(delta.run_id).or_default();
-        // What is told again after a break was told.
+        // After a reconnect the trace repeats deltas, so skip the part that is printed already.
         let position = usize::try_from(delta.position).unwrap_or(0);
         let known = written.saturating_sub(position);
         let news = delta.text.get(known..).unwrap_or("");
@@ -130,6 +131,7 @@ impl Told {
         Ok(app.output.piece(&clean(news))?)
     }
 
+    /// Prints a row of the transcript. Prints only the rest of an answer whose beginning was printed from deltas.
     fn message(&mut self, app: &App, message: &Message) -> Result<(), Failure> {
         let time = app.time.time(message.created_at);
         let written = message.run_id.and_then(|run| self.written.remove(&run));
@@ -146,6 +148,8 @@ impl Told {
                 Ok(())
             }
             _ => {
+                // A row that is not the answer, such as a tool call: the answer to the printed deltas is still to
+                // come.
                 if let (Some(run), Some(written)) = (message.run_id, written) {
                     self.written.insert(run, written);
                 }
@@ -154,7 +158,7 @@ impl Told {
         }
     }
 
-    /// Tells something on a line of its own.
+    /// Prints a text on a line of its own.
     fn line(&mut self, app: &App, text: &str) -> Result<(), Failure> {
         if self.open.take().is_some() {
             app.output.line("")?;
@@ -163,7 +167,7 @@ impl Told {
     }
 }
 
-/// Returns an event on one line.
+/// Formats an event on one line.
 fn line(received: &Received) -> String {
     let ServerEvent {
         event,
@@ -181,7 +185,7 @@ fn line(received: &Received) -> String {
     paint(DIM, &excerpt(&format!("{id}{event} {text}"), TOLD_CHARS))
 }
 
-/// Returns the text for an event that is neither a message nor a delta.
+/// Formats an event that is neither a message nor a delta.
 fn text(event: &TraceEvent) -> String {
     match event {
         TraceEvent::Session(event) => {

@@ -1,9 +1,9 @@
-//! Reading the trace of a session until one of its runs ends.
+//! Reads the trace of a session until one of its runs ends.
 //!
-//! The trace of the session brings the pieces of text, the rows of the transcript, and every change of a run,
-//! an approval or the session. Only after such a change the run is read again, because what it waits for is not
-//! in the log. A run may wait for something outside of its session, such as a budget or a run of another
-//! session; for that alone it is read again once a second.
+//! The trace delivers pieces of the answer, rows of the transcript, and each change of a run, an approval or the
+//! session. The follower reads the run again after such a change, because the log does not contain the condition that
+//! the run waits for. A run may wait for a condition outside of its session, such as a budget or a run of another
+//! session. Only in that case does the follower poll the run, once a second.
 
 use std::{pin::Pin, time::Duration};
 
@@ -24,46 +24,46 @@ use crate::{
     output::{OutputError, Transcript, clean},
 };
 
-/// How often a run is read again that waits for something of which its session's trace may tell nothing.
+/// The interval at which the follower polls a run whose condition may lie outside of its session.
 const RECHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The trace of a session, as it goes on.
+/// The continuing trace of a session.
 type Events = Pin<Box<dyn Stream<Item = Result<TraceNews, Error>> + Send>>;
 
-/// How the following of a run ended.
+/// The way in which following a run ended.
 pub(super) enum Ended {
     /// The last attempt is over.
     Over {
         run: Box<Run>,
         answer: Option<String>,
     },
-    /// The run waits for a worker, and nobody serves the data folder any more.
+    /// The run waits for a worker, and the server of the data folder has stopped.
     NobodyServes(Box<RunView>),
 }
 
-/// Prints what becomes of a run.
+/// Prints the progress of a run.
 pub(super) struct Follower<'a> {
     app: &'a App,
-    /// Whom it asks: as the command did, until that one stops.
+    /// The client of the API: that of the command until its server stops.
     client: Client,
-    /// What it opened when whoever served had stopped.
+    /// The data folder, opened after its server stopped.
     opened: Option<Local>,
     transcript: Option<Transcript>,
     waiting: Option<Waiting>,
-    /// The attempts so far: the end of one and the beginning of the next come together.
+    /// The attempts so far. An attempt may end and its retry begin between two reads.
     attempts: Vec<RunId>,
-    /// The attempt whose answer is being printed, and how many bytes of it are.
+    /// The attempt whose answer is being printed, and the number of its bytes that are printed.
     streamed: (RunId, i64),
     answer: Option<String>,
-    /// Whether the answer's last line is still open.
+    /// `true` if the last printed line of the answer has no line break yet.
     mid_line: bool,
-    /// The first failure to print. The run goes on, and is told then.
+    /// The first error of printing. The run continues, and the error is reported at its end.
     broken: Option<OutputError>,
 }
 
 impl<'a> Follower<'a> {
     pub(super) fn new(app: &'a App, run: &Run) -> Self {
-        // What was said before may be long, and is not told.
+        // Earlier messages may be long, and are not printed.
         let from = MessagePart::FromRun(run.id);
         Self {
             app,
@@ -79,7 +79,8 @@ impl<'a> Follower<'a> {
         }
     }
 
-    /// Follows a run to its end. One that waits for a worker is left where nobody serves any more.
+    /// Follows a run until it ends. If the server of the data folder stops, continues without it and returns when the
+    /// run waits for a worker.
     pub(super) async fn follow(&mut self, run: &Run) -> Result<Ended, Failure> {
         let ended = loop {
             match self.read_trace(run).await {
@@ -97,7 +98,7 @@ impl<'a> Follower<'a> {
         }
     }
 
-    /// Goes on without whoever served: turns that run there may still come to their end.
+    /// Opens the data folder after its server has stopped. A turn that the server still runs may come to its end.
     async fn open(&mut self) -> Result<(), Failure> {
         let local = local::open(&self.app.config).await?;
         self.client = local.client_of(local.routes());
@@ -105,16 +106,16 @@ impl<'a> Follower<'a> {
         Ok(())
     }
 
-    /// Lets go of what it opened.
+    /// Closes the data folder if the follower opened it.
     pub(super) async fn close(self) {
         if let Some(local) = self.opened {
             local.close().await;
         }
     }
 
-    /// Reads the trace until the run ends. Fails if whoever is asked cannot be reached.
+    /// Reads the trace until the run ends. Fails if the API cannot be reached.
     async fn read_trace(&mut self, run: &Run) -> Result<Ended, Error> {
-        // The trace begins where the log ends now, so that nothing is missed between the two.
+        // Start the trace before the first read of the run, so that no change between the two is missed.
         let mut events = match run.session_id {
             Some(session) => self.events(session).await?,
             None => None,
@@ -131,8 +132,8 @@ impl<'a> Follower<'a> {
         }
     }
 
-    /// Begins the trace of a session. Returns `None` if the session does not exist: a run that its precheck
-    /// declines takes the session along that it had for itself.
+    /// Starts the trace of a session. Returns `None` if the session does not exist: a run whose precheck declines the
+    /// turn deletes the session that was created for it.
     async fn events(&self, session: SessionId) -> Result<Option<Events>, Error> {
         let session = session.to_string();
         let last_seq = match self.client.session(&session).await {
@@ -150,7 +151,7 @@ impl<'a> Follower<'a> {
         Ok(Some(Box::pin(events)))
     }
 
-    /// Tells what the trace brings until the run must be read again.
+    /// Prints events of the trace until the run must be read again.
     async fn wait_for_change(&mut self, events: &mut Option<Events>) -> Result<(), Error> {
         let waits_elsewhere = self
             .waiting
@@ -171,7 +172,8 @@ impl<'a> Follower<'a> {
                         return Ok(());
                     }
                 }
-                // The next request tells whether anybody is there. The trace seeks its connection by itself.
+                // Return, because the next request shows whether the API is still reachable. The trace reconnects by
+                // itself.
                 Some(Ok(TraceNews::Broken { why, .. })) => {
                     tracing::debug!(error = %why, "the trace broke");
                     return Ok(());
@@ -183,7 +185,7 @@ impl<'a> Follower<'a> {
         }
     }
 
-    /// Takes an event. Returns `true` if the run must be read again.
+    /// Handles an event. Returns `true` if the run must be read again.
     fn take(&mut self, received: &Received) -> bool {
         match &received.event {
             Some(TraceEvent::Delta(delta)) => self.write(delta),
@@ -211,7 +213,8 @@ impl<'a> Follower<'a> {
         false
     }
 
-    /// Reads the newest attempt and tells what it waits for. Returns how it ended, if it did.
+    /// Reads the newest attempt and prints the condition that it waits for. Returns the result if the attempt is
+    /// over.
     async fn look(&mut self, run: RunId) -> Result<Option<Ended>, Error> {
         let newest = server::newest_attempt(&self.client, run).await?;
         if newest.waiting != self.waiting {
@@ -228,7 +231,7 @@ impl<'a> Follower<'a> {
             self.attempts = of_input.skip_while(|id| *id != run).collect();
         }
         if newest.run.status.is_over() {
-            // The trace may still have rows of the transcript that were committed before the end.
+            // The end of the run may be read before the trace has delivered the last rows of the transcript.
             self.tell_messages().await?;
             return Ok(Some(Ended::Over {
                 run: Box::new(newest.run),
@@ -239,7 +242,7 @@ impl<'a> Follower<'a> {
         Ok(is_left.then(|| Ended::NobodyServes(Box::new(newest))))
     }
 
-    /// Reads the rows of the transcript that are not told yet, and tells them.
+    /// Reads and prints the rows of the transcript that are not printed yet.
     async fn tell_messages(&mut self) -> Result<(), Error> {
         let Some(transcript) = &mut self.transcript else {
             return Ok(());
@@ -254,14 +257,14 @@ impl<'a> Follower<'a> {
         Ok(())
     }
 
-    /// Prints the part of a piece of text that is not printed yet, if a person watches.
+    /// Prints the unprinted part of a piece of the answer, if standard output is a terminal.
     fn write(&mut self, delta: &TraceDelta) {
         let (run, shown) = self.streamed;
         if delta.run_id != run || !self.app.output.is_watched() {
             return;
         }
-        // After a break, the trace tells again what it told before. A piece behind a gap is left to the
-        // whole answer.
+        // After a reconnect the trace repeats earlier pieces. After a gap the piece is skipped: the complete answer
+        // follows as a message.
         let known = usize::try_from(shown - delta.position).ok();
         let Some(text) = known.and_then(|known| delta.text.get(known..)) else {
             return;
@@ -271,7 +274,7 @@ impl<'a> Follower<'a> {
         self.print(&printed);
     }
 
-    /// Tells a row of the transcript, if it is of this run.
+    /// Prints a row of the transcript if it belongs to this run.
     fn tell(&mut self, message: &Message) {
         if !message.run_id.is_some_and(|id| self.attempts.contains(&id)) {
             return;
@@ -280,6 +283,7 @@ impl<'a> Follower<'a> {
         match message.speaker() {
             Speaker::Person | Speaker::Schedule => {}
             Speaker::Agent => {
+                // The beginning of the answer may be printed from deltas already, so print the rest alone.
                 let shown = usize::try_from(self.streamed.1).unwrap_or(0);
                 let rest = message.content.get(shown..).unwrap_or("").to_owned();
                 if !output.json {
@@ -292,7 +296,7 @@ impl<'a> Follower<'a> {
         }
     }
 
-    /// Says something beside the answer, on a line of its own.
+    /// Prints a remark to standard error, on a line of its own.
     fn aside(&mut self, text: &str) {
         if self.mid_line && self.app.output.is_watched() {
             self.print("\n");
@@ -300,6 +304,7 @@ impl<'a> Follower<'a> {
         self.app.output.aside(text);
     }
 
+    /// Prints a text. After the first error prints nothing more, so that the run is still followed to its end.
     fn print(&mut self, text: &str) {
         if let Some(last) = text.chars().next_back() {
             self.mid_line = last != '\n';

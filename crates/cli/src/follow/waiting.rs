@@ -1,11 +1,11 @@
-//! What a run waits for, for people.
+//! Formats the condition that a run waits for.
 
 use api_types::Waiting;
 use model::run::Origin;
 
 use crate::app::App;
 
-/// Formats what a run waits for as a sentence.
+/// Formats the condition that a run waits for as a sentence.
 pub(crate) fn waits(app: &App, waiting: &Waiting) -> String {
     match waiting {
         Waiting::Worker => "It waits for a worker.".into(),

@@ -1,4 +1,4 @@
-//! A transcript as people read it: the time, who speaks, and the words.
+//! Formats a transcript for people: the time, the speaker and the text.
 
 use std::{
     borrow::Cow,
@@ -14,12 +14,12 @@ use model::{MessageId, SessionId, transcript::Speaker};
 use super::{ATTENTION, DIM, LocalTime, Output, OutputError, clean, paint};
 use crate::failure::Failure;
 
-/// How wide the column of who speaks is.
+/// The width of the column of speakers.
 const WHO_WIDTH: usize = 9;
-/// How many columns words need at the least.
+/// The minimum number of columns for wrapped text.
 const LEAST_ROOM: usize = 20;
 
-/// The word for who speaks in a row of a transcript.
+/// Returns the label of a speaker.
 const fn word(who: Speaker) -> &'static str {
     match who {
         Speaker::Person => "you",
@@ -40,7 +40,7 @@ const fn style(who: Speaker) -> Style {
     }
 }
 
-/// One row, as a line or several.
+/// Formats a row of the transcript as one line or several.
 pub(crate) fn line(message: &Message, time: &str) -> String {
     let who = message.speaker();
     let indent = time.chars().count() + WHO_WIDTH + 3;
@@ -63,15 +63,15 @@ pub(crate) fn line(message: &Message, time: &str) -> String {
     )
 }
 
-/// How many columns of the terminal are left behind the margin; none where nobody watches, or where
-/// too few are left to wrap words in.
+/// Returns the number of columns of the terminal to the right of the indent. Returns `None` if standard output is no
+/// terminal, or if too few columns are left to wrap text.
 fn room(indent: usize) -> Option<usize> {
     let watched = io::stdout().is_terminal();
     let room = watched.then(|| textwrap::termwidth().saturating_sub(indent))?;
     (room >= LEAST_ROOM).then_some(room)
 }
 
-/// A transcript that is printed as it grows.
+/// A reader of a growing transcript. It delivers each row once.
 pub(crate) struct Transcript {
     session: SessionId,
     from: MessagePart,
@@ -79,7 +79,7 @@ pub(crate) struct Transcript {
 }
 
 impl Transcript {
-    /// A part of the transcript of a session, and what comes behind it.
+    /// Starts with a part of the transcript of a session, and continues with the rows that follow it.
     pub(crate) fn new(session: SessionId, from: MessagePart) -> Self {
         Self {
             session,
@@ -88,17 +88,17 @@ impl Transcript {
         }
     }
 
-    /// The session.
+    /// Returns the ID of the session.
     pub(crate) fn session(&self) -> SessionId {
         self.session
     }
 
-    /// Notes that a row is told. Returns `false` if it was told before.
+    /// Marks a row as delivered. Returns `false` if it was delivered before.
     pub(crate) fn note(&mut self, message: MessageId) -> bool {
         self.seen.insert(message)
     }
 
-    /// Reads what is new. A row that was told already and changed since is not told again.
+    /// Returns the rows that were not delivered yet. A delivered row that has changed since is not delivered again.
     pub(crate) async fn news(&mut self, client: &Client) -> Result<Vec<Message>, client::Error> {
         let session = self.session.to_string();
         let mut news = Vec::new();
@@ -115,7 +115,7 @@ impl Transcript {
         }
     }
 
-    /// Prints what is new.
+    /// Prints the rows that were not delivered yet.
     pub(crate) async fn print_news(
         &mut self,
         client: &Client,

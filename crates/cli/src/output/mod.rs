@@ -1,6 +1,6 @@
-//! What commands print: answers on standard output, everything about them on standard error.
+//! The output of commands: results on standard output, remarks and errors on standard error.
 //!
-//! Colours are for terminals alone: a pipe, `NO_COLOR` and a dumb terminal get plain text.
+//! Only terminals get colours. A pipe, `NO_COLOR` and a dumb terminal get plain text.
 
 mod conversation;
 mod table;
@@ -16,39 +16,39 @@ pub(crate) use service::{clean, excerpt};
 pub(crate) use table::{short_ids, table};
 pub(crate) use text::{LocalTime, paint};
 
-/// For what can be passed over.
+/// The style of secondary text.
 pub(crate) const DIM: Style = Style::new().dimmed();
-/// For what stands out.
+/// The style of emphasized text.
 pub(crate) const BOLD: Style = Style::new().bold();
-/// For what went well.
+/// The style of success.
 pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
-/// For what went wrong.
+/// The style of errors.
 pub(crate) const BAD: Style = AnsiColor::Red.on_default();
-/// For what somebody should look at.
+/// The style of text that needs the user's attention.
 pub(crate) const ATTENTION: Style = AnsiColor::Yellow.on_default();
 
-/// Standard output cannot be written.
+/// An error of writing to standard output.
 #[derive(Debug, thiserror::Error)]
 #[error("write the output")]
 pub(crate) struct OutputError(#[from] io::Error);
 
 impl OutputError {
-    /// Whether whoever read it has gone away, as `head` does.
+    /// `true` if the reader of a pipe has closed it, as `head` does.
     pub(crate) fn is_closed_pipe(&self) -> bool {
         self.0.kind() == io::ErrorKind::BrokenPipe
     }
 }
 
-/// Where commands print.
+/// The output format of a command.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Output {
-    /// Answers are JSON.
+    /// `true` if results are printed as JSON.
     pub(crate) json: bool,
 }
 
 #[expect(clippy::unused_self, reason = "whoever prints has an output")]
 impl Output {
-    /// Prints a JSON document over several lines.
+    /// Prints a JSON document on several lines.
     pub(crate) fn document(self, value: &impl Serialize) -> Result<(), OutputError> {
         let text = serde_json::to_string_pretty(value).map_err(io::Error::from)?;
         self.line(&text)
@@ -60,33 +60,33 @@ impl Output {
         self.line(&text)
     }
 
-    /// Prints a line or several.
+    /// Prints one or more complete lines.
     pub(crate) fn line(self, text: &str) -> Result<(), OutputError> {
         let mut stdout = anstream::stdout().lock();
         writeln!(stdout, "{text}")?;
         Ok(stdout.flush()?)
     }
 
-    /// Prints a piece of a line.
+    /// Prints a part of a line.
     pub(crate) fn piece(self, text: &str) -> Result<(), OutputError> {
         let mut stdout = anstream::stdout().lock();
         write!(stdout, "{text}")?;
         Ok(stdout.flush()?)
     }
 
-    /// Says something beside the answer. Nobody can be told if that fails.
+    /// Prints a line to standard error. Ignores errors, because there is no channel left to report them.
     pub(crate) fn note(self, text: &str) {
         writeln!(anstream::stderr().lock(), "{text}").ok();
     }
 
-    /// Says something beside the answer that can be passed over; not where answers are JSON.
+    /// Prints a remark to standard error that the user may ignore. Prints nothing if the output is JSON.
     pub(crate) fn aside(self, text: &str) {
         if !self.json {
             self.note(&paint(DIM, text));
         }
     }
 
-    /// Says what went wrong.
+    /// Prints an error and its hint to standard error.
     pub(crate) fn error(self, message: &str, hint: Option<&str>) {
         self.note(&format!(
             "{} {}",
@@ -98,7 +98,7 @@ impl Output {
         }
     }
 
-    /// Whether a person watches the output.
+    /// `true` if standard output is a terminal and the output is text.
     pub(crate) fn is_watched(self) -> bool {
         !self.json && io::stdout().is_terminal()
     }

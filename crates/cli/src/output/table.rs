@@ -1,11 +1,11 @@
-//! Lists as tables.
+//! Formats lists as tables.
 
 use comfy_table::{ContentArrangement, Table, presets};
 
-/// The fewest digits of an id that are shown: the instant at which it was made.
+/// The minimum number of digits of a shortened ID. These digits encode its time of creation.
 const ID_DIGITS: usize = 12;
 
-/// Lays out rows below headings, without lines.
+/// Formats rows below headings, without border lines.
 pub(crate) fn table<const N: usize>(
     headings: [&str; N],
     rows: impl IntoIterator<Item = [String; N]>,
@@ -24,7 +24,7 @@ pub(crate) fn table<const N: usize>(
     table.trim_fmt()
 }
 
-/// The beginnings of ids, as short as they are told apart.
+/// Shortens IDs to their shortest prefixes that are unique in the list.
 pub(crate) fn short_ids<T: ToString>(ids: impl IntoIterator<Item = T>) -> Vec<String> {
     let whole: Vec<String> = ids.into_iter().map(|id| id.to_string()).collect();
     let shortest = |id: &String| {

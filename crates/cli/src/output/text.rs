@@ -1,35 +1,35 @@
-//! Pieces of text for people.
+//! Formats pieces of text for people.
 
 use anstyle::Style;
 use jiff::tz::TimeZone;
 use model::Timestamp;
 
-/// Writes a text in a style.
+/// Formats a text in a style.
 pub(crate) fn paint(style: Style, text: &str) -> String {
     format!("{style}{text}{style:#}")
 }
 
-/// Shows instants on the wall clock of this machine.
+/// Formats instants in a time zone.
 #[derive(Debug, Clone)]
 pub(crate) struct LocalTime(TimeZone);
 
 impl LocalTime {
-    /// The zone of this machine.
+    /// Returns the formatter for the time zone of this machine, or UTC if that is unknown.
     pub(crate) fn system() -> Self {
         Self(TimeZone::try_system().unwrap_or(TimeZone::UTC))
     }
 
-    /// The name of the zone, where it has one.
+    /// Returns the IANA name of the zone. Returns `None` if it has none.
     pub(crate) fn zone(&self) -> Option<&str> {
         self.0.iana_name()
     }
 
-    /// The time of day.
+    /// Formats the time of day.
     pub(crate) fn time(&self, at: Timestamp) -> String {
         self.shown(at, "%H:%M:%S")
     }
 
-    /// Date and time, with the offset.
+    /// Formats the date and time with the offset.
     pub(crate) fn date_time(&self, at: Timestamp) -> String {
         self.shown(at, "%Y-%m-%d %H:%M:%S %:z")
     }

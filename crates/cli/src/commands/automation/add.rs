@@ -91,8 +91,8 @@ pub(super) async fn run(args: Args, app: &App) -> Result<AutomationView, Failure
     Ok(app.client.create_automation(&request).await?)
 }
 
-/// Tells the schedule from the prompt: two arguments are a cron expression and the prompt; one is the
-/// prompt, and an option says when.
+/// Separates the schedule from the prompt. Two arguments are a cron expression and a prompt; a single argument is the
+/// prompt, and an option gives the schedule.
 fn timing(
     given: Vec<String>,
     every: Option<String>,
@@ -128,6 +128,7 @@ fn timing(
     }
 }
 
+/// `true` if a text is probably a cron expression, to name the missing prompt in the error.
 fn looks_like_cron(text: &str) -> bool {
     let fields = text.split_whitespace().count();
     text.starts_with('@')

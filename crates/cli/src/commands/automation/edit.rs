@@ -77,7 +77,7 @@ pub(super) struct Args {
     rules: RuleOptions,
 }
 
-/// What can be set back to its default.
+/// The parts of an automation that `--clear` resets to their defaults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Clear {
     Dir,
@@ -135,7 +135,7 @@ impl Clear {
     }
 }
 
-/// Changes it. Gives it as it is then, and whether anything is another than before.
+/// Changes the automation. Returns it in its new state, and `true` if the edit changed anything.
 pub(super) async fn run(args: Args, app: &App) -> Result<(AutomationView, bool), Failure> {
     let seen = app.client.automation(&args.automation).await?;
     let before = seen.value.request();
@@ -143,12 +143,13 @@ pub(super) async fn run(args: Args, app: &App) -> Result<(AutomationView, bool),
     let id = seen.value.automation.id.to_string();
     let removals = Removals::of(&args.remove_trigger, &seen.value)?;
     let asked = asked(app, args, &seen.value, &removals)?;
+    // The tag makes the API refuse the edit if another client has changed the automation since it was read.
     let mut edited = app
         .client
         .replace_automation(&id, &asked, reset, seen.tag.as_deref())
         .await?;
     for trigger in &removals.by_id {
-        // By its id: whatever else is changed meanwhile, it is the one that was named.
+        // The tag is outdated by now. The ID alone suffices, because it names one trigger whatever else has changed.
         let trigger = trigger.to_string();
         edited = app.client.remove_trigger(&id, &trigger, None).await?;
     }
@@ -156,7 +157,7 @@ pub(super) async fn run(args: Args, app: &App) -> Result<(AutomationView, bool),
     Ok((edited, changed))
 }
 
-/// What the automation is to be.
+/// Builds the request for the edited automation from its present state and the options.
 fn asked(
     app: &App,
     args: Args,
@@ -170,7 +171,7 @@ fn asked(
     }
     if let Some(target) = args.session {
         if matches!(target, SessionTarget::Bound(_)) && target != request.session {
-            // Those of the session that it is bound to then.
+            // The new session determines its harness and directory, so do not keep those of the automation.
             request.harness = None;
             request.cwd = None;
         }
@@ -199,6 +200,7 @@ fn asked(
         request.permissions = args.rules.rules().into();
     }
 
+    // Triggers: a new schedule replaces the present triggers unless `--add` keeps them.
     let given = triggers::all(args.cron, &args.every, args.at)?;
     if args.add && given.is_empty() {
         let message = "add a trigger: nothing says when; accepted are --cron, --every and --at";
@@ -213,6 +215,7 @@ fn asked(
         request.triggers.clear();
     }
     removals.apply(&mut request);
+    // `in_zone` also changes the zones of the kept triggers. The given ones name no zone and use that of the request.
     if let Some(zone) = args.zone {
         let zone = Zone::parse(&zone).map_err(|error| Failure::new(Exit::Usage, error))?;
         request.in_zone(&zone);

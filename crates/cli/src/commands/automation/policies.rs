@@ -1,4 +1,4 @@
-//! The options that say how an automation's occurrences and turns are treated.
+//! The options of an automation's policies.
 
 use model::{
     approval::Unruled,
@@ -16,7 +16,7 @@ use crate::{
     failure::{Exit, Failure},
 };
 
-/// What reads a line of --precheck.
+/// The shell command that runs a line of `--precheck`.
 const SHELL: [&str; 2] = ["sh", "-c"];
 
 #[derive(Debug, clap::Args)]
@@ -79,8 +79,8 @@ pub(super) struct PolicyOptions {
 }
 
 impl PolicyOptions {
-    /// Sets what is given; windows of quiet hours replace those that were there, and a limit of the budget
-    /// the one of its kind.
+    /// Sets the given policies and leaves the others. Given quiet hours replace all present ones; a given budget
+    /// limit replaces the limit of the same kind.
     pub(super) fn apply(self, policies: &mut Policies) -> Result<(), Failure> {
         let set = |value: &mut u32, given: Option<u32>| *value = given.unwrap_or(*value);
         set(&mut policies.queue_limit, self.queue_limit);
@@ -115,6 +115,7 @@ impl PolicyOptions {
             policies.precheck = None;
         }
         if let Some(mut precheck) = self.precheck {
+            // A new command keeps the timeout of the previous one.
             if let Some(before) = &policies.precheck {
                 precheck.timeout_seconds = before.timeout_seconds;
             }
@@ -133,7 +134,7 @@ impl PolicyOptions {
     }
 }
 
-/// A precheck that a shell runs.
+/// Parses a shell line into a precheck.
 fn shell_line(line: &str) -> Result<Precheck, String> {
     if line.trim().is_empty() {
         return Err("it is empty".into());
@@ -142,7 +143,7 @@ fn shell_line(line: &str) -> Result<Precheck, String> {
     Ok(Precheck::new(command.collect()))
 }
 
-/// A precheck as it was given.
+/// Formats a precheck. Omits the shell of a shell line.
 pub(super) fn shown(precheck: &Precheck) -> String {
     let command = match &precheck.command[..] {
         [shell, option, line] if [shell, option] == SHELL => line.clone(),
@@ -154,7 +155,7 @@ pub(super) fn shown(precheck: &Precheck) -> String {
     )
 }
 
-/// Windows as quiet hours.
+/// Validates windows as quiet hours.
 pub(super) fn quiet_hours(windows: Vec<QuietWindow>) -> Result<QuietHours, Failure> {
     QuietHours::new(windows).map_err(|error| Failure::new(Exit::Usage, error))
 }

@@ -1,4 +1,4 @@
-//! Which triggers an edit removes.
+//! Selects the triggers that an edit removes.
 
 use api_types::{AutomationRequest, AutomationView, Trigger, TriggerRequest, TriggerSpec};
 use model::TriggerId;
@@ -7,15 +7,15 @@ use crate::failure::{Exit, Failure};
 
 /// The triggers that an edit removes.
 pub(super) struct Removals<'a> {
-    /// Those that say what no other one says: an edit leaves them out, with everything else that it does.
+    /// The triggers whose specification is unique in the automation. The edit removes them by omitting them.
     apart: Vec<&'a Trigger>,
-    /// Those that have a twin, such as a second webhook: only their ids tell them apart, and an edit names
-    /// none. They go after it.
+    /// The triggers with an identical twin, such as a second webhook. An edit request contains no IDs, so it cannot
+    /// distinguish them; they are removed by ID after the edit.
     pub(super) by_id: Vec<TriggerId>,
 }
 
 impl<'a> Removals<'a> {
-    /// Finds the triggers that are named.
+    /// Finds the triggers that the user named.
     pub(super) fn of(given: &[String], seen: &'a AutomationView) -> Result<Self, Failure> {
         let mut removals = Self {
             apart: Vec::new(),
@@ -36,7 +36,7 @@ impl<'a> Removals<'a> {
         Ok(removals)
     }
 
-    /// Leaves out what an edit can leave out.
+    /// Removes the triggers with a unique specification from the request.
     pub(super) fn apply(&self, request: &mut AutomationRequest) {
         let removed: Vec<_> = self
             .apart
@@ -49,7 +49,7 @@ impl<'a> Removals<'a> {
     }
 }
 
-/// The trigger of an id, the beginning of one, or of what only one says.
+/// Returns the trigger with the given ID, ID prefix or specification. Fails if there is none or more than one.
 fn named<'a>(given: &str, seen: &'a AutomationView) -> Result<&'a Trigger, Failure> {
     let name = &seen.automation.name;
     let timed = || {
@@ -85,7 +85,7 @@ fn named<'a>(given: &str, seen: &'a AutomationView) -> Result<&'a Trigger, Failu
     }
 }
 
-/// Whether an id begins so, with or without what stands before the underscore.
+/// `true` if the ID begins with `given`, with or without the prefix `trg_`.
 fn begins(id: TriggerId, given: &str) -> bool {
     let bare = given.strip_prefix("trg_").unwrap_or(given);
     let shown = id.to_string();
@@ -93,7 +93,7 @@ fn begins(id: TriggerId, given: &str) -> bool {
     !bare.is_empty() && digits.starts_with(bare)
 }
 
-/// Whether a trigger says this, with its zone or without.
+/// `true` if the trigger has this specification, written with or without its zone.
 fn says(spec: &TriggerSpec, given: &str) -> bool {
     let alone = match spec {
         TriggerSpec::Cron { expression, .. } => expression == given,

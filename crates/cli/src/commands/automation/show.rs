@@ -1,4 +1,4 @@
-//! Automations as they are printed.
+//! Prints automations.
 
 use api_types::{
     AutomationPage, AutomationView, Fire, MAX_PAGE, NewerFormat, Spending, Trigger, TriggerSpec,
@@ -15,10 +15,10 @@ use crate::{
     output::{ATTENTION, BOLD, Output, clean, excerpt, paint, table},
 };
 
-/// How many columns the list has.
+/// The number of columns of the list.
 const COLUMNS: usize = 8;
 
-/// An automation in a list.
+/// An entry of the list.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Listed<'a> {
@@ -41,7 +41,7 @@ fn row(view: &AutomationView) -> [String; COLUMNS] {
     ]
 }
 
-/// What a person should look at, in a line.
+/// Formats the reason why the automation needs attention, on one line.
 fn attention(view: &AutomationView) -> String {
     match (&view.newer_format, &view.automation.attention) {
         (Some(newer), _) => too_new(*newer),
@@ -54,7 +54,7 @@ fn too_new(NewerFormat { needed, honoured }: NewerFormat) -> String {
     format!("needs format {needed}, this server honours {honoured}")
 }
 
-/// All automations by name, a page at a time; or those alone whose turns go to a session.
+/// Returns all automations by name, or only those whose turns go to `session`. Reads them page by page.
 async fn all(app: &App, session: Option<String>) -> Result<AutomationPage, Failure> {
     let mut all = AutomationPage::default();
     let mut filter = AutomationFilter {
@@ -117,7 +117,7 @@ pub(super) async fn list(app: &App, session: Option<String>) -> Result<(), Failu
     Ok(app.output.line(&table(headings, rows))?)
 }
 
-/// The answer to a change: the automation and its next fires.
+/// Prints the result of a change: the automation and its next runs.
 pub(super) fn answer(app: &App, view: &AutomationView, told: &str) -> Result<(), Failure> {
     if app.output.json {
         return Ok(app.output.document(view)?);
@@ -128,7 +128,7 @@ pub(super) fn answer(app: &App, view: &AutomationView, told: &str) -> Result<(),
     fires(app, view)
 }
 
-/// An automation with what it has used.
+/// An automation with its usage.
 #[derive(Serialize)]
 struct Whole<'a> {
     #[serde(flatten)]
@@ -144,12 +144,14 @@ pub(super) async fn whole(app: &App, view: &AutomationView) -> Result<(), Failur
     }
     let automation = &view.automation;
     let output = app.output;
+    // 1. The name, and the reasons for attention.
     output.line(&format!(
         "{}  {}",
         paint(BOLD, &automation.name),
         automation.id
     ))?;
     warnings(output, view)?;
+    // 2. The properties and policies.
     let policies = Policies::from(automation.policies.clone());
     let session = match (&view.session, &automation.bound_session_key) {
         (_, Some(key)) => format!("bound to {key}"),
@@ -212,6 +214,7 @@ pub(super) async fn whole(app: &App, view: &AutomationView) -> Result<(), Failur
             output.line(&format!("  {name:12}{}", clean(&value)))?;
         }
     }
+    // 3. The prompt, the triggers, the next runs and the last runs.
     output.line(&format!(
         "\nPrompt\n{}\n",
         clean(automation.prompt.trim_end())
@@ -232,7 +235,7 @@ pub(super) async fn whole(app: &App, view: &AutomationView) -> Result<(), Failur
     Ok(())
 }
 
-/// Prints the problems that a person should look at.
+/// Prints the reasons why the automation needs attention.
 fn warnings(output: Output, view: &AutomationView) -> Result<(), Failure> {
     if let Some(attention) = &view.automation.attention {
         output.line(&paint(ATTENTION, &format!("  {}", clean(attention))))?;
@@ -263,7 +266,7 @@ fn fires(app: &App, view: &AutomationView) -> Result<(), Failure> {
     instants(app, &view.next_fires)
 }
 
-/// Fires, one a line.
+/// Prints due times, one per line.
 pub(super) fn instants(app: &App, fires: &[Fire]) -> Result<(), Failure> {
     for Fire { shown, quiet, .. } in fires {
         let quiet = if *quiet {
@@ -276,7 +279,8 @@ pub(super) fn instants(app: &App, fires: &[Fire]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The schedules of an automation; the manual trigger, which all have, only where there is no other.
+/// Returns the schedules of an automation. Every automation has a manual trigger, so that one counts only if it is
+/// the only trigger.
 fn schedules(view: &AutomationView) -> Vec<String> {
     let timed: Vec<_> = timed(view)
         .map(|trigger| trigger.spec.to_string())
@@ -288,7 +292,7 @@ fn schedules(view: &AutomationView) -> Vec<String> {
     }
 }
 
-/// The triggers that fire by time.
+/// Returns all triggers except the manual one.
 fn timed(view: &AutomationView) -> impl Iterator<Item = &Trigger> {
     view.triggers
         .iter()

@@ -1,11 +1,11 @@
-//! Triggers, as options say them.
+//! Converts options into triggers.
 
 use api_types::TriggerRequest;
 use model::schedule::Period;
 
 use crate::failure::{Exit, Failure};
 
-/// Fires at the times of a cron expression.
+/// Returns a trigger for the times of a cron expression.
 pub(super) fn cron(expression: String) -> TriggerRequest {
     TriggerRequest::Cron {
         expression,
@@ -13,7 +13,7 @@ pub(super) fn cron(expression: String) -> TriggerRequest {
     }
 }
 
-/// Fires at equal distances.
+/// Returns a trigger for a fixed period.
 pub(super) fn every(period: &str) -> Result<TriggerRequest, Failure> {
     let period: Period = period
         .parse()
@@ -25,12 +25,12 @@ pub(super) fn every(period: &str) -> Result<TriggerRequest, Failure> {
     })
 }
 
-/// Fires once.
+/// Returns a trigger for a single instant.
 pub(super) fn at(at: String) -> TriggerRequest {
     TriggerRequest::At { at, zone: None }
 }
 
-/// All that are given, those of one kind after those of another.
+/// Returns the triggers of all given options, ordered by kind.
 pub(super) fn all(
     crons: Vec<String>,
     everys: &[String],

@@ -1,4 +1,4 @@
-//! `matins automation webhook`: where signed requests go, and what signs them.
+//! `matins automation webhook`: shows the path of a webhook and the secret that signs requests to it.
 
 use api_types::{Rotation, Trigger, TriggerRequest, TriggerSpec};
 
@@ -38,6 +38,7 @@ pub(super) async fn run(args: Args, app: &App) -> Result<(), Failure> {
     let trigger = match args.trigger {
         Some(trigger) => trigger,
         None if args.add => {
+            // The response does not name the new trigger, so compare it with the triggers before.
             let before = app.client.triggers(automation).await?.items;
             let webhook = TriggerRequest::Webhook {};
             let added = app.client.add_trigger(automation, &webhook, None).await?;
@@ -68,7 +69,7 @@ pub(super) async fn run(args: Args, app: &App) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The only webhook among triggers.
+/// Returns the ID of the only webhook among the triggers. Fails if there is none or more than one.
 fn only(triggers: impl IntoIterator<Item = Trigger>) -> Result<String, Failure> {
     let webhook = |trigger: &Trigger| matches!(trigger.spec, TriggerSpec::Webhook {});
     let mut webhooks = triggers.into_iter().filter(webhook).map(|one| one.id);

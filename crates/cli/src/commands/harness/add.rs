@@ -1,4 +1,4 @@
-//! `matins harness add`: any command line that speaks ACP.
+//! `matins harness add`.
 
 use std::collections::BTreeMap;
 
@@ -67,7 +67,7 @@ struct LimitOptions {
     file_size: Option<u64>,
 }
 
-/// A number, or none at all.
+/// A number, or `None` for the word `none`. The wrapper keeps clap from treating the `Option` as an optional flag.
 #[derive(Debug, Clone, Copy)]
 struct Count(Option<u64>);
 
@@ -94,7 +94,7 @@ fn count(text: &str) -> Result<Count, String> {
     Ok(Count(Some(count)))
 }
 
-/// Reads a size as people write it, in powers of 1024.
+/// Parses a size with a unit in powers of 1024.
 fn size(text: &str) -> Result<u64, String> {
     let accepted = "give bytes, or a number with K, M, G or T, such as 512M";
     let upper = text.trim().to_ascii_uppercase();

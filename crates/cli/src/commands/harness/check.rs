@@ -1,4 +1,4 @@
-//! `matins harness check`: what an agent is, offers and still needs.
+//! `matins harness check`: probes an agent and prints its features, its limits and the missing steps of its setup.
 
 use std::time::Duration;
 
@@ -11,8 +11,9 @@ use crate::{
     output::{ATTENTION, BAD, GOOD, excerpt, paint},
 };
 
-/// How many settings of an agent are shown, and how much of each.
+/// The maximum number of settings of an agent that are shown.
 const SHOWN_SETTINGS: usize = 8;
+/// The maximum number of characters of a shown value.
 const SHOWN_VALUE: usize = 60;
 
 pub(super) async fn check(app: &App, name: &str, depth: Depth) -> Result<Exit, Failure> {
@@ -26,7 +27,7 @@ pub(super) async fn check(app: &App, name: &str, depth: Depth) -> Result<Exit, F
     Ok(if usable { Exit::Done } else { Exit::Failed })
 }
 
-/// Whether a turn could be taken as things stand.
+/// `true` if the agent can take a turn: it opened a session and, if that was tried, restored it.
 fn usable(checked: &Checked) -> bool {
     let opened = matches!(checked.found.session, Some(SessionProbe::Opened { .. }));
     let restored = !matches!(checked.found.restore, Some(RestoreProbe::Failed { .. }));
@@ -44,7 +45,7 @@ fn page(checked: &Checked) -> String {
     if let Some(session) = &checked.found.session {
         let mut text = new_session(session);
         if let (SessionProbe::Failed { .. }, Some(hint)) = (session, &checked.sign_in_hint) {
-            // Not every agent says what it lacks.
+            // Some agents do not report that a sign-in is missing, so print the hint after any failure.
             text = format!("{text}\n            perhaps it lacks a sign-in: {hint}");
         }
         rows.push(("session", text));
@@ -121,7 +122,7 @@ fn list(names: &[String]) -> String {
     }
 }
 
-/// How to sign in, where the agent asks for it; else which ways it names.
+/// Formats the ways to sign in if the agent requires it. Otherwise formats the ways that the agent announces.
 fn sign_in(checked: &Checked) -> String {
     let ways = &checked.found.sign_in;
     if checked.found.session != Some(SessionProbe::SignInNeeded) {
@@ -239,7 +240,7 @@ fn seconds(time: Duration) -> String {
     format!("{:.1} s", time.as_secs_f64())
 }
 
-/// A number of bytes in the unit that keeps it short.
+/// Formats a number of bytes.
 fn size(bytes: u64) -> String {
     if bytes >= 1 << 20 {
         format!("{} MiB", bytes >> 20)

@@ -23,7 +23,7 @@ pub(super) struct Args {
 }
 
 pub(super) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
-    // Afterwards nobody knows where its directory is.
+    // Read the session first, because its directory is unknown after the deletion.
     let session = app.client.session(&args.session).await?.value.session;
     let deleted = app
         .client

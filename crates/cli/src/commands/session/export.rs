@@ -57,13 +57,13 @@ pub(super) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
     }
     let mut signals = Signals::listen()?;
     tokio::select! {
-        // What is not whole is removed.
+        // Dropping the writer removes the temporary file, so no incomplete export remains.
         () = signals.next() => Ok(Exit::Interrupted),
         written = to_file(&args, app) => written.map(|()| Exit::Done),
     }
 }
 
-/// Writes beside the file and puts it in its place when it is whole.
+/// Writes the export to a temporary file and renames it when it is complete.
 async fn to_file(args: &Args, app: &App) -> Result<(), Failure> {
     let failed =
         |source: io::Error| Failure::environment(format!("write {}", args.out.display()), source);
@@ -74,7 +74,7 @@ async fn to_file(args: &Args, app: &App) -> Result<(), Failure> {
         Some(folder) if folder != Path::new("") => folder,
         _ => Path::new("."),
     };
-    // For its owner alone, as the database is.
+    // `NamedTempFile` creates files with mode 0600, as the database has.
     let mut file = BufWriter::new(NamedTempFile::new_in(folder).map_err(failed)?);
     let bytes = write(args, app, &mut file, failed).await?;
     let file = file
@@ -91,6 +91,7 @@ async fn to_file(args: &Args, app: &App) -> Result<(), Failure> {
                 _ => failed(error.error),
             })?;
     }
+    // A rename is durable only after its folder has been synced.
     File::open(folder)
         .and_then(|folder| folder.sync_all())
         .map_err(failed)?;
@@ -104,7 +105,7 @@ fn is_there(path: &Path) -> Failure {
     Failure::message(Exit::Refused, message).with_hint("--force replaces it")
 }
 
-/// Writes what there is by now, as it comes. Gives how much that was.
+/// Writes the export of the present transcript as the server sends it. Returns the number of bytes.
 async fn write(
     args: &Args,
     app: &App,

@@ -29,7 +29,7 @@ pub(super) struct Args {
 struct Whole<'a> {
     #[serde(flatten)]
     view: &'a SessionView,
-    /// How many rows of its transcript come before those that are shown.
+    /// The number of rows of the transcript before the first one shown.
     messages_before: i64,
     messages: &'a [Message],
 }
@@ -45,7 +45,7 @@ pub(super) async fn run(args: Args, app: &App) -> Result<(), Failure> {
             return whole(app, &view, 0, &messages);
         }
         head(app, &view)?;
-        // Of a whole transcript, which may be long, nothing is held at once.
+        // Print page by page, because a whole transcript may be too long to hold in memory.
         let mut after = 0;
         loop {
             let page = app
@@ -80,7 +80,8 @@ pub(super) async fn run(args: Args, app: &App) -> Result<(), Failure> {
     open_runs(app, &view)
 }
 
-/// The last rows of a transcript, so many; those before what one request gives come by more of them.
+/// Returns the last `wanted` rows of a transcript. If that is more than a page, reads the earlier rows with further
+/// requests.
 async fn last(app: &App, session: &str, wanted: u32) -> Result<Messages, Failure> {
     let part = MessagePart::Last(wanted.min(MAX_PAGE));
     let end = app.client.messages(session, part, None).await?;
@@ -90,6 +91,7 @@ async fn last(app: &App, session: &str, wanted: u32) -> Result<Messages, Failure
     let Some(first) = end.items.first().map(|message| message.seq) else {
         return Ok(end);
     };
+    // The API pages forward only, so read from the beginning and skip the rows before the wanted ones.
     let passed_over = usize::try_from(before.saturating_sub(beyond.into())).unwrap_or(0);
     let mut items = Vec::new();
     let (mut after, mut passed) = (0, 0);
@@ -177,7 +179,7 @@ fn print(app: &App, messages: &[Message]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the title of a session; nothing if it has none.
+/// Returns the title of a session, empty if it has none.
 pub(super) fn title(session: &Session) -> &str {
     session.title.as_deref().unwrap_or("")
 }
