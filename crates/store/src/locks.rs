@@ -7,6 +7,9 @@
 //! Whoever inserts, ends, holds or promotes a run holds the lock of its seat. A session is locked by the statement that
 //! takes the numbers of its log (`sessions/next_seq`), or by [`lock_session`] if its state is read before.
 //!
+//! Statements that choose rows and lock them at once stay with their transitions: `triggers/due`, `runs/claim`,
+//! `runs/own`, `deliveries/claim`. So do the locks of harnesses, endpoints and instances.
+//!
 //! On SQLite a transaction that writes has locked the whole database when it began.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
