@@ -1,4 +1,4 @@
-//! Another attempt that a person asks for.
+//! Retries of runs that a person requests.
 
 use model::{
     RunId, Timestamp,
@@ -20,9 +20,12 @@ use crate::{
 };
 
 impl Store {
-    /// Makes another attempt at the input of a run that is over and did not succeed, as one that follows
-    /// by itself is made. Refused where there is a later attempt, and where the automation is removed or
-    /// the session closed. It counts among the attempts at its input.
+    /// Creates another attempt at the input of a run that is over and did not succeed, in the same way as an
+    /// automatic retry. The attempt counts among the attempts at its input.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the input has a later attempt, if the automation is deleted, or if the session is closed.
     pub async fn retry_run(
         &self,
         scope: Scope,
@@ -32,8 +35,8 @@ impl Store {
         self.retry_run_with(scope, id, None, now).await
     }
 
-    /// The same with an id that was reserved for the attempt. Refused with [`Error::Made`] where the
-    /// attempt is there already.
+    /// Creates another attempt with a run ID that the caller has reserved. Returns [`Error::Made`] if the attempt
+    /// already exists.
     pub async fn retry_run_as(
         &self,
         scope: Scope,
@@ -54,6 +57,8 @@ impl Store {
         let made = self
             .transact(scope, |tx, _| {
                 Box::pin(async move {
+                    // Lock the automation and the seat, although the result is `None` for a run that is over: a run
+                    // that ends now must not get a retry at the same time.
                     lock_run(tx, id).await?;
                     let row = tx
                         .fetch_optional(sql!("runs/by_id"), params![scope.tenant(), id])
@@ -106,6 +111,7 @@ impl Store {
             })
             .await;
         match (made, reserved) {
+            // A second request with the same ID committed first.
             (Err(Error::Database(error)), Some(reserved))
                 if error.conflict() == Some("agent_runs_pkey") =>
             {
@@ -116,7 +122,7 @@ impl Store {
     }
 }
 
-/// Refuses what has nothing to be tried again, and what is tried again already.
+/// Returns an error if the run is not over, if it succeeded, or if a later attempt at its input exists.
 fn refuse(run: &Run, newest: Option<&Run>) -> Result<(), Error> {
     if let Some(newest) = newest.filter(|newest| newest.attempt > run.attempt) {
         let state = format!("followed by {}, which is {}", newest.id, newest.status());
@@ -136,8 +142,9 @@ fn refused(what: &'static str, state: String) -> Error {
     })
 }
 
-/// Whether the prompt of a run that is over may have reached its agent: its turn began, and it did not
-/// end by what comes before the prompt. The same prompt is never sent again blindly.
+/// Returns `true` if the prompt of a run that is over may have reached its agent: the turn began, and the failure did
+/// not come before the prompt. The next attempt then tells its agent about the interruption, because the same prompt
+/// is never sent again without that note.
 fn may_have_been_prompted(run: &Run) -> bool {
     let kind = run.state.reason().and_then(|reason| reason.parse().ok());
     let before_the_prompt = matches!(

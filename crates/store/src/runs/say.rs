@@ -1,4 +1,4 @@
-//! People's words for seats.
+//! People's messages to the entry seats of sessions.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,8 +14,12 @@ use crate::{
 };
 
 impl Store {
-    /// Gives a session's entry seat a person's words. They wait while the seat is busy or the session
-    /// is held; a closed session refuses them.
+    /// Sends a person's message to the entry seat of a session. The message waits while the seat is busy or the
+    /// session is paused.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the session is closed or does not exist.
     pub async fn say(
         &self,
         tenant: TenantId,
@@ -37,8 +41,8 @@ impl Store {
             .await?
     }
 
-    /// The same with an id that was reserved for the input. Refused with [`Error::Made`] where the input
-    /// is there already.
+    /// Sends a person's message with an input ID that the caller has reserved. Returns [`Error::Made`] if the input
+    /// already exists.
     pub async fn say_as(
         &self,
         tenant: TenantId,
@@ -61,7 +65,8 @@ impl Store {
             .await?
     }
 
-    /// Takes up what people of one tenant say at one time, in one transaction.
+    /// Creates the runs of messages to sessions of one tenant, in one transaction. Returns one result for each
+    /// message, in order: an error of one message does not affect the others.
     pub(crate) async fn say_all(
         &self,
         said: &[Words],
@@ -85,7 +90,8 @@ impl Store {
                 let mut attempts = Vec::with_capacity(said.len());
                 let mut refused = Vec::with_capacity(said.len());
                 for words in said {
-                    // Two may come at one time with one id.
+                    // Two messages of one batch may have the same reserved ID, so that the first one counts as used
+                    // for the second.
                     let made = words.reserved && !used.insert(words.input);
                     let seat = seats.get(&words.session).filter(|_| !made);
                     attempts.extend(seat.map(|seat| attempt(words, *seat)));
@@ -120,7 +126,7 @@ impl Store {
     }
 }
 
-/// Which of inputs whose ids were reserved are there already.
+/// Returns those of `inputs` that already exist.
 pub(super) async fn inputs_used(
     tx: &mut Tx,
     inputs: impl Iterator<Item = InputId>,
