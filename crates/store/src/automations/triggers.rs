@@ -1,4 +1,4 @@
-//! Triggers that come to an automation, and that leave it.
+//! The triggers of an automation: added and removed one by one.
 
 use model::{
     AutomationId, TenantId, Timestamp, TriggerId,
@@ -21,21 +21,21 @@ use crate::{
     stored::{self, StoredSpec},
 };
 
-/// A trigger that is to come to an automation.
+/// A trigger that is added to an automation.
 #[derive(Debug, Clone, Copy)]
 pub struct NewTrigger<'a> {
     /// The ID of the trigger.
     pub id: TriggerId,
-    /// When it fires.
+    /// The schedule of the trigger, or the webhook.
     pub spec: &'a Spec,
-    /// What whoever adds it has read. Where the automation is something else by now, nothing is added.
+    /// The version of the automation that the caller has read. If the automation differs from it, nothing is added.
     pub seen: Option<&'a NewAutomation>,
 }
 
 impl Store {
-    /// Gives an automation one more trigger. It is due from now; one of a paused automation once that
-    /// is resumed. One that a webhook fires has a secret of its own. Any other that says the same is given
-    /// as it is.
+    /// Adds a trigger to an automation. The trigger is due from now on, or from the moment at which a paused
+    /// automation is resumed. A webhook trigger gets a secret of its own. Returns the existing trigger if an equal
+    /// one exists, except for webhooks.
     pub async fn add_trigger(
         &self,
         scope: Scope,
@@ -49,8 +49,12 @@ impl Store {
         self.add_trigger_as(scope, automation, new, now).await
     }
 
-    /// The same with an id that was chosen for it, and for who has seen what it comes to. Refused with
-    /// [`Error::Made`] where that id is used already, by one that was removed, too.
+    /// Adds a trigger with an ID that the caller has reserved.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Made`] if the automation has or had a trigger with that ID, and [`Error::Changed`] if the
+    /// automation no longer equals the version that the caller has read.
     pub async fn add_trigger_as(
         &self,
         scope: Scope,
@@ -68,7 +72,7 @@ impl Store {
                 }
                 let there = live_triggers(tx, automation).await?;
                 check_seen(&found, &there, seen)?;
-                // Each webhook has its own secret, and so is another one.
+                // Webhook triggers are never equal, because each one has its own secret.
                 let equal = there.iter().find(|one| one.spec == *spec);
                 if let Some(equal) = equal.filter(|_| *spec != Spec::Webhook {}) {
                     return Ok(equal.id);
@@ -89,7 +93,7 @@ impl Store {
         .await
     }
 
-    /// Whether an automation has a trigger of an id, or ever had it.
+    /// Returns `true` if an automation has or had a trigger with an ID.
     pub async fn had_trigger(
         &self,
         scope: Scope,
@@ -102,8 +106,12 @@ impl Store {
         Ok(ever.iter().any(|one| one.id == id))
     }
 
-    /// Takes a trigger from its automation. What it owes has its row, and its runs stay. The manual one
-    /// cannot go. Where the automation was `seen`, and is something else by now, nothing is taken from it.
+    /// Removes a trigger from its automation. Its due instants are recorded as missed, and its runs stay.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the trigger is the manual one, and [`Error::Changed`] if the automation no longer equals
+    /// `seen`.
     pub async fn remove_trigger(
         &self,
         scope: Scope,
@@ -141,7 +149,7 @@ impl Store {
         .await
     }
 
-    /// Makes a trigger that is due from now; where there are no policies for that, it is not due.
+    /// Inserts a trigger. The trigger is due from now on under the policies `due_by`. With `None` it is not due.
     pub(super) async fn insert_trigger(
         &self,
         tx: &mut Tx,
@@ -156,7 +164,7 @@ impl Store {
             .await
     }
 
-    /// The same with an id that was chosen for it.
+    /// Inserts a trigger with an ID that the caller has chosen.
     async fn insert_trigger_as(
         &self,
         tx: &mut Tx,
@@ -198,7 +206,7 @@ impl Store {
         Ok(())
     }
 
-    /// Marks a trigger as removed, with a row for what it owes.
+    /// Marks a trigger as removed and records its due instants as missed.
     pub(super) async fn drop_trigger(
         &self,
         tx: &mut Tx,
@@ -206,6 +214,7 @@ impl Store {
         trigger: &Trigger,
         now: Timestamp,
     ) -> Result<(), Error> {
+        // Instants after the pause of an automation are not due.
         let until = stopped_at(tx, automation.id).await?.unwrap_or(now);
         settle(self, tx, automation, trigger, until, now).await?;
         tx.execute(sql!("triggers/remove"), params![trigger.id, now])
@@ -218,7 +227,7 @@ impl Store {
     }
 }
 
-/// Refuses to change what is not what was seen.
+/// Returns [`Error::Changed`] if an automation differs from the version that the caller has read.
 fn check_seen(
     automation: &Automation,
     there: &[Trigger],

@@ -275,8 +275,8 @@ impl Store {
             begins.push(params![run.id, json!(prompt.prompt_ref)]);
             prompts.insert(run.id, prompt);
         }
-        // One data folder serves all tenants, and a new tenant has no row for the instance yet. The row must exist
-        // before `seats/pin` refers to it.
+        // One data folder serves all tenants, and a new tenant has no row for the instance yet. That row must exist
+        // first, because the rows of the run and the seat refer to it.
         let tenants: BTreeSet<TenantId> = ready.iter().map(|one| one.run.tenant_id).collect();
         let strangers = tenants
             .into_iter()

@@ -126,7 +126,8 @@ async fn skip(
 
 /// Deletes the session that was created for a run alone, and writes the skip into the log of the automation.
 async fn leave(tx: &mut Tx, run: &Run, session: SessionId, now: Timestamp) -> Result<(), Error> {
-    // Delete the payload here: it is normally deleted with its session, and a skipped run needs it for no prompt.
+    // Delete the payload here: it would otherwise be deleted with the session, and a skipped run has no prompt that
+    // needs it.
     tx.execute(sql!("webhooks/forget_payload"), params![run.id])
         .await?;
     tx.execute(sql!("sessions/delete"), params![session])

@@ -376,7 +376,8 @@ pub(crate) async fn hold(
     if tx.execute(sql!("runs/hold"), params![run]).await? == 0 {
         return Ok(());
     }
-    // A worker may have claimed the run. Without this the watchdog would stall a run that waits.
+    // A worker may have claimed the run. Its heartbeat would count as a run in progress of the tenant in later
+    // claims.
     tx.execute(sql!("heartbeats/delete"), params![run]).await?;
     let mut journal = Journal::default();
     let cause = DeferCause::SessionHeld;

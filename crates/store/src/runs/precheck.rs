@@ -11,8 +11,8 @@ use model::{
 
 use crate::{Error, database::Tx, locks::Locked, runs::about::shown};
 
-/// Returns the runs whose precheck must run before their turn. Only the first turn of an occurrence has a precheck: a
-/// later attempt at an input that the transcript shows goes without. Reads nothing if no run has a precheck.
+/// Returns the runs whose precheck must run before their turn: occurrences whose input the transcript does not show
+/// yet. A later attempt at a shown input has no precheck. Reads nothing if no automation of the runs has a precheck.
 pub(super) async fn unasked(
     tx: &mut Tx,
     locked: &Locked,
