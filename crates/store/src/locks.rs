@@ -1,8 +1,10 @@
 //! The row locks of transitions, and their order.
 //!
 //! **Invariant:** a transition locks tenants, then triggers, then automations, then seats, then sessions, each kind
-//! in the order of its IDs, so that no two transitions wait for each other. A transition may skip a kind, but it
-//! never goes back to an earlier one. The functions of this module are in that order.
+//! in the order of its IDs, so that transitions do not deadlock. A transition may skip a kind, but it never goes back
+//! to an earlier one. The functions of this module are in that order. The exception is an automation that pauses
+//! itself while its own row or a seat is locked: it stops its triggers late, and [`Store::transact`](crate::Store)
+//! retries the deadlock that may follow.
 //!
 //! A transition that inserts, ends, defers or promotes a run must hold the lock of the run's seat. The statement that
 //! takes numbers of a session's log (`sessions/next_seq`) locks the session. A transition that reads the session's

@@ -229,6 +229,8 @@ pub(crate) async fn count_failures(
     let enabled =
         automation.state == AutomationState::Enabled && stored::honours(automation.needs_format);
     if limit > 0 && count >= limit && enabled {
+        // This locks the triggers after the automation, against the order of `locks`. A deadlock with a poll is
+        // rolled back and retried.
         pause(store, tx, automation, "failures", now).await?;
         automation.state = AutomationState::Paused;
         let text = format!("paused itself after {count} consecutive failures");

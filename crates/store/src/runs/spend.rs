@@ -97,6 +97,8 @@ pub(super) async fn pause(
     if automation.state != AutomationState::Enabled || !stored::honours(automation.needs_format) {
         return Ok(());
     }
+    // This locks the triggers after the automation, against the order of `locks`. If a poll holds the triggers and
+    // waits for the automation, the database reports a deadlock and the transaction runs again.
     automations::pause(store, tx, automation, budget::REASON, now).await?;
     automation.state = AutomationState::Paused;
     let text = format!("paused itself: {text}");

@@ -1,4 +1,4 @@
--- Lists queued runs whose memory lies on an instance that is gone.
+-- Lists queued runs whose agent has its memory on an instance that is gone.
 -- $1 the only run to look at, or null, $2 limit
 select r.id
 from instances i
