@@ -258,7 +258,7 @@ fn state_of(found: &Approval, run: Option<&Run>, now: Timestamp) -> ApprovalStat
     }
 }
 
-// Expires one approval. Returns `true` if it was pending.
+/// Expires one approval. Returns `true` if it was pending.
 async fn expire_one(
     tx: &mut Tx,
     id: ApprovalId,

@@ -48,7 +48,7 @@ pub use triggers::NewTrigger;
 /// The properties of an automation that a person sets, for a new automation or an edit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewAutomation {
-    /// The name of the endpoint, unique within the tenant.
+    /// The name of the automation, unique within the tenant.
     pub name: String,
     /// The prompt.
     pub prompt: String,

@@ -406,7 +406,7 @@ struct Ready {
     seat: Seat,
     /// The budgets that apply to the run, with their usage so far.
     accounts: Accounts,
-    /// `true` if this server honours every document that the turn depends on.
+    /// `true` if this server supports every document on which the turn depends.
     honoured: bool,
 }
 

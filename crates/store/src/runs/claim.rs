@@ -41,6 +41,8 @@ impl Store {
                         heartbeats.push(params![run.run, run.tenant, worker.as_str(), now]);
                         claimed.push(run);
                     }
+                    // The heartbeat starts with the claim, so that the watchdog finds a run whose worker is lost
+                    // before the turn begins.
                     tx.execute_rows(sql!("heartbeats/insert"), heartbeats, params![])
                         .await?;
                     Ok(claimed)

@@ -51,6 +51,7 @@ impl Store {
                     Some(_) => (None, None),
                     None => (run.session_id, run.seat_id),
                 };
+                // Fence: the statement compares the status and the worker.
                 if !skip(tx, &run, worker, session, seat, now).await? {
                     return Ok(Declined::Lost);
                 }

@@ -54,6 +54,7 @@ impl Store {
     pub async fn fire_due(&self, scope: Scope, now: Timestamp) -> Result<Fired, Error> {
         self.transact(scope, |tx, _| {
             Box::pin(async move {
+                // 1. Find and lock the due triggers.
                 let limit = limits::TRIGGERS_PER_FIRE;
                 let params = params![scope.tenant(), now, limit, stored::FORMAT];
                 let due = fetch_planned_once(tx, sql_by_dialect!("triggers/due"), params).await?;
@@ -61,8 +62,8 @@ impl Store {
                     more: may_be_more(&due, limit as usize)?,
                     ..Fired::default()
                 };
-                // Lock automations in the order of their IDs. A corrupt row must not block the triggers of other
-                // automations, because each poll would find the same row first.
+                // 2. Lock their automations, in the order of their IDs. A corrupt row must not block the triggers of
+                // other automations, because each poll would find the same row first.
                 let mut owners = BTreeMap::new();
                 for row in &due {
                     let owner: AutomationId = row.get("automation_id")?;
@@ -70,6 +71,7 @@ impl Store {
                 }
                 let ids = owners.keys().copied().collect();
                 let mut locked = locks::lock_automations(tx, &ids).await?;
+                // 3. Choose the automations that fire, and stop the others.
                 let mut automations = HashMap::with_capacity(owners.len());
                 let mut triggers = Vec::with_capacity(due.len());
                 for (owner, rows) in owners {
@@ -104,6 +106,7 @@ impl Store {
                         Err(error) => return Err(error),
                     }
                 }
+                // 4. Fire, the earliest instant first.
                 triggers.sort_by_key(|trigger| (trigger.next_fire_at, trigger.id));
                 self.fire_triggers(tx, &triggers, &mut automations, now, &mut fired)
                     .await?;

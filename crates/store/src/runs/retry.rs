@@ -25,7 +25,8 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// Returns an error if the input has a later attempt, if the automation is deleted, or if the session is closed.
+    /// Returns an error if the run is not over or has succeeded, if the input has a later attempt, if the automation
+    /// is deleted, or if the session is closed.
     pub async fn retry_run(
         &self,
         scope: Scope,
@@ -57,8 +58,8 @@ impl Store {
         let made = self
             .transact(scope, |tx, _| {
                 Box::pin(async move {
-                    // Lock the automation and the seat, although the result is `None` for a run that is over: a run
-                    // that ends now must not get a retry at the same time.
+                    // Lock the automation and the seat even for a run that is over, so that two requests cannot both
+                    // create the next attempt.
                     lock_run(tx, id).await?;
                     let row = tx
                         .fetch_optional(sql!("runs/by_id"), params![scope.tenant(), id])

@@ -105,6 +105,7 @@ impl Store {
                 let known = Known::default();
                 let made = insert_all(self, tx, &mut journal, &attempts, known, now).await?;
                 journal.write(tx, now).await?;
+                // `made` has one result for each attempt, in order. A refused message has no attempt.
                 let mut made = attempts.iter().zip(made);
                 let answers = said.iter().zip(refused).map(|(words, refused)| {
                     if let Some(refused) = refused {

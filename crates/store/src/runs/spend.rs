@@ -38,6 +38,7 @@ impl Store {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
                 let mut locked = lock_runs(tx, &[run]).await?;
+                // Fence: a stale worker must not count usage for a run that another worker executes.
                 let found = locked.runs.remove(&run).filter(|run| {
                     run.status() == RunStatus::Running && run.state.worker_id() == Some(worker)
                 });

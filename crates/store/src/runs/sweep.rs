@@ -1,8 +1,8 @@
 //! The sweeps of the watchdog and the scheduler over runs that no worker and no transition moves: they stall runs
 //! whose worker is lost, fail runs whose instance is gone, and promote runs whose backoff has ended.
 //!
-//! **Invariant:** a sweep searches without locks. It then locks each run in a transaction of its own and checks the
-//! condition again, because the worker may have sent a heartbeat in the meantime.
+//! **Invariant:** a sweep searches without locks. It then locks each run or seat in a transaction of its own and
+//! checks the condition again, because the worker may have sent a heartbeat in the meantime.
 
 use model::{
     InstanceId, RunId, SeatId, Timestamp, WorkerId,
@@ -124,6 +124,8 @@ impl Store {
                     diagnostics: lost_diagnostics(&run),
                     ..Finished::bare(Outcome::Failed(failure))
                 };
+                // If the run was to be cancelled, the loss of its worker completes the cancellation, and no retry
+                // follows.
                 let finished = called_off(tx, &run, &finished).await?;
                 Ok(end(self, tx, &run, &finished, now).await? == Settled::Written)
             })

@@ -53,6 +53,8 @@ impl Store {
                     .iter()
                     .find(|one| one.id == trigger && one.spec == Spec::Webhook {});
                 let found = found.ok_or_else(gone)?;
+                // The lock of the automation serializes its webhooks, so that the second of two equal ones finds the
+                // receipt.
                 let receipt = tx
                     .fetch_optional(sql!("webhooks/receipt"), params![trigger, webhook_id])
                     .await?;

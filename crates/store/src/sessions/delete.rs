@@ -81,6 +81,7 @@ impl Store {
                         deleted.push(automation);
                     }
                 }
+                // Lock the seats, so that no run is inserted or promoted while the session is deleted.
                 lock_seats(tx, scope, id).await?;
                 tx.execute(sql!("automations/leave_session"), params![id, now])
                     .await?;

@@ -24,10 +24,10 @@ with recursive waiting (tenant_id, instance_id, priority, input_at, id) as (
     ) n
 ),
 -- The start of each part of a tenant's queue. Runs pinned to instances come first, in the order of the instances,
--- then the runs of any instance. The part that contains the first run of the queue is read from that run on, because
--- the index entries before it may belong to runs that were claimed since the oldest transaction began. The other part
--- is read from its beginning. If the first run is pinned to a later instance or to none, no run is pinned to this
--- instance.
+-- then the runs without a pin. The part that contains the first run of the queue is read from that run on, because
+-- the index still has entries before it for all runs that were claimed since the oldest transaction began. The other
+-- part is read from its beginning. If the first run is pinned to a later instance or has no pin, no run is pinned to
+-- this instance.
 lanes (tenant_id, pinned, priority, input_at, id) as materialized (
     select w.tenant_id, w.instance_id is not null, w.priority, w.input_at, w.id from waiting w
     where (w.instance_id is null or w.instance_id = $3)

@@ -16,7 +16,7 @@ owners (tenant_id) as (
         order by tenant_id
         limit 1
     )
-    -- The key is "matins" and a backquote, in ASCII.
+    -- The key is "mattick" in ASCII.
     where (select pg_try_advisory_xact_lock(30787925258625899))
     union all
     select (
