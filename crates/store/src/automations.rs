@@ -204,8 +204,8 @@ impl Store {
                 tx.execute(sql!("automations/set_failures"), params![id, 0_i64, now])
                     .await?;
                 for trigger in live_triggers(tx, id).await? {
-                    // Start from now, although the clock may have been ahead and set back: an instant that has a row
-                    // gets no second one, and all others are due.
+                    // Compute the next instant from now, even if the clock was ahead and has been set back: an
+                    // instant that has a row gets no second one, and all others are due.
                     let due = next_due(trigger.id, &trigger.spec, &automation.policies, now)?;
                     set_next(tx, trigger.id, due, now).await?;
                 }

@@ -20,8 +20,8 @@ use crate::{
 };
 
 /// Refuses to begin a turn whose budget is used up. The run of an automation is deferred until the budget allows it
-/// again, and the automation pauses. Any other run fails, because a person waits for the answer; so does a run whose
-/// budget never allows it again.
+/// again, and the automation pauses. Any other run fails, because a person waits for the answer. A run that no later
+/// period allows fails too.
 pub(super) async fn refuse(
     store: &Store,
     tx: &mut Tx,

@@ -36,7 +36,7 @@ impl Store {
         } else {
             sql_by_dialect!("sessions/page")
         };
-        // Query each type by itself, because the index begins with the type. There are few types.
+        // Query each type by itself, because the index orders sessions by type before ID. There are few types.
         let mut types: Vec<Option<SessionType>> = filter.types.iter().copied().map(Some).collect();
         types.sort_unstable();
         types.dedup();
