@@ -1,8 +1,8 @@
-//! Approvals: what an agent asks of people, what they decide, and what becomes of it without them.
+//! Approvals: an agent's requests for permission, people's decisions, and the end of requests without a decision.
 //!
-//! **Invariant:** what waits belongs to an attempt that is under way. Whatever ends an attempt, or calls it
-//! off, makes void what waits of it, in the same transaction; a turn that waits no more withdraws it before that.
-//! A decision compares the state and the deadline.
+//! **Invariant:** a pending approval belongs to a running attempt that is not being cancelled. The transition that
+//! ends or cancels an attempt voids its pending approvals in the same transaction. A turn that stops waiting
+//! withdraws its approvals before that. A decision compares the state and the deadline.
 
 mod read;
 
@@ -29,12 +29,13 @@ use crate::{
 
 pub use read::ApprovalFilter;
 
-/// How many approvals one look lets expire at the most.
+/// Maximum number of approvals that one call of [`Store::expire_overdue`] reads.
 const BATCH: u32 = 200;
 
 impl Store {
-    /// Asks a person for a permission on behalf of a run that is the worker's and under way. Lost also where
-    /// the run is being called off: no answer would reach it. Asked again under the same id, it is asked once.
+    /// Requests a person's permission for a run that `worker` executes. A repeated request with the same ID changes
+    /// nothing. Returns [`Settled::Lost`] if the run is no longer this worker's, or if it is being cancelled, because
+    /// no decision would reach the agent.
     pub async fn ask(
         &self,
         run: RunId,
@@ -65,6 +66,7 @@ impl Store {
                         },
                     )
                     .await?;
+                // The statement inserted no row: either this request is a repetition, or the run is being cancelled.
                 if asked.is_none() {
                     let there = tx
                         .fetch_optional(sql!("approvals/by_id"), params![place.tenant, id])
@@ -87,8 +89,11 @@ impl Store {
         .await
     }
 
-    /// Decides an approval that waits. Refused with its state where it is over, be it decided, out of time,
-    /// or void.
+    /// Decides a pending approval.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error with the present state if the approval is decided, expired or void.
     pub async fn decide(
         &self,
         tenant: TenantId,
@@ -103,7 +108,7 @@ impl Store {
             Box::pin(async move {
                 let scope = Scope::Tenant(tenant);
                 let found = read(tx, scope, id).await?;
-                // Whoever ends a run has its seat.
+                // Lock the seat of the run, because the transition that ends the run holds that lock.
                 let run = lock_run(tx, found.run_id).await?;
                 let decided = tx
                     .fetch_optional(
@@ -119,6 +124,7 @@ impl Store {
                         },
                     )
                     .await?;
+                // Read again under the lock, for the answer in both cases.
                 let by_now = read(tx, scope, id).await?;
                 let Some(row) = decided else {
                     return Err(Error::Refused(Refused {
@@ -142,7 +148,8 @@ impl Store {
         .await
     }
 
-    /// Makes void what waits of a run that is the worker's and under way: its agent hears no answer any more.
+    /// Voids the pending approvals of a run that `worker` executes, because its agent no longer waits for a decision.
+    /// Returns [`Settled::Lost`] if the run is no longer this worker's.
     pub async fn withdraw(
         &self,
         run: RunId,
@@ -163,7 +170,8 @@ impl Store {
         .await
     }
 
-    /// Denies an approval because its time is over, unless it is over already. Gives its state by then.
+    /// Expires an approval whose deadline has passed, unless it is over already. The caller must have checked the
+    /// deadline. Returns the state of the approval afterwards.
     pub async fn expire(&self, id: ApprovalId, now: Timestamp) -> Result<ApprovalStatus, Error> {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
@@ -178,8 +186,13 @@ impl Store {
         .await
     }
 
-    /// Denies what waits though its time is over, and nobody has noticed. Gives how many there were. One that
-    /// cannot be written holds up no other, and is the error afterwards.
+    /// Expires pending approvals whose deadline has passed although their worker has not expired them. Returns the
+    /// number of expired approvals.
+    ///
+    /// # Errors
+    ///
+    /// An approval that cannot be written does not block the others. The first such error is returned after all
+    /// others have expired.
     pub async fn expire_overdue(&self, now: Timestamp) -> Result<u32, Error> {
         let overdue = {
             let mut tx = self.db.read(Scope::System).await?;
@@ -197,7 +210,7 @@ impl Store {
                 .await;
             match over {
                 Ok(over) => expired += u32::from(over),
-                // A database that is away is so for all of them.
+                // A database that cannot be reached fails for all the others too.
                 Err(error) if error.is_transient() => return Err(error),
                 Err(error) => failed = failed.or(Some(error)),
             }
@@ -206,8 +219,9 @@ impl Store {
     }
 }
 
-/// Where the rows of a run belong that is the worker's and under way; `None` if it is not. Locked in the order
-/// of all: a row that names its automation locks that as well.
+/// Returns the session, the seat and the tenant of a run that `worker` executes. Returns `None` if it executes the
+/// run no longer. Locks the automation before the run, in the order of all transitions, because the insert of a row
+/// that refers to the automation locks that row too.
 async fn own(tx: &mut Tx, run: RunId, worker: &WorkerId) -> Result<Option<Place>, Error> {
     lock_run(tx, run).await?;
     let places = owned(tx, std::iter::once((run, worker))).await?;
@@ -222,7 +236,8 @@ async fn read(tx: &mut Tx, scope: Scope, id: ApprovalId) -> Result<Approval, Err
     rows::approval(&row.ok_or_else(|| Error::not_found("approval", id))?)
 }
 
-/// What an approval is to whoever comes too late. Nobody may have noticed yet that its time is over.
+/// Returns the state of an approval that can no longer be decided. An approval may be stored as pending although its
+/// deadline has passed or its run no longer waits.
 fn state_of(found: &Approval, run: Option<&Run>, now: Timestamp) -> ApprovalStatus {
     match found.status() {
         ApprovalStatus::Pending if found.deadline_at <= now => ApprovalStatus::Expired,
@@ -243,6 +258,7 @@ fn state_of(found: &Approval, run: Option<&Run>, now: Timestamp) -> ApprovalStat
     }
 }
 
+/// Expires one approval. Returns `true` if it was pending.
 async fn expire_one(
     tx: &mut Tx,
     id: ApprovalId,
@@ -261,7 +277,8 @@ async fn expire_one(
     Ok(true)
 }
 
-/// Makes void what waits of attempts that are over or are being called off. Their seats are locked.
+/// Voids the pending approvals of attempts that are over or are being cancelled. The caller must hold the locks of
+/// their seats.
 pub(crate) async fn void_all(
     tx: &mut Tx,
     journal: &mut Journal,

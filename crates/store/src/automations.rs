@@ -1,4 +1,7 @@
 //! Automations and their triggers.
+//!
+//! **Invariants:** a transition that changes an automation and its triggers locks the triggers first. A server
+//! changes only automations whose documents it supports, except to pause or to delete them.
 
 mod attention;
 mod edit;
@@ -42,20 +45,20 @@ pub(crate) use stopping::{
 use stopping::{delete_unreadable, settle, stopped_at};
 pub use triggers::NewTrigger;
 
-/// What a person says of an automation: one to be made, or what one is to be.
+/// The properties of an automation that a person sets, for a new automation or an edit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewAutomation {
-    /// The name of the endpoint, unique within the tenant.
+    /// The name of the automation, unique within the tenant.
     pub name: String,
     /// The prompt.
     pub prompt: String,
     /// The harness that starts the agent.
     pub harness: HarnessId,
-    /// The working directory of its sessions, absolute; absent: a folder of each session's own.
+    /// The working directory of its sessions, an absolute path. `None` gives each session a folder of its own.
     pub cwd: Option<String>,
     /// The session that receives each run's turn.
     pub session_mode: SessionMode,
-    /// The key of the session that it is bound to, for `bound` only.
+    /// The key of the session to which the automation is bound, for `bound` only.
     pub bound_session_key: Option<String>,
     /// The policies.
     pub policies: Policies,
@@ -63,7 +66,7 @@ pub struct NewAutomation {
     pub settings: SeatSettings,
     /// The rules that answer permission requests, in addition to the harness's rules.
     pub permissions: PermissionRules,
-    /// Its triggers, the manual one left out: every automation has that.
+    /// The triggers, except the manual one, which every automation has.
     pub triggers: Vec<Spec>,
 }
 
@@ -73,7 +76,8 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Made`] if an automation with the reserved ID exists or was deleted.
+    /// Returns [`Error::Made`] if an automation with the reserved ID exists or was deleted, and [`Error::Exists`] if
+    /// another automation has the name.
     pub async fn create_automation(
         &self,
         tenant: TenantId,
@@ -130,7 +134,8 @@ impl Store {
         if let Err(Error::Database(error)) = &made
             && error.conflict().is_some()
         {
-            // Somebody may have made it at the same time, with this id and so with this name.
+            // A repetition of this request may have committed at the same time. It conflicts on the ID or on the
+            // name, and the answer is the same: the automation exists already.
             let mut tx = self.db.read(Scope::Tenant(tenant)).await?;
             let used = tx
                 .fetch_optional(sql!("automations/by_id"), params![tenant, id])
@@ -142,7 +147,7 @@ impl Store {
         made.map_err(|error| name_is_taken(error, &new.name))
     }
 
-    /// Holds an automation. Instants until it is resumed are not due.
+    /// Pauses an automation. Instants until it is resumed are not due.
     pub async fn pause_automation(
         &self,
         scope: Scope,
@@ -160,8 +165,8 @@ impl Store {
         .await
     }
 
-    /// Lets an automation go on. Its triggers are due from now, its row of failures is forgotten and
-    /// what a person should look at counts as seen. Its runs that wait because of a budget look at it anew.
+    /// Resumes an automation. Its triggers are due from now on, its count of failures and its notice for people are
+    /// cleared, and runs that a budget defers check it again.
     pub async fn resume_automation(
         &self,
         scope: Scope,
@@ -172,7 +177,8 @@ impl Store {
             Box::pin(async move {
                 let automation = lock_with_triggers(tx, scope, id).await?;
                 automation.state.apply(AutomationEvent::Resume)?;
-                // A server that does not honour the automation may have paused it.
+                // A server that does not support the automation may have paused it and left the cursors of its
+                // triggers. Record the instants that were due until the pause.
                 settle_stopped(self, tx, &automation, now).await?;
                 let none: Option<&str> = None;
                 let never: Option<Timestamp> = None;
@@ -185,8 +191,8 @@ impl Store {
                 tx.execute(sql!("automations/set_failures"), params![id, 0_i64, now])
                     .await?;
                 for trigger in live_triggers(tx, id).await? {
-                    // From now, though the clock may have been ahead and set back: an instant that has its
-                    // row gets no second one, and all others are due.
+                    // Compute the next instant from now, even if the clock was ahead and has been set back: an
+                    // instant that has a row gets no second one, and all others are due.
                     let due = next_due(trigger.id, &trigger.spec, &automation.policies, now)?;
                     set_next(tx, trigger.id, due, now).await?;
                 }
@@ -197,8 +203,8 @@ impl Store {
         .await
     }
 
-    /// Lets go of an automation's current session: the next run starts another one, and the old one
-    /// stays in its history.
+    /// Detaches an automation from its current session. The next run starts a new session, and the old one stays in
+    /// the history.
     pub async fn reset_automation(
         &self,
         scope: Scope,
@@ -222,9 +228,9 @@ impl Store {
         .await
     }
 
-    /// Removes an automation. Its sessions and its runs stay; those of its runs that wait are called
-    /// off, and one that executes goes on to its end. One whose row makes no sense goes as well; what it
-    /// owes cannot be worked out then.
+    /// Deletes an automation. Its sessions and its runs stay. Its waiting runs are cancelled, and a running turn
+    /// continues to its end. An automation whose row is corrupt is deleted too, without a record of its due instants,
+    /// which cannot be computed.
     pub async fn delete_automation(
         &self,
         scope: Scope,
@@ -248,9 +254,13 @@ impl Store {
     }
 }
 
-/// Locks an automation that is not removed.
+/// Locks an automation that is not deleted.
+///
+/// # Errors
+///
+/// Returns an error if the automation does not exist in `scope`, or if this server does not support its format.
 pub(crate) async fn lock(tx: &mut Tx, scope: Scope, id: AutomationId) -> Result<Automation, Error> {
-    // The tenant is checked by the first read; the second one locks what it found.
+    // Check the tenant before the lock, so that a request of another tenant locks nothing.
     read(tx, scope, id).await?;
     let locked = not_deleted(lock_automation(tx, id).await?)?;
     stored::require_honoured("automation", &locked.name, locked.needs_format)?;
@@ -264,7 +274,8 @@ fn not_deleted(automation: Automation) -> Result<Automation, Error> {
     Ok(automation)
 }
 
-/// Locks an automation that is not removed, and its triggers before it, for a transition that every server may make.
+/// Locks the triggers of an automation and then the automation, which must not be deleted. For a transition that
+/// every server may make, whatever the format of the automation.
 async fn lock_of_any_format(
     tx: &mut Tx,
     scope: Scope,
@@ -278,7 +289,8 @@ async fn lock_of_any_format(
     not_deleted(lock_automation(tx, id).await?)
 }
 
-/// Locks an automation that is not removed, and its triggers before it: for what moves both.
+/// Locks the triggers of an automation and then the automation, which must not be deleted. For a transition that
+/// changes both.
 pub(crate) async fn lock_with_triggers(
     tx: &mut Tx,
     scope: Scope,
@@ -289,14 +301,14 @@ pub(crate) async fn lock_with_triggers(
     lock(tx, scope, id).await
 }
 
-/// Returns the least format whose servers honour an automation: all its documents, those of its triggers included.
+/// Returns the lowest format whose servers support an automation with all its documents and those of its triggers.
 fn needs_format(documents: [&Written; 3], triggers: &[Spec]) -> i64 {
     let triggers = triggers.iter().map(stored::needs_format_of::<StoredSpec>);
     let documents = documents.into_iter().map(|written| written.needs_format);
     documents.chain(triggers).max().unwrap_or(stored::FORMAT)
 }
 
-/// Sets when a trigger is due next.
+/// Sets the next instant of a trigger. `None` stops the trigger.
 async fn set_next(
     tx: &mut Tx,
     id: TriggerId,
@@ -313,7 +325,7 @@ async fn set_next(
     Ok(())
 }
 
-/// The error for a name that another automation has.
+/// Turns a conflict on the name of an automation into [`Error::Exists`].
 fn name_is_taken(error: Error, name: &str) -> Error {
     match error {
         Error::Database(error) if error.conflict() == Some("automations_one_per_name") => {
@@ -326,7 +338,7 @@ fn name_is_taken(error: Error, name: &str) -> Error {
     }
 }
 
-/// When a trigger is due next, after `after`.
+/// Returns the first instant after `after` at which a trigger is due. Returns `None` if its schedule has ended.
 pub(crate) fn next_due(
     trigger: TriggerId,
     spec: &Spec,

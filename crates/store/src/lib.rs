@@ -1,12 +1,15 @@
-//! The contract of the store, with PostgreSQL and SQLite behind it.
+//! The storage of Matins: every transition of the domain, as a method of [`Store`], on PostgreSQL or SQLite.
 //!
-//! **Invariants:** the only crate with SQL that names our tables, migrations included. [`open`] checks a database,
-//! brings it to this version and gives a [`Database`]; everything else is a transition of [`Store`] in one transaction, or in
-//! one for each run where it sweeps. Transactions never leak out. Rows are locked in the order
-//! tenant, trigger, automation, seat, session. No statement asks for the time but the one
-//! that reads the database's clock: instants come in as parameters.
+//! A caller opens a database with [`open`], which checks it and migrates it to this version, and passes the
+//! [`Database`] to a [`Store`]. Each method of [`Store`] reads, or makes one transition in one transaction. A sweep
+//! uses one transaction for each run that it changes.
+//!
+//! **Invariants:** this is the only crate with SQL that names our tables, migrations included. No transaction leaves
+//! this crate. A transition locks rows in the order tenant, trigger, automation, seat, session, so that transitions
+//! do not deadlock. Only one statement reads the database's clock; every other statement receives its instants as
+//! parameters.
 
-/// The machinery below the transitions, for tests that break the rules of the schema on purpose.
+/// The database layer below the transitions, for tests that break the rules of the schema on purpose.
 #[macro_use]
 pub extern crate db as database;
 

@@ -1,16 +1,19 @@
 //! The row locks of transitions, and their order.
 //!
-//! **Invariant:** a transition locks tenants, then triggers, then automations, then seats, then sessions, each kind by
-//! ID, so that no two transitions wait for each other. It may leave out a kind, and it never goes back to an earlier one.
-//! The functions stand here in that order.
+//! **Invariant:** a transition locks tenants, then triggers, then automations, then seats, then sessions, each kind
+//! in the order of its IDs, so that transitions do not deadlock. A transition may skip a kind, but it never goes back
+//! to an earlier one. The functions of this module are in that order. The exception is an automation that pauses
+//! itself while its own row or a seat is locked: it stops its triggers late, and [`Store::transact`](crate::Store)
+//! retries the deadlock that may follow.
 //!
-//! Whoever inserts, ends, holds or promotes a run holds the lock of its seat. A session is locked by the statement that
-//! takes the numbers of its log (`sessions/next_seq`), or by [`lock_session`] if its state is read before.
+//! A transition that inserts, ends, defers or promotes a run must hold the lock of the run's seat. The statement that
+//! takes numbers of a session's log (`sessions/next_seq`) locks the session. A transition that reads the session's
+//! state before that must call [`lock_session`].
 //!
 //! Statements that choose rows and lock them at once stay with their transitions: `triggers/due`, `runs/claim`,
 //! `runs/own`, `deliveries/claim`. So do the locks of harnesses, endpoints and instances.
 //!
-//! On SQLite a transaction that writes has locked the whole database when it began.
+//! On SQLite these functions only read, because a writing transaction locks the whole database when it begins.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -25,7 +28,7 @@ use crate::{
     rows,
 };
 
-/// Locks the tenants of runs that have a budget, and returns their rows.
+/// Locks those tenants of `runs` that have a budget, and returns their rows.
 pub(crate) async fn lock_tenants(tx: &mut Tx, runs: &[RunId]) -> Result<Vec<Row>, Error> {
     let rows = runs.iter().map(|run| params![*run]).collect();
     let locked = tx
@@ -34,7 +37,7 @@ pub(crate) async fn lock_tenants(tx: &mut Tx, runs: &[RunId]) -> Result<Vec<Row>
     Ok(locked)
 }
 
-/// Locks the triggers of an automation, by id.
+/// Locks the triggers of an automation, in the order of their IDs.
 pub(crate) async fn lock_triggers(tx: &mut Tx, id: AutomationId) -> Result<(), Error> {
     if tx.locks_rows() {
         let statement = sql_of_postgres!("triggers/lock_of_automation");
@@ -43,8 +46,8 @@ pub(crate) async fn lock_triggers(tx: &mut Tx, id: AutomationId) -> Result<(), E
     Ok(())
 }
 
-/// Locks automations that stored rows name, removed or not and of any format, by id. One whose row is corrupt has its
-/// error.
+/// Locks automations that a stored row refers to, deleted or not and of any format, in the order of their IDs. The
+/// value is the error if the automation's row is corrupt.
 pub(crate) async fn lock_automations(
     tx: &mut Tx,
     ids: &BTreeSet<AutomationId>,
@@ -60,12 +63,12 @@ pub(crate) async fn lock_automations(
     Ok(found)
 }
 
-/// Locks an automation that a stored row names, removed or not and of any format.
+/// Locks one automation that a stored row refers to, deleted or not and of any format.
 pub(crate) async fn lock_automation(tx: &mut Tx, id: AutomationId) -> Result<Automation, Error> {
     rows::automation(&lock_automation_row(tx, id).await?)
 }
 
-/// Locks an automation that a stored row names, and returns its row as it is.
+/// Locks one automation that a stored row refers to, and returns its row unparsed.
 pub(crate) async fn lock_automation_row(tx: &mut Tx, id: AutomationId) -> Result<Row, Error> {
     let row = tx
         .fetch_one(sql_by_dialect!("automations/lock"), params![id])
@@ -73,33 +76,37 @@ pub(crate) async fn lock_automation_row(tx: &mut Tx, id: AutomationId) -> Result
     Ok(row)
 }
 
-/// Locks seats, by id.
+/// Locks seats, in the order of their IDs.
 pub(crate) async fn lock_seats(tx: &mut Tx, seats: &BTreeSet<SeatId>) -> Result<(), Error> {
     let rows = seats.iter().map(|seat| params![*seat]).collect();
     Ok(tx.lock_rows(sql_of_postgres!("seats/lock"), rows).await?)
 }
 
-/// Locks a session, whose state is to be read.
+/// Locks a session, so that its state cannot change after it is read.
 pub(crate) async fn lock_session(tx: &mut Tx, id: SessionId) -> Result<(), Error> {
     tx.lock_rows(sql_of_postgres!("sessions/lock"), vec![params![id]])
         .await?;
     Ok(())
 }
 
-/// Runs with the automations, as they are read, and the seats that are locked for them.
+/// The runs of a transition with their locked automations, where a corrupt automation is an error of its own.
 struct LockedRows {
     runs: HashMap<RunId, Run>,
     automations: BTreeMap<AutomationId, Result<Automation, Error>>,
 }
 
-/// Runs with the automations and the seats that are locked for them.
+/// The runs of a transition with their locked automations. The seats of the runs are locked too.
 pub(crate) struct Locked {
     pub(crate) runs: HashMap<RunId, Run>,
     pub(crate) automations: HashMap<AutomationId, Automation>,
 }
 
-/// Locks the automations and the seats of runs, in that order and each by ID, and reads the runs. Leaves out the
-/// runs that do not exist, are over or have no seat.
+/// Locks the automations and then the seats of runs, each kind in the order of its IDs, and reads the runs. Omits
+/// each run that does not exist, is over or has no seat.
+///
+/// # Errors
+///
+/// Returns an error if the row of one of the automations is corrupt.
 pub(crate) async fn lock_runs(tx: &mut Tx, runs: &[RunId]) -> Result<Locked, Error> {
     let LockedRows { runs, automations } = lock_places_and_read(tx, runs).await?;
     Ok(Locked {
@@ -113,6 +120,7 @@ pub(crate) async fn lock_runs(tx: &mut Tx, runs: &[RunId]) -> Result<Locked, Err
 
 async fn lock_places_and_read(tx: &mut Tx, runs: &[RunId]) -> Result<LockedRows, Error> {
     let ids: Vec<_> = runs.iter().map(|run| params![*run]).collect();
+    // Lock before reading: a row that is read before the lock may change before the transition decides.
     let mut automations = None;
     if tx.locks_rows() {
         automations = Some(lock_places(tx, ids.clone()).await?);
@@ -137,7 +145,8 @@ async fn lock_places_and_read(tx: &mut Tx, runs: &[RunId]) -> Result<LockedRows,
     })
 }
 
-/// Locks the automations and then the seats to which runs belong, which never change.
+/// Locks the automations and then the seats of runs. Reads both without a lock on the runs, because neither ever
+/// changes to another automation or seat.
 async fn lock_places(
     tx: &mut Tx,
     runs: Vec<Vec<Param>>,
@@ -155,7 +164,9 @@ async fn lock_places(
     Ok(automations)
 }
 
-/// Locks one run as [`lock_runs`] does, though its automation cannot be read.
+/// Locks the automation and the seat of one run, and reads the run. Unlike [`lock_runs`], succeeds even if the row of
+/// the automation is corrupt, so that a person can still cancel the run. Returns `None` if the run does not exist, is
+/// over or has no seat.
 pub(crate) async fn lock_run(tx: &mut Tx, run: RunId) -> Result<Option<Run>, Error> {
     Ok(lock_places_and_read(tx, &[run]).await?.runs.remove(&run))
 }

@@ -1,4 +1,7 @@
-//! Sessions, their seats, and what people read in them.
+//! Sessions, their seats, their logs and their transcripts.
+//!
+//! **Invariant:** the transition that changes the status of a session holds the locks of all its seats, so that no
+//! run starts under the old status.
 
 mod delete;
 mod edit;
@@ -34,26 +37,26 @@ pub use news::{LiveText, Logged, News};
 pub use page::SessionFilter;
 pub use read::Transcript;
 
-/// A session to be made, with its entry seat.
+/// A request to create a session with its entry seat.
 #[derive(Debug, Clone)]
 pub struct NewSession {
-    /// Its id, where its working directory was named after it before.
+    /// The ID of the session. The caller generates it, because the working directory may be named after it.
     pub id: SessionId,
     /// The purpose of the session.
     pub kind: SessionKind,
-    /// Where it comes from.
+    /// The source of the session.
     pub session_type: SessionType,
     /// The stable external name of the session.
     pub key: Option<String>,
     /// The title that lists show.
     pub title: Option<String>,
-    /// Whether it is prepared only: its inputs wait until it is enabled.
+    /// `true` to create a draft: its inputs wait until the session is enabled.
     pub draft: bool,
     /// The place outside Matins where people talk in the session.
     pub channel: Option<Channel>,
-    /// The working directory of its agents, absolute.
+    /// The working directory of its agents, an absolute path.
     pub cwd: String,
-    /// The automation that makes it.
+    /// The automation that creates the session.
     pub schedule_id: Option<AutomationId>,
     /// The harness of its entry seat.
     pub harness: HarnessId,
@@ -62,7 +65,11 @@ pub struct NewSession {
 }
 
 impl Store {
-    /// Makes a session with its entry seat. Refused with [`Error::Made`] where the id is used already.
+    /// Creates a session with its entry seat.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Made`] if the ID is used already, and [`Error::Exists`] if another session has the key.
     pub async fn create_session(
         &self,
         tenant: TenantId,
@@ -80,7 +87,8 @@ impl Store {
         let Some(conflict) = error.conflict() else {
             return made;
         };
-        // The same one again has its key, too.
+        // Check the ID before the key: a repeated request conflicts with both, and its answer is that the session
+        // exists already.
         let mut tx = self.db.read(Scope::Tenant(tenant)).await?;
         let used = tx
             .fetch_optional(sql!("sessions/by_id"), params![tenant, new.id])
@@ -96,6 +104,10 @@ impl Store {
     }
 
     /// Reads one session.
+    ///
+    /// # Errors
+    ///
+    /// Returns a not-found error if the session does not exist in `scope`.
     pub async fn session(&self, scope: Scope, id: SessionId) -> Result<Session, Error> {
         let mut tx = self.db.read(scope).await?;
         let row = tx
@@ -104,7 +116,7 @@ impl Store {
         rows::session(&row.ok_or_else(|| Error::not_found("session", id))?)
     }
 
-    /// Reads the session of a key, if there is one.
+    /// Reads the session of a key. Returns `None` if no session has the key.
     pub async fn session_by_key(
         &self,
         tenant: TenantId,
@@ -145,9 +157,13 @@ impl Store {
         found.iter().map(rows::seat).collect()
     }
 
-    /// Moves a session on in its life. Pausing lets turns that run go on and holds back the rest;
-    /// resuming and enabling let what waited start; closing calls off what waits and lets turns that
-    /// run go on to their end.
+    /// Applies an event to the status of a session, and returns the new status. Pausing lets running turns continue
+    /// and defers the queued runs. Resuming and enabling promote the waiting runs. Closing cancels the waiting runs
+    /// and lets running turns end.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the session does not exist, or if its status has no transition for the event.
     pub async fn move_session(
         &self,
         scope: Scope,
@@ -158,11 +174,13 @@ impl Store {
     ) -> Result<SessionStatus, Error> {
         self.transact(scope, |tx, _| {
             Box::pin(async move {
+                // 1. Lock the seats, then read: no run can start on a locked seat while the status changes.
                 let seats = lock_seats(tx, scope, id).await?;
                 let row = tx
                     .fetch_optional(sql!("sessions/by_id"), params![scope.tenant(), id])
                     .await?;
                 let session = rows::session(&row.ok_or_else(|| Error::not_found("session", id))?)?;
+                // 2. Change the status, compared with the status that was read.
                 let state = session.status().apply(event)?;
                 let ended = (state.admission() == Admission::Refuse).then_some(now);
                 let moved = tx
@@ -190,6 +208,7 @@ impl Store {
                     reason: reason.map(str::to_owned),
                 };
                 journal::session(tx, id, change, now).await?;
+                // 3. Start, defer or cancel the runs.
                 match state.admission() {
                     Admission::Start => {
                         for seat in &seats {
@@ -199,6 +218,8 @@ impl Store {
                     Admission::Wait => hold_queued(tx, id, now).await?,
                     Admission::Refuse => {
                         let reason = format!("the session is {state}");
+                        // Cancel the deferred runs first. Otherwise the end of the queued run would promote one of
+                        // them.
                         cancel::open_of(self, tx, id, &[RunStatus::Deferred], &reason, now).await?;
                         cancel::open_of(self, tx, id, &[RunStatus::Queued], &reason, now).await?;
                     }
@@ -210,7 +231,7 @@ impl Store {
     }
 }
 
-/// Makes a session and its entry seat.
+/// Creates a session and its entry seat.
 pub(crate) async fn insert(
     store: &Store,
     tx: &mut Tx,
@@ -226,8 +247,9 @@ pub(crate) async fn insert(
     Ok((new.id, seat))
 }
 
-/// Makes sessions, each with its entry seat, and gives these in order. The journal will have about
-/// `events` for each when it is written.
+/// Creates sessions, each with its entry seat, and returns the seats in order. `events` is the number of events that
+/// the journal will contain for each session: the row of a new session takes these numbers at once, so that it need
+/// not be updated.
 pub(crate) async fn insert_all(
     store: &Store,
     tx: &mut Tx,
@@ -292,7 +314,7 @@ pub(crate) async fn insert_all(
     Ok(seats)
 }
 
-/// Locks a session's seats, by id.
+/// Locks the seats of a session, in the order of their IDs.
 async fn lock_seats(tx: &mut Tx, scope: Scope, session: SessionId) -> Result<Vec<SeatId>, Error> {
     let found = tx
         .fetch_all(sql!("seats/of_session"), params![scope.tenant(), session])
@@ -303,8 +325,8 @@ async fn lock_seats(tx: &mut Tx, scope: Scope, session: SessionId) -> Result<Vec
     Ok(seats)
 }
 
-/// Puts the runs of a session that have not been claimed back to wait. Those of an automation whose
-/// runs exclude each other make room for the next one on another seat.
+/// Defers the queued runs of a session. If a run was exclusive, the next run of its automation may start on another
+/// seat.
 async fn hold_queued(tx: &mut Tx, session: SessionId, now: Timestamp) -> Result<(), Error> {
     let open = tx
         .fetch_all(sql!("runs/open_of_session"), params![session])

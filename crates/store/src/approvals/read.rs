@@ -1,4 +1,4 @@
-//! Reading approvals.
+//! Queries for approvals.
 
 use model::{
     ApprovalId, AutomationId, RunId, SessionId, TenantId,
@@ -7,27 +7,31 @@ use model::{
 
 use crate::{Error, Page, Scope, rows, store::Store};
 
-/// Which approvals a list shows.
+/// The filters of a list of approvals.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ApprovalFilter {
-    /// Those in a state.
+    /// The accepted state.
     pub state: Option<ApprovalStatus>,
-    /// Those of a session.
+    /// The session of the approvals.
     pub session: Option<SessionId>,
-    /// Those of an automation.
+    /// The automation of the approvals.
     pub automation: Option<AutomationId>,
-    /// Those of a run.
+    /// The run of the approvals.
     pub run: Option<RunId>,
 }
 
 impl Store {
     /// Reads one approval.
+    ///
+    /// # Errors
+    ///
+    /// Returns a not-found error if the approval does not exist in `scope`.
     pub async fn approval(&self, scope: Scope, id: ApprovalId) -> Result<Approval, Error> {
         let mut tx = self.db.read(scope).await?;
         super::read(&mut tx, scope, id).await
     }
 
-    /// Lists a tenant's approvals, the newest first. What the filter asks for is found by an index.
+    /// Lists one page of a tenant's approvals, the newest first. An index serves each filter.
     pub async fn approval_page(
         &self,
         tenant: TenantId,
@@ -68,7 +72,7 @@ impl Store {
         found.iter().map(rows::approval).collect()
     }
 
-    /// Lists the newest approvals of a session that wait, the newest first.
+    /// Lists the newest pending approvals of a session, the newest first.
     pub async fn pending_approvals(
         &self,
         scope: Scope,
@@ -89,7 +93,7 @@ impl Store {
         found.iter().map(rows::approval).collect()
     }
 
-    /// Lists up to `limit` ids of approvals from `first` to `last`, both included, in order.
+    /// Lists up to `limit` IDs of approvals from `first` to `last`, both included, in order.
     pub async fn approval_ids_between(
         &self,
         scope: Scope,

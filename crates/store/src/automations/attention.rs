@@ -1,11 +1,11 @@
-//! What a person should look at.
+//! The notice of an automation that asks for a person's attention.
 
 use model::{AutomationId, Timestamp, event::AutomationChange};
 
 use super::log;
 use crate::{database::Tx, error::Error};
 
-/// Says what a person should look at, in the automation's log as well.
+/// Stores a notice for people on an automation, and writes it into the log of the automation.
 pub(crate) async fn ask_for_attention(
     tx: &mut Tx,
     id: AutomationId,
@@ -19,7 +19,7 @@ pub(crate) async fn ask_for_attention(
     log::change(tx, id, change, now).await
 }
 
-/// Keeps what a person should look at, or with `None` that it was seen.
+/// Stores a notice for people on an automation. `None` clears the notice.
 pub(super) async fn set_attention(
     tx: &mut Tx,
     id: AutomationId,

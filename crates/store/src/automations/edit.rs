@@ -1,4 +1,7 @@
-//! Changing an automation.
+//! Edits of automations.
+//!
+//! **Invariant:** an edit compares the automation and its triggers with the version that the editor has read, so that
+//! no edit overwrites another one unseen.
 
 use std::collections::BTreeSet;
 
@@ -23,19 +26,19 @@ use crate::{
     stored::{self, StoredPermissions, StoredPolicies, StoredSettings},
 };
 
-/// A change of an automation.
+/// An edit of an automation.
 #[derive(Debug, Clone, Copy)]
 pub struct AutomationEdit<'a> {
-    /// What whoever changes it has read. Where it is something else by now, nothing is changed.
+    /// The version that the editor has read. If the automation differs from it, nothing is changed.
     pub seen: &'a NewAutomation,
-    /// What it is to be.
+    /// The version after the edit.
     pub to: &'a NewAutomation,
-    /// Whether it lets go of its current session, as a reset does.
+    /// `true` to detach the automation from its current session, as a reset does.
     pub reset: bool,
 }
 
 impl NewAutomation {
-    /// What an automation and its triggers say.
+    /// Returns the present properties of an automation and its triggers.
     pub fn of(automation: &Automation, triggers: &[Trigger]) -> Self {
         let timed = triggers
             .iter()
@@ -56,13 +59,19 @@ impl NewAutomation {
 }
 
 impl Store {
-    /// Changes an automation. Triggers that stay as they are keep their cadence, others are due from
-    /// now, and what a trigger owes that goes has its row. Runs that are there keep their words, their
-    /// session and whether they exclude each other.
+    /// Edits an automation. An unchanged trigger keeps its next instant, and a new one is due from now on. Due
+    /// instants of a removed trigger are recorded as missed. Existing runs keep their prompt, their session and
+    /// whether they exclude each other.
     ///
-    /// A continuous automation's current session goes on as it began: another harness or another
-    /// working directory is refused, unless the edit lets go of that session. Its mode and settings
-    /// are applied from its next turn on.
+    /// The current session of a continuous automation stays as it began: a change of the agent or the working
+    /// directory is an error, unless the edit detaches that session. A change of its mode and settings applies from
+    /// its next turn on.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Changed`] if the automation no longer equals the version that was read,
+    /// [`Error::KeptBySession`] if the current session prevents the change, and [`Error::Exists`] if another
+    /// automation has the name.
     pub async fn edit_automation(
         &self,
         tenant: TenantId,
@@ -74,6 +83,7 @@ impl Store {
         let edited = self
             .transact(scope, |tx, _| {
                 Box::pin(async move {
+                    // 1. Lock, and compare with the version that the editor has read.
                     let automation = lock_with_triggers(tx, scope, id).await?;
                     let there = live_triggers(tx, id).await?;
                     if NewAutomation::of(&automation, &there) != *edit.seen {
@@ -83,12 +93,15 @@ impl Store {
                         });
                     }
                     let to = edit.to;
+                    // 2. Apply the settings to the current session.
                     let session = current_session(&automation, edit)?;
                     if let Some(session) = session
                         && to.settings != automation.settings
                     {
                         set_settings(tx, session, &to.settings, now).await?;
                     }
+                    // 3. Write the automation. The rewrite keeps the keys of stored documents that this version does
+                    // not know.
                     let before = tx
                         .fetch_one(sql!("automations/documents"), params![id])
                         .await?;
@@ -122,9 +135,10 @@ impl Store {
             )
             .await?;
                     if to.bound_session_key != automation.bound_session_key {
-                        // What was said of the session to which it was bound is no longer so.
+                        // The notice may have been about the session to which the automation is no longer bound.
                         set_attention(tx, id, None, now).await?;
                     }
+                    // 4. Replace the triggers that differ.
                     self.edit_triggers(tx, &automation, &there, to, now).await?;
                     let change = AutomationChange::Edited {
                         name: to.name.clone(),
@@ -146,6 +160,7 @@ impl Store {
         now: Timestamp,
     ) -> Result<(), Error> {
         let mut wanted: Vec<&Spec> = to.triggers.iter().collect();
+        // Compare by specification, and use each wanted one once, so that of two equal triggers both stay.
         let timed = there.iter().filter(|it| it.spec != Spec::Manual {});
         for trigger in timed {
             if let Some(stays) = wanted.iter().position(|spec| **spec == trigger.spec) {
@@ -157,7 +172,7 @@ impl Store {
                 self.drop_trigger(tx, automation, trigger, now).await?;
             }
         }
-        // Those of a paused automation are due once it is resumed.
+        // The triggers of a paused automation are due once it is resumed.
         let enabled = automation.state == AutomationState::Enabled;
         let due_by = enabled.then_some(&to.policies);
         for spec in wanted {
@@ -175,8 +190,12 @@ impl Store {
     }
 }
 
-/// The session that the automation's next turn goes to after an edit, if that is one which is there.
-/// What that one cannot change is refused.
+/// Returns the session in which the next turn runs after an edit. Returns `None` if the next turn needs a new session
+/// or the automation is bound.
+///
+/// # Errors
+///
+/// Returns [`Error::KeptBySession`] if the edit changes a property that the session cannot change.
 fn current_session(
     automation: &Automation,
     edit: AutomationEdit<'_>,
@@ -201,7 +220,7 @@ fn current_session(
     })
 }
 
-/// Gives the seat of an automation's own session other settings, from its next turn on.
+/// Changes the settings of the entry seat of an automation's current session, from its next turn on.
 async fn set_settings(
     tx: &mut Tx,
     session: SessionId,
@@ -228,7 +247,7 @@ async fn set_settings(
     Ok(())
 }
 
-/// Works out anew when a trigger's next instant fires; the instant stays.
+/// Computes again when the next instant of a trigger fires, after a change of the jitter. The instant itself stays.
 async fn spread_anew(
     tx: &mut Tx,
     trigger: &Trigger,

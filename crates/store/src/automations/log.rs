@@ -1,6 +1,7 @@
-//! An automation's own log: what happens to it, and what became of occurrences that have no session.
+//! The log of an automation: its changes, and its occurrences that have no session.
 //!
-//! **Invariant:** its row is locked by whoever writes, so that numbers follow commits and none is missing.
+//! **Invariant:** the writer holds the lock of the automation's row, so that the numbers follow the order of commits
+//! without a gap.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,14 +12,14 @@ use model::{
 
 use crate::{Error, database::Tx, stored::events::StoredEvent, waking::note_change};
 
-/// One event of an automation's own log.
+/// One event of the log of an automation.
 pub(crate) struct Line {
     automation: AutomationId,
     change: Change,
 }
 
 impl Line {
-    /// Makes the event of a change of the automation.
+    /// Returns the event of a change of the automation.
     pub(crate) fn change(automation: AutomationId, change: AutomationChange) -> Self {
         let automation_id = automation;
         Self {
@@ -30,7 +31,7 @@ impl Line {
         }
     }
 
-    /// Makes the event of an occurrence that has no session, because it did not become a run.
+    /// Returns the event of an occurrence that has no session, because it did not become a run.
     pub(crate) fn not_run(automation: AutomationId, run_id: RunId, change: RunChange) -> Self {
         Self {
             automation,
@@ -39,7 +40,7 @@ impl Line {
     }
 }
 
-/// Writes one change to an automation's log.
+/// Writes one change to the log of an automation. The caller must hold the lock of the automation.
 pub(crate) async fn change(
     tx: &mut Tx,
     automation: AutomationId,
@@ -49,7 +50,7 @@ pub(crate) async fn change(
     write(tx, vec![Line::change(automation, change)], now).await
 }
 
-/// Numbers lines and writes them. The rows of their automations are locked.
+/// Numbers events and writes them. The caller must hold the locks of the automations.
 pub(crate) async fn write(tx: &mut Tx, lines: Vec<Line>, now: Timestamp) -> Result<(), Error> {
     if lines.is_empty() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Reading automations.
+//! Queries for automations and their triggers.
 
 use model::{
     AutomationId, SessionId, TenantId,
@@ -14,56 +14,60 @@ use crate::{
     text::Wanted,
 };
 
-/// Automations by name, with those apart whose rows cannot be read, because they are corrupt.
+/// A list of automations. Those with a corrupt row are listed apart, so that one of them does not hide the others.
 #[derive(Debug, Default)]
 pub struct Automations {
-    /// Those that can be read.
+    /// The automations that can be read.
     pub readable: Vec<Automation>,
-    /// Those that cannot.
+    /// The automations with a corrupt row.
     pub unreadable: Vec<Unreadable>,
 }
 
-/// An automation whose row makes no sense.
+/// An automation whose row is corrupt.
 #[derive(Debug)]
 pub struct Unreadable {
     /// The ID of the automation.
     pub id: AutomationId,
     /// The name of the automation.
     pub name: String,
-    /// What makes no sense.
+    /// The error that names the corrupt value.
     pub error: Error,
 }
 
 /// The filters and the page of a list of automations.
 #[derive(Debug, Clone, Default)]
 pub struct AutomationFilter {
-    /// Those in a state; none named: those that are not removed.
+    /// The accepted state. `None` accepts all automations that are not deleted.
     pub state: Option<AutomationState>,
-    /// Those with a text in their name, whatever the case of its letters.
+    /// A text that the name contains. The case of letters does not matter.
     pub text: Option<String>,
-    /// Those whose turns go to a session.
+    /// The session in which the automations run their turns.
     pub session: Option<InSession>,
 }
 
-/// A session to which turns go.
+/// A session in which automations run their turns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InSession {
-    /// Its id: it may be an automation's own.
+    /// The ID of the session, which may be the current session of an automation.
     pub session: SessionId,
-    /// Its key: automations may be bound to it.
+    /// The key of the session, to which automations may be bound.
     pub key: Option<String>,
-    /// Another key: what is bound to that is listed as well.
+    /// A second key. Automations that are bound to it are listed too.
     pub other_key: Option<String>,
 }
 
 impl Store {
-    /// Reads one automation. Removed ones are not found.
+    /// Reads one automation.
+    ///
+    /// # Errors
+    ///
+    /// Returns a not-found error if the automation does not exist in `scope` or is deleted.
     pub async fn automation(&self, scope: Scope, id: AutomationId) -> Result<Automation, Error> {
         let mut tx = self.db.read(scope).await?;
         read(&mut tx, scope, id).await
     }
 
-    /// Reads the automation of a name, if there is one.
+    /// Reads the automation with a name. Returns `None` if no automation has the name.
     pub async fn automation_by_name(
         &self,
         tenant: TenantId,
@@ -74,7 +78,7 @@ impl Store {
         one(&mut tx, statement, params![tenant, name]).await
     }
 
-    /// Lists automations by name.
+    /// Lists automations, ordered by name.
     pub async fn automations(&self, scope: Scope) -> Result<Automations, Error> {
         let mut tx = self.db.read(scope).await?;
         let found = tx
@@ -83,8 +87,8 @@ impl Store {
         all_of(&found)
     }
 
-    /// Lists a tenant's automations, the newest first. The next page comes after the lowest id of this
-    /// one, be it of an automation that can be read or not.
+    /// Lists one page of a tenant's automations, the newest first. The next page begins below the lowest ID of this
+    /// one, whether its automation can be read or not.
     pub async fn automation_page(
         &self,
         tenant: TenantId,
@@ -113,7 +117,7 @@ impl Store {
         all_of(&found)
     }
 
-    /// Lists the automations of people that are bound to the session of `key`.
+    /// Lists the automations of people that are bound to the session with `key`.
     pub async fn automations_bound_to(
         &self,
         tenant: TenantId,
@@ -123,7 +127,7 @@ impl Store {
         bound_to(&mut tx, tenant, key).await
     }
 
-    /// Lists an automation's triggers, the manual one first. Removed ones are left out, and so are those that need a
+    /// Lists the triggers of an automation, the manual one first. Omits removed triggers and triggers that need a
     /// later format.
     pub async fn triggers(&self, scope: Scope, id: AutomationId) -> Result<Vec<Trigger>, Error> {
         let mut tx = self.db.read(scope).await?;
@@ -133,7 +137,7 @@ impl Store {
     }
 }
 
-/// Reads an automation that is not removed.
+/// Reads an automation that is not deleted.
 pub(super) async fn read(tx: &mut Tx, scope: Scope, id: AutomationId) -> Result<Automation, Error> {
     let found = one(tx, sql!("automations/by_id"), params![scope.tenant(), id]).await?;
     found
@@ -162,7 +166,7 @@ pub(crate) async fn bound_to(
     all_of(&found)
 }
 
-/// Reads automations, those that make no sense apart.
+/// Reads automations, and separates those with a corrupt row.
 fn all_of(found: &[Row]) -> Result<Automations, Error> {
     let mut automations = Automations::default();
     for row in found {
@@ -179,7 +183,7 @@ fn all_of(found: &[Row]) -> Result<Automations, Error> {
     Ok(automations)
 }
 
-/// All triggers that an automation ever had: runs still name those that were removed.
+/// Lists all triggers that an automation has or had, because runs still refer to removed ones.
 pub(crate) async fn triggers(tx: &mut Tx, id: AutomationId) -> Result<Vec<Trigger>, Error> {
     let found = tx
         .fetch_all(sql!("triggers/of_automation"), params![id])
@@ -187,7 +191,7 @@ pub(crate) async fn triggers(tx: &mut Tx, id: AutomationId) -> Result<Vec<Trigge
     as_triggers(&found)
 }
 
-/// The triggers that an automation has, the manual one first.
+/// Lists the present triggers of an automation, the manual one first.
 pub(crate) async fn live_triggers(tx: &mut Tx, id: AutomationId) -> Result<Vec<Trigger>, Error> {
     let found = tx
         .fetch_all(sql!("triggers/live_of_automation"), params![id])
@@ -195,7 +199,7 @@ pub(crate) async fn live_triggers(tx: &mut Tx, id: AutomationId) -> Result<Vec<T
     as_triggers(&found)
 }
 
-/// Reads the triggers that this program can show. `Automation::needs_format` tells of the others.
+/// Reads the triggers that this version can show. `Automation::needs_format` tells a reader that there are others.
 fn shown_triggers(found: &[Row]) -> Result<Vec<Trigger>, Error> {
     let read = found.iter().map(rows::trigger);
     read.filter(|read| !matches!(read, Err(error) if error.is_newer_format()))

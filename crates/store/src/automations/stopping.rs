@@ -1,4 +1,8 @@
-//! Automations that stop: paused, removed, given up on. What was due until then gets its row.
+//! The ways in which automations stop: paused by a person or by a rule, deleted, or paused because their rows are
+//! corrupt.
+//!
+//! **Invariant:** instants that were due before the stop are recorded as missed, so that no due instant disappears
+//! without a row. The exception is an automation whose schedule cannot be computed.
 
 use model::{
     AutomationId, Timestamp,
@@ -20,7 +24,8 @@ use crate::{
     stored,
 };
 
-/// Pauses an automation and stops its triggers. What was due by now and not looked at is recorded.
+/// Pauses an automation and stops its triggers. Records the instants that are due by now as missed. The caller must
+/// hold the locks of its triggers and of the automation.
 pub(crate) async fn pause(
     store: &Store,
     tx: &mut Tx,
@@ -40,7 +45,8 @@ pub(crate) async fn pause(
     settle_triggers(store, tx, automation, now).await
 }
 
-/// Pauses an automation whose rows cannot be read, so that it holds up no other, and says why.
+/// Pauses an automation whose rows cannot be read, so that it does not block the others, and stores the error as the
+/// notice for people.
 pub(crate) async fn give_up_on(
     tx: &mut Tx,
     id: AutomationId,
@@ -61,8 +67,7 @@ pub(crate) async fn give_up_on(
     ask_for_attention(tx, id, &text, now).await
 }
 
-/// Marks an automation as removed and stops its triggers. What was due by now and not looked at is
-/// recorded.
+/// Marks an automation as deleted and stops its triggers. Records the instants that are due by now as missed.
 pub(crate) async fn delete(
     store: &Store,
     tx: &mut Tx,
@@ -78,8 +83,8 @@ pub(crate) async fn delete(
     settle_triggers(store, tx, automation, now).await
 }
 
-/// Marks an automation as removed whose row makes no sense, and stops its triggers. That it is the scope's
-/// is known: its row was found there.
+/// Marks an automation with a corrupt row as deleted and stops its triggers. The caller must have found the row in
+/// the scope of the request.
 pub(super) async fn delete_unreadable(
     tx: &mut Tx,
     id: AutomationId,
@@ -96,8 +101,8 @@ pub(super) async fn delete_unreadable(
     stop_triggers(tx, id, now).await
 }
 
-/// Disables the endpoints that are told of a removed automation alone, and says why. What is on its way
-/// to them still goes.
+/// Disables the notification endpoints that exist for a deleted automation alone, and stores the reason. Deliveries
+/// in progress continue.
 async fn disable_endpoints(tx: &mut Tx, id: AutomationId, now: Timestamp) -> Result<(), Error> {
     tx.execute(
         sql!("endpoints/disable_of_automation"),
@@ -107,8 +112,8 @@ async fn disable_endpoints(tx: &mut Tx, id: AutomationId, now: Timestamp) -> Res
     Ok(())
 }
 
-/// Stops an automation's triggers, with a row for what they owe: a server that was down has not
-/// looked at it, and nothing due disappears.
+/// Stops the triggers of an automation and records their due instants as missed. There are such instants if no server
+/// has polled since, for example because all of them were down.
 async fn settle_triggers(
     store: &Store,
     tx: &mut Tx,
@@ -116,8 +121,8 @@ async fn settle_triggers(
     now: Timestamp,
 ) -> Result<(), Error> {
     if !stored::honours(automation.needs_format) {
-        // This server cannot tell which instants are due, so that the cursors stay. A server that honours the
-        // automation finds them later, and makes the rows.
+        // This server cannot compute which instants are due. Keep the cursors: a server that supports the automation
+        // finds them later and creates the rows.
         return Ok(());
     }
     match settle_stopped(store, tx, automation, now).await {
@@ -126,8 +131,8 @@ async fn settle_triggers(
     }
 }
 
-/// Stops the triggers of an automation that is paused or removed. A server that did not honour the automation left
-/// their cursors where they were: what was due until the automation stopped gets its row.
+/// Stops the triggers of an automation that is paused or deleted, and records the instants that were due until the
+/// stop as missed. A server that did not support the automation has left their cursors in place.
 pub(crate) async fn settle_stopped(
     store: &Store,
     tx: &mut Tx,
@@ -143,7 +148,7 @@ pub(crate) async fn settle_stopped(
     stop_triggers(tx, automation.id, now).await
 }
 
-/// Returns when an automation was paused or removed.
+/// Returns the instant at which an automation was paused or deleted. Returns `None` if it is enabled.
 pub(super) async fn stopped_at(tx: &mut Tx, id: AutomationId) -> Result<Option<Timestamp>, Error> {
     let row = tx
         .fetch_one(sql!("automations/stopped_at"), params![id])
@@ -151,7 +156,7 @@ pub(super) async fn stopped_at(tx: &mut Tx, id: AutomationId) -> Result<Option<T
     Ok(row.optional("stopped_at")?)
 }
 
-/// Makes the row of the instants that were due `until` a trigger stopped and that no server has looked at.
+/// Records the instants of a trigger that were due `until` it stopped, and that no server has handled, as missed.
 pub(super) async fn settle(
     store: &Store,
     tx: &mut Tx,
@@ -164,7 +169,7 @@ pub(super) async fn settle(
     else {
         return Ok(());
     };
-    // One that cannot be worked out owes nothing that could be named.
+    // The due instants of a corrupt schedule cannot be computed, so that there is nothing to record.
     let Ok(schedule) = schedule(trigger.id, &trigger.spec) else {
         return Ok(());
     };
@@ -188,7 +193,7 @@ pub(super) async fn settle(
     }
 }
 
-/// Makes an automation's triggers due no more.
+/// Stops all triggers of an automation, without a record of their due instants.
 pub(crate) async fn stop_triggers(
     tx: &mut Tx,
     id: AutomationId,
@@ -199,7 +204,7 @@ pub(crate) async fn stop_triggers(
     Ok(())
 }
 
-/// Keeps the automation's count of consecutive failures, and pauses it at its limit.
+/// Updates the count of consecutive failures of an automation, and pauses the automation at its limit.
 pub(crate) async fn count_failures(
     store: &Store,
     tx: &mut Tx,
@@ -219,10 +224,13 @@ pub(crate) async fn count_failures(
     .await?;
     automation.consecutive_failures = i64::from(count);
     let limit = automation.policies.pause_after_failures;
-    // Where this server does not honour the automation, a later one counts on and pauses it.
+    // If this server does not support the automation, it only counts. A later server pauses the automation at the
+    // next failure.
     let enabled =
         automation.state == AutomationState::Enabled && stored::honours(automation.needs_format);
     if limit > 0 && count >= limit && enabled {
+        // This locks the triggers after the automation, against the order of `locks`. A deadlock with a poll is
+        // rolled back and retried.
         pause(store, tx, automation, "failures", now).await?;
         automation.state = AutomationState::Paused;
         let text = format!("paused itself after {count} consecutive failures");

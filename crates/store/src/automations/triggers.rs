@@ -1,4 +1,4 @@
-//! Triggers that come to an automation, and that leave it.
+//! The triggers of an automation: added and removed one by one.
 
 use model::{
     AutomationId, TenantId, Timestamp, TriggerId,
@@ -62,7 +62,7 @@ impl Store {
                 }
                 let there = live_triggers(tx, automation).await?;
                 check_seen(&found, &there, seen)?;
-                // Each webhook has its own secret, and so is another one.
+                // Webhook triggers are never equal, because each one has its own secret.
                 let equal = there.iter().find(|one| one.spec == *spec);
                 if let Some(equal) = equal.filter(|_| *spec != Spec::Webhook {}) {
                     return Ok(equal.id);
@@ -83,7 +83,7 @@ impl Store {
         .await
     }
 
-    /// Whether an automation has a trigger of an id, or ever had it.
+    /// Returns `true` if an automation has or had a trigger with an ID.
     pub async fn had_trigger(
         &self,
         scope: Scope,
@@ -96,8 +96,12 @@ impl Store {
         Ok(ever.iter().any(|one| one.id == id))
     }
 
-    /// Takes a trigger from its automation. What it owes has its row, and its runs stay. The manual one
-    /// cannot go. Where the automation was `seen`, and is something else by now, nothing is taken from it.
+    /// Removes a trigger from its automation. Its due instants are recorded as missed, and its runs stay.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the trigger is the manual one, and [`Error::Changed`] if the automation no longer equals
+    /// `seen`.
     pub async fn remove_trigger(
         &self,
         scope: Scope,
@@ -179,7 +183,7 @@ impl Store {
         Ok(())
     }
 
-    /// Marks a trigger as removed, with a row for what it owes.
+    /// Marks a trigger as removed and records its due instants as missed.
     pub(super) async fn drop_trigger(
         &self,
         tx: &mut Tx,
@@ -187,6 +191,7 @@ impl Store {
         trigger: &Trigger,
         now: Timestamp,
     ) -> Result<(), Error> {
+        // Instants after the pause of an automation are not due.
         let until = stopped_at(tx, automation.id).await?.unwrap_or(now);
         settle(self, tx, automation, trigger, until, now).await?;
         tx.execute(sql!("triggers/remove"), params![trigger.id, now])
@@ -199,7 +204,7 @@ impl Store {
     }
 }
 
-/// Refuses to change what is not what was seen.
+/// Returns [`Error::Changed`] if an automation differs from the version that the caller has read.
 fn check_seen(
     automation: &Automation,
     there: &[Trigger],

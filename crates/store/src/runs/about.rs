@@ -1,4 +1,4 @@
-//! Reads the rows that beginning turns depend on: seats, agents, triggers, payloads.
+//! The rows on which the start of a turn depends: seats, agents, triggers and payloads.
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -20,21 +20,21 @@ use crate::{
     rows, stored,
 };
 
-/// A seat, and the least format whose servers honour its settings.
+/// A seat, with the lowest format whose servers support its settings.
 #[derive(Clone)]
 pub(super) struct FormattedSeat {
     pub(super) seat: Seat,
     needs_format: i64,
 }
 
-/// What prompts and assignments are made of.
+/// The rows from which prompts and assignments are built.
 pub(super) struct About {
     harnesses: HashMap<HarnessId, Harness>,
-    /// Triggers that this server honours.
+    /// The triggers that this server supports.
     triggers: HashMap<TriggerId, Trigger>,
-    /// Inputs that an earlier attempt has shown.
+    /// The inputs that the transcript shows already, because an earlier attempt has begun its turn.
     pub(super) shown: HashSet<InputId>,
-    /// What came with the inputs that are webhooks.
+    /// The payloads of the inputs that are webhooks.
     pub(super) payloads: HashMap<InputId, String>,
 }
 
@@ -65,8 +65,8 @@ impl About {
         })
     }
 
-    /// Returns whether this server honours every document that a turn depends on. A claim leaves out each run for
-    /// which this is false: else a worker would claim and requeue it without end.
+    /// Returns `true` if this server supports every document on which a turn depends. The claim omits each run for
+    /// which this is `false`; otherwise a worker would claim and requeue the run without end.
     pub(super) fn honours(
         &self,
         run: &Run,
@@ -86,7 +86,7 @@ impl About {
         found.ok_or_else(|| Error::not_found("harness", seat.harness_id))
     }
 
-    /// Renders the prompt of a run from the template that its origin asks for.
+    /// Renders the prompt of a run from the template of its origin.
     pub(super) fn prompt(
         &self,
         run: &Run,
@@ -109,7 +109,7 @@ impl About {
     }
 }
 
-/// Reads what came with those inputs that are webhooks. Where none is, nothing is asked.
+/// Reads the payloads of those inputs that are webhooks. Reads nothing if no input is a webhook.
 async fn payloads(
     tx: &mut Tx,
     runs: impl Iterator<Item = &Run>,
@@ -147,7 +147,7 @@ pub(super) async fn places(
     Ok((sessions, seats))
 }
 
-/// Reads a row that a later version may have written: nothing if this server does not honour it.
+/// Returns `None` for a row that a later version has written and this server does not support.
 fn unless_newer<T>(read: Result<T, Error>) -> Result<Option<T>, Error> {
     match read {
         Err(error) if error.is_newer_format() => Ok(None),
@@ -161,7 +161,7 @@ fn only_honoured<I: Eq + Hash, T>(read: HashMap<I, Option<T>>) -> HashMap<I, T> 
         .collect()
 }
 
-/// Reads rows of ids, each under its id.
+/// Reads the rows of `ids`, and returns them by ID.
 async fn by_id<I, T>(
     tx: &mut Tx,
     statement: &'static Statement,
@@ -180,7 +180,7 @@ where
         .collect()
 }
 
-/// Which inputs an earlier attempt has shown: its turn has begun.
+/// Returns those of `inputs` that the transcript shows already, because an earlier attempt has begun its turn.
 pub(super) async fn shown(
     tx: &mut Tx,
     inputs: BTreeSet<InputId>,

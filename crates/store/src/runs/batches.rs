@@ -1,4 +1,4 @@
-//! The transitions of runs that are committed in batches, and what each takes.
+//! The transitions of runs that are committed in batches, and the request of each.
 
 use model::{
     InputId, InstanceId, RunId, SessionId, TenantId, Timestamp, WorkerId,
@@ -7,7 +7,7 @@ use model::{
 
 use crate::{batch::Batcher, error::Error};
 
-/// A batcher for each of the transitions.
+/// One batcher for each of these transitions.
 #[derive(Debug)]
 pub(crate) struct Batches {
     pub(crate) say: Batcher<Words, Result<Submitted, Error>>,
@@ -29,44 +29,44 @@ impl Default for Batches {
     }
 }
 
-/// Words for a session's entry seat.
+/// A person's message for the entry seat of a session.
 #[derive(Debug, Clone)]
 pub(crate) struct Words {
     pub(crate) tenant: TenantId,
     pub(crate) session: SessionId,
     pub(crate) input: InputId,
-    /// Whether the input's id was reserved, so that it may be there already.
+    /// `true` if the caller reserved the ID of the input, so that the input may already exist.
     pub(crate) reserved: bool,
     pub(crate) content: String,
     pub(crate) now: Timestamp,
 }
 
 impl Words {
-    /// Whether both may be written in one transaction.
+    /// Returns `true` if one transaction may hold both messages.
     fn alike(&self, other: &Self) -> bool {
         self.tenant == other.tenant
     }
 }
 
-/// A run whose turn is to begin.
+/// A request to begin the turn of a run.
 #[derive(Debug, Clone)]
 pub(crate) struct Beginning {
     pub(crate) run: RunId,
     pub(crate) worker: WorkerId,
     pub(crate) instance: InstanceId,
-    /// Whether its precheck was asked.
+    /// `true` if the precheck of the run has already run.
     pub(crate) asked: bool,
     pub(crate) now: Timestamp,
 }
 
 impl Beginning {
-    /// Whether both may begin in one transaction.
+    /// Returns `true` if one transaction may begin both turns.
     fn alike(&self, other: &Self) -> bool {
         self.worker == other.worker && self.instance == other.instance
     }
 }
 
-/// A heartbeat of one run.
+/// A request to renew the heartbeat of a run.
 #[derive(Debug, Clone)]
 pub(crate) struct Beating {
     pub(crate) run: RunId,
@@ -75,13 +75,13 @@ pub(crate) struct Beating {
 }
 
 impl Beating {
-    /// Whether both may be renewed in one transaction.
+    /// Returns `true` if one transaction may renew both heartbeats.
     fn alike(&self, other: &Self) -> bool {
         self.worker == other.worker
     }
 }
 
-/// Rows of the transcript that a worker writes for a run.
+/// A request to write rows of the transcript for a run.
 #[derive(Debug, Clone)]
 pub(crate) struct Recording {
     pub(crate) run: RunId,
@@ -90,7 +90,7 @@ pub(crate) struct Recording {
     pub(crate) now: Timestamp,
 }
 
-/// A run that its worker has finished.
+/// A request to end a run.
 #[derive(Debug, Clone)]
 pub(crate) struct Finishing {
     pub(crate) run: RunId,

@@ -1,4 +1,7 @@
-//! Beginning the turns of claimed runs.
+//! The start of the turns of claimed runs.
+//!
+//! **Invariants:** only the worker that has claimed a run can begin its turn. Budgets are read under the locks of the
+//! tenant and the automation, so that two turns cannot both use the last of a budget.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -38,11 +41,11 @@ use crate::{
 };
 
 impl Store {
-    /// Begins the turn of a run that `worker` has claimed: the run is `running`, the transcript shows
-    /// the input, the internal record holds the prompt, and the seat is pinned to `instance`.
+    /// Begins the turn of a run that `worker` has claimed. The run becomes `running`, the transcript shows the input,
+    /// the internal record stores the prompt, and the seat is pinned to `instance`.
     ///
-    /// Where a precheck is to be asked before, nothing changes and the answer is what to ask. An input
-    /// whose turn has begun once is not asked about again.
+    /// Returns [`Begin::Ask`] and changes nothing if the precheck of the run must run first. The precheck is skipped
+    /// if an earlier attempt at the same input has begun its turn.
     pub async fn begin(
         &self,
         run: RunId,
@@ -53,7 +56,7 @@ impl Store {
         self.begin_with(run, worker, instance, false, now).await
     }
 
-    /// The same for a run whose precheck was asked and has not declined.
+    /// Begins the turn of a run whose precheck has run and has not declined.
     pub async fn begin_asked(
         &self,
         run: RunId,
@@ -85,7 +88,8 @@ impl Store {
             .await
     }
 
-    /// Begins the turns of runs that one worker has claimed, in one transaction.
+    /// Begins the turns of runs that one worker has claimed, in one transaction. Returns one answer for each request,
+    /// in the order of the requests.
     pub(crate) async fn begin_all(&self, all: &[Beginning]) -> Result<Vec<Begin>, Error> {
         let (Some(first), Some(now)) = (all.first(), all.iter().map(|one| one.now).max()) else {
             return Ok(Vec::new());
@@ -93,16 +97,19 @@ impl Store {
         let (worker, instance) = (&first.worker, first.instance);
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
+                // 1. Lock: tenants with a budget, then automations, then seats.
                 let ids: Vec<RunId> = all.iter().map(|one| one.run).collect();
                 let (tenants, tenants_needing) = spending::lock_budgets(tx, &ids).await?;
                 let asked = all.iter().filter(|one| one.asked).map(|one| one.run);
                 let asked: HashSet<RunId> = asked.collect();
                 let mut locked = lock_runs(tx, &ids).await?;
+                // 2. Read the rows on which the decisions depend.
                 let (sessions, seats) = places(tx, &locked).await?;
                 let about = About::read(tx, &locked, &seats).await?;
                 let automations = locked.automations.values();
                 let mut budgets = Budgets::read(tx, tenants, automations, now).await?;
                 let unasked = unasked(tx, &locked, &asked).await?;
+                // 3. Decide about each run.
                 let mut begun = HashMap::with_capacity(all.len());
                 let mut ready = Vec::with_capacity(all.len());
                 for id in ids {
@@ -124,6 +131,8 @@ impl Store {
                     });
                     let Some(found) = found else { continue };
                     let run = &found.run;
+                    // Fence: after this worker's claim the run may have ended or been requeued, so that a late worker
+                    // must not start a second agent for it.
                     let is_mine = matches!(
                         &run.state,
                         RunState::Delivered { worker_id, .. } if worker_id == worker
@@ -145,7 +154,7 @@ impl Store {
                         Some(answer) => {
                             begun.insert(id, answer);
                         }
-                        // Its turn is not taken yet, and counts towards no budget.
+                        // The turn has not begun, so that it does not count towards a budget yet.
                         None if unasked.contains(&id) => {
                             let own = run.automation_id;
                             let own = own.and_then(|id| locked.automations.get(&id));
@@ -161,6 +170,7 @@ impl Store {
                         }
                     }
                 }
+                // 4. Begin the turns that can begin.
                 for assignment in self
                     .start(
                         tx,
@@ -175,6 +185,7 @@ impl Store {
                     let id = assignment.run.id;
                     begun.insert(id, Begin::Started(Box::new(assignment)));
                 }
+                // 5. Answer. A run without an answer was lost.
                 let answers = all.iter().map(|one| begun.remove(&one.run));
                 Ok(answers.map(|begun| begun.unwrap_or(Begin::Lost)).collect())
             })
@@ -189,7 +200,8 @@ impl Store {
         })
     }
 
-    /// What becomes of a run whose turn cannot begin; `None` if it can.
+    /// Ends or defers a run whose turn cannot begin, and returns the answer for its worker. Returns `None` if the
+    /// turn can begin.
     async fn unready(
         &self,
         tx: &mut Tx,
@@ -203,6 +215,8 @@ impl Store {
         } = found;
         let admission = session.status().admission();
         let deleted = automation.is_some_and(|own| own.state == AutomationState::Deleted);
+        // A session that was closed, or an automation that was deleted, after the claim cancels the run like a
+        // request to cancel.
         let called_off = match end::cancel_reason(tx, run).await? {
             None if admission == Admission::Refuse => {
                 Some(format!("the session is {}", session.status()))
@@ -216,7 +230,8 @@ impl Store {
             return Ok(Some(Begin::Cancelled));
         }
         if !found.honoured {
-            // A document was edited after the claim, which leaves such runs alone. A later server takes it.
+            // An edit after the claim made a document need a later format. Requeue the run for a server that supports
+            // it; the claim of this server leaves such runs alone.
             requeue(tx, run, now).await?;
             return Ok(Some(Begin::Held));
         }
@@ -224,6 +239,8 @@ impl Store {
             hold(tx, session.id, run.id, run.automation_id, now).await?;
             return Ok(Some(Begin::Held));
         }
+        // Only the pinned instance has the agent's session on disk: on another one the agent would start without its
+        // memory.
         if seat.instance_id.is_some_and(|pinned| pinned != instance) {
             let failure = Failure {
                 kind: FailureKind::InstanceGone,
@@ -237,7 +254,7 @@ impl Store {
         Ok(None)
     }
 
-    /// Begins the turns that can. Those that were lost meanwhile are left out.
+    /// Begins turns that nothing prevents. Omits the runs that the worker has lost.
     async fn start(
         &self,
         tx: &mut Tx,
@@ -258,7 +275,8 @@ impl Store {
             begins.push(params![run.id, json!(prompt.prompt_ref)]);
             prompts.insert(run.id, prompt);
         }
-        // One data folder serves all tenants; a new one does not know it yet.
+        // One data folder serves all tenants, and a new tenant has no row for the instance yet. That row must exist
+        // first, because the rows of the run and the seat refer to it.
         let tenants: BTreeSet<TenantId> = ready.iter().map(|one| one.run.tenant_id).collect();
         let strangers = tenants
             .into_iter()
@@ -281,6 +299,7 @@ impl Store {
             honoured: _,
         } in ready
         {
+            // Fence: `runs/begin` returned only the runs that are still `delivered` to this worker.
             let Some(prompt) = prompts.remove(&run.id).filter(|_| begun.contains(&run.id)) else {
                 continue;
             };
@@ -345,7 +364,8 @@ impl Store {
         Ok(assignments)
     }
 
-    /// How the transcript shows the input; in a later attempt, if an earlier one has, only its number.
+    /// Returns the row of the transcript that shows the input. In a later attempt, if an earlier one has shown the
+    /// input already, the row shows only the number of the attempt.
     fn input(
         &self,
         run: &Run,
@@ -379,18 +399,18 @@ impl Store {
     }
 }
 
-/// A run whose turn is to begin, with where it belongs.
+/// A claimed run, with the rows on which the start of its turn depends.
 struct Ready {
     run: Run,
     session: Session,
     seat: Seat,
-    /// What is left of the budgets that hold for it.
+    /// The budgets that apply to the run, with their usage so far.
     accounts: Accounts,
-    /// `true` if this server honours every document that the turn depends on.
+    /// `true` if this server supports every document on which the turn depends.
     honoured: bool,
 }
 
-/// Gives a claimed run back to the queue.
+/// Requeues a claimed run, so that another server can claim it.
 async fn requeue(tx: &mut Tx, run: &Run, now: Timestamp) -> Result<(), Error> {
     let requeued = tx.execute(sql!("runs/requeue"), params![run.id]).await?;
     if let (1.., Some(session)) = (requeued, run.session_id) {

@@ -1,4 +1,7 @@
-//! Calling runs off.
+//! The cancellation of runs.
+//!
+//! **Invariant:** a waiting run ends at once. A run that a worker has ends only when the worker reports it or is
+//! lost, so that no agent runs on behind a run that is over.
 
 use model::{
     AutomationId, RunId, SessionId, Timestamp,
@@ -14,8 +17,12 @@ use crate::{
 };
 
 impl Store {
-    /// Calls a run off: at once where it waits; where it executes, its worker is asked to, and the
-    /// run ends when the agent has stopped.
+    /// Cancels a run. A waiting run ends at once. For a run that a worker has, records the request to cancel: the run
+    /// ends when the agent has stopped. Returns the status of the run afterwards.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the run does not exist in `scope` or is over.
     pub async fn cancel_run(
         &self,
         scope: Scope,
@@ -25,7 +32,7 @@ impl Store {
     ) -> Result<RunStatus, Error> {
         self.transact(scope, |tx, _| {
             Box::pin(async move {
-                // The scope is checked before the lock, so that a stranger locks nothing.
+                // Check the scope before the lock, so that a request of another tenant locks nothing.
                 status(tx, scope, run).await?;
                 if lock_run(tx, run).await?.is_none() {
                     return Err(Error::Refused(Refused {
@@ -41,7 +48,7 @@ impl Store {
         .await
     }
 
-    /// Calls off every run of a session that is not over. Gives how many there were.
+    /// Cancels every run of a session that is not over. Returns the number of these runs.
     pub async fn cancel_session_runs(
         &self,
         scope: Scope,
@@ -55,7 +62,7 @@ impl Store {
                     .fetch_optional(sql!("sessions/by_id"), params![scope.tenant(), session])
                     .await?;
                 row.ok_or_else(|| Error::not_found("session", session))?;
-                // What waits goes first, so that nothing of it is promoted by the end of the active one.
+                // Cancel the waiting runs first. Otherwise the end of the active run would promote one of them.
                 let waiting = [RunStatus::Deferred];
                 let active = [RunStatus::Queued, RunStatus::Delivered, RunStatus::Running];
                 let mut count = open_of(self, tx, session, &waiting, reason, now).await?;
@@ -67,7 +74,7 @@ impl Store {
     }
 }
 
-/// Calls off the runs of a session that are in one of `statuses`. Gives how many there were.
+/// Cancels the runs of a session that are in one of `statuses`. Returns the number of these runs.
 pub(crate) async fn open_of(
     store: &Store,
     tx: &mut Tx,
@@ -89,7 +96,7 @@ pub(crate) async fn open_of(
     Ok(count)
 }
 
-/// Calls off all of an automation's runs that are not over.
+/// Cancels all runs of an automation that are not over.
 pub(super) async fn all_of(
     store: &Store,
     tx: &mut Tx,
@@ -97,6 +104,7 @@ pub(super) async fn all_of(
     reason: &str,
     now: Timestamp,
 ) -> Result<(), Error> {
+    // Cancel the waiting runs first. Otherwise the end of one run would promote another.
     waiting_of(store, tx, automation, reason, now).await?;
     for row in tx
         .fetch_all(sql!("runs/own_open"), params![automation])
@@ -107,7 +115,7 @@ pub(super) async fn all_of(
     Ok(())
 }
 
-/// Calls off those of an automation's runs that wait.
+/// Cancels the waiting runs of an automation.
 pub(crate) async fn waiting_of(
     store: &Store,
     tx: &mut Tx,
@@ -134,7 +142,7 @@ async fn status(tx: &mut Tx, scope: Scope, run: RunId) -> Result<RunStatus, Erro
         .parse("status")?)
 }
 
-/// Calls one run off.
+/// Cancels one run. Changes nothing if the run is over.
 async fn one(
     store: &Store,
     tx: &mut Tx,
@@ -154,6 +162,7 @@ async fn one(
             tx.execute(sql!("runs/request_cancel"), params![run.id, now, reason])
                 .await?;
             let mut journal = Journal::default();
+            // The turn stops before any decision could reach it.
             approvals::void_all(tx, &mut journal, std::iter::once(run.id), now).await?;
             journal.write(tx, now).await?;
         }

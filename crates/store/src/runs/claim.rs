@@ -1,4 +1,4 @@
-//! Claiming queued runs for a worker.
+//! The claim of queued runs by workers.
 
 use std::sync::PoisonError;
 
@@ -7,10 +7,9 @@ use model::{InstanceId, RunId, TenantId, Timestamp, WorkerId, turn::Claimed};
 use crate::{Error, Scope, runs::plans::fetch_planned_once, store::Store, stored::FORMAT};
 
 impl Store {
-    /// Claims up to `limit` queued runs for a worker of `instance`, fairly between tenants: the next one is
-    /// that of the tenant who has the fewest under way; or only the run `only`. Each run is claimed once.
-    /// Runs whose memory lies on another instance are left to it, and runs one of whose documents needs a later format
-    /// to a server that honours it.
+    /// Claims up to `limit` queued runs for a worker of `instance`, or only the run `only`. Each run is claimed once.
+    /// The claim is fair between tenants: the next run is always one of the tenant with the fewest runs in progress.
+    /// Omits runs that are pinned to another instance, and runs with a document that needs a later format.
     pub async fn claim(
         &self,
         worker: &WorkerId,
@@ -42,6 +41,8 @@ impl Store {
                         heartbeats.push(params![run.run, run.tenant, worker.as_str(), now]);
                         claimed.push(run);
                     }
+                    // The heartbeat starts with the claim, so that the watchdog finds a run whose worker is lost
+                    // before the turn begins.
                     tx.execute_rows(sql!("heartbeats/insert"), heartbeats, params![])
                         .await?;
                     Ok(claimed)
@@ -50,7 +51,7 @@ impl Store {
             .await?;
         let served = self.served_last();
         let tenants = claimed.iter().map(|run| run.tenant);
-        // The last in the order in which they take turns.
+        // The tenant that came last in this claim, in the rotation that starts after the tenant served before.
         if let Some(last) =
             tenants.max_by_key(|one| (served.is_some_and(|last| *one <= last), *one))
         {
@@ -59,7 +60,7 @@ impl Store {
         Ok(claimed)
     }
 
-    /// Runs that a worker has claimed and not begun.
+    /// Lists the runs that a worker has claimed but not begun.
     pub async fn claimed_by(&self, worker: &WorkerId) -> Result<Vec<RunId>, Error> {
         let mut tx = self.db.read(Scope::System).await?;
         let found = tx
@@ -68,7 +69,7 @@ impl Store {
         found.iter().map(|row| Ok(row.get("id")?)).collect()
     }
 
-    /// The tenant of the run that this process claimed last.
+    /// Returns the tenant that this process served last. The next claim continues after it.
     fn served_last(&self) -> Option<TenantId> {
         *self.served.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,4 @@
-//! Runs that their prechecks decline.
+//! The skip of runs whose prechecks declined them.
 
 use std::collections::BTreeSet;
 
@@ -24,12 +24,12 @@ use crate::{
 };
 
 impl Store {
-    /// Skips a claimed run that is the worker's and not begun, because its precheck has declined, and
-    /// lets what waited for it start. `diagnostics` goes to its internal record.
+    /// Skips a run that `worker` has claimed but not begun, because its precheck has declined, and promotes the runs
+    /// that waited for it. Stores `diagnostics` in its internal record.
     ///
-    /// A session that was made for this run alone goes: an occurrence that does nothing leaves no empty
-    /// conversation. Its row then stands in the automation's own log, as that of any other skip, and the
-    /// answer says so: its folder is the worker's to remove.
+    /// Deletes a session that was created for this run alone, so that a skipped occurrence leaves no empty
+    /// conversation. The skip is then in the log of the automation, and the result is [`Declined::WithSession`],
+    /// because the worker must remove the folder of the session.
     pub async fn decline(
         &self,
         run: RunId,
@@ -51,6 +51,7 @@ impl Store {
                     Some(_) => (None, None),
                     None => (run.session_id, run.seat_id),
                 };
+                // Fence: the statement compares the status and the worker.
                 if !skip(tx, &run, worker, session, seat, now).await? {
                     return Ok(Declined::Lost);
                 }
@@ -83,8 +84,8 @@ impl Store {
     }
 }
 
-/// The session of a run, if it was made for that run alone. Whoever gives it another input locks its
-/// seat before, and that is locked.
+/// Returns the session of a run if it was created for that run alone. The result stays true until the end of the
+/// transaction, because any other input must lock the seat first, and the caller holds that lock.
 async fn is_alone(tx: &mut Tx, run: &Run) -> Result<Option<SessionId>, Error> {
     let found = tx
         .fetch_optional(
@@ -95,7 +96,7 @@ async fn is_alone(tx: &mut Tx, run: &Run) -> Result<Option<SessionId>, Error> {
     Ok(found.map(|row| row.get("id")).transpose()?)
 }
 
-/// Writes the skip; tells whether the run was still the worker's.
+/// Marks a run as skipped. Returns `true` if the run was still the worker's.
 async fn skip(
     tx: &mut Tx,
     run: &Run,
@@ -124,10 +125,10 @@ async fn skip(
     Ok(skipped.is_some())
 }
 
-/// Deletes the session that a run had for itself, and writes what became of the run into the log of
-/// its automation.
+/// Deletes the session that was created for a run alone, and writes the skip into the log of the automation.
 async fn leave(tx: &mut Tx, run: &Run, session: SessionId, now: Timestamp) -> Result<(), Error> {
-    // What is skipped has no prompt, and no session with which it would go one day.
+    // Delete the payload here: it would otherwise be deleted with the session, and a skipped run has no prompt that
+    // needs it.
     tx.execute(sql!("webhooks/forget_payload"), params![run.id])
         .await?;
     tx.execute(sql!("sessions/delete"), params![session])

@@ -1,5 +1,8 @@
-//! The end of runs, whoever brings it about: their outcomes, the visible ends in the transcripts, the
-//! next attempts, and what waited for them, in one transaction.
+//! The end of runs: one transaction records the outcome, shows the end in the transcript, creates the next attempt if
+//! there is one, and promotes the runs that waited. The worker, a person, the watchdog and other transitions all end
+//! runs through [`end_all`].
+//!
+//! **Invariant:** the update of a run compares the status that was read, so that a run ends once.
 
 use std::{
     borrow::Cow,
@@ -38,7 +41,8 @@ use crate::{
 };
 
 impl Store {
-    /// Ends a run that is the worker's and under way, or gives one back that was not begun.
+    /// Ends a run that `worker` executes. A run that `worker` has claimed but not begun may only end as `stalled`, so
+    /// that its next attempt follows. Returns [`Settled::Lost`] if the run is no longer this worker's.
     pub async fn finish(
         &self,
         run: RunId,
@@ -60,7 +64,7 @@ impl Store {
             .await
     }
 
-    /// Ends runs that are their workers' and under way, in one transaction.
+    /// Ends runs in one transaction, as [`Store::finish`] does. Returns one result for each request, in their order.
     pub(crate) async fn finish_all(&self, all: &[Finishing]) -> Result<Vec<Settled>, Error> {
         let Some(now) = all.iter().map(|one| one.now).max() else {
             return Ok(Vec::new());
@@ -70,14 +74,15 @@ impl Store {
                 let ids: Vec<RunId> = all.iter().map(|one| one.run).collect();
                 let mut locked = lock_runs(tx, &ids).await?;
                 let mut ends = Vec::with_capacity(all.len());
-                // Whose end it is is looked at before it counts as taken: a stranger takes it from nobody.
+                // Check that the worker still owns the run before recording its end, so that the request of a stale
+                // worker does not displace the owner's request in the same batch.
                 let mut taken = HashMap::new();
                 for (at, one) in all.iter().enumerate() {
                     let Some(run) = locked.runs.get(&one.run) else {
                         continue;
                     };
                     let own = run.state.worker_id() == Some(&one.worker);
-                    // One that was not begun is only ever given back: while its precheck was asked.
+                    // A run that has not begun may only be given back: its server stopped during the precheck.
                     let given_back = one.finished.outcome.status() == RunStatus::Stalled;
                     let under_way = match run.state {
                         RunState::Running { .. } => true,
@@ -109,8 +114,8 @@ impl Store {
     }
 }
 
-/// A run that was to be called off and ended by a failure has been called off: its agent was killed
-/// for it or said so itself, or its worker was lost before it could obey.
+/// Turns a failure into a cancellation if the run was to be cancelled: the agent was killed for that reason or
+/// reported the cancellation itself, or its worker was lost before it could cancel the turn.
 pub(super) async fn called_off<'a>(
     tx: &mut Tx,
     run: &Run,
@@ -132,7 +137,7 @@ pub(super) async fn called_off<'a>(
     })
 }
 
-/// Why a run that a worker has is to be called off, if it is.
+/// Returns the reason for which a worker is asked to cancel a run. Returns `None` if it is not asked to.
 pub(super) async fn cancel_reason(tx: &mut Tx, run: &Run) -> Result<Option<String>, Error> {
     let (RunState::Delivered {
         worker_id,
@@ -155,13 +160,13 @@ pub(super) async fn cancel_reason(tx: &mut Tx, run: &Run) -> Result<Option<Strin
         .flatten())
 }
 
-/// A run that is to end, and how.
+/// A run with the outcome with which it is to end.
 pub(super) struct End<'a> {
     pub(super) run: Run,
     pub(super) finished: Cow<'a, Finished>,
 }
 
-/// Ends one run as [`end_all`] does. Its automation and its seat are locked.
+/// Ends one run as [`end_all`] does. The caller must hold the locks of its automation and its seat.
 pub(super) async fn end(
     store: &Store,
     tx: &mut Tx,
@@ -175,7 +180,8 @@ pub(super) async fn end(
             Ok(automation) => {
                 automations.insert(id, automation);
             }
-            // What follows an end by hand does not depend on it.
+            // A cancellation needs nothing from the automation, so that a person can cancel a run of a corrupt
+            // automation.
             Err(error)
                 if error.is_nonsense() && matches!(finished.outcome, Outcome::Cancelled(_)) => {}
             Err(error) => return Err(error),
@@ -195,8 +201,8 @@ pub(super) async fn end(
     })
 }
 
-/// Ends runs, each from the status in which it was read. Their seats and their automations are locked.
-/// Gives those that have ended; the others had moved.
+/// Ends runs, each only if its status is still the one that was read. Returns the runs that have ended. The caller
+/// must hold the locks of their automations and their seats.
 pub(super) async fn end_all(
     store: &Store,
     tx: &mut Tx,
@@ -205,6 +211,7 @@ pub(super) async fn end_all(
     automations: &mut HashMap<AutomationId, Automation>,
     now: Timestamp,
 ) -> Result<HashSet<RunId>, Error> {
+    // 1. Write the ends.
     let rows = ends.iter().filter_map(End::row).collect();
     let written = tx.fetch_rows(sql!("runs/end"), rows, params![now]).await?;
     let written: HashSet<RunId> = written
@@ -215,13 +222,14 @@ pub(super) async fn end_all(
         .into_iter()
         .filter(|end| written.contains(&end.run.id))
         .collect();
-    // Whatever has not begun has asked nothing.
+    // 2. Void pending approvals. Only a running turn can have any.
     let asked = ends
         .iter()
         .filter(|end| end.run.status() == RunStatus::Running);
     approvals::void_all(tx, journal, asked.map(|end| end.run.id), now).await?;
     remember(tx, &ends, now).await?;
 
+    // 3. Decide on the next attempts, and show the ends.
     let seats: BTreeSet<SeatId> = ends.iter().filter_map(|end| end.run.seat_id).collect();
     let sequels = sequels(tx, &ends, automations, now).await?;
     let mut next = Vec::new();
@@ -234,6 +242,7 @@ pub(super) async fn end_all(
     }
     let made = insert_all(store, tx, journal, &next, Known::default(), now).await?;
     made.into_iter().collect::<Result<Vec<_>, _>>()?;
+    // 4. Count the usage and the consecutive failures.
     let ended: Vec<_> = ends.iter().map(|end| (&end.run, &*end.finished)).collect();
     spend::settle(store, tx, &ended, automations, now).await?;
     for (end, sequel) in ends.iter().zip(&sequels) {
@@ -246,12 +255,13 @@ pub(super) async fn end_all(
             automations::count_failures(store, tx, automation, status, now).await?;
         }
     }
+    // 5. Promote last, so that a retry is already in the queue of its seat when the next run is chosen.
     let own = ends.iter().filter_map(|end| end.run.automation_id);
     promote_after(tx, journal, seats, own.collect(), now).await?;
     Ok(written)
 }
 
-/// What follows each end.
+/// Decides whether another attempt follows each end.
 async fn sequels(
     tx: &mut Tx,
     ends: &[End<'_>],
@@ -277,7 +287,7 @@ async fn sequels(
         }
         sequels.push(next);
     }
-    // Who closed the session or removed the automation meanwhile wants no other attempt.
+    // A closed session or a deleted automation gets no further attempt.
     let seats = standings(tx, &retried, now).await?;
     for (End { run, .. }, next) in ends.iter().zip(&mut sequels) {
         let automation = run.automation_id.and_then(|id| automations.get(&id));
@@ -292,7 +302,8 @@ async fn sequels(
 }
 
 impl End<'_> {
-    /// The parameters of `runs/end`; none where no move leads there.
+    /// Returns the parameters of `runs/end`. Returns `None` if the run's status has no transition to the outcome, or
+    /// if the run has no session or no seat.
     fn row(&self) -> Option<Vec<db::Param>> {
         let Self { run, finished } = self;
         let outcome = &finished.outcome;
@@ -318,7 +329,7 @@ impl End<'_> {
         })
     }
 
-    /// The notice with which the transcript ends; none where the answer is the end.
+    /// Returns the notice at the end of the transcript. Returns `None` if the answer is the end.
     fn closure(&self) -> Option<String> {
         let answer = match self.finished.answer.trim() {
             "" => Answer::None,
@@ -328,7 +339,7 @@ impl End<'_> {
         transcript::closure(&self.finished.outcome, answer)
     }
 
-    /// Writes the answer and the notice into the transcript, and the end into the log.
+    /// Adds the answer and the notice to the transcript, and the end to the session's log.
     fn show(
         &self,
         store: &Store,
@@ -374,7 +385,7 @@ impl End<'_> {
     }
 }
 
-/// The move that leads to a status.
+/// Returns the event that leads to a status.
 const fn event_of(status: RunStatus) -> RunEvent {
     match status {
         RunStatus::Succeeded => RunEvent::Succeed,
@@ -384,7 +395,7 @@ const fn event_of(status: RunStatus) -> RunEvent {
     }
 }
 
-/// The next attempt at a run's input; none where the run has no seat.
+/// Builds the next attempt at a run's input. Returns `None` if the run has no session or no seat.
 pub(super) fn next_attempt<'a>(
     run: &'a Run,
     automation: Option<&Automation>,
@@ -416,7 +427,8 @@ pub(super) fn next_attempt<'a>(
     })
 }
 
-/// Keeps what turns leave behind beside the transcript: the memory of seats, titles, records.
+/// Stores the results of turns outside the transcript: the agent's session ID, the usage, the title and the internal
+/// record. Removes the heartbeats and the live texts.
 async fn remember(tx: &mut Tx, ends: &[End<'_>], now: Timestamp) -> Result<(), Error> {
     let runs: Vec<_> = ends.iter().map(|end| params![end.run.id]).collect();
     let (mut records, mut remembered) = (Vec::new(), Vec::new());
@@ -435,7 +447,8 @@ async fn remember(tx: &mut Tx, ends: &[End<'_>], now: Timestamp) -> Result<(), E
         };
         match &finished.acp_session_id {
             Some(memory) if finished.turn_ended => remembered.push(params![seat, memory.as_str()]),
-            // Until a first turn has ended there is no memory, and a retry may go elsewhere.
+            // Until a first turn has ended the agent has no memory to restore, so that a retry may run on another
+            // instance.
             _ => unpinned.push(params![seat]),
         }
         readings.extend(spend::reading(seat, finished.usage.as_ref()));
@@ -461,7 +474,7 @@ async fn remember(tx: &mut Tx, ends: &[End<'_>], now: Timestamp) -> Result<(), E
     Ok(())
 }
 
-/// Says in the visible end what follows it.
+/// Appends to the visible end whether and when the input is tried again.
 fn with_sequel(text: String, next: Sequel) -> String {
     match next {
         Sequel::Final => text,
@@ -478,7 +491,7 @@ fn with_sequel(text: String, next: Sequel) -> String {
     }
 }
 
-/// The diagnostics of a run that its worker could not finish itself.
+/// Returns the diagnostics of a run whose worker could not finish it.
 pub(super) fn lost_diagnostics(run: &Run) -> Value {
     json!({ "worker_id": run.state.worker_id(), "started_at": run.state.started_at() })
 }

@@ -1,4 +1,8 @@
-//! Firing triggers: what is due, and on demand.
+//! The firing of triggers: the due ones at each poll, and the manual one on demand.
+//!
+//! **Invariants:** one transaction moves the cursor of a trigger and creates the rows of its occurrences, so that no
+//! due instant is lost or fires twice. The unique index of first attempts refuses a second run for an instant in any
+//! case.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -29,27 +33,28 @@ use crate::{
     stored,
 };
 
-/// What a look at the due triggers did.
+/// The result of one poll for due triggers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Fired {
-    /// Triggers that were due.
+    /// The number of triggers that fired.
     pub triggers: u32,
-    /// When the first of them was.
+    /// The earliest instant at which one of them was due.
     pub due: Option<Timestamp>,
-    /// Occurrences that became runs or skips.
+    /// The number of occurrences that became runs or skips.
     pub occurrences: u32,
-    /// Instants that are over and not made up for.
+    /// The number of instants that have passed and are not caught up.
     pub missed: u64,
-    /// Whether more may be due at once.
+    /// `true` if more triggers may be due already.
     pub more: bool,
 }
 
 impl Store {
-    /// Fires the triggers that are due at `now`: their runs and the moves of their next instants are
-    /// one transaction. A trigger that another process moved meanwhile is left alone.
+    /// Fires the triggers that are due at `now`. Their runs and the moves of their cursors are one transaction. Skips
+    /// a trigger that another process has moved in the meantime.
     pub async fn fire_due(&self, scope: Scope, now: Timestamp) -> Result<Fired, Error> {
         self.transact(scope, |tx, _| {
             Box::pin(async move {
+                // 1. Find and lock the due triggers.
                 let limit = limits::TRIGGERS_PER_FIRE;
                 let params = params![scope.tenant(), now, limit, stored::FORMAT];
                 let due = fetch_planned_once(tx, sql_by_dialect!("triggers/due"), params).await?;
@@ -57,7 +62,8 @@ impl Store {
                     more: may_be_more(&due, limit as usize)?,
                     ..Fired::default()
                 };
-                // In the order of their ids. What cannot be read must not hold up the others.
+                // 2. Lock their automations, in the order of their IDs. A corrupt row must not block the triggers of
+                // other automations, because each poll would find the same row first.
                 let mut owners = BTreeMap::new();
                 for row in &due {
                     let owner: AutomationId = row.get("automation_id")?;
@@ -65,6 +71,7 @@ impl Store {
                 }
                 let ids = owners.keys().copied().collect();
                 let mut locked = locks::lock_automations(tx, &ids).await?;
+                // 3. Choose the automations that fire, and stop the others.
                 let mut automations = HashMap::with_capacity(owners.len());
                 let mut triggers = Vec::with_capacity(due.len());
                 for (owner, rows) in owners {
@@ -74,12 +81,14 @@ impl Store {
                     let read: Result<Vec<Trigger>, Error> =
                         rows.into_iter().map(rows::trigger).collect();
                     match automation.and_then(|automation| Ok((automation, read?))) {
-                        // An edit may have come between the search and the lock. The cursor stays.
+                        // An edit between the search and the lock made the automation need a later format. Leave the
+                        // cursor for a server that supports it.
                         Ok((automation, _)) if !stored::honours(automation.needs_format) => {}
                         Err(error) if error.is_newer_format() => {}
                         Ok((automation, _)) if automation.state != AutomationState::Enabled => {
                             match automations::settle_stopped(self, tx, &automation, now).await {
-                                // One that cannot be worked out must not hold up the others.
+                                // Stop the triggers of a schedule that cannot be computed: they would be due at every
+                                // poll.
                                 Err(error) if error.is_nonsense() => {
                                     automations::stop_triggers(tx, owner, now).await?;
                                 }
@@ -97,6 +106,7 @@ impl Store {
                         Err(error) => return Err(error),
                     }
                 }
+                // 4. Fire, the earliest instant first.
                 triggers.sort_by_key(|trigger| (trigger.next_fire_at, trigger.id));
                 self.fire_triggers(tx, &triggers, &mut automations, now, &mut fired)
                     .await?;
@@ -106,7 +116,8 @@ impl Store {
         .await
     }
 
-    /// Fires triggers that are due, in their order. Their automations are locked and enabled.
+    /// Fires due triggers, in their order. The caller must hold the locks of their automations, which must be
+    /// enabled.
     async fn fire_triggers(
         &self,
         tx: &mut Tx,
@@ -115,8 +126,9 @@ impl Store {
         now: Timestamp,
         fired: &mut Fired,
     ) -> Result<(), Error> {
+        // 1. Plan: compute the due instants of each trigger.
         let mut owing = Vec::with_capacity(triggers.len());
-        // Many are written alike, and working one out takes longer than looking for it.
+        // Many triggers have equal schedules, and parsing one costs more than finding it in the map.
         let mut schedules: HashMap<&Spec, Arc<Schedule>> = HashMap::new();
         for trigger in triggers {
             let owner = trigger.automation_id;
@@ -148,7 +160,7 @@ impl Store {
                         plan,
                     });
                 }
-                // One that cannot be worked out must not hold up the others.
+                // Pause only this automation: an error would roll back the triggers of all others at each poll.
                 Err(error) => {
                     automations::give_up_on(tx, owner, &error, now).await?;
                     automations.remove(&owner);
@@ -157,6 +169,8 @@ impl Store {
             }
         }
 
+        // 2. Move the cursors. Each update compares the instant that was read, so that a trigger that was edited,
+        // paused or fired in the meantime creates nothing.
         let moves = owing.iter().map(|one| one.advance(now)).collect();
         let moved = tx
             .fetch_rows(sql!("triggers/advance"), moves, params![now])
@@ -167,11 +181,12 @@ impl Store {
             .collect::<Result<_, _>>()?;
         owing.retain(|one| moved.contains(&one.trigger.id));
 
+        // 3. Collect the missed instants and the occurrences.
         let mut missed = Vec::new();
         let mut occurrences = Vec::with_capacity(owing.len());
         for one in &owing {
             fired.triggers += 1;
-            // They are in the order in which they were due.
+            // The triggers are sorted by the instant at which they are due, so that the first one is the earliest.
             fired.due = fired.due.or(one.trigger.next_fire_at);
             fired.more |= one.plan.next.is_some_and(|due| due.fire_at <= now);
             let automation = automations.get(&one.trigger.automation_id);
@@ -192,6 +207,8 @@ impl Store {
                 input: None,
             }));
         }
+        // 4. Write. Instants that have a row already are dropped: a clock that was set back can bring an instant
+        // again.
         miss_all(self, tx, missed, now).await?;
         let instants = occurrences
             .iter()
@@ -245,8 +262,9 @@ impl Store {
     }
 }
 
-/// The instant of the next occurrence of a trigger that nothing but a wish or a request fires: two in
-/// one microsecond are two occurrences. The trigger is locked.
+/// Returns the instant of the next occurrence of a manual trigger or a webhook, and stores it as the last one. The
+/// instant is at least one microsecond after the last one, because a trigger and an instant identify an occurrence.
+/// The caller must hold the lock of the trigger.
 pub(super) async fn next_instant(
     tx: &mut Tx,
     trigger: &Trigger,
@@ -260,7 +278,8 @@ pub(super) async fn next_instant(
     Ok(instant)
 }
 
-/// Whether a look at what is due may have left some: each tenant's share of the limit is the same.
+/// Returns `true` if a poll may have left due triggers behind: it returned as many triggers as the limit, or as many
+/// of one tenant as that tenant's equal share of the limit.
 fn may_be_more(due: &[Row], limit: usize) -> Result<bool, Error> {
     let mut shares: HashMap<TenantId, usize> = HashMap::new();
     for row in due {
@@ -270,7 +289,7 @@ fn may_be_more(due: &[Row], limit: usize) -> Result<bool, Error> {
     Ok(due.len() >= limit || shares.values().any(|found| *found >= share))
 }
 
-/// A trigger that is due, and what it owes.
+/// A due trigger, with its plan.
 struct Owing<'a> {
     trigger: &'a Trigger,
     scheduled_for: Timestamp,
@@ -279,7 +298,7 @@ struct Owing<'a> {
 }
 
 impl Owing<'_> {
-    /// The parameters of `triggers/advance`.
+    /// Returns the parameters of `triggers/advance`.
     fn advance(&self, now: Timestamp) -> Vec<Param> {
         let plan = &self.plan;
         let missed = plan.missed.map(|stretch| stretch.last);

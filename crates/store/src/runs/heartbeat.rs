@@ -1,4 +1,7 @@
-//! Heartbeats of runs, and what they are answered.
+//! The heartbeats of runs, and the replies to them.
+//!
+//! **Invariant:** a worker whose heartbeat is not renewed gets [`Beat::Lost`] and must stop its agent, because the
+//! watchdog may have given the input to another worker.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,7 +15,7 @@ use crate::{
 };
 
 impl Store {
-    /// Renews the heartbeat of one run, together with those that are renewed at the same time.
+    /// Renews the heartbeat of one run, in one batch with the heartbeats that arrive at the same time.
     pub async fn beat(&self, run: RunId, worker: &WorkerId, now: Timestamp) -> Result<Beat, Error> {
         let beating = Beating {
             run,
@@ -33,7 +36,7 @@ impl Store {
         self.heartbeat(&first.worker, &runs, now).await
     }
 
-    /// Renews the heartbeats of a worker's runs and answers for each: go on, cancel, or lost.
+    /// Renews the heartbeats of a worker's runs. Returns one reply for each run, in order: continue, cancel, or lost.
     pub async fn heartbeat(
         &self,
         worker: &WorkerId,
@@ -51,7 +54,8 @@ impl Store {
                 for row in &executing {
                     cancels.insert(row.get("id")?, row.optional("cancel_reason")?);
                 }
-                // One may be stalled while this waits: then it is not renewed.
+                // The watchdog may stall a run while this statement waits for its lock. The heartbeat is gone then,
+                // and the reply is `Lost`.
                 let renewed = tx
                     .fetch_rows(
                         sql!("heartbeats/renew"),
@@ -75,7 +79,7 @@ impl Store {
         .await
     }
 
-    /// The oldest heartbeat of all runs under way, if there is any.
+    /// Returns the oldest heartbeat of all runs that a worker has. Returns `None` if no worker has a run.
     pub async fn oldest_heartbeat(&self) -> Result<Option<Timestamp>, Error> {
         let mut tx = self.db.read(Scope::System).await?;
         Ok(tx
@@ -85,10 +89,10 @@ impl Store {
     }
 }
 
-/// Has claimed runs run, and renews their heartbeats; gives those that were not lost.
+/// Marks claimed runs as running and renews their heartbeats. Returns the runs that the worker has not lost.
 ///
-/// The agent may live for a lease from now on. A worker may have been frozen since its claim, whose heartbeat would
-/// look stale while the agent lives.
+/// The renewal gives the agent a full lease from now on. Without it, the heartbeat of a worker that was frozen since
+/// its claim would look stale while its agent runs, and the watchdog would start a second agent.
 pub(super) async fn set_running(
     tx: &mut Tx,
     begins: Vec<Vec<Param>>,

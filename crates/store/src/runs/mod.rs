@@ -1,4 +1,7 @@
-//! The life of runs, one transition a file.
+//! The life cycle of runs, one transition in each file.
+//!
+//! A run is one attempt at an input. The run is `deferred` while it waits for its seat, `queued` while it waits for a
+//! worker, `delivered` once a worker has claimed it, `running` during its turn, and then over.
 
 mod about;
 pub(crate) mod batches;

@@ -1,4 +1,5 @@
-//! Occurrences that become no runs: rows that say why, and lines in the logs of their automations.
+//! Occurrences that do not become runs: their rows, with the reason, and their events in the logs of their
+//! automations.
 
 use std::collections::HashSet;
 
@@ -17,7 +18,7 @@ use crate::{
     store::Store,
 };
 
-/// A stretch of instants that are over and not made up for.
+/// A range of instants that have passed and are not caught up.
 pub(crate) struct Missed<'a> {
     pub(crate) automation: &'a Automation,
     pub(crate) trigger: TriggerId,
@@ -26,8 +27,8 @@ pub(crate) struct Missed<'a> {
     pub(crate) reason: &'a str,
 }
 
-/// Makes the rows of stretches that are missed. Instants at the beginning of one that have their rows
-/// already are left out of it.
+/// Inserts one row for each range of missed instants. Instants at the beginning of a range that have a row already
+/// are removed from the range. The caller must hold the locks of the automations.
 pub(crate) async fn miss_all(
     store: &Store,
     tx: &mut Tx,
@@ -42,6 +43,8 @@ pub(crate) async fn miss_all(
         let mut lines = Vec::with_capacity(rest.len());
         let mut again = Vec::new();
         for mut one in rest {
+            // A clock that was set back can bring an instant again, and a second row for it would violate the unique
+            // index. Move the beginning of the range to the next instant, and check that one in the next round.
             if occurred.contains(&(one.trigger, one.stretch.first)) {
                 one.stretch.count -= 1;
                 if let Some(next) = one.schedule.next_after(one.stretch.first)
@@ -72,7 +75,7 @@ pub(crate) async fn miss_all(
     Ok(())
 }
 
-/// Which instants of triggers have their rows already.
+/// Returns those of `instants` that have a row already.
 pub(super) async fn occurred(
     tx: &mut Tx,
     instants: impl Iterator<Item = (TriggerId, Timestamp)>,
@@ -87,7 +90,7 @@ pub(super) async fn occurred(
         .collect()
 }
 
-/// An occurrence, or a stretch of them, that does not become a run.
+/// An occurrence, or a range of occurrences, that does not become a run.
 pub(super) struct NotRun<'a> {
     pub(super) input: InputId,
     pub(super) id: RunId,
@@ -103,7 +106,7 @@ impl NotRun<'_> {
         (self.stretch.count > 1).then_some(self.stretch.last)
     }
 
-    /// The parameters of its row.
+    /// Returns the parameters of `runs/insert_not_run`.
     pub(super) fn row(&self, now: Timestamp) -> Vec<Param> {
         let count = i64::try_from(self.stretch.count).unwrap_or(i64::MAX);
         params! { "runs/insert_not_run";
@@ -123,7 +126,7 @@ impl NotRun<'_> {
         }
     }
 
-    /// Its event in the automation's own log: it has no session.
+    /// Returns the event for the log of the automation, because such an occurrence has no session.
     pub(super) fn line(&self) -> Line {
         let reason = self.reason.to_owned();
         let occurrences = Occurrences {

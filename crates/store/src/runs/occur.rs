@@ -1,5 +1,8 @@
-//! What occurrences become: runs, or rows that say why not. The one way in which automations start
-//! turns, on time and on demand.
+//! The creation of runs from occurrences: each occurrence becomes a run, or a row with the reason for which it was
+//! skipped.
+//!
+//! **Invariant:** this is the only path on which automations start turns, on schedule, by webhook and on demand, so
+//! that the policies of an automation apply to all of them.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -28,17 +31,17 @@ use crate::{
     store::Store,
 };
 
-/// An instant of a trigger that is due or wanted.
+/// An instant at which a trigger fires.
 #[derive(Clone, Copy)]
 pub(super) struct Occurrence<'a> {
     pub(super) trigger: &'a Trigger,
     pub(super) scheduled_for: Timestamp,
-    /// The id of its input, where that was reserved.
+    /// The reserved ID of the input. `None` generates one.
     pub(super) input: Option<InputId>,
 }
 
-/// Makes the rows of occurrences, in their order. The rows of their automations are locked. Gives what
-/// became of each, in no order.
+/// Creates the runs and the skips of occurrences, in their order. Returns the results in no particular order. The
+/// caller must hold the locks of the automations.
 pub(super) async fn occur_all(
     store: &Store,
     tx: &mut Tx,
@@ -49,8 +52,8 @@ pub(super) async fn occur_all(
     let mut submitted = Vec::with_capacity(occurrences.len());
     let mut rest = occurrences;
     while !rest.is_empty() {
-        // One of each automation at a time: what the first becomes decides about the second, and a
-        // continuous automation's first one makes the session of the second.
+        // Handle one occurrence of each automation at a time: the result of the first affects the decision about the
+        // second, and the first run of a continuous automation creates the session of the second.
         let mut seen = HashSet::new();
         let (round, later): (Vec<_>, Vec<_>) = rest
             .into_iter()
@@ -61,7 +64,7 @@ pub(super) async fn occur_all(
     Ok(submitted)
 }
 
-/// Makes the rows of occurrences of different automations.
+/// Creates the runs and the skips of occurrences of different automations.
 async fn occur_round(
     store: &Store,
     tx: &mut Tx,
@@ -69,6 +72,7 @@ async fn occur_round(
     round: &[Occurrence<'_>],
     now: Timestamp,
 ) -> Result<Vec<Submitted>, Error> {
+    // 1. Find the sessions, lock their seats and read the statuses.
     let mut journal = Journal::default();
     let ids: BTreeSet<AutomationId> = round.iter().map(|one| one.trigger.automation_id).collect();
     let targets = Target::find_all(tx, round, automations).await?;
@@ -79,6 +83,7 @@ async fn occur_round(
         own: OwnRuns::count(tx, &ids).await?,
     };
 
+    // 2. Decide about each occurrence.
     let mut skips = Vec::new();
     let mut runs = Vec::with_capacity(round.len());
     for one in round {
@@ -93,7 +98,7 @@ async fn occur_round(
                 if cancel_others {
                     let reason = "superseded by a later occurrence";
                     cancel::all_of(store, tx, id, reason, now).await?;
-                    // It stands otherwise now.
+                    // Both statuses are stale after the cancellation. `insert_all` reads them again.
                     known.own.remove(&id);
                     target.seat().and_then(|seat| known.seats.remove(&seat));
                 }
@@ -102,10 +107,12 @@ async fn occur_round(
         }
     }
 
+    // 3. Create the new sessions.
     let made = new_sessions(store, tx, &mut journal, automations, &runs, now).await?;
     for (_, seat) in made.values() {
         known.seats.insert(*seat, SeatStanding::NEW);
     }
+    // 4. Insert the runs and the skips.
     let mut attempts = Vec::with_capacity(runs.len());
     for (one, target) in &runs {
         let id = one.trigger.automation_id;
@@ -132,7 +139,7 @@ async fn occur_round(
     Ok(submitted)
 }
 
-/// Decides what an occurrence becomes.
+/// Decides whether an occurrence runs or is skipped.
 fn decision(
     one: &Occurrence<'_>,
     automation: &Automation,
@@ -140,13 +147,14 @@ fn decision(
     seats: &HashMap<SeatId, SeatStanding>,
     own: OwnRuns,
 ) -> Result<Decision, Error> {
-    // Whoever sends a webhook does not know that the automation is held; a person who fires it does.
+    // The sender of a webhook does not know that the automation is paused, so that the webhook is skipped. A person
+    // who fires a paused automation does so deliberately.
     let held = automation.state == AutomationState::Paused;
     if held && one.trigger.spec == (Spec::Webhook {}) {
         return Ok(Decision::Skip(SkipReason::Paused));
     }
     let seat = target.seat().and_then(|seat| seats.get(&seat));
-    // The session may have been deleted before its seat was locked.
+    // The session may have been deleted before this transaction locked its seat.
     if matches!(
         (target, seat),
         (Target::Closed, _) | (Target::Seat(..), None)
@@ -168,7 +176,7 @@ fn decision(
     }
 }
 
-/// The first attempt at an occurrence.
+/// Builds the first attempt at an occurrence.
 fn attempt<'a>(
     store: &Store,
     automation: &'a Automation,
@@ -195,18 +203,18 @@ fn attempt<'a>(
         content: &automation.prompt,
         not_before: None,
         interrupted: None,
-        // What was due earlier is taken up earlier, however late it is made up for.
+        // Order the queue by the due instant, not by the creation, so that caught-up instants keep their order.
         input_at: one.scheduled_for,
     }
 }
 
-/// Where an occurrence's turn goes.
+/// The session in which an occurrence runs.
 enum Target {
-    /// To a seat that is there.
+    /// The seat of an existing session.
     Seat(SessionId, SeatId),
-    /// To a session that its run makes.
+    /// A session that this transition creates.
     New,
-    /// Nowhere: the session that it is bound to is not there.
+    /// No session: the bound session does not exist.
     Closed,
 }
 
@@ -268,8 +276,8 @@ impl Target {
     }
 }
 
-/// Whether the instant falls into the automation's quiet hours, in the trigger's zone. What a person
-/// fires on demand is not due, and is never quiet.
+/// Returns `true` if the instant of the occurrence falls into the automation's quiet hours, in the trigger's time
+/// zone. Quiet hours never apply to a manual trigger, because a person fires it deliberately.
 fn quiet(automation: &Automation, one: &Occurrence<'_>) -> Result<bool, Error> {
     let quiet_hours = &automation.policies.quiet_hours;
     let trigger = one.trigger;
@@ -283,7 +291,8 @@ fn quiet(automation: &Automation, one: &Occurrence<'_>) -> Result<bool, Error> {
     Ok(quiet_hours.covers(one.scheduled_for, &zone))
 }
 
-/// Makes the sessions of fresh runs, and of continuous automations' first ones.
+/// Creates the sessions of fresh runs, and of the first runs of continuous automations. Returns the session and the
+/// seat of each automation.
 async fn new_sessions(
     store: &Store,
     tx: &mut Tx,
@@ -303,7 +312,7 @@ async fn new_sessions(
         })
         .collect();
     let all: Vec<_> = new.iter().map(|(_, tenant, new)| (*tenant, new)).collect();
-    // That of the session, and that of its run.
+    // Two events for each session: its creation and its run.
     let seats = sessions::insert_all(store, tx, journal, &all, 2, now).await?;
     let mut made = HashMap::with_capacity(new.len());
     let mut current = Vec::new();
@@ -347,7 +356,7 @@ fn new_session(
     }
 }
 
-/// Makes the rows of occurrences that are skipped.
+/// Inserts the rows of skipped occurrences.
 async fn skip_all(
     store: &Store,
     tx: &mut Tx,

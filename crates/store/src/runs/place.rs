@@ -1,7 +1,7 @@
-//! Giving a run its seat: at its insertion, or once what it waited for is free.
+//! The assignment of seats to runs: at the insertion of a run, or when the run that it waited for has ended.
 //!
-//! **Invariant:** the code decides under the seat's lock, and the unique indexes decide in the end:
-//! where they refuse, the transaction is done again on what is true by then.
+//! **Invariant:** a seat has at most one run that is `queued`, `delivered` or `running`. The code decides under the
+//! lock of the seat. If a unique index refuses the result, the transaction runs again on the rows as they are then.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -21,9 +21,9 @@ use crate::{
     store::Store,
 };
 
-/// An attempt to be inserted.
+/// An attempt that a transition inserts.
 pub(crate) struct Attempt<'a> {
-    /// Its id, where that was reserved.
+    /// The reserved ID. `None` generates one.
     pub(crate) id: Option<RunId>,
     pub(crate) tenant: TenantId,
     pub(crate) input: InputId,
@@ -35,7 +35,7 @@ pub(crate) struct Attempt<'a> {
     pub(crate) automation: Option<AutomationId>,
     pub(crate) trigger: Option<TriggerId>,
     pub(crate) scheduled_for: Option<Timestamp>,
-    /// Whether it may not run beside another run of its automation.
+    /// `true` if the attempt must not run at the same time as another exclusive run of its automation.
     pub(crate) exclusive: bool,
     pub(crate) content: &'a str,
     pub(crate) not_before: Option<Timestamp>,
@@ -43,18 +43,18 @@ pub(crate) struct Attempt<'a> {
     pub(crate) input_at: Timestamp,
 }
 
-/// How a seat stands.
+/// The status of a seat.
 pub(crate) struct SeatStanding {
-    /// Whether a run holds it.
+    /// `true` if a run holds the seat.
     pub(crate) held: bool,
-    /// Whether a run waits for it, attempts in their backoff left out.
+    /// `true` if a run waits for the seat. A run in its backoff does not count.
     pub(crate) waited_for: bool,
-    /// The state of its session.
+    /// The status of its session.
     pub(crate) state: SessionStatus,
 }
 
 impl SeatStanding {
-    /// That of a session's seat in the transaction that makes it.
+    /// The status of a seat in the transaction that creates it.
     pub(crate) const NEW: Self = Self {
         held: false,
         waited_for: false,
@@ -62,7 +62,7 @@ impl SeatStanding {
     };
 }
 
-/// Says how seats stand. They are locked.
+/// Reads the status of each seat. The caller must hold the locks of the seats.
 pub(crate) async fn standings(
     tx: &mut Tx,
     seats: &BTreeSet<SeatId>,
@@ -84,14 +84,14 @@ pub(crate) async fn standings(
     Ok(found)
 }
 
-/// An automation's own runs, by where they are.
+/// The open runs of one automation, counted by status.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct OwnRuns {
-    /// Those that are executed.
+    /// The number of `delivered` and `running` runs.
     pub(crate) executing: i64,
-    /// Those that wait, queued or deferred.
+    /// The number of `queued` and `deferred` runs.
     pub(crate) waiting: i64,
-    /// Those that hold a seat and exclude each other: one at the most.
+    /// The number of exclusive runs that hold a seat: at most one.
     pub(crate) holding: i64,
 }
 
@@ -117,8 +117,7 @@ impl OwnRuns {
     }
 }
 
-/// What a transaction knows already of the seats that it has locked or made, and of the automations
-/// that it has locked.
+/// The statuses of seats and the counts of automations that a transaction has read already. It must hold their locks.
 #[derive(Default)]
 pub(crate) struct Known {
     pub(crate) seats: HashMap<SeatId, SeatStanding>,
@@ -143,8 +142,8 @@ pub(crate) async fn insert(
     Ok(made)
 }
 
-/// Inserts attempts in their order, each queued if nothing holds it back, else deferred. A closed
-/// session refuses its own.
+/// Inserts attempts in their order. An attempt is `queued` if its seat is free and nothing else delays it, else
+/// `deferred`. Returns one result for each attempt: an error if the session is closed or the seat does not exist.
 pub(crate) async fn insert_all(
     store: &Store,
     tx: &mut Tx,
@@ -153,6 +152,7 @@ pub(crate) async fn insert_all(
     known: Known,
     now: Timestamp,
 ) -> Result<Vec<Result<(RunId, RunStatus), Error>>, Error> {
+    // 1. Lock the seats and read the statuses that the caller has not read.
     let Known { mut seats, mut own } = known;
     let unknown = attempts.iter().map(|attempt| attempt.seat);
     let unknown: BTreeSet<SeatId> = unknown.filter(|seat| !seats.contains_key(seat)).collect();
@@ -163,6 +163,7 @@ pub(crate) async fn insert_all(
     let uncounted: BTreeSet<AutomationId> = uncounted.filter(|id| !own.contains_key(id)).collect();
     own.extend(OwnRuns::count(tx, &uncounted).await?);
 
+    // 2. Decide about each attempt, and count it for the attempts after it.
     let mut made = Vec::with_capacity(attempts.len());
     let mut rows = Vec::with_capacity(attempts.len());
     let mut waited_for = BTreeSet::new();
@@ -195,7 +196,8 @@ pub(crate) async fn insert_all(
             RunStatus::Queued
         } else {
             if free && seat.waited_for {
-                // A backoff is over that no sweep has seen yet; whoever is next has the seat at once.
+                // The backoff of a waiting run has ended, and no sweep has promoted that run yet. Promote below, so
+                // that the free seat does not wait for the sweep.
                 waited_for.insert(attempt.seat);
             }
             seat.waited_for |= !in_backoff;
@@ -220,6 +222,7 @@ pub(crate) async fn insert_all(
         journal.run(attempt.session, id, change);
         made.push(Ok((id, status)));
     }
+    // 3. Write. The promotion may choose one of the attempts that were just inserted.
     tx.execute_rows(sql!("runs/insert"), rows, params![])
         .await?;
     for promoted in promote(tx, journal, waited_for, now).await? {
@@ -232,7 +235,7 @@ pub(crate) async fn insert_all(
     Ok(made)
 }
 
-/// The parameters of an attempt's row.
+/// Returns the parameters of `runs/insert`.
 fn row(id: RunId, status: RunStatus, attempt: &Attempt<'_>, now: Timestamp) -> Vec<Param> {
     params! { "runs/insert";
         id: id,
@@ -257,14 +260,14 @@ fn row(id: RunId, status: RunStatus, attempt: &Attempt<'_>, now: Timestamp) -> V
     }
 }
 
-/// A waiting run that has its seat now.
+/// A run that a promotion has given its seat.
 pub(crate) struct Promoted {
     pub(crate) run: RunId,
-    /// Whether it had waited for a backoff.
+    /// `true` if the run had waited for its backoff.
     pub(crate) backoff: bool,
 }
 
-/// Lets the next waiting inputs of free seats have them.
+/// Queues the next waiting run of each free seat.
 pub(crate) async fn promote(
     tx: &mut Tx,
     journal: &mut Journal,
@@ -274,6 +277,7 @@ pub(crate) async fn promote(
     let mut promoted = Vec::new();
     let mut rest = seats;
     while !rest.is_empty() {
+        // Under the lock no other transition can give the seat to another run.
         lock_seats(tx, &rest).await?;
         let rows = rest.iter().map(|seat| params![*seat]).collect();
         let next = tx
@@ -286,7 +290,8 @@ pub(crate) async fn promote(
             let run: RunId = row.get("id")?;
             let exclusive: bool = row.get("exclusive")?;
             let automation: Option<AutomationId> = row.optional("automation_id")?;
-            // Of runs that exclude each other one goes; what else waits on the seat is looked for then.
+            // Promote one of several exclusive runs of an automation. Then search its seat again: a run behind it may
+            // start instead.
             if exclusive && automation.is_some_and(|automation| !taken.insert(automation)) {
                 rest.insert(row.get("seat_id")?);
                 continue;
@@ -309,7 +314,7 @@ pub(crate) async fn promote(
     Ok(promoted)
 }
 
-/// Lets the next waiting input of a free seat have it.
+/// Queues the next waiting run of a seat, if the seat is free. Returns the promoted run.
 pub(crate) async fn promote_on_seat(
     tx: &mut Tx,
     seat: SeatId,
@@ -321,8 +326,8 @@ pub(crate) async fn promote_on_seat(
     Ok(promoted.into_iter().next())
 }
 
-/// Lets what waited for runs start that have left their seats: on those seats, and, where an
-/// automation's runs exclude each other, on others.
+/// Promotes the runs that waited for runs which have left their seats: on those seats, and on other seats of
+/// automations with exclusive runs.
 pub(crate) async fn promote_after(
     tx: &mut Tx,
     journal: &mut Journal,
@@ -332,8 +337,8 @@ pub(crate) async fn promote_after(
 ) -> Result<(), Error> {
     promote(tx, journal, seats, now).await?;
     let rows: Vec<_> = automations.iter().map(|id| params![*id]).collect();
-    // A seat may go to somebody else whose backoff has just ended. The automation's turn is then on
-    // another seat, if there is one.
+    // The seat may go to a run of another automation whose backoff has just ended. Then a run of this automation on
+    // another seat may start, so that the search repeats until it promotes no run.
     loop {
         let statement = sql!("runs/next_waiting_of_automation");
         let next = tx.fetch_rows(statement, rows.clone(), params![now]).await?;
@@ -347,7 +352,7 @@ pub(crate) async fn promote_after(
     }
 }
 
-/// Lets the next waiting one of an automation's runs start that exclude each other.
+/// Promotes the next waiting exclusive run of an automation.
 pub(crate) async fn promote_own(
     tx: &mut Tx,
     automation: AutomationId,
@@ -359,8 +364,8 @@ pub(crate) async fn promote_own(
     journal.write(tx, now).await
 }
 
-/// Puts a run that has not begun back to wait, because its session is held. Another one of an
-/// automation whose runs exclude each other may start instead.
+/// Defers a run that has not begun, because its session is paused or a draft. If the run was exclusive, another run
+/// of its automation may start instead.
 pub(crate) async fn hold(
     tx: &mut Tx,
     session: SessionId,
@@ -371,7 +376,8 @@ pub(crate) async fn hold(
     if tx.execute(sql!("runs/hold"), params![run]).await? == 0 {
         return Ok(());
     }
-    // It may have been claimed meanwhile.
+    // A worker may have claimed the run. Its heartbeat would count as a run in progress of the tenant in later
+    // claims.
     tx.execute(sql!("heartbeats/delete"), params![run]).await?;
     let mut journal = Journal::default();
     let cause = DeferCause::SessionHeld;

@@ -1,13 +1,13 @@
-//! Statements whose plans PostgreSQL keeps.
+//! The statements for which PostgreSQL keeps one generic plan.
 
 use crate::{
     Error,
     database::{Param, Row, Statement, Tx},
 };
 
-/// Asks with a plan that PostgreSQL keeps, whatever the parameters: to plan a claim, or a look at what is due,
-/// takes longer than to do it, and their plans are always the same. Those of other statements follow the size of
-/// their tables.
+/// Runs a statement with a generic plan that PostgreSQL keeps for all parameters. For the claim and the poll for due
+/// triggers, planning takes longer than execution, and the plan is always the same. Other statements are planned as
+/// usual, because their best plan depends on the sizes of their tables.
 pub(super) async fn fetch_planned_once(
     tx: &mut Tx,
     statement: &'static Statement,
@@ -19,6 +19,7 @@ pub(super) async fn fetch_planned_once(
     tx.fetch_one(sql_of_postgres!("plans/keep"), params![])
         .await?;
     let rows = tx.fetch_all(statement, params).await?;
+    // Restore the setting, so that it does not affect the later statements of this transaction.
     tx.fetch_one(sql_of_postgres!("plans/make"), params![])
         .await?;
     Ok(rows)

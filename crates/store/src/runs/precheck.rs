@@ -1,4 +1,4 @@
-//! What is asked before turns.
+//! The prechecks of automations: the programs that decide before a turn whether it is needed.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,8 @@ use model::{
 
 use crate::{Error, database::Tx, locks::Locked, runs::about::shown};
 
-/// The runs before whose turns a precheck is to be asked. Where no precheck is, nothing is looked up.
+/// Returns the runs whose precheck must run before their turn: occurrences whose input the transcript does not show
+/// yet. A later attempt at a shown input has no precheck. Reads nothing if no automation of the runs has a precheck.
 pub(super) async fn unasked(
     tx: &mut Tx,
     locked: &Locked,
@@ -31,7 +32,7 @@ pub(super) async fn unasked(
     Ok(unasked.map(|run| run.id).collect())
 }
 
-/// What is asked before a turn.
+/// Builds the precheck of a run for its worker. Returns `None` if the automation has no precheck.
 pub(super) fn question(run: &Run, session: &Session, automation: &Automation) -> Option<Question> {
     Some(Question {
         run: run.id,

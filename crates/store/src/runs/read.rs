@@ -1,4 +1,4 @@
-//! Reading runs.
+//! Queries for runs and their internal records.
 
 use model::{
     AutomationId, InputId, RunId, SessionId,
@@ -8,23 +8,27 @@ use model::{
 
 use crate::{Error, Page, Scope, rows, store::Store};
 
-/// Which runs a list shows.
+/// The filters of a list of runs.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RunFilter {
-    /// Those of a session.
+    /// The session of the runs.
     pub session: Option<SessionId>,
-    /// Those of an automation, with what was skipped and missed.
+    /// The automation of the runs. Its list includes skipped and missed occurrences.
     pub automation: Option<AutomationId>,
     /// The accepted status.
     pub status: Option<RunStatus>,
-    /// Those whose input came from there.
+    /// The accepted origin.
     pub origin: Option<Origin>,
-    /// The first attempts at occurrences alone: one row for each due instant.
+    /// `true` to list only the first attempts at occurrences: one row for each due instant.
     pub occurrences: bool,
 }
 
 impl Store {
     /// Reads one run.
+    ///
+    /// # Errors
+    ///
+    /// Returns a not-found error if the run does not exist in `scope`.
     pub async fn run(&self, scope: Scope, id: RunId) -> Result<Run, Error> {
         let mut tx = self.db.read(scope).await?;
         let row = tx
@@ -43,8 +47,8 @@ impl Store {
         self.run_page(scope, filter, Page::first(limit)).await
     }
 
-    /// Lists runs, the newest first. What the filter asks for is found by an index, so that a page costs
-    /// what it shows, and not what there is.
+    /// Lists one page of runs, the newest first. An index serves each filter, so that the cost of a page grows with
+    /// its length, not with the number of runs.
     pub async fn run_page(
         &self,
         scope: Scope,
@@ -104,7 +108,7 @@ impl Store {
         found.iter().map(rows::run).collect()
     }
 
-    /// Lists the attempts at one input, the first one first.
+    /// Lists the attempts at an input, the first one first.
     pub async fn attempts(&self, scope: Scope, input: InputId) -> Result<Vec<Run>, Error> {
         let mut tx = self.db.read(scope).await?;
         let found = tx
@@ -113,7 +117,7 @@ impl Store {
         found.iter().map(rows::run).collect()
     }
 
-    /// Reads the internal record of a run, if there is one yet.
+    /// Reads the internal record of a run. Returns `None` if the run has none yet.
     pub async fn run_record(&self, scope: Scope, id: RunId) -> Result<Option<RunRecord>, Error> {
         let mut tx = self.db.read(scope).await?;
         let row = tx

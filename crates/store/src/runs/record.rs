@@ -1,4 +1,7 @@
-//! What a turn records on its way.
+//! The writes of a running turn: rows of the transcript, and the live text.
+//!
+//! **Invariant:** a write takes effect only while the run is `running` and belongs to the worker, so that a stale
+//! worker cannot add to the transcript.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,8 +20,8 @@ use crate::{
 };
 
 impl Store {
-    /// Writes rows of the transcript for a run that is the worker's and under way; a row under an id
-    /// that is there already replaces it.
+    /// Writes rows of the transcript for a run that `worker` executes. A row with an existing ID replaces the
+    /// existing row. Returns [`Settled::Lost`] if the run is no longer this worker's.
     pub async fn record(
         &self,
         run: RunId,
@@ -40,7 +43,8 @@ impl Store {
             .await
     }
 
-    /// Writes rows of the transcripts of several runs in one transaction.
+    /// Writes rows of the transcripts of several runs in one transaction. Returns one result for each request, in
+    /// order.
     pub(crate) async fn record_all(&self, all: &[Recording]) -> Result<Vec<Settled>, Error> {
         let Some(now) = all.iter().map(|one| one.now).max() else {
             return Ok(Vec::new());
@@ -68,7 +72,8 @@ impl Store {
         .await
     }
 
-    /// Adds to the text that a running turn has written so far, at a position in bytes.
+    /// Appends to the live text of a running turn, at a position in bytes. Returns [`Settled::Lost`] if the run is no
+    /// longer this worker's.
     pub async fn write_live(
         &self,
         run: RunId,
@@ -95,14 +100,15 @@ impl Store {
         .await
     }
 
-    /// The text that a running turn has written from a position on, with the position of its end.
+    /// Reads the live text of a running turn from a position on. Returns the text and the position of its end.
     pub async fn live(&self, scope: Scope, run: RunId, from: i64) -> Result<(String, i64), Error> {
         let mut tx = self.db.read(scope).await?;
         text_from(&mut tx, scope, run, from).await
     }
 }
 
-/// Reads a running turn's text. A piece that begins before `from` is cut there.
+/// Reads the live text of a turn. Cuts a piece that begins before `from`, because a piece that grew may overlap the
+/// text that the caller has read.
 pub(super) async fn text_from(
     tx: &mut Tx,
     scope: Scope,
@@ -125,8 +131,8 @@ pub(super) async fn text_from(
     Ok((text, end))
 }
 
-/// Where the rows of runs belong that are workers' and under way; those that are not are left out. On
-/// PostgreSQL the runs' rows stay locked, so that their ends wait for this write.
+/// Returns the session, the seat and the tenant of each run that the given worker executes. Omits the other runs. On
+/// PostgreSQL the rows of the runs stay locked, so that a transition that ends a run waits for this write.
 pub(crate) async fn owned<'a>(
     tx: &mut Tx,
     runs: impl Iterator<Item = (RunId, &'a WorkerId)>,

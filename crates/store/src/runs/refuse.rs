@@ -1,4 +1,4 @@
-//! Refusing a turn whose budget is used up.
+//! The refusal of a turn whose budget is used up.
 
 use std::collections::BTreeSet;
 
@@ -19,8 +19,9 @@ use crate::{
     store::Store,
 };
 
-/// Refuses to begin a turn whose budget is used up. An automation pauses itself, and its run waits until
-/// there is a budget again; the words of a person fail, since whoever said them waits for an answer.
+/// Refuses to begin a turn whose budget is used up. The run of an automation is deferred until the budget allows it
+/// again, and the automation pauses. Any other run fails, because a person waits for the answer. A run that no later
+/// period allows fails too.
 pub(super) async fn refuse(
     store: &Store,
     tx: &mut Tx,
@@ -56,7 +57,7 @@ pub(super) async fn refuse(
             not_before: until,
         };
         journal.run(session, run.id, RunChange::Deferred { cause });
-        // Whoever else waits for the seat, or beside another run of the automation, need not.
+        // The seat is free again, and other exclusive runs of the automation need not wait for this one.
         let own = BTreeSet::from([automation.id]);
         promote_after(tx, &mut journal, BTreeSet::from([seat]), own, now).await?;
         journal.write(tx, now).await?;

@@ -1,4 +1,4 @@
-//! Another attempt that a person asks for.
+//! Retries of runs that a person requests.
 
 use model::{
     RunId, Timestamp,
@@ -38,6 +38,8 @@ impl Store {
         let made = self
             .transact(scope, |tx, _| {
                 Box::pin(async move {
+                    // Lock the automation and the seat even for a run that is over, so that two requests cannot both
+                    // create the next attempt.
                     lock_run(tx, id).await?;
                     let row = tx
                         .fetch_optional(sql!("runs/by_id"), params![scope.tenant(), id])
@@ -90,6 +92,7 @@ impl Store {
             })
             .await;
         match (made, reserved) {
+            // A second request with the same ID committed first.
             (Err(Error::Database(error)), Some(reserved))
                 if error.conflict() == Some("agent_runs_pkey") =>
             {
@@ -100,7 +103,7 @@ impl Store {
     }
 }
 
-/// Refuses what has nothing to be tried again, and what is tried again already.
+/// Returns an error if the run is not over, if it succeeded, or if a later attempt at its input exists.
 fn refuse(run: &Run, newest: Option<&Run>) -> Result<(), Error> {
     if let Some(newest) = newest.filter(|newest| newest.attempt > run.attempt) {
         let state = format!("followed by {}, which is {}", newest.id, newest.status());
@@ -120,8 +123,9 @@ fn refused(what: &'static str, state: String) -> Error {
     })
 }
 
-/// Whether the prompt of a run that is over may have reached its agent: its turn began, and it did not
-/// end by what comes before the prompt. The same prompt is never sent again blindly.
+/// Returns `true` if the prompt of a run that is over may have reached its agent: the turn began, and the failure did
+/// not come before the prompt. The next attempt then tells its agent about the interruption, because the same prompt
+/// is never sent again without that note.
 fn may_have_been_prompted(run: &Run) -> bool {
     let kind = run.state.reason().and_then(|reason| reason.parse().ok());
     let before_the_prompt = matches!(

@@ -1,4 +1,4 @@
-//! People's words for seats.
+//! People's messages to the entry seats of sessions.
 
 use std::collections::{HashMap, HashSet};
 
@@ -42,7 +42,8 @@ impl Store {
             .await?
     }
 
-    /// Takes up what people of one tenant say at one time, in one transaction.
+    /// Creates the runs of messages to sessions of one tenant, in one transaction. Returns one result for each
+    /// message, in order: an error of one message does not affect the others.
     pub(crate) async fn say_all(
         &self,
         said: &[Words],
@@ -66,7 +67,8 @@ impl Store {
                 let mut attempts = Vec::with_capacity(said.len());
                 let mut refused = Vec::with_capacity(said.len());
                 for words in said {
-                    // Two may come at one time with one id.
+                    // Two messages of one batch may have the same reserved ID, so that the first one counts as used
+                    // for the second.
                     let made = words.reserved && !used.insert(words.input);
                     let seat = seats.get(&words.session).filter(|_| !made);
                     attempts.extend(seat.map(|seat| attempt(words, *seat)));
@@ -80,6 +82,7 @@ impl Store {
                 let known = Known::default();
                 let made = insert_all(self, tx, &mut journal, &attempts, known, now).await?;
                 journal.write(tx, now).await?;
+                // `made` has one result for each attempt, in order. A refused message has no attempt.
                 let mut made = attempts.iter().zip(made);
                 let answers = said.iter().zip(refused).map(|(words, refused)| {
                     if let Some(refused) = refused {
@@ -101,7 +104,7 @@ impl Store {
     }
 }
 
-/// Which of inputs whose ids were reserved are there already.
+/// Returns those of `inputs` that already exist.
 pub(super) async fn inputs_used(
     tx: &mut Tx,
     inputs: impl Iterator<Item = InputId>,

@@ -1,4 +1,7 @@
-//! What runs use of their budgets, and what follows where one is used up.
+//! The usage of runs, and the effects of a budget that is used up.
+//!
+//! **Invariant:** each report of a run's usage is cumulative. Only the difference to the last counted report is
+//! added, so that a repeated or late report counts nothing twice.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -23,9 +26,8 @@ use crate::{
 };
 
 impl Store {
-    /// Counts what a run under way has used so far; of what is counted already, only what came since. Gives
-    /// what limits it from now on, with what others have used; `None` where the run is the worker's no
-    /// more.
+    /// Counts the usage of a running turn so far, less the usage that is counted already. Returns the limits that
+    /// apply from now on, with the usage of other runs. Returns `None` if `worker` no longer executes the run.
     pub async fn spend(
         &self,
         run: RunId,
@@ -36,6 +38,7 @@ impl Store {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
                 let mut locked = lock_runs(tx, &[run]).await?;
+                // Fence: a stale worker must not count usage for a run that another worker executes.
                 let found = locked.runs.remove(&run).filter(|run| {
                     run.status() == RunStatus::Running && run.state.worker_id() == Some(worker)
                 });
@@ -59,7 +62,7 @@ impl Store {
                 let tenants = spending::tenant_budgets(tx, BTreeSet::from([run.tenant_id])).await?;
                 let budgets = Budgets::read(tx, tenants, automation.into_iter(), now).await?;
                 Ok(Some(Accounts {
-                    // A report that was overtaken by a later one takes nothing back.
+                    // A late report that a later one has overtaken does not reduce the counted usage.
                     counted: if beyond_counts { spent } else { counted },
                     ..budgets.accounts(run.tenant_id, automation)
                 }))
@@ -69,12 +72,12 @@ impl Store {
     }
 }
 
-/// What of a run's use is counted.
+/// Returns the usage of a run that is counted already.
 fn counted(run: &Run) -> Spent {
     run.usage.as_ref().map(Spent::of).unwrap_or_default()
 }
 
-/// The parameters of `seats/note_usage`; none where nothing was reported.
+/// Returns the parameters of `seats/note_usage`. Returns `None` if the agent reported no usage.
 pub(super) fn reading(seat: SeatId, usage: Option<&Value>) -> Option<Vec<Param>> {
     let usage = usage?;
     let reading = json!({
@@ -83,7 +86,8 @@ pub(super) fn reading(seat: SeatId, usage: Option<&Value>) -> Option<Vec<Param>>
     Some(params![seat, reading])
 }
 
-/// Pauses an automation that fires so far, and says why.
+/// Pauses an enabled automation because of its budget, and asks for attention with the reason. Changes nothing if the
+/// automation is not enabled or this server does not support its format.
 pub(super) async fn pause(
     store: &Store,
     tx: &mut Tx,
@@ -94,6 +98,8 @@ pub(super) async fn pause(
     if automation.state != AutomationState::Enabled || !stored::honours(automation.needs_format) {
         return Ok(());
     }
+    // This locks the triggers after the automation, against the order of `locks`. If a poll holds the triggers and
+    // waits for the automation, the database reports a deadlock and the transaction runs again.
     automations::pause(store, tx, automation, budget::REASON, now).await?;
     automation.state = AutomationState::Paused;
     let text = format!("paused itself: {text}");
@@ -102,7 +108,8 @@ pub(super) async fn pause(
     Ok(())
 }
 
-/// Lets runs that wait because of a budget look at it anew: those of one automation, or all of a tenant.
+/// Ends the wait of runs that a budget defers, so that they check the budget again: the runs of one automation, or of
+/// a whole tenant if `automation` is `None`.
 pub(crate) async fn release(
     tx: &mut Tx,
     tenant: TenantId,
@@ -117,7 +124,7 @@ pub(crate) async fn release(
     Ok(())
 }
 
-/// Counts what runs have used that have ended, and pauses automations that have reached a limit by it.
+/// Counts the usage of runs that have ended, and pauses the automations that have reached a limit.
 pub(super) async fn settle(
     store: &Store,
     tx: &mut Tx,
@@ -160,7 +167,8 @@ pub(super) async fn settle(
             ..budgets.accounts(tenant, Some(automation))
         };
         let reached = accounts.reached(&spent).map(|reached| reached.to_string());
-        // One that was cut off before midnight has its day behind it, and is paused all the same.
+        // A run that was cut off before midnight counts towards the day that has ended, so that no limit of today is
+        // reached. Pause its automation all the same.
         if let Some(text) = reached.or_else(|| cut_off.map(|failure| failure.message.clone())) {
             pause(store, tx, automation, &text, now).await?;
         }

@@ -1,5 +1,8 @@
-//! What the watchdog and the scheduler do for runs that nobody moves: stall the lost, promote the left
-//! behind.
+//! The sweeps of the watchdog and the scheduler over runs that no worker and no transition moves: they stall runs
+//! whose worker is lost, fail runs whose instance is gone, and promote runs whose backoff has ended.
+//!
+//! **Invariant:** a sweep searches without locks. It then locks each run or seat in a transaction of its own and
+//! checks the condition again, because the worker may have sent a heartbeat in the meantime.
 
 use model::{
     InstanceId, RunId, SeatId, Timestamp, WorkerId,
@@ -19,30 +22,30 @@ use crate::{
     store::Store,
 };
 
-/// How many rows one look takes at the most.
+/// Maximum number of rows that one query of a sweep returns.
 const BATCH: u32 = 200;
 
-/// What a sweep did.
+/// The result of [`Store::promote_due`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Swept {
-    /// Attempts that start because their backoff is over.
+    /// The number of runs that were promoted because their backoff has ended.
     pub backoffs: u32,
-    /// Inputs that a promotion had left behind: each is a fault.
+    /// The number of runs that an earlier promotion should have started. Each one is a fault of the program.
     pub faults: u32,
 }
 
-/// Why a run's worker counts as lost.
+/// The condition under which the worker of a run counts as lost.
 #[derive(Clone, Copy)]
 enum Stale<'a> {
-    /// Its heartbeat is older than this.
+    /// The heartbeat of the run is older than this instant.
     Before(Timestamp),
-    /// It is this one, and gone.
+    /// The run belongs to this worker, which is known to be gone.
     Worker(&'a WorkerId),
 }
 
 impl Store {
-    /// Stalls the runs whose heartbeat is older than `stale_before`, with their next attempts. What
-    /// their agents had written so far goes to the transcript. Gives those that were stalled.
+    /// Stalls up to 200 runs whose heartbeat is older than `stale_before`, and creates their next attempts. The text
+    /// that the agents had written so far becomes the answer in the transcript. Returns the stalled runs.
     pub async fn stall(
         &self,
         stale_before: Timestamp,
@@ -66,8 +69,8 @@ impl Store {
         Ok(stalled)
     }
 
-    /// Runs that are executed on an instance, or claimed and not begun yet anywhere, with their
-    /// workers.
+    /// Lists the runs that are executed on an instance, with their workers. Includes runs that any worker has claimed
+    /// but not begun, because such a run may have no instance yet.
     pub async fn executing_on(
         &self,
         instance: InstanceId,
@@ -80,7 +83,8 @@ impl Store {
         found.iter().map(pair).collect()
     }
 
-    /// Stalls a run whose worker is known to be gone, without waiting for its heartbeat to be stale.
+    /// Stalls a run whose worker is known to be gone, without the wait for a stale heartbeat. Returns `true` if the
+    /// run was stalled.
     pub async fn stall_run(
         &self,
         run: RunId,
@@ -96,7 +100,8 @@ impl Store {
                 let Some(run) = lock_run(tx, run).await? else {
                     return Ok(false);
                 };
-                // A heartbeat may have come between the look and the lock.
+                // A heartbeat may have arrived between the search and the lock. `heartbeats/take` compares and
+                // deletes in one statement, so that a run whose worker is alive is not stalled.
                 let still = match stale {
                     Stale::Before(at) => {
                         tx.execute(sql!("heartbeats/take"), params![run.id, at])
@@ -119,6 +124,8 @@ impl Store {
                     diagnostics: lost_diagnostics(&run),
                     ..Finished::bare(Outcome::Failed(failure))
                 };
+                // If the run was to be cancelled, the loss of its worker completes the cancellation, and no retry
+                // follows.
                 let finished = called_off(tx, &run, &finished).await?;
                 Ok(end(self, tx, &run, &finished, now).await? == Settled::Written)
             })
@@ -126,7 +133,7 @@ impl Store {
         .await
     }
 
-    /// Fails queued runs whose memory lies on an instance that is gone. Gives how many.
+    /// Fails queued runs whose agent has its memory on an instance that is gone. Returns the number of failed runs.
     pub async fn fail_gone(&self, now: Timestamp) -> Result<u32, Error> {
         let mut failed = 0;
         loop {
@@ -141,7 +148,8 @@ impl Store {
                     failed += 1;
                 }
             }
-            // What waited behind one that failed may be next.
+            // The end of a run promotes the next one on its seat, which may be pinned to the same instance. Search
+            // again until a round fails no run.
             if failed == before {
                 return Ok(failed);
             }
@@ -154,7 +162,7 @@ impl Store {
                 let Some(run) = lock_run(tx, run).await? else {
                     return Ok(false);
                 };
-                // Its instance may be back by now.
+                // The instance may have returned since the search.
                 let still = tx
                     .fetch_optional(sql!("runs/of_gone"), params![Some(run.id), 1_u32])
                     .await?;
@@ -173,7 +181,7 @@ impl Store {
         .await
     }
 
-    /// Lets runs start whose backoff is over, and whatever a promotion left behind.
+    /// Promotes runs whose backoff has ended, and runs that an earlier promotion left behind.
     pub async fn promote_due(&self, now: Timestamp) -> Result<Swept, Error> {
         let mut swept = Swept::default();
         loop {
@@ -196,7 +204,7 @@ impl Store {
                     None => {}
                 }
             }
-            // What is in the way of a whole batch is in the way of the next look as well.
+            // Stop after a full batch of which no run was promoted: the next query would return the same rows.
             if waiting.len() < BATCH as usize || swept == before {
                 break;
             }

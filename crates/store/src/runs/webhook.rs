@@ -1,4 +1,6 @@
-//! Firing a trigger because a webhook arrived.
+//! The firing of triggers by webhooks.
+//!
+//! **Invariant:** the receipt and the run are one transaction, so that a webhook which its sender repeats fires once.
 
 use std::collections::HashMap;
 
@@ -13,21 +15,21 @@ use crate::{
     store::Store,
 };
 
-/// What became of a webhook.
+/// The result of a webhook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Received {
     /// The run of the request. The status of the run tells whether the occurrence was skipped.
     pub run_id: RunId,
-    /// Whether it had been received before.
+    /// `true` if the webhook had been received before.
     pub again: bool,
 }
 
 impl Store {
-    /// Makes the occurrence of a webhook, on the path of a scheduled one: its row, what came with it
-    /// and the receipt of its id are one transaction. One of an id that was received already changes
-    /// nothing, and is answered like the first time.
+    /// Fires the trigger of a webhook, in the same way as a due trigger. The run, the payload and the receipt of
+    /// `webhook_id` are one transaction. A webhook whose ID was received before changes nothing, and the result names
+    /// the first run.
     ///
-    /// Whoever calls this has checked its signature.
+    /// The caller must have verified the signature.
     pub async fn fire_webhook(
         &self,
         tenant: TenantId,
@@ -51,6 +53,8 @@ impl Store {
                     .iter()
                     .find(|one| one.id == trigger && one.spec == Spec::Webhook {});
                 let found = found.ok_or_else(gone)?;
+                // The lock of the automation serializes its webhooks, so that the second of two equal ones finds the
+                // receipt.
                 let receipt = tx
                     .fetch_optional(sql!("webhooks/receipt"), params![trigger, webhook_id])
                     .await?;
@@ -70,7 +74,8 @@ impl Store {
                     occur_all(self, tx, &mut automations, vec![occurrence], now).await?;
                 let submitted = submitted.into_iter().next().ok_or_else(gone)?;
                 let run_id = submitted.run_id;
-                // What is skipped has no prompt, and no session with which it would go one day.
+                // Store no payload for a skipped run: a skipped run has no prompt that needs it, and no session with
+                // which it would be deleted.
                 if submitted.status != RunStatus::Skipped {
                     tx.execute(
                         sql!("webhooks/insert_payload"),

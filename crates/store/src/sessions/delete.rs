@@ -1,4 +1,4 @@
-//! Deleting a session, and with consent the automations that are bound to it.
+//! The deletion of a session and, with consent, of the automations that are bound to it.
 
 use std::collections::BTreeSet;
 
@@ -14,26 +14,30 @@ use crate::{
     waking::note_change,
 };
 
-/// What became of a wish to delete a session.
+/// The result of a request to delete a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Deletion {
-    /// It is gone.
+    /// The session is deleted.
     Done {
-        /// The automations that were bound to it, as they were: they are gone with it.
+        /// The automations that were bound to the session, as they were. They are deleted too.
         automations: Vec<Automation>,
-        /// How many turns were under way in it. Their workers find nothing any more.
+        /// The number of turns that were in progress. The next write of each worker returns `Lost`.
         turns: u32,
     },
-    /// Automations of people are bound to it; nothing was deleted.
+    /// People's automations are bound to the session, and nothing was deleted.
     BlockedBy(Vec<Automation>),
 }
 
 impl Store {
-    /// Deletes a session with all that belongs to it. Automations of people that are bound to it block
-    /// that, unless `with_automations` says that they are to be deleted too, in the same transaction.
+    /// Deletes a session with everything that belongs to it. Automations of people that are bound to the session
+    /// block the deletion, unless `with_automations` is `true`: the same transaction deletes them too.
     ///
-    /// A turn that is under way is called off with it: its row, which is its worker's fence, is gone, so
-    /// that its next heartbeat is answered with "lost" and whatever it writes finds nothing.
+    /// A turn in progress is cancelled: the row of its run, which is the fence of its worker, is deleted, so that the
+    /// reply to the next heartbeat is `Lost` and a later write of the worker changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the session does not exist, or if the row of a bound automation is corrupt.
     pub async fn delete_session(
         &self,
         tenant: TenantId,
@@ -52,7 +56,7 @@ impl Store {
                     Some(key) => automations::bound_to(tx, tenant, key).await?,
                     None => Automations::default(),
                 };
-                // What would go with it must be told before anybody can consent.
+                // A person can only consent to the deletion of automations that can be shown.
                 if let Some(broken) = bound.unreadable.into_iter().next() {
                     return Err(broken.error);
                 }
@@ -60,6 +64,7 @@ impl Store {
                 if !bound.is_empty() && !with_automations {
                     return Ok(Deletion::BlockedBy(bound));
                 }
+                // Lock, then check again: a bound automation may have been edited since it was read.
                 let locked = lock_automations(tx, id, &bound).await?;
                 let still_bound = |automation: &Automation| {
                     automation.bound_session_key.is_some()
@@ -76,12 +81,15 @@ impl Store {
                         deleted.push(automation);
                     }
                 }
+                // Lock the seats, so that no run is inserted or promoted while the session is deleted.
                 lock_seats(tx, scope, id).await?;
                 tx.execute(sql!("automations/leave_session"), params![id, now])
                     .await?;
                 let (owners, turns) = open(tx, id).await?;
                 tx.execute(sql!("sessions/delete"), params![id]).await?;
+                // Wake the readers of the session, so that they learn that it is gone.
                 note_change(tx, id.uuid()).await?;
+                // The deleted runs may have blocked exclusive runs of their automations in other sessions.
                 for owner in owners {
                     promote_own(tx, owner, now).await?;
                 }
@@ -95,8 +103,8 @@ impl Store {
     }
 }
 
-/// Locks the automations that are bound to a session and the one whose current session it is, with
-/// their triggers before them, each by id. Those that were removed meanwhile are left out.
+/// Locks the automations that are bound to a session and the one whose current session it is, in the order of their
+/// IDs, after the triggers of all of them. Omits automations that were deleted in the meantime.
 async fn lock_automations(
     tx: &mut Tx,
     session: SessionId,
@@ -122,7 +130,7 @@ async fn lock_automations(
     Ok(locked)
 }
 
-/// The automations of a session's runs that are not over, and how many of these a worker has.
+/// Returns the automations of a session's open runs, and the number of these runs that a worker has.
 async fn open(tx: &mut Tx, session: SessionId) -> Result<(BTreeSet<AutomationId>, u32), Error> {
     let open = tx
         .fetch_all(sql!("runs/open_of_session"), params![session])

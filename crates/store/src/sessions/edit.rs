@@ -1,18 +1,18 @@
-//! Changing what people say of a session.
+//! Edits of the properties of a session that people set.
 
 use model::{SessionId, Timestamp, entity::Session, event::SessionChange, session::SessionStatus};
 
 use crate::{Error, Scope, journal, store::Store};
 
-/// What people say of a session and may change.
+/// The properties of a session that people can edit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionEdit {
-    /// What lists call it; absent: its agent may name it.
+    /// The title that lists show. `None` lets the agent name the session.
     pub title: Option<String>,
 }
 
 impl SessionEdit {
-    /// What a session says.
+    /// Returns the current properties of a session.
     pub fn of(session: &Session) -> Self {
         Self {
             title: session.title.clone(),
@@ -21,7 +21,11 @@ impl SessionEdit {
 }
 
 impl Store {
-    /// Changes a session, closed or not. Where it is something else by now than `seen`, nothing is changed.
+    /// Edits a session, closed or not.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Changed`] if the session no longer equals `seen`, and changes nothing.
     pub async fn edit_session(
         &self,
         scope: Scope,
@@ -32,7 +36,8 @@ impl Store {
     ) -> Result<(), Error> {
         self.transact(scope, |tx, _| {
             Box::pin(async move {
-                // The statement compares, so that of two who change it one has lost.
+                // The statement compares with `seen` (optimistic locking), so that the second of two simultaneous
+                // edits fails.
                 let edited = tx
                     .fetch_optional(
                         sql!("sessions/edit"),

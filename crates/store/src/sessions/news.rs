@@ -1,4 +1,4 @@
-//! Reading on in many sessions at once: what is live in them.
+//! The queries of live streams: new events and live texts of many sessions at once.
 
 use std::collections::HashMap;
 
@@ -6,40 +6,40 @@ use model::{RunId, SessionId, entity::Message, event::Event};
 
 use crate::{Error, Scope, rows, store::Store};
 
-/// What one session's log has after a number.
+/// The new events of one session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct News {
     /// The session.
     pub session: SessionId,
     /// The number of the newest event in the session's log.
     pub last_seq: i64,
-    /// Its events after the number, in order. Where the first is not the next one, retention has removed
-    /// those between.
+    /// The events after the requested number, in order. A gap before the first event means that retention has removed
+    /// the events in between.
     pub events: Vec<Logged>,
 }
 
-/// An event, and the row of the transcript that it announces, as that is by now.
+/// An event, with the row of the transcript that it announces, in the present version of that row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Logged {
     /// The event.
     pub event: Event,
-    /// The row; absent where the event announces none.
+    /// The row. `None` if the event announces no row.
     pub message: Option<Message>,
 }
 
-/// A piece of what a running turn has written.
+/// A piece of the live text of a running turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveText {
     /// The run.
     pub run: RunId,
-    /// Where the piece begins, in bytes.
+    /// The position of the first byte of the piece.
     pub position: i64,
     /// The piece.
     pub text: String,
 }
 
 impl LiveText {
-    /// Where the piece ends.
+    /// Returns the position after the last byte of the piece.
     pub fn end(&self) -> i64 {
         self.position
             .saturating_add(i64::try_from(self.text.len()).unwrap_or(i64::MAX))
@@ -47,8 +47,8 @@ impl LiveText {
 }
 
 impl Store {
-    /// Reads on in the logs of many sessions, each after a number and `limit` events of each at the most.
-    /// A session that is not there, or another tenant's, is left out.
+    /// Reads the logs of many sessions, each after a number and at most `limit` events of each session. Omits
+    /// sessions that do not exist or belong to another tenant.
     pub async fn events_of_many(
         &self,
         scope: Scope,
@@ -87,7 +87,7 @@ impl Store {
         Ok(news)
     }
 
-    /// Lists the turns that run in some sessions.
+    /// Lists the running turns of sessions.
     pub async fn running_in(
         &self,
         scope: Scope,
@@ -106,8 +106,8 @@ impl Store {
         Ok(running)
     }
 
-    /// Reads the texts that running turns have written from a position in bytes on, in order: about
-    /// `limit` pieces, each cut where it begins earlier. No pieces: there are no more by now.
+    /// Reads the live texts of running turns, each from a position in bytes on, in order and about `limit` pieces.
+    /// Cuts a piece that begins before its position. Returns no pieces if there is no further text.
     pub async fn live_of_runs(
         &self,
         scope: Scope,

@@ -1,4 +1,4 @@
-//! Lists of sessions, page by page.
+//! Pages of the list of sessions.
 
 use model::{
     AutomationId, SessionId, TenantId,
@@ -11,20 +11,20 @@ use crate::{Error, Page, Scope, rows, store::Store, text::Wanted};
 /// The filters and the page of a list of sessions.
 #[derive(Debug, Clone, Default)]
 pub struct SessionFilter {
-    /// Those of these types; none named: those of all.
+    /// The accepted types. Empty accepts all types.
     pub types: Vec<SessionType>,
     /// The accepted kind.
     pub kind: Option<SessionKind>,
     /// The accepted state.
     pub state: Option<SessionStatus>,
-    /// Those that an automation made.
+    /// The automation that created the sessions.
     pub automation: Option<AutomationId>,
-    /// Those with a text in their title, their key or their id, whatever the case of its letters.
+    /// A text that the title, the key or the ID contains. The case of letters does not matter.
     pub text: Option<String>,
 }
 
 impl Store {
-    /// Lists a tenant's sessions, the newest first.
+    /// Lists one page of a tenant's sessions, the newest first.
     pub async fn session_page(
         &self,
         tenant: TenantId,
@@ -36,7 +36,7 @@ impl Store {
         } else {
             sql_by_dialect!("sessions/page")
         };
-        // Each type by itself, because an index has it so; there are few.
+        // Query each type by itself, because the index orders sessions by type before ID. There are few types.
         let mut types: Vec<Option<SessionType>> = filter.types.iter().copied().map(Some).collect();
         types.sort_unstable();
         types.dedup();

@@ -1,20 +1,20 @@
-//! Reading a session's transcript and its log.
+//! Queries for the transcript and the log of a session.
 
 use model::{RunId, SessionId, entity::Message, event::Event};
 
 use crate::{Error, Scope, rows, store::Store};
 
-/// The end of a transcript.
+/// The last rows of a transcript.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transcript {
-    /// Its last rows, in order.
+    /// The rows, in order.
     pub messages: Vec<Message>,
-    /// How many rows come before them.
+    /// The number of rows before them.
     pub before: i64,
 }
 
 impl Store {
-    /// Reads a transcript after a number, in order.
+    /// Reads up to `limit` rows of a transcript after a number, in order.
     pub async fn messages(
         &self,
         scope: Scope,
@@ -32,7 +32,7 @@ impl Store {
         found.iter().map(rows::message).collect()
     }
 
-    /// Reads the last rows of a transcript.
+    /// Reads the last `limit` rows of a transcript.
     pub async fn last_messages(
         &self,
         scope: Scope,
@@ -64,8 +64,11 @@ impl Store {
         Ok(Transcript { messages, before })
     }
 
-    /// The number in its session after which everything comes that the transcript has of a run, or will
-    /// have.
+    /// Returns the number in the session after which all rows of a run come, present and future.
+    ///
+    /// # Errors
+    ///
+    /// Returns a not-found error if the run does not exist or has no session.
     pub async fn before_run(&self, scope: Scope, run: RunId) -> Result<i64, Error> {
         let mut tx = self.db.read(scope).await?;
         let row = tx
@@ -75,7 +78,7 @@ impl Store {
         Ok(row.get("seq")?)
     }
 
-    /// Reads a session's log after a number, in order.
+    /// Reads up to `limit` events of a session's log after a number, in order.
     pub async fn events(
         &self,
         scope: Scope,
@@ -93,8 +96,8 @@ impl Store {
         found.iter().map(rows::event).collect()
     }
 
-    /// The number of the oldest event of a session that retention has kept; where it kept none, that of
-    /// the next one. Who has read up to a number before the one that precedes it has missed something.
+    /// Returns the number of the oldest event of a session that retention has kept. If retention has kept no event,
+    /// returns the number of the next event. A reader whose last number is more than one below it has missed events.
     pub async fn oldest_event(&self, scope: Scope, session: SessionId) -> Result<i64, Error> {
         let mut tx = self.db.read(scope).await?;
         let row = tx

@@ -1,5 +1,5 @@
--- Decides an approval that waits and is in time, while its attempt is under way and is not being called off.
--- No row: it was over.
+-- Decides an approval that is pending before its deadline, while its attempt is running and not being cancelled.
+-- Returns no row otherwise.
 -- :tenant, :id, :state, :now, :decided_by who, :token their token or null, :comment or null
 update approvals
 set state = :state, decided_at = :now, decided_by = :decided_by, decided_by_token = :token, comment = :comment

@@ -1,4 +1,4 @@
--- Denies an approval that nobody has decided. No row: it was over.
+-- Expires a pending approval. The caller checks the deadline. Returns no row if the approval is over.
 -- $1 id, $2 now
 update approvals set state = 'expired', decided_at = $2
 where id = $1 and state = 'pending'

@@ -1,5 +1,5 @@
--- Asks a person for a permission that an attempt wants. Nothing where it is being called off, since no answer
--- would reach it, and where it was asked already.
+-- Inserts a pending approval of a running attempt. Returns no row if the attempt is being cancelled, because no
+-- decision would reach the agent, or if the ID already exists.
 -- :id, :run, :tool_kind tool's kind, :title, :tool_call, :input or null, :input_cut whether that is cut,
 -- :deadline, :now
 insert into approvals

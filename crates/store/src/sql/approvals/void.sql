@@ -1,4 +1,5 @@
--- Makes void what waits of attempts that are over or are being called off: no answer would reach them.
+-- Voids the pending approvals of attempts that are over or are being cancelled, because no decision would reach the
+-- agent.
 -- Each row: $1 run. $2 now
 with item (id) as (values /* row */ ($1))
 update approvals set state = 'void', decided_at = $2

@@ -1,4 +1,4 @@
--- Reads one automation, removed ones included.
+-- Reads one automation, deleted or not.
 -- $1 tenant or null, $2 id
 select id, tenant_id, name, pause_reason, paused_at, attention, prompt, harness_id, cwd, session_mode, bound_session_key, current_session_id, policies, settings, permissions, needs_format, consecutive_failures, created_at, updated_at, deleted_at
 from automations

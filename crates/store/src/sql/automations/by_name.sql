@@ -1,4 +1,4 @@
--- Reads the automation of a name.
+-- Reads the automation with a name.
 -- $1 tenant, $2 name
 select id, tenant_id, name, pause_reason, paused_at, attention, prompt, harness_id, cwd, session_mode, bound_session_key, current_session_id, policies, settings, permissions, needs_format, consecutive_failures, created_at, updated_at, deleted_at
 from automations

@@ -1,3 +1,3 @@
--- Reads the documents of an automation as they are stored.
+-- Reads the stored documents of an automation, unparsed.
 -- $1 id
 select policies, settings, permissions, format from automations where id = $1

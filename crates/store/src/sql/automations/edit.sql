@@ -1,4 +1,4 @@
--- Changes what a person says of an automation.
+-- Edits the properties of an automation that a person sets.
 -- :id, :name, :prompt, :harness, :cwd, :session_mode, :bound_key, :current_session, :policies, :settings,
 -- :permissions, :now, :format, :needs_format format that they need
 update automations

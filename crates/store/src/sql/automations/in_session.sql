@@ -1,3 +1,3 @@
--- Lists the automations whose next turn goes to a session of their own.
+-- Lists the automations whose current session is a given one.
 -- $1 session
 select id from automations where current_session_id = $1

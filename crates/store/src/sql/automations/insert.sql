@@ -1,4 +1,4 @@
--- Makes an automation.
+-- Inserts an automation.
 -- :id, :tenant, :name, :prompt, :harness, :cwd, :session_mode, :bound_key, :policies, :settings, :permissions,
 -- :now, :format, :needs_format format that they need
 insert into automations

@@ -1,4 +1,4 @@
--- Lists automations by name.
+-- Lists automations, ordered by name.
 -- $1 tenant or null
 select id, tenant_id, name, pause_reason, paused_at, attention, prompt, harness_id, cwd, session_mode, bound_session_key, current_session_id, policies, settings, permissions, needs_format, consecutive_failures, created_at, updated_at, deleted_at
 from automations

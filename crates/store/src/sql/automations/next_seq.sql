@@ -1,4 +1,4 @@
--- Takes the next numbers of automations' own logs. The rows are locked already.
+-- Takes the next event numbers of the logs of automations. The caller must hold the locks of the rows.
 -- Each row: $1 automation, $2 how many
 with item (id, numbers) as (values /* row */ ($1, $2))
 update automations set last_seq = last_seq + item.numbers

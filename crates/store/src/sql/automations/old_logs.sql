@@ -1,4 +1,5 @@
--- Lists automations whose own logs begin with an event that is old: found by the log's primary key.
+-- Lists automations whose logs begin with an event older than the retention. The primary key of the log serves the
+-- search.
 -- $1 oldest that stays, $2 limit
 select a.id, a.tenant_id
 from automations a

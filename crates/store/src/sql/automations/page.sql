@@ -1,4 +1,4 @@
--- Lists a tenant's automations, the newest first; removed ones only where they are asked for.
+-- Lists a tenant's automations, the newest first. Deleted ones appear only if the state asks for them.
 -- :tenant, :before the id before which to begin, :state or null, :lower_pattern text in lower case as a pattern
 -- or null, :pattern the text as it was written as a pattern, :session the session to which their turns go or
 -- null, :key and :other_key its key and another one or null, :limit

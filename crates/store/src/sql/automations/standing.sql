@@ -1,5 +1,5 @@
--- Counts automations' own runs: those that are executed, and those that wait; and says whether one of
--- those that exclude each other holds a seat.
+-- Counts the open runs of automations: those that a worker has, those that wait, and the exclusive ones that hold a
+-- seat.
 -- Each row: $1 automation
 with item (id) as (values /* row */ ($1))
 select

@@ -1,4 +1,4 @@
--- Begins the turns of claimed runs; a run that does not come back was lost.
+-- Begins the turns of claimed runs. Returns no row for a run that the worker has lost.
 -- Each row: $1 id, $2 prompt reference. $3 worker, $4 now, $5 instance
 with item (id, prompt_ref) as (values /* row */ ($1, $2))
 update agent_runs

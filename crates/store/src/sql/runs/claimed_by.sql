@@ -1,4 +1,4 @@
--- Lists the runs that a worker has claimed and not begun.
+-- Lists the runs that a worker has claimed but not begun.
 -- $1 worker
 select r.id
 from run_heartbeats h

@@ -1,5 +1,5 @@
--- Ends runs from the status in which each was read; one that does not come back moved meanwhile, and
--- whoever asks has lost it.
+-- Ends runs, each only if its status is still the one that was read. Returns no row for a run whose status has
+-- changed.
 -- Each row: :id, :before status before, :after status after, :reason, :message, :stop_reason, :flags, :usage,
 -- :acp_session agent's session id. :now
 with item (id, before, after, reason, message, stop_reason, flags, usage, acp_session_id)

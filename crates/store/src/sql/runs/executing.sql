@@ -1,4 +1,4 @@
--- Says which runs are still a worker's to execute, and which of them are to be called off.
+-- Lists which runs a worker still owns, with the reason for which a run is to be cancelled.
 -- Each row: $1 id. $2 worker
 with item (id) as (values /* row */ ($1))
 select id, cancel_reason from agent_runs

@@ -1,5 +1,4 @@
--- Lists the runs that are executed on an instance, or claimed and not begun yet anywhere, with their
--- workers.
+-- Lists the runs that are executed on an instance, and the claimed runs without an instance, with their workers.
 -- $1 instance
 select r.id, r.worker_id
 from run_heartbeats h

@@ -1,4 +1,4 @@
--- Puts a run that has not begun back to wait until a time, and says why.
+-- Defers a run that has not begun until an instant, with the reason.
 -- $1 id, $2 until when, $3 reason, $4 message
 update agent_runs
 set status = 'deferred', worker_id = null, claimed_at = null, not_before = $2, reason = $3, message = $4

@@ -1,4 +1,4 @@
--- Says of which inputs an earlier attempt has written the words into the transcript.
+-- Lists the inputs that the transcript shows already, because an earlier attempt has begun.
 -- Each row: $1 input
 with item (id) as (values /* row */ ($1))
 select item.id

@@ -1,4 +1,4 @@
--- Says which inputs are there.
+-- Lists the inputs that exist already.
 -- Each row: $1 input
 with item (id) as (values /* row */ ($1))
 select item.id

@@ -1,5 +1,5 @@
--- Makes an attempt that holds its seat or waits for it. The unique indexes refuse a second active
--- run of a seat, a second first attempt of an occurrence and a second row for one attempt.
+-- Inserts an attempt that holds its seat or waits for it. The unique indexes refuse a second active run of a seat, a
+-- second first attempt of an occurrence and a second row for one attempt.
 -- :id, :tenant, :input, :attempt, :failures, :status, :origin, :priority, :session, :seat, :automation,
 -- :trigger, :instant, :exclusive, :content, :not_before, :interrupted_run, :input_at, :now
 insert into agent_runs

@@ -1,4 +1,4 @@
--- Makes the row of an occurrence that does not become a run: skipped, or a stretch of missed ones.
+-- Inserts the row of an occurrence that does not become a run: a skipped one, or a range of missed ones.
 -- :id, :tenant, :input, :status, :priority, :automation, :trigger, :instant, :last_instant last instant of the
 -- stretch, :count, :content, :reason, :now
 insert into agent_runs

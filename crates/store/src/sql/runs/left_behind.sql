@@ -1,5 +1,5 @@
--- Finds seats that are free although something could start on them: backoffs that are over, and
--- what a promotion left behind. Those that have waited longest come first, people's before others'.
+-- Finds free seats on which a run could start: its backoff has ended, or an earlier promotion left it behind. People
+-- come first, then the runs that have waited longest.
 -- $1 now, $2 limit
 select r.seat_id
 from agent_runs r

@@ -1,6 +1,6 @@
--- Finds the seats on which the next waiting runs of automations could start now: none while another
--- run of the automation that excludes it holds a seat.
--- The longer list of statuses says nothing new, and lets SQLite use the index of what is open.
+-- Finds, for each automation, the seat on which its next waiting exclusive run could start now. Returns no seat while
+-- another exclusive run of the automation holds one. The longer list of statuses is redundant, but lets SQLite use
+-- the index of open runs.
 -- Each row: $1 automation. $2 now
 with item (id) as (values /* row */ ($1))
 select (

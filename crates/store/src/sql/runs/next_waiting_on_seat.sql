@@ -1,9 +1,9 @@
--- Finds the inputs that free seats take up next: people before automations, then first come, first
--- served, and instants that were caught up together in their order; none for a seat that is held or
--- whose session is not active.
+-- Finds the next waiting run of each seat. People come before automations, then the oldest input comes first, and
+-- instants that were caught up at once keep their order. Returns no run for a seat that a run holds or whose session
+-- is not active.
 -- Each row: $1 seat. $2 now
 with item (id) as (values /* row */ ($1)),
--- In a part of its own: else PostgreSQL reads all runs, to compare each with what is found.
+-- A part of its own. Otherwise PostgreSQL reads all runs and compares each one with the result.
 chosen (id) as materialized (
     select (
         select r.id

@@ -1,5 +1,5 @@
--- Says which instants of triggers have their rows: with a clock that was set back, and a schedule
--- that a person had worked out anew, one may come a second time.
+-- Lists the instants of triggers that have a row already. An instant comes again if the clock was set back, or if a
+-- person edited the schedule.
 -- Each row: $1 trigger, $2 instant
 with item (trigger_id, instant) as (values /* row */ ($1, $2))
 select r.trigger_id, r.scheduled_for

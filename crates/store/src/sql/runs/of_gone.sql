@@ -1,5 +1,5 @@
--- Lists queued runs whose memory lies on an instance that is gone.
--- $1 the only run to look at, or null, $2 limit
+-- Lists queued runs whose agent has its memory on an instance that is gone.
+-- $1 the only run to check, or null, $2 limit
 select r.id
 from instances i
 join agent_runs r on r.tenant_id = i.tenant_id and r.instance_id = i.id and r.status = 'queued'

@@ -1,6 +1,6 @@
--- Lists an automation's runs that wait: the deferred before the queued one, so that the end of that
--- one promotes none of them.
--- The longer list of statuses says nothing new, and lets SQLite use the index of what is open.
+-- Lists the waiting runs of an automation. The deferred ones come before the queued one, so that the end of the
+-- queued one promotes none of them. The longer list of statuses is redundant, but lets SQLite use the index of open
+-- runs.
 -- $1 automation
 select id from agent_runs
 where automation_id = $1 and status in ('queued', 'deferred')

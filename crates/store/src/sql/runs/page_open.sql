@@ -1,5 +1,5 @@
--- Lists runs of a status in which they are not over, the newest first. The statuses are written as
--- the indexes of what is open have them, so that runs that are over cost nothing.
+-- Lists the runs in one of the open statuses, the newest first. The lists of statuses equal those of the partial
+-- indexes, so that the query does not read runs that are over.
 -- $1 tenant or null, $2 the id before which to begin, $3 origin or null, $4 whether only first
 -- attempts at occurrences, $5 status, $6 limit
 select id, tenant_id, input_id, attempt, failures, status, origin, session_id, seat_id, automation_id, trigger_id, scheduled_for, missed_until, occurrences, exclusive, content, not_before, worker_id, started_at, ended_at, cancel_requested_at, cancel_reason, reason, message, stop_reason, flags, usage, interrupted_run_id, prompt_ref, input_at, created_at

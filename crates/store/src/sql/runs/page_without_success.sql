@@ -1,5 +1,5 @@
--- Lists a tenant's runs that ended in a status other than success, the newest first. The statuses are
--- written as the index has them, so that runs that went well cost nothing.
+-- Lists a tenant's runs that ended in a status other than success, the newest first. The list of statuses equals that
+-- of the partial index, so that the query does not read runs that succeeded.
 -- $1 tenant, $2 the id before which to begin, $3 origin or null, $4 whether only first
 -- attempts at occurrences, $5 status, $6 limit
 select id, tenant_id, input_id, attempt, failures, status, origin, session_id, seat_id, automation_id, trigger_id, scheduled_for, missed_until, occurrences, exclusive, content, not_before, worker_id, started_at, ended_at, cancel_requested_at, cancel_reason, reason, message, stop_reason, flags, usage, interrupted_run_id, prompt_ref, input_at, created_at

@@ -1,5 +1,5 @@
--- Gives waiting runs their seats. The unique indexes refuse it where a seat or an automation is taken
--- after all. Those that come back have theirs.
+-- Queues waiting runs. The unique indexes refuse it if a seat or an automation is taken after all. Returns the runs
+-- that were promoted.
 -- Each row: $1 id
 with item (id) as (values /* row */ ($1))
 update agent_runs

@@ -1,5 +1,5 @@
--- Lets runs that wait for a reason begin from now on: those of one automation, or all of a tenant.
--- The longer list of statuses says nothing new, and lets SQLite use the index of what is open.
+-- Ends the wait of runs that are deferred for a reason, so that the next sweep promotes them. Covers one automation,
+-- or all of a tenant. The longer list of statuses is redundant, but lets SQLite use the index of open runs.
 -- $1 tenant, $2 automation or null, $3 reason, $4 now
 update agent_runs set not_before = $4
 where tenant_id = $1 and ($2 is null or automation_id = $2)

@@ -1,4 +1,4 @@
--- Puts a claimed run that has not begun back into the queue, for another worker.
+-- Requeues a claimed run that has not begun.
 -- $1 id
 update agent_runs set status = 'queued', worker_id = null, claimed_at = null
 where id = $1 and status = 'delivered'

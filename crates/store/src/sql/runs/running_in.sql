@@ -1,5 +1,5 @@
--- Lists the turns that run in sessions. What holds a seat is found by an index, so that runs that are over
--- cost nothing.
+-- Lists the running turns of sessions. The list of statuses equals that of the index of runs that hold a seat, so
+-- that the query does not read runs that are over.
 -- Each row: $1 session. $2 tenant or null
 with item (session_id) as (values /* row */ ($1))
 select d.session_id, r.id

@@ -1,4 +1,4 @@
--- Finds the sessions of keys.
+-- Finds the sessions with keys.
 -- Each row: $1 tenant, $2 key
 with item (tenant_id, session_key) as (values /* row */ ($1, $2))
 select s.id, s.tenant_id, s.session_key

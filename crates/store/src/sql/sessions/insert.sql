@@ -1,4 +1,4 @@
--- Makes a session, with the numbers taken that its first events will have.
+-- Inserts a session. Its row takes the numbers of its first events at once.
 -- :id, :tenant, :kind, :type, :state, :key, :title, :cwd, :automation, :last_seq last number, :now, :channel,
 -- :chat, :thread
 insert into agent_sessions

@@ -1,5 +1,5 @@
--- Takes the next event numbers of sessions. The rows stay locked until the transaction ends, so
--- numbers follow commits and none is missing.
+-- Takes the next event numbers of sessions. The rows stay locked until the transaction ends, so that the numbers
+-- follow the order of commits without a gap.
 -- Each row: $1 session, $2 how many. $3 now
 with item (id, numbers) as (values /* row */ ($1, $2))
 update agent_sessions set last_seq = last_seq + item.numbers, updated_at = $3

@@ -1,4 +1,4 @@
--- Finds a session of an automation that was made for one run and holds nothing else.
+-- Returns the session of a run if an automation created the session for that run alone and it contains nothing else.
 -- $1 session, $2 run
 select s.id
 from agent_sessions s

@@ -1,4 +1,4 @@
--- Gives sessions a title that have none.
+-- Sets the titles of sessions that have none.
 -- Each row: $1 id, $2 title
 with item (id, title) as (values /* row */ ($1, $2))
 update agent_sessions set title = item.title

@@ -1,5 +1,5 @@
--- Moves triggers on from the instants at which they were read; one that does not come back was moved
--- meanwhile, by an edit, a pause or another scheduler, and nothing of it may be fired.
+-- Moves the cursors of triggers on from the instants that were read. Returns no row for a trigger that an edit, a
+-- pause or another scheduler has moved in the meantime. The caller must not fire such a trigger.
 -- Each row: :id, :before instant before, :next next instant or null, :fires fires at or null, :last last
 -- instant, :done done at or null. :now
 with item (id, before, next, fires, last, done) as (values /* row */ (:id, :before, :next, :fires, :last, :done))

@@ -1,4 +1,4 @@
--- Reads automations and locks their rows, by id: after their triggers, before any seat.
+-- Reads automations and locks their rows in the order of their IDs, after their triggers and before any seat.
 -- Each row: $1 id
 with item (id) as (values /* row */ ($1))
 select id, tenant_id, name, pause_reason, paused_at, attention, prompt, harness_id, cwd, session_mode, bound_session_key, current_session_id, policies, settings, permissions, needs_format, consecutive_failures, created_at, updated_at, deleted_at

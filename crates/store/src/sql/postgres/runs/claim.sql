@@ -1,9 +1,9 @@
--- Claims queued runs for a worker: each is claimed once, whoever else asks. The next one is always that of
--- the tenant who has the fewest under way, and among equals of the tenant after the one that was served
--- last; of one tenant's, people's go first, each in its order. What waits for another instance is left to it.
+-- Claims queued runs for a worker, each one once. The next run is always one of the tenant with the fewest runs in
+-- progress; among equals, one of the tenant after the tenant that was served last. Within a tenant, people come
+-- first, then the oldest input. Runs that are pinned to another instance are omitted.
 --
--- How many each tenant gets is worked out without locks, and its rows are locked then: whoever asks at the
--- same time passes over them and takes the next.
+-- The statement computes the share of each tenant without locks and locks the rows afterwards. A concurrent claim
+-- skips the locked rows and takes the next ones.
 -- $1 worker, $2 now, $3 instance, $4 limit, $5 the tenant that was served last, or null,
 -- $6 highest format that this server honours
 with recursive waiting (tenant_id, instance_id, priority, input_at, id) as (
@@ -23,10 +23,11 @@ with recursive waiting (tenant_id, instance_id, priority, input_at, id) as (
         limit 1
     ) n
 ),
--- Where each part of a tenant's queue begins: what is bound to instances comes first, in their order, then what
--- is anybody's. A part that has the first of all is read from there on, since whatever was claimed after the
--- oldest transaction began still lies before it; the other one from its beginning. Where the first is bound to
--- a later instance, or is anybody's, nothing is bound to this one.
+-- The start of each part of a tenant's queue. Runs pinned to instances come first, in the order of the instances,
+-- then the runs without a pin. The part that contains the first run of the queue is read from that run on, because
+-- the index still has entries before it for all runs that were claimed since the oldest transaction began. The other
+-- part is read from its beginning. If the first run is pinned to a later instance or has no pin, no run is pinned to
+-- this instance.
 lanes (tenant_id, pinned, priority, input_at, id) as materialized (
     select w.tenant_id, w.instance_id is not null, w.priority, w.input_at, w.id from waiting w
     where (w.instance_id is null or w.instance_id = $3)
@@ -39,7 +40,7 @@ lanes (tenant_id, pinned, priority, input_at, id) as materialized (
       on w.instance_id is not null and (not k.pinned or w.instance_id < $3)
     where w.tenant_id not in (select id from tenants where needs_format > 1 and needs_format > $6)
 ),
--- What this server cannot honour is left to a server that can.
+-- Leave documents of a later format to a server that supports them.
 too_new_automations (id) as materialized (
     select id from automations where needs_format > 1 and needs_format > $6
     union all
@@ -47,7 +48,7 @@ too_new_automations (id) as materialized (
     where needs_format > 1 and needs_format > $6 and deleted_at is null
 ),
 too_new_triggers (id) as materialized (
-    -- Removed ones too: a run keeps the trigger that made it.
+    -- Removed triggers too, because a run keeps the trigger that created it.
     select id from automation_triggers where needs_format > 1 and needs_format > $6
 ),
 too_new_seats (id) as materialized (
@@ -56,8 +57,8 @@ too_new_seats (id) as materialized (
     select s.id from harnesses h join agent_definitions s on s.harness_id = h.id
     where h.needs_format > 1 and h.needs_format > $6
 ),
--- Turns under way, but for those that have lent their slots because they wait for people. Read only where
--- there is somebody to share with.
+-- Runs in progress, except those that wait for a person's decision and therefore lend their slots. Counted only if
+-- several tenants share.
 busy as (
     select h.tenant_id, count(*) as runs
     from run_heartbeats h
@@ -109,8 +110,8 @@ shares as materialized (
     ) s
     group by s.tenant_id, s.pinned
 ),
--- Chosen in a part of their own, which runs once: chosen again for each row that is joined, `skip
--- locked` would give others each time, and more than the limit.
+-- A part of its own, which runs once. If it ran again for each joined row, `skip locked` would return other rows each
+-- time, and more than the limit.
 chosen as materialized (
     select free.id from shares s join lanes l using (tenant_id, pinned)
     cross join lateral (
@@ -140,8 +141,8 @@ chosen as materialized (
     ) own
     where l.pinned
 ),
--- Where another one took what a share was made for, whatever else waits goes in its place: no slot stays
--- free that somebody waits for.
+-- If a concurrent claim took the runs of a share, claim any other waiting run instead, so that no slot stays free
+-- while a run waits.
 instead as materialized (
     select r.id from agent_runs r
     where r.status = 'queued' and (r.instance_id is null or r.instance_id = $3)
@@ -157,7 +158,7 @@ instead as materialized (
     end
     for update skip locked
 )
--- As an array: joined to what nobody can guess the size of, the whole table would be read.
+-- An array, because the planner cannot estimate the size of the parts and would read the whole table for a join.
 update agent_runs
 set status = 'delivered', worker_id = $1, claimed_at = $2
 where id = any (array(select id from chosen union all select id from instead))

@@ -1,4 +1,4 @@
--- Says of runs which automations and which seats are to be locked for them.
+-- Reads the automations and the seats that a transition must lock for runs.
 -- Each row: $1 id
 with item (id) as (values /* row */ ($1))
 select automation_id, seat_id

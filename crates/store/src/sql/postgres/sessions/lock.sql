@@ -1,4 +1,4 @@
--- Locks the rows of sessions, by id: whoever writes into their logs waits.
+-- Locks sessions in the order of their IDs. Transactions that write to their logs wait.
 -- Each row: $1 session
 with item (id) as (values /* row */ ($1))
 select id

@@ -1,6 +1,6 @@
--- Claims queued runs for a worker: each is claimed once, whoever else asks. The next one is always that of
--- the tenant who has the fewest under way, and among equals of the tenant after the one that was served
--- last; of one tenant's, people's go first, each in its order. What waits for another instance is left to it.
+-- Claims queued runs for a worker, each one once. The next run is always one of the tenant with the fewest runs in
+-- progress; among equals, one of the tenant after the tenant that was served last. Within a tenant, people come
+-- first, then the oldest input. Runs that are pinned to another instance are omitted.
 -- $1 worker, $2 now, $3 instance, $4 limit, $5 the tenant that was served last, or null,
 -- $6 highest format that this server honours
 with recursive waiting (tenant_id) as (
@@ -15,7 +15,7 @@ with recursive waiting (tenant_id) as (
     from waiting w
     where w.tenant_id is not null
 ),
--- What this server cannot honour is left to a server that can.
+-- Leave documents of a later format to a server that supports them.
 too_new_automations (id) as materialized (
     select id from automations where needs_format > 1 and needs_format > $6
     union all
@@ -23,7 +23,7 @@ too_new_automations (id) as materialized (
     where needs_format > 1 and needs_format > $6 and deleted_at is null
 ),
 too_new_triggers (id) as materialized (
-    -- Removed ones too: a run keeps the trigger that made it.
+    -- Removed triggers too, because a run keeps the trigger that created it.
     select id from automation_triggers where needs_format > 1 and needs_format > $6
 ),
 too_new_seats (id) as materialized (
@@ -32,8 +32,8 @@ too_new_seats (id) as materialized (
     select s.id from harnesses h join agent_definitions s on s.harness_id = h.id
     where h.needs_format > 1 and h.needs_format > $6
 ),
--- Turns under way, but for those that have lent their slots because they wait for people. Read only where
--- there is somebody to share with: the recursion ends with a row of its own.
+-- Runs in progress, except those that wait for a person's decision and therefore lend their slots. Counted only if
+-- several tenants share: more than two rows, because the recursion ends with an extra row.
 busy as (
     select h.tenant_id, count(*) as runs
     from run_heartbeats h

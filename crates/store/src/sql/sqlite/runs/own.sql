@@ -1,4 +1,4 @@
--- Reads runs that are workers' and under way. The transaction holds the only write lock already.
+-- Reads the runs that the given workers execute. The transaction holds the only write lock already.
 -- Each row: $1 id, $2 worker
 with item (id, worker_id) as (values /* row */ ($1, $2))
 select id, tenant_id, session_id, seat_id, worker_id

@@ -1,4 +1,4 @@
--- Lists the sessions that an automation made, the newest first.
+-- Lists the sessions that an automation created, the newest first.
 -- :tenant, :type or null, :before the id before which to begin, :kind or null, :state or null, :automation,
 -- :lower_pattern text in lower case as a pattern or null, :pattern the text as it was written as a pattern,
 -- :id_pattern a piece of an id as a pattern or null, :limit
