@@ -2,8 +2,8 @@
 //! scripted agents. Simulated people send requests, and readers follow the sessions. Meanwhile, a seed selects the
 //! faults. At the end, a checker that shares no code with the product compares the records of all participants.
 //!
-//! A test has three phases: faults ([`faults`]), recovery until no run is open ([`quiet`]), and the checks of the
-//! recorded history ([`check`]).
+//! A test has three phases: faults (`faults`), recovery until no run is open (`quiet`), and the checks of the
+//! recorded history (`check`).
 //!
 //! One temporary folder holds all files: the data and logs of PostgreSQL and of each replica, the agents' ledgers and
 //! the events that the readers received. The folder is kept if the test fails. The same seed gives the same faults,
@@ -64,8 +64,8 @@ use self::{
 ///
 /// # Errors
 ///
-/// Returns an error if a check finds a violation, if a fault kind never finds a target, if the test environment cannot
-/// be built, or if the process receives SIGINT or SIGTERM.
+/// Returns an error if a check finds a violation, if a fault kind never finds a target, if the test environment
+/// cannot be built, or if the process receives SIGINT or SIGTERM.
 pub async fn run(args: &Args) -> Result<()> {
     ensure!(args.replicas > 0, "at least one replica is needed");
     let minutes = Duration::try_from_secs_f64(args.minutes * 60.0)
@@ -86,8 +86,8 @@ pub async fn run(args: &Args) -> Result<()> {
         _ = tokio::signal::ctrl_c() => Err(anyhow!("stopped by Ctrl-C")),
         _ = asked_to_end.recv() => Err(anyhow!("asked to end")),
     };
-    // `play` has dropped its `Stage`, which kills the servers and PostgreSQL, and the guards kill the agents when their
-    // server is dead. Kill any process that is left, so that a failed test leaves none on the machine.
+    // `play` has dropped its `Stage`, which kills the servers and PostgreSQL, and the guards kill the agents when
+    // their server is dead. Kill any process that is left, so that a failed test leaves none on the machine.
     let left = quiet::survivors(&root).await;
     for process in &left {
         processes::signal(process.pid, rustix::process::Signal::KILL);
@@ -189,8 +189,9 @@ async fn wind_down(
             complaints.push(format!("replica {} did not stop", replica.plan.number));
         }
     }
-    // Look again after the stop of the servers, because a server could leave an agent behind at its own end. Skip this
-    // if the first look found survivors: the server's stop may have killed them, and that would hide the violation.
+    // Look again after the stop of the servers, because a server could leave an agent behind at its own end. Skip
+    // this if the first look found survivors: the server's stop may have killed them, and that would hide the
+    // violation.
     if survivors.is_empty() {
         survivors = quiet::survivors(root).await;
     }

@@ -109,8 +109,8 @@ impl Stage {
         })
     }
 
-    /// Restarts every server with this version, because a server of the earlier version never takes the runs of
-    /// policies that it does not know, so those runs could stay open.
+    /// Restarts every server with this version, because servers of the earlier version neither fire nor run an
+    /// automation whose policies they do not know (ADR 0015). Its triggers would stay behind forever.
     ///
     /// # Errors
     ///

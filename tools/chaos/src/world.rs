@@ -369,8 +369,8 @@ fn command(programs: &Programs, home: &Path, temper: &Temper) -> Result<Vec<Stri
         "--script".into(),
         text(&file),
     ];
-    // The shell ignores SIGTERM before it becomes the agent, because an ignored signal stays ignored across `exec`. So
-    // the agent cannot die of SIGTERM during its start either.
+    // The shell ignores SIGTERM before it becomes the agent, because an ignored signal stays ignored across `exec`.
+    // So the agent cannot die of SIGTERM during its start either.
     let trap = ["/bin/sh", "-c", "trap '' TERM; exec \"$0\" \"$@\""];
     let before = trap.into_iter().filter(|_| temper.stubborn);
     Ok(before.map(str::to_owned).chain(played).collect())
