@@ -39,8 +39,8 @@ pub(crate) async fn hold(postgres: &Postgres) -> Result<TcpStream> {
     }
 }
 
-/// Begins a transaction and leaves it open. It holds a transaction ID, so that vacuum cannot remove rows that were
-/// deleted later.
+/// Begins a transaction and leaves it open. It takes a transaction ID, so that it holds up the traces of automations
+/// and tenants, which end before the oldest open transaction (ADR 0011).
 pub(crate) async fn begin(stream: &mut TcpStream) -> Result<()> {
     let statement = b"begin isolation level repeatable read; select pg_current_xact_id()\0";
     send(stream, Some(b'Q'), statement).await?;
