@@ -17,7 +17,6 @@ impl Dice {
         let named = who.bytes().fold(self.0, |seed, byte| {
             (seed ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
         });
-        // Drop the first number: the states of similar names are close to each other.
         let mut dice = Self(named);
         dice.next();
         dice
@@ -41,7 +40,7 @@ impl Dice {
         all.get(self.below(all.len()))
     }
 
-    /// `true` with a probability of `of_hundred` percent.
+    /// Returns `true` with a probability of `of_hundred` percent.
     pub(crate) fn chance(&mut self, of_hundred: usize) -> bool {
         self.below(100) < of_hundred
     }

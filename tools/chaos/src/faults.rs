@@ -222,8 +222,8 @@ impl Hand {
                 let Some(pid) = replica.pid() else {
                     return false;
                 };
-                // Freeze the server first. Otherwise, it could start another guard that the list does not have, or
-                // handle the death of a guard before its own.
+                // Freeze the server first. Otherwise, the server could start another guard that the list does not
+                // have, or handle the death of a guard before its own.
                 replica.signal(Signal::STOP);
                 let guards = self.agents(|one| one.is_guard() && one.parent == pid);
                 replica.kill().await;

@@ -17,8 +17,11 @@ pub(crate) type Instant = i64;
 #[derive(Debug, Clone, Default, Deserialize)]
 pub(crate) struct Run {
     pub(crate) id: String,
+    /// The ID of the input, which all attempts at it share.
     pub(crate) input: String,
+    /// The number of the attempt, from 1.
     pub(crate) attempt: i64,
+    /// The number of failed attempts at the input before this one.
     pub(crate) failures: i64,
     pub(crate) status: String,
     pub(crate) origin: String,
@@ -26,8 +29,11 @@ pub(crate) struct Run {
     pub(crate) seat: Option<String>,
     pub(crate) automation: Option<String>,
     pub(crate) trigger: Option<String>,
+    /// The due instant, or the first one of a range of missed instants.
     pub(crate) scheduled_for: Option<Instant>,
+    /// The last instant of a range of missed instants.
     pub(crate) missed_until: Option<Instant>,
+    /// The number of due instants that the row covers.
     pub(crate) occurrences: i64,
     pub(crate) started_at: Option<Instant>,
     pub(crate) content: String,

@@ -64,8 +64,8 @@ use self::{
 ///
 /// # Errors
 ///
-/// Returns an error if a check finds a violation, if a fault kind never finds a target, if the test environment
-/// cannot be built, or if the process receives SIGINT or SIGTERM.
+/// Returns an error if a check finds a violation, if a run or server does not end in time, if a fault kind never
+/// finds a target, if the test environment cannot be built, or if the process receives SIGINT or SIGTERM.
 pub async fn run(args: &Args) -> Result<()> {
     ensure!(args.replicas > 0, "at least one replica is needed");
     let minutes = Duration::try_from_secs_f64(args.minutes * 60.0)
@@ -189,9 +189,8 @@ async fn wind_down(
             complaints.push(format!("replica {} did not stop", replica.plan.number));
         }
     }
-    // Look again after the stop of the servers, because a server could leave an agent behind at its own end. Skip
-    // this if the first look found survivors: the server's stop may have killed them, and that would hide the
-    // violation.
+    // Search again after the stop of the servers, because a server could leave an agent behind at its own end. Skip
+    // this search if the first one found survivors: the stop may have killed them, which would hide the violation.
     if survivors.is_empty() {
         survivors = quiet::survivors(root).await;
     }

@@ -103,8 +103,8 @@ async fn ask_as_stranger(
         let newest = newest_run(owner).await.map(|run| ("runs", run));
         let mut all: Vec<_> = ids.iter().cloned().chain(newest).collect();
         all.reverse();
-        // Select the newest run, now first in the list, every other time: a young object is the one that a server
-        // could have in a cache.
+        // Select the newest run, which is now first in the list, at least every other time. Otherwise, the sessions
+        // and automations would crowd out the only run.
         let chosen = if dice.chance(50) {
             all.first()
         } else {

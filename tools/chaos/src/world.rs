@@ -53,7 +53,8 @@ struct Temper {
     stubborn: bool,
 }
 
-/// Returns one behavior for each way in which a turn can end. Durations are in milliseconds.
+/// Returns the behaviors of the test's agents: quick, slow and failing ones, and one that only SIGKILL ends.
+/// Durations are in milliseconds.
 fn tempers(home: &Path) -> Vec<Temper> {
     let work = |least, most| Step::Work { least, most };
     let temper = |name, steps| Temper {

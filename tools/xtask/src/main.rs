@@ -35,8 +35,8 @@ fn main() -> Result<()> {
         Task::Chaos(args) => {
             let went = tokio::runtime::Runtime::new()?.block_on(chaos::run(&args));
             if let Err(error) = went {
-                // Print only the chain of errors. A returned error would be printed in its `Debug` form, with a
-                // backtrace of this program.
+                // Print only the chain of errors. A returned error would be printed in its `Debug` form, which can
+                // include a backtrace of this program.
                 println!("\nFailed: {error:#}");
                 std::process::exit(1);
             }

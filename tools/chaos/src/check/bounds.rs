@@ -13,6 +13,7 @@ const RESIDENT: u64 = 512 * 1024;
 /// processes that are about to end.
 const PROCESSES: usize = 60;
 
+/// Checks I10 with the measurements of the test and the failure counts of the runs.
 pub(super) fn check(history: &History) -> Check {
     let mut check = Check::new("I10", "queues, attempts, processes and memory are bounded");
     let mut limited = 0;

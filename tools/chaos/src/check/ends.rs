@@ -73,7 +73,7 @@ fn given_up(check: &mut Check, history: &History) {
     for run in lost {
         let policies = policies(history, run);
         let may_fail = policies["on_crash"] == "fail";
-        // An attempt that a stopping server requeued is no failure, so a further attempt must follow it in any case.
+        // An attempt that a stopping server requeued is no failure: a retry must follow it at any number of failures.
         let handed_back = run.reason.as_deref() == Some("handed_back");
         if !may_fail && (handed_back || run.failures + 1 < attempts(policies)) {
             check.violated(format!("{}: it was lost, and not tried again", run.told()));

@@ -1,5 +1,5 @@
-//! I1: each due instant of a trigger has exactly one row, no other instant has one, and no row is older than its
-//! instant. A row with `missed_until` covers a range of instants.
+//! I1: each due instant of a trigger has exactly one row, no other instant has one, and no row was committed before
+//! its instant. A row with `missed_until` covers a range of instants.
 //!
 //! The check computes the due instants itself. It needs no calendar, because all schedules of the test have a period
 //! of some seconds.
@@ -154,8 +154,8 @@ fn fired(history: &History) -> HashMap<&str, Instant> {
     fired
 }
 
-/// Checks that no row is older than the last instant that it covers. Returns the number of rows whose commit is
-/// known.
+/// Checks that no row was committed before the last instant that it covers. Returns the number of rows with a known
+/// commit.
 fn not_early(check: &mut Check, fired: &HashMap<&str, Instant>, rows: &[&Run]) -> usize {
     let mut dated = 0;
     for run in rows {

@@ -1,5 +1,5 @@
-//! I2: turns of one conversation do not overlap. I6: only a run whose agent ended its turn has succeeded. Both checks
-//! use the ledgers, in which the agents record their own actions.
+//! I2: turns of one conversation do not overlap. I6: a run succeeds only if its agent ended the turn. Both checks use
+//! the ledgers, in which the agents record their own actions.
 
 use std::collections::{HashMap, HashSet};
 

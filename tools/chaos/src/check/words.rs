@@ -1,5 +1,6 @@
-//! Requests of people: a request with an idempotency key is executed at most once, in spite of retries, and a
-//! confirmed request is executed and ends.
+//! Requests of people: a message with an idempotency key is stored at most once, in spite of retries, and the run of
+//! each confirmed message or fire request exists and ends. The check cannot find a fire request that was executed
+//! twice, because the runs of an automation all have the same content.
 
 use std::collections::HashMap;
 
