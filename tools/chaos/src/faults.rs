@@ -141,6 +141,7 @@ impl Field {
         counts.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Counts a draw of a fault kind. `done` is `true` if the fault had a target.
     fn count(&self, fault: Fault, done: bool) {
         let counts = self.counts.lock();
         let mut counts = counts.unwrap_or_else(PoisonError::into_inner);

@@ -31,11 +31,13 @@ const IN_PEACE: usize = 3;
 pub(crate) struct Asking(Arc<Mutex<Vec<Asked>>>);
 
 impl Asking {
+    /// Adds a request with its outcome.
     fn note(&self, asked: Asked) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.push(asked);
     }
 
+    /// Returns all requests so far.
     pub(crate) fn all(&self) -> Vec<Asked> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.clone()

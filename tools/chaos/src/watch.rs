@@ -63,6 +63,7 @@ pub(crate) async fn measure(field: Arc<Field>, stop: CancellationToken) -> Measu
 pub(crate) struct Probes(Arc<Mutex<Vec<Probe>>>);
 
 impl Probes {
+    /// Returns all probes so far.
     pub(crate) fn all(&self) -> Vec<Probe> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.clone()
