@@ -1,8 +1,8 @@
-//! Work that would hold up a thread of the runtime.
+//! Blocking work (files, child processes) outside the threads of the async runtime.
 
 use anyhow::Result;
 
-/// Does what takes its time without holding up everybody else.
+/// Runs blocking work on a thread of its own, so that it does not delay the other tasks of the runtime.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {

@@ -1,18 +1,19 @@
-//! A clock that is wrong for one process: libfaketime.
+//! A wrong clock for one process, by means of `libfaketime`.
 
 use std::path::{Path, PathBuf};
 
-/// Where Debian has the library, below the folder of its machine.
+/// The folders in which distributions install the library.
 const FOLDERS: [&str; 4] = [
     "/usr/lib/x86_64-linux-gnu/faketime",
     "/usr/lib/aarch64-linux-gnu/faketime",
     "/usr/lib/faketime",
     "/usr/lib64/faketime",
 ];
-/// For programs with threads.
+/// The variant of the library for programs with threads.
 const LIBRARY: &str = "libfaketimeMT.so.1";
 
-/// The library that makes a clock wrong by so many minutes, and how it is told; `None` if it is not here.
+/// Returns the path of `libfaketime` and its setting for an offset of `minutes`. Returns `None` if the library is not
+/// installed.
 pub(crate) fn off_by(minutes: i32) -> Option<(PathBuf, String)> {
     let library = FOLDERS
         .iter()

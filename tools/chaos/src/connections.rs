@@ -1,4 +1,4 @@
-//! Connections that hold a place of the database and do nothing with it, in the words of its protocol.
+//! Idle connections that occupy the database's connection slots. They speak PostgreSQL's protocol directly.
 
 use anyhow::{Context as _, Result, bail};
 use tokio::{
@@ -8,12 +8,16 @@ use tokio::{
 
 use super::postgres::{DATABASE, Postgres, ROLE};
 
-/// Version 3.0 of the protocol.
+/// Version 3.0 of PostgreSQL's protocol.
 const PROTOCOL: i32 = 196_608;
-/// The longest answer that is read: none of those expected comes near it.
+/// The maximum length of a message that is read. Expected messages are much shorter.
 const LONGEST: usize = 64 * 1024;
 
-/// Takes a place, as the role of Matins, until it is dropped.
+/// Opens a connection as the role of Matins. It occupies a slot until the stream is dropped.
+///
+/// # Errors
+///
+/// Returns an error if the database is down or refuses the connection.
 pub(crate) async fn hold(postgres: &Postgres) -> Result<TcpStream> {
     let mut stream = TcpStream::connect(("127.0.0.1", postgres.port)).await?;
     let mut start = PROTOCOL.to_be_bytes().to_vec();
@@ -21,11 +25,13 @@ pub(crate) async fn hold(postgres: &Postgres) -> Result<TcpStream> {
     send(&mut stream, None, &start).await?;
     loop {
         match receive(&mut stream).await? {
-            // A password in clear: the server listens on this machine alone.
+            // The server requests a clear-text password (`AuthenticationCleartextPassword`). It listens only on this
+            // machine.
             (b'R', body) if body.starts_with(&3_i32.to_be_bytes()) => {
                 let password = format!("{}\0", postgres.password);
                 send(&mut stream, Some(b'p'), password.as_bytes()).await?;
             }
+            // `ReadyForQuery`
             (b'Z', _) => return Ok(stream),
             (b'E', body) => bail!("take a place: {}", String::from_utf8_lossy(&body)),
             _ => {}
@@ -33,7 +39,8 @@ pub(crate) async fn hold(postgres: &Postgres) -> Result<TcpStream> {
     }
 }
 
-/// Begins a transaction that reads, and leaves it open.
+/// Begins a transaction and leaves it open. It takes a transaction ID, so that it holds up the traces of automations
+/// and tenants, which end before the oldest open transaction (ADR 0011).
 pub(crate) async fn begin(stream: &mut TcpStream) -> Result<()> {
     let statement = b"begin isolation level repeatable read; select pg_current_xact_id()\0";
     send(stream, Some(b'Q'), statement).await?;
@@ -46,6 +53,7 @@ pub(crate) async fn begin(stream: &mut TcpStream) -> Result<()> {
     }
 }
 
+/// Sends a message. The first message of a connection has no `kind`.
 async fn send(stream: &mut TcpStream, kind: Option<u8>, body: &[u8]) -> Result<()> {
     let length = i32::try_from(body.len() + 4)?.to_be_bytes();
     let mut message: Vec<u8> = kind.into_iter().collect();
@@ -54,9 +62,11 @@ async fn send(stream: &mut TcpStream, kind: Option<u8>, body: &[u8]) -> Result<(
     Ok(stream.write_all(&message).await?)
 }
 
+/// Reads a message and returns its kind and body.
 async fn receive(stream: &mut TcpStream) -> Result<(u8, Vec<u8>)> {
     let kind = stream.read_u8().await?;
     let length = usize::try_from(stream.read_i32().await?)?;
+    // The length counts its own four bytes.
     let length = length.checked_sub(4).filter(|length| *length <= LONGEST);
     let mut body = vec![0; length.context("a message of no length")?];
     stream.read_exact(&mut body).await?;

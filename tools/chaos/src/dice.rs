@@ -1,8 +1,8 @@
-//! Chance with a seed (SplitMix64): the same seed deals the same faults and the same words.
+//! Random choices from a seed (SplitMix64), so that the same seed gives the same faults and messages.
 
 use std::{ops::Range, time::Duration};
 
-/// What is thrown.
+/// A generator of random numbers. The field is its state.
 #[derive(Debug, Clone)]
 pub(crate) struct Dice(u64);
 
@@ -11,7 +11,8 @@ impl Dice {
         Self(seed)
     }
 
-    /// Dice of somebody else, whose throws do not depend on how often these are thrown.
+    /// Derives the generator of the participant `who`. Its numbers depend only on `who` and on the present state of
+    /// this generator. Because the root generator is never advanced, they do not depend on the other participants.
     pub(crate) fn of(&self, who: &str) -> Self {
         let named = who.bytes().fold(self.0, |seed, byte| {
             (seed ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -21,6 +22,7 @@ impl Dice {
         dice
     }
 
+    /// Advances the state and returns the next random number.
     pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -28,28 +30,29 @@ impl Dice {
         mixed ^ (mixed >> 31)
     }
 
-    /// A place in something of this length, which is not empty.
+    /// Returns a number from 0 to `length` - 1, or 0 if `length` is 0.
     pub(crate) fn below(&mut self, length: usize) -> usize {
         let length = u64::try_from(length.max(1)).unwrap_or(u64::MAX);
         usize::try_from(self.next() % length).unwrap_or(0)
     }
 
+    /// Returns a random element. Returns `None` if the slice is empty.
     pub(crate) fn one_of<'a, T>(&mut self, all: &'a [T]) -> Option<&'a T> {
         all.get(self.below(all.len()))
     }
 
-    /// True so many times of a hundred.
+    /// Returns `true` with a probability of `of_hundred` percent.
     pub(crate) fn chance(&mut self, of_hundred: usize) -> bool {
         self.below(100) < of_hundred
     }
 
-    /// A time between two, in milliseconds.
+    /// Returns a random duration from a range of milliseconds.
     pub(crate) fn millis(&mut self, between: Range<u64>) -> Duration {
         let span = between.end.saturating_sub(between.start).max(1);
         Duration::from_millis(between.start + self.next() % span)
     }
 
-    /// In an order of its own.
+    /// Returns the elements in random order (Fisher-Yates).
     pub(crate) fn shuffled<T>(&mut self, mut all: Vec<T>) -> Vec<T> {
         for last in (1..all.len()).rev() {
             let other = self.below(last + 1);
@@ -58,7 +61,7 @@ impl Dice {
         all
     }
 
-    /// Sixteen hexadecimal digits.
+    /// Returns sixteen random hexadecimal digits.
     pub(crate) fn word(&mut self) -> String {
         format!("{:016x}", self.next())
     }

@@ -1,4 +1,8 @@
-//! What goes wrong, in an order that the seed deals: each kind once before any comes again.
+//! The fault injection: kills, freezes and disconnects servers, agents and the database.
+//!
+//! Two tasks, called hands, inject faults concurrently: one into processes, the other into the database and the
+//! connections to it. Each hand shuffles its fault kinds with the seed and injects every kind once before it shuffles
+//! again. A hand repairs each fault before it injects the next one.
 
 use std::{
     collections::BTreeMap,
@@ -21,20 +25,22 @@ use super::{
     replica::{BEYOND_LEASE, Replica},
 };
 
-/// Pauses between faults of one hand, in milliseconds.
+/// The pause between two faults of one hand, in milliseconds.
 const PAUSES: std::ops::Range<u64> = 300..2000;
-/// How long the database is away, connections are taken, frozen or cut, in milliseconds.
+/// The downtime of the database, in milliseconds.
 const AWAY: std::ops::Range<u64> = 500..4000;
+/// The time for which connections of the database are used up or transactions are open, in milliseconds.
 const TAKEN: std::ops::Range<u64> = 2000..5000;
+/// The time for which the proxy's connections are frozen or cut, in milliseconds.
 const FROZEN: std::ops::Range<u64> = 1500..8000;
-/// How long a killed server stays away.
+/// The downtime of a killed server, in milliseconds.
 const DEAD: std::ops::Range<u64> = 0..3000;
-/// How many places of the database are left to everybody when all others are taken.
+/// The number by which the connections that [`Hand::hold`] opens stay below the requested number.
 const LEFT: usize = 2;
-/// How many transactions stand open at once.
+/// The requested number of open transactions. [`Hand::hold`] opens [`LEFT`] fewer.
 const OPEN: usize = 5;
 
-/// What can go wrong.
+/// A kind of fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
     KillServer,
@@ -51,8 +57,7 @@ enum Fault {
     CutConnections,
 }
 
-/// The faults of servers and agents, and those of the database and the way there: each in a hand of its own,
-/// so that they fall together as well.
+/// The faults of servers and agents. One hand injects them, so that at most one of them is active at a time.
 const OF_PROCESSES: [Fault; 6] = [
     Fault::KillServer,
     Fault::FreezeServer,
@@ -61,6 +66,8 @@ const OF_PROCESSES: [Fault; 6] = [
     Fault::KillServerWithGuards,
     Fault::KillGuard,
 ];
+/// The faults of the database and the connections to it. Another hand injects them, so that they also coincide with
+/// faults of processes.
 const OF_DATABASE: [Fault; 6] = [
     Fault::CrashDatabase,
     Fault::EndBackends,
@@ -89,23 +96,25 @@ impl Fault {
     }
 }
 
-/// How often a kind of fault came up, and how often there was something to do it to.
+/// The statistics of a fault kind.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Count {
+    /// The number of times that a hand selected the kind.
     pub(crate) dealt: u32,
+    /// The number of times that the fault had a target.
     pub(crate) done: u32,
 }
 
-/// What faults are done to.
+/// The targets of the faults, and the record of the injected faults.
 pub(crate) struct Field {
     pub(crate) root: PathBuf,
     pub(crate) postgres: Arc<Postgres>,
     pub(crate) replicas: Vec<Replica>,
-    /// Between one replica and the database.
+    /// The proxy between one replica and the database.
     pub(crate) proxy: Proxy,
-    /// How often each kind came up, and how often it was done.
+    /// The statistics by the name of the fault kind.
     counts: Mutex<BTreeMap<&'static str, Count>>,
-    /// What did not go as a fault should: a server that did not stop, a database that did not start.
+    /// The unexpected reactions to faults: a server that did not stop, or a database that did not start.
     complaints: Mutex<Vec<String>>,
 }
 
@@ -126,12 +135,13 @@ impl Field {
         }
     }
 
-    /// How many of each kind there were.
+    /// Returns the statistics of each fault kind by its name.
     pub(crate) fn counts(&self) -> BTreeMap<&'static str, Count> {
         let counts = self.counts.lock();
         counts.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Counts a draw of a fault kind. `done` is `true` if the fault had a target.
     fn count(&self, fault: Fault, done: bool) {
         let counts = self.counts.lock();
         let mut counts = counts.unwrap_or_else(PoisonError::into_inner);
@@ -140,6 +150,7 @@ impl Field {
         count.done += u32::from(done);
     }
 
+    /// Returns the unexpected reactions to faults.
     pub(crate) fn complaints(&self) -> Vec<String> {
         let all = &self.complaints;
         all.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -153,7 +164,8 @@ impl Field {
     }
 }
 
-/// Lets things go wrong until they are to stop; what went wrong is put right then.
+/// Starts both hands. After `stop` is cancelled, each hand finishes and repairs its current fault, then its task
+/// ends.
 pub(crate) fn begin(field: &Arc<Field>, dice: &Dice, stop: &CancellationToken) -> JoinSet<()> {
     let mut hands = JoinSet::new();
     for (name, deck) in [("processes", OF_PROCESSES), ("database", OF_DATABASE)] {
@@ -166,12 +178,14 @@ pub(crate) fn begin(field: &Arc<Field>, dice: &Dice, stop: &CancellationToken) -
     hands
 }
 
+/// A task that injects one fault at a time.
 struct Hand {
     field: Arc<Field>,
     dice: Dice,
 }
 
 impl Hand {
+    /// Injects the faults of `deck` in random order, again and again, until `stop` is cancelled.
     async fn deal(mut self, deck: [Fault; 6], stop: CancellationToken) {
         loop {
             for fault in self.dice.shuffled(deck.to_vec()) {
@@ -182,14 +196,15 @@ impl Hand {
                 if stop.is_cancelled() {
                     return;
                 }
-                // Not cut short: it puts right what it has broken.
+                // Do not cancel the fault at `stop`: it would leave a frozen server or a stopped database behind.
                 let done = self.commit(fault).await;
                 self.field.count(fault, done);
             }
         }
     }
 
-    /// Lets one thing go wrong, and puts it right. False if there was nothing to do it to.
+    /// Injects one fault and repairs it. Returns `false` if the fault had no target, for example if no agent was
+    /// running.
     async fn commit(&mut self, fault: Fault) -> bool {
         let field = Arc::clone(&self.field);
         let place = self.dice.below(field.replicas.len());
@@ -208,7 +223,8 @@ impl Hand {
                 let Some(pid) = replica.pid() else {
                     return false;
                 };
-                // It can start no other guard meanwhile, nor look after those that end.
+                // Freeze the server first. Otherwise, the server could start another guard that the list does not
+                // have, or handle the death of a guard before its own.
                 replica.signal(Signal::STOP);
                 let guards = self.agents(|one| one.is_guard() && one.parent == pid);
                 replica.kill().await;
@@ -221,7 +237,8 @@ impl Hand {
                 let pid = replica.pid();
                 let frozen = replica.signal(Signal::STOP);
                 sleep(BEYOND_LEASE + self.dice.millis(0..2000)).await;
-                // Nobody else has it killed or restarted meanwhile: this hand holds all servers.
+                // Only this hand kills and restarts servers, so the PID still belongs to the frozen server. The fault
+                // counts only if the server was alive until now.
                 pid.is_some_and(|pid| processes::signal(pid, Signal::CONT)) && frozen
             }
             Fault::StopServer => {
@@ -244,17 +261,20 @@ impl Hand {
         }
     }
 
+    /// Returns the agent processes, guards included, that satisfy a condition.
     fn agents(&self, which: impl Fn(&Process) -> bool) -> Vec<Process> {
         let mut all = processes::of_agents(&self.field.root);
         all.retain(|one| which(one));
         all
     }
 
+    /// Kills a random agent process that satisfies a condition. Returns `false` if there is none.
     fn kill_one(&mut self, which: impl Fn(&Process) -> bool) -> bool {
         let all = self.agents(which);
         self.dice.one_of(&all).is_some_and(kill)
     }
 
+    /// Stops the database like a crash, waits, and starts it again.
     async fn crash_database(&mut self) -> bool {
         let postgres = Arc::clone(&self.field.postgres);
         let away = self.dice.millis(AWAY);
@@ -268,6 +288,7 @@ impl Hand {
         stopped.is_ok()
     }
 
+    /// Terminates a random 20 to 99 percent of the servers' database connections.
     async fn end_backends(&mut self) -> bool {
         let share = 20 + self.dice.below(80);
         let postgres = Arc::clone(&self.field.postgres);
@@ -279,10 +300,12 @@ impl Hand {
         ended.is_ok_and(|count| count.trim() != "0")
     }
 
-    /// Holds places of the database for a while: as many as there are but a few, or some with transactions.
+    /// Holds up to `places` minus [`LEFT`] connections of the database for a while, each with an open transaction if
+    /// `transactions` is set. Returns `false` if it got none.
     async fn hold(&mut self, places: usize, transactions: bool) -> bool {
         let mut held = Vec::new();
         while held.len() + LEFT < places {
+            // A refused connection is the expected end when the servers hold connections too: then all are used up.
             let Ok(mut stream) = connections::hold(&self.field.postgres).await else {
                 break;
             };
@@ -295,6 +318,7 @@ impl Hand {
         !held.is_empty()
     }
 
+    /// Freezes or cuts the connections of one server for a while. Returns `false` if the server had none.
     async fn proxy(&mut self, mode: Mode) -> bool {
         let met = self.field.proxy.carries();
         self.field.proxy.set(mode);
@@ -304,9 +328,10 @@ impl Hand {
     }
 }
 
+/// Sends SIGKILL. Returns `false` if the process had ended already.
 fn kill(process: &Process) -> bool {
     processes::signal(process.pid, Signal::KILL)
 }
 
-/// How long all that was broken may take to be whole again.
+/// The maximum time from the last fault until the servers answer and no trigger is behind.
 pub(crate) const MEND: Duration = Duration::from_mins(1);

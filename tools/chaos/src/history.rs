@@ -1,5 +1,5 @@
-//! All that happened, as four witnesses tell it: the database, the agents' own ledgers, those who followed
-//! live, and those who asked.
+//! The history of a test, from four independent sources: the database, the agents' ledgers, the recordings of the
+//! readers, and the requests of the people. The checks read nothing else.
 
 use std::{collections::HashMap, path::Path};
 
@@ -10,15 +10,18 @@ use testkit::scripted::Ledger;
 
 use super::{postgres::Postgres, processes::Process};
 
-/// Instants are microseconds since 1970.
+/// An instant in microseconds since 1970-01-01 UTC.
 pub(crate) type Instant = i64;
 
 /// A row of `agent_runs`.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub(crate) struct Run {
     pub(crate) id: String,
+    /// The ID of the input, which all attempts at it share.
     pub(crate) input: String,
+    /// The number of the attempt, from 1.
     pub(crate) attempt: i64,
+    /// The number of failed attempts at the input before this one.
     pub(crate) failures: i64,
     pub(crate) status: String,
     pub(crate) origin: String,
@@ -26,8 +29,11 @@ pub(crate) struct Run {
     pub(crate) seat: Option<String>,
     pub(crate) automation: Option<String>,
     pub(crate) trigger: Option<String>,
+    /// The due instant, or the first one of a range of missed instants.
     pub(crate) scheduled_for: Option<Instant>,
+    /// The last instant of a range of missed instants.
     pub(crate) missed_until: Option<Instant>,
+    /// The number of due instants that the row covers.
     pub(crate) occurrences: i64,
     pub(crate) started_at: Option<Instant>,
     pub(crate) content: String,
@@ -35,7 +41,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Whether it is over.
+    /// `true` if the run has ended.
     pub(crate) fn is_over(&self) -> bool {
         !matches!(
             self.status.as_str(),
@@ -43,7 +49,7 @@ impl Run {
         )
     }
 
-    /// A word for reports.
+    /// Formats the ID, status and attempt for reports.
     pub(crate) fn told(&self) -> String {
         format!("{} ({}, attempt {})", self.id, self.status, self.attempt)
     }
@@ -76,14 +82,15 @@ pub(crate) struct Session {
 /// A row of `session_events`, or of `automation_events`.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub(crate) struct Event {
-    /// The session, or the automation.
+    /// The ID of the session or automation to which the log belongs.
     pub(crate) log: String,
     pub(crate) seq: i64,
     pub(crate) kind: String,
-    /// As the trace shows it.
+    /// The ID of the row that the event is about, in the form of the trace. Approvals are an exception: their IDs
+    /// have no prefix here.
     pub(crate) reference: String,
     pub(crate) body: Value,
-    /// By the database's own clock, whatever clock who wrote it had.
+    /// The instant of the commit by the database's clock, so that a server with a wrong clock cannot distort it.
     pub(crate) committed_at: Option<Instant>,
 }
 
@@ -96,33 +103,34 @@ pub(crate) struct Message {
     pub(crate) kind: String,
 }
 
-/// What an agent noted.
+/// An entry of an agent's ledger.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Noted {
-    /// The ledger that it stands in.
+    /// The index of the ledger, which is unique for each agent and tenant.
     pub(crate) ledger: usize,
     pub(crate) pid: u32,
+    /// The run in the environment of the agent's process.
     pub(crate) run: Option<String>,
-    /// The agent's own session.
+    /// The agent's own session ID.
     pub(crate) session: Option<String>,
     pub(crate) what: What,
 }
 
-/// What of an agent's doings matters here.
+/// The kind of a ledger entry, as far as the checks distinguish it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum What {
-    /// A prompt came.
+    /// The agent received a prompt.
     Prompted,
-    /// It was answered with this stop reason, or `error`.
+    /// The agent answered the prompt with this stop reason, or with `error`.
     Finished(String),
-    /// Another process had the session open, or a prompt was under way.
+    /// Another process had the session open, or the process received a prompt during another prompt.
     Crowded,
-    /// Anything else that shows that it lives.
+    /// Any other entry. It shows that the process was alive.
     #[default]
     Else,
 }
 
-/// An event as it was sent to a reader.
+/// An event as a reader received it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub(crate) seq: i64,
@@ -131,39 +139,40 @@ pub(crate) struct Seen {
     pub(crate) body: Value,
 }
 
-/// What one reader has seen of a session, over all its connections.
+/// The events of a session that one reader received over all its connections.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Recording {
     pub(crate) reader: String,
     pub(crate) session: String,
     pub(crate) seen: Vec<Seen>,
     pub(crate) connections: u32,
-    /// How often nobody answered.
+    /// The number of failed attempts to open the trace.
     pub(crate) refused: u32,
 }
 
 impl Recording {
-    /// The number of the last event.
+    /// Returns the sequence number of the last event, or 0 if the reader received none.
     pub(crate) fn last(&self) -> i64 {
         self.seen.last().map_or(0, |seen| seen.seq)
     }
 }
 
-/// Something that somebody asked for, which is to happen once.
+/// A person's request with an idempotency key. The server must execute it exactly once.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Asked {
     pub(crate) path: String,
-    /// Words that nobody else has said; none for a fire.
+    /// The text of the message, which is unique in the test. Empty for a request to fire an automation.
     pub(crate) words: String,
-    /// What was answered: the run.
+    /// The ID of the run in the response. `None` if the server refused the request or no server answered.
     pub(crate) run: Option<String>,
-    /// Why it was refused.
+    /// The status and body of a refusal.
     pub(crate) refused: Option<String>,
-    /// Whether nothing went wrong any more when it was asked for.
+    /// `true` if the person sent the request after the last fault.
     pub(crate) calm: bool,
 }
 
-/// What a stranger was told of something that is there, and of something that is nowhere.
+/// The responses to a stranger, a user of another tenant, who asks for an existing object and for one that does not
+/// exist. Both responses must be the same.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Probe {
     pub(crate) path: String,
@@ -171,29 +180,29 @@ pub(crate) struct Probe {
     pub(crate) nowhere: (u16, Value),
 }
 
-/// What was measured while it went on, and at the end.
+/// The measurements during the test and at its end.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Measured {
-    /// How many occurrences of each automation waited, at the most.
+    /// The maximum number of waiting occurrences of each automation.
     pub(crate) waiting: HashMap<String, i64>,
-    /// How often that was looked at.
+    /// The number of successful measurements of the queues.
     pub(crate) looks: usize,
     /// Resident memory of each server at the end, in KiB.
     pub(crate) resident: Vec<u64>,
-    /// The most processes of agents at once, guards included.
+    /// The maximum number of agent processes at the same time, guards included.
     pub(crate) processes: usize,
 }
 
-/// Everything.
+/// The records of all sources.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct History {
     pub(crate) runs: Vec<Run>,
     pub(crate) triggers: Vec<Trigger>,
     pub(crate) automations: Vec<Automation>,
     pub(crate) sessions: Vec<Session>,
-    /// Of sessions, by session and number.
+    /// The events of all sessions, ordered by session and sequence number.
     pub(crate) events: Vec<Event>,
-    /// Of automations, the same.
+    /// The events of all automations, ordered by automation and sequence number.
     pub(crate) automation_events: Vec<Event>,
     pub(crate) messages: Vec<Message>,
     pub(crate) noted: Vec<Noted>,
@@ -201,22 +210,25 @@ pub(crate) struct History {
     pub(crate) asked: Vec<Asked>,
     pub(crate) probes: Vec<Probe>,
     pub(crate) measured: Measured,
-    /// What was left of agents when no run was open, and when all servers were gone.
+    /// The agent processes that were alive when no run was open or, if there were none, after the stop of all
+    /// servers.
     pub(crate) survivors: Vec<Process>,
-    /// Where a secret was found that belongs nowhere, and how many places were searched.
+    /// The places in which a secret was found.
     pub(crate) leaks: Vec<String>,
+    /// The number of searches: one for each secret in each place.
     pub(crate) searched: usize,
-    /// What servers said that none should ever say, and how many lines of theirs were read.
+    /// The lines of server logs that report a panic or a violated constraint.
     pub(crate) suspicious: Vec<String>,
+    /// The number of lines in all server logs.
     pub(crate) log_lines: usize,
-    /// Until when every due instant must have its row.
+    /// The instant up to which every due instant must have its row.
     pub(crate) until: Instant,
-    /// Servers that took part.
+    /// The number of servers.
     pub(crate) servers: usize,
 }
 
 impl History {
-    /// What database and ledgers tell.
+    /// Reads the rows of the database and the ledgers of the agents. The other fields stay empty.
     pub(crate) fn read(postgres: &Postgres, homes: &[impl AsRef<Path>]) -> Result<Self> {
         Ok(Self {
             runs: postgres.rows(include_str!("sql/runs.sql"))?,
@@ -231,12 +243,13 @@ impl History {
         })
     }
 
-    /// Runs by their ids.
+    /// Returns the runs by their IDs.
     pub(crate) fn runs_by_id(&self) -> HashMap<&str, &Run> {
         self.runs.iter().map(|run| (run.id.as_str(), run)).collect()
     }
 }
 
+/// Reads the ledgers of all agents. The entries of one ledger stay in the order in which the agent wrote them.
 fn read_ledgers(homes: &[impl AsRef<Path>]) -> Result<Vec<Noted>> {
     use testkit::scripted::Event;
     let mut noted = Vec::new();

@@ -1,6 +1,6 @@
-//! Requests to whichever replica answers.
+//! HTTP requests to the API, with retries at a random replica.
 //!
-//! Not the product's own client: what is asked and answered is looked at from outside.
+//! The requests do not use the product's own client, so that an error in the client cannot hide an error in the API.
 
 use std::{
     sync::{Arc, Mutex, Once, PoisonError},
@@ -14,12 +14,12 @@ use tokio::time::{Instant, sleep};
 
 use super::dice::Dice;
 
-/// How long one replica may take.
+/// The timeout of one request.
 const ANSWER: Duration = Duration::from_secs(8);
-/// How long is waited before another one is asked.
+/// The pause before a retry.
 const AGAIN: Duration = Duration::from_millis(150);
 
-/// Somebody with a token. Cheap to clone.
+/// A user of the API, with a token. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Api {
     client: Client,
@@ -28,7 +28,7 @@ pub(crate) struct Api {
     dice: Arc<Mutex<Dice>>,
 }
 
-/// What was answered in the end.
+/// The final response to a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -36,10 +36,11 @@ pub(crate) struct Answer {
 }
 
 impl Api {
+    /// Creates a client for the replicas at `addresses`. It sends each request to a random one of them.
     pub(crate) fn new(addresses: Vec<String>, token: &str, dice: Dice) -> Result<Self> {
         static PROVIDER: Once = Once::new();
         PROVIDER.call_once(|| {
-            // The only one who installs any.
+            // Only this code installs a provider. If one is installed nevertheless, that one works too.
             rustls::crypto::ring::default_provider()
                 .install_default()
                 .ok();
@@ -59,7 +60,7 @@ impl Api {
         })
     }
 
-    /// The same somebody with another token.
+    /// Returns the same client with another token.
     pub(crate) fn with_token(&self, token: &str) -> Self {
         Self {
             token: token.to_owned(),
@@ -67,12 +68,18 @@ impl Api {
         }
     }
 
+    /// Returns the address of a random replica.
     fn anyone(&self) -> String {
         let mut dice = self.dice.lock().unwrap_or_else(PoisonError::into_inner);
         dice.one_of(&self.addresses).cloned().unwrap_or_default()
     }
 
-    /// Asks, and asks another replica for as long as none answers for good.
+    /// Sends a request, and retries at a random replica until one returns a final response: any status below 500
+    /// except 429. `key` is the idempotency key, so that a retry executes nothing twice.
+    ///
+    /// # Errors
+    ///
+    /// Returns the last error if there is no final response within `patience`.
     pub(crate) async fn ask(
         &self,
         method: Method,
@@ -95,7 +102,7 @@ impl Api {
         }
     }
 
-    /// What one replica says at a path outside of the API.
+    /// Returns the text at a path outside of the API, such as `/metrics`, from a random replica, without a retry.
     pub(crate) async fn text(&self, path: &str) -> Result<String> {
         let url = format!("{}{path}", self.anyone());
         let request = self.client.get(url).bearer_auth(&self.token);
@@ -103,6 +110,7 @@ impl Api {
         Ok(response.text().await?)
     }
 
+    /// Sends a request to a random replica once.
     async fn attempt(
         &self,
         method: &Method,
@@ -127,12 +135,16 @@ impl Api {
         Ok(Answer { status, body })
     }
 
-    /// Reads.
+    /// Sends a GET request, with retries.
     pub(crate) async fn get(&self, path: &str, patience: Duration) -> Result<Answer> {
         self.ask(Method::GET, path, None, None, patience).await
     }
 
-    /// Asks for what must be done.
+    /// Sends a request that must succeed, with retries, and returns the body of the response.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the final response has a status of 300 or above, or if there is none within `patience`.
     pub(crate) async fn must(
         &self,
         method: Method,
@@ -148,10 +160,11 @@ impl Api {
         Ok(answer.body)
     }
 
-    /// Opens the trace of a session behind an event, at any replica.
+    /// Opens the trace of a session at a random replica. The trace begins with the event after `after`.
     pub(crate) async fn trace(&self, session: &str, after: i64) -> Result<reqwest::Response> {
         let url = format!("{}/api/v1/sessions/{session}/trace", self.anyone());
         let request = self.client.get(url).bearer_auth(&self.token);
+        // Limit only the time to the response's head, because the body of a trace does not end.
         let response = request.header("Last-Event-ID", after.to_string()).send();
         let response = tokio::time::timeout(ANSWER, response).await??;
         if response.status() != StatusCode::OK {

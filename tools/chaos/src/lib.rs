@@ -1,9 +1,13 @@
-//! `cargo xtask chaos`: real servers on a real PostgreSQL, real processes of agents, people and readers, while
-//! a seed decides what goes wrong; and then a checker that believes nobody.
+//! `cargo xtask chaos`: a fault injection test. It starts real servers on a real PostgreSQL, with real processes of
+//! scripted agents. Simulated people send requests, and readers follow the sessions. Meanwhile, a seed selects the
+//! faults. At the end, a checker that shares no code with the product compares the records of all participants.
 //!
-//! Everything lies in one temporary folder: the data of PostgreSQL and of each replica, their logs, the agents'
-//! ledgers, what readers saw. It is kept if anything was found. Chance is seeded, the machine is not: a seed
-//! deals the same faults and the same words again, and how they fall together may differ.
+//! A test has three phases: faults (`faults`), recovery until no run is open (`quiet`), and the checks of the
+//! recorded history (`check`).
+//!
+//! One temporary folder holds all files: the data and logs of PostgreSQL and of each replica, the agents' ledgers and
+//! the events that the readers received. The folder is kept if the test fails. The same seed gives the same faults,
+//! messages and pauses, but their relative timing depends on the machine.
 
 #![expect(
     clippy::disallowed_methods,
@@ -56,7 +60,12 @@ use self::{
     watch::Probes,
 };
 
-/// Plays one seed and checks what is left. Returns an error if a check finds anything.
+/// Runs the test with one seed, checks the result, and prints a report.
+///
+/// # Errors
+///
+/// Returns an error if a check finds a violation, if a run or server does not end in time, if a fault kind never
+/// finds a target, if the test environment cannot be built, or if the process receives SIGINT or SIGTERM.
 pub async fn run(args: &Args) -> Result<()> {
     ensure!(args.replicas > 0, "at least one replica is needed");
     let minutes = Duration::try_from_secs_f64(args.minutes * 60.0)
@@ -77,7 +86,8 @@ pub async fn run(args: &Args) -> Result<()> {
         _ = tokio::signal::ctrl_c() => Err(anyhow!("stopped by Ctrl-C")),
         _ = asked_to_end.recv() => Err(anyhow!("asked to end")),
     };
-    // All processes are gone by now, with what held them; agents with their guards.
+    // `play` has dropped its `Stage`, which kills the servers and PostgreSQL, and the guards kill the agents when
+    // their server is dead. Kill any process that is left, so that a failed test leaves none on the machine.
     let left = quiet::survivors(&root).await;
     for process in &left {
         processes::signal(process.pid, rustix::process::Signal::KILL);
@@ -89,18 +99,19 @@ pub async fn run(args: &Args) -> Result<()> {
     went.with_context(|| format!("seed {seed} went wrong"))
 }
 
-/// Those who look on from the first fault to the last end.
+/// The observers, which record the test from the first fault until the last run has ended.
 struct Witnesses {
     asking: Asking,
     probes: Probes,
     recorders: Recorders,
     measuring: JoinSet<Measured>,
-    /// Ends the measuring.
+    /// Stops the task in `measuring`.
     end: CancellationToken,
 }
 
-/// Plays one seed.
+/// Builds the environment, injects faults for `minutes`, waits for the recovery, and checks the history.
 async fn play(args: &Args, root: &Path, minutes: Duration, seed: u64) -> Result<()> {
+    // 1. Build the environment and start the observers.
     let dice = Dice::new(seed);
     let stage = Stage::build(args, root, &dice).await?;
     let (field, world) = (&stage.field, &stage.world);
@@ -123,17 +134,21 @@ async fn play(args: &Args, root: &Path, minutes: Duration, seed: u64) -> Result<
         witnesses.probes.clone(),
         people_end.clone(),
     ));
+    // 2. Inject faults while people and strangers send requests.
     let mut hands = faults::begin(field, &dice, &faults_end);
     println!("All is there; things go wrong from now on.");
     let began = Instant::now();
     sleep(minutes).await;
 
+    // 3. Stop the faults, then the people. Each fault task repairs its last fault before it ends.
     faults_end.cancel();
     while hands.join_next().await.is_some() {}
     people_end.cancel();
     while people.join_next().await.is_some() {}
     let took = began.elapsed();
     println!("Nothing goes wrong any more, after {took:.0?}.");
+    // 4. Let the system recover, and wait until no run is open. Every instant up to `until` must have its row,
+    // because the automations are paused only later.
     let until = Timestamp::now().as_microsecond();
     if !args.later_policies.is_empty() {
         stage.end_upgrade().await?;
@@ -141,6 +156,7 @@ async fn play(args: &Args, root: &Path, minutes: Duration, seed: u64) -> Result<
     quiet::mend(field, world, until).await?;
     people::ask_in_peace(world, &dice, &witnesses.asking).await;
     let mut complaints = quiet::quiesce(field, world).await?;
+    // 5. Stop everything, collect the records, and check them.
     let mut history = wind_down(&stage, root, witnesses, &mut complaints).await?;
     history.until = until;
     println!("All is over; now it is checked.");
@@ -151,7 +167,7 @@ async fn play(args: &Args, root: &Path, minutes: Duration, seed: u64) -> Result<
     Ok(())
 }
 
-/// Stops the servers, and gathers what everybody has to tell.
+/// Stops the observers and the servers, and returns the history that the checks read.
 async fn wind_down(
     stage: &Stage,
     root: &Path,
@@ -163,6 +179,7 @@ async fn wind_down(
     witnesses.end.cancel();
     let measured = witnesses.measuring.join_next().await;
     let mut measured = measured.context("nothing was measured")??;
+    // Read the memory before the servers stop: `/proc` has no figures of a process that has ended.
     let resident = |replica: &Replica| processes::resident(replica.pid()?);
     measured.resident = field.replicas.iter().filter_map(resident).collect();
     let mut survivors = quiet::survivors(root).await;
@@ -172,9 +189,12 @@ async fn wind_down(
             complaints.push(format!("replica {} did not stop", replica.plan.number));
         }
     }
+    // Search again after the stop of the servers, because a server could leave an agent behind at its own end. Skip
+    // this search if the first one found survivors: the stop may have killed them, which would hide the violation.
     if survivors.is_empty() {
         survivors = quiet::survivors(root).await;
     }
+    // A recording without a session is that of a reader whose automation never created its session.
     let followed = recordings.into_iter();
     let followed = followed.filter(|recording| !recording.session.is_empty());
     let mut history = History {

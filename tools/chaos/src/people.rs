@@ -1,4 +1,4 @@
-//! People who talk, fire automations and call turns off, through whichever replica answers.
+//! Simulated people, who send messages, fire automations and cancel runs through a random replica.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -12,35 +12,40 @@ use tokio_util::sync::CancellationToken;
 
 use super::{dice::Dice, history::Asked, http::Api, world::World};
 
-/// For how long somebody asks again before they give up.
+/// The time after which a person gives up the retries of a request.
 const PATIENCE: Duration = Duration::from_secs(45);
-/// Pauses between what one person says, in milliseconds.
+/// The pause between two messages of one person, in milliseconds.
 const TALKS: std::ops::Range<u64> = 300..2500;
+/// The pause between two requests of one person to fire an automation, in milliseconds.
 const FIRES: std::ops::Range<u64> = 800..3500;
-/// How many of a hundred turns are called off, and fires followed by a reset.
+/// The percentage of messages whose run is cancelled.
 const CALLED_OFF: usize = 6;
+/// The percentage of requests to fire that a reset of the automation's session follows.
 const RESETS: usize = 10;
 
-/// How often each of them is asked when nothing goes wrong any more.
+/// The number of requests to each session and automation after the last fault.
 const IN_PEACE: usize = 3;
 
-/// What was asked, and what was answered.
+/// The record of all requests and responses. Clones share it.
 #[derive(Clone, Default)]
 pub(crate) struct Asking(Arc<Mutex<Vec<Asked>>>);
 
 impl Asking {
+    /// Adds a request with its outcome.
     fn note(&self, asked: Asked) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.push(asked);
     }
 
+    /// Returns all requests so far.
     pub(crate) fn all(&self) -> Vec<Asked> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.clone()
     }
 }
 
-/// Lets them begin. They end what they are at once they are told to stop.
+/// Starts one person for each session and for each automation that people fire. After `stop` is cancelled, each
+/// person finishes the current request, then the task ends.
 pub(crate) fn begin(
     world: &World,
     dice: &Dice,
@@ -73,7 +78,7 @@ pub(crate) fn begin(
     people
 }
 
-/// Asks for something everywhere when nothing goes wrong any more.
+/// Sends requests to each session and automation after the last fault. Each must succeed at the first attempt.
 pub(crate) async fn ask_in_peace(world: &World, dice: &Dice, asking: &Asking) {
     for tenant in &world.tenants {
         let mut person = Person {
@@ -95,29 +100,32 @@ pub(crate) async fn ask_in_peace(world: &World, dice: &Dice, asking: &Asking) {
     }
 }
 
+/// A simulated person.
 struct Person {
     api: Api,
     dice: Dice,
     asking: Asking,
     stop: CancellationToken,
-    /// Whether nothing goes wrong any more.
+    /// `true` if the last fault is over.
     calm: bool,
 }
 
 impl Person {
+    /// Sends messages to a session, and cancels some of the runs, until the test stops.
     async fn talk(mut self, session: String) {
         while self.pause(TALKS).await {
             if let Some(run) = self.say(&session).await
                 && self.dice.chance(CALLED_OFF)
             {
                 let path = format!("/runs/{run}/cancel");
-                // It may be over by now.
+                // Ignore an error: the run may have ended already.
                 let asked = self.api.ask(Method::POST, &path, None, None, PATIENCE);
                 asked.await.ok();
             }
         }
     }
 
+    /// Sends a message with a unique text. Returns the ID of its run if a server confirmed it.
     async fn say(&mut self, session: &str) -> Option<String> {
         let words = format!("Words {}.", self.dice.word());
         let path = format!("/sessions/{session}/messages");
@@ -125,6 +133,7 @@ impl Person {
         self.ask(&path, Some(&body), &words).await
     }
 
+    /// Fires an automation, and resets it now and then, until the test stops.
     async fn fire(mut self, automation: String) {
         while self.pause(FIRES).await {
             let path = format!("/automations/{automation}/fire");
@@ -137,7 +146,8 @@ impl Person {
         }
     }
 
-    /// Asks for something that is to happen once, and notes what came of it.
+    /// Sends a request with an idempotency key, and records the request and its outcome. Returns the ID of the run if
+    /// a server confirmed it. `words` is the text of a message, or empty.
     async fn ask(
         &mut self,
         path: &str,
@@ -152,6 +162,7 @@ impl Person {
                 (answer.body["id"].as_str().map(str::to_owned), None)
             }
             Ok(answer) => (None, Some(format!("{}: {}", answer.status, answer.body))),
+            // No final response arrived, so the request may or may not have been executed.
             Err(_) => (None, None),
         };
         self.asking.note(Asked {
@@ -164,7 +175,7 @@ impl Person {
         run
     }
 
-    /// Waits; false once it is over.
+    /// Waits for a random time. Returns `false` if the test stops.
     async fn pause(&mut self, between: std::ops::Range<u64>) -> bool {
         tokio::select! {
             () = sleep(self.dice.millis(between)) => !self.stop.is_cancelled(),

@@ -1,8 +1,8 @@
-//! A PostgreSQL server of its own, which may be killed.
+//! A PostgreSQL server for one test, which the faults stop and start.
 //!
-//! Data is synced as in earnest: what was committed must be there after `stop -m immediate`. Matins comes by
-//! TCP as a role without special rights and with a password, which is one of the secrets that must appear
-//! nowhere; whoever looks from outside comes by the socket, as superuser.
+//! `fsync` stays on, because committed data must survive `stop -m immediate`. Matins connects over TCP as a role
+//! without special rights. Its password is one of the secrets that must not appear in any log or row. The test itself
+//! connects over the Unix socket as superuser.
 
 use std::{
     fs,
@@ -16,20 +16,21 @@ use anyhow::{Context as _, Result, bail};
 use serde::de::DeserializeOwned;
 use testkit::databases::find_binaries;
 
-/// Who Matins is: no superuser, and held by row-level security.
+/// The role of Matins. It is no superuser, so row-level security applies to it.
 pub(crate) const ROLE: &str = "matins";
 /// The database of Matins.
 pub(crate) const DATABASE: &str = "matins";
 const SUPERUSER: &str = "postgres";
-/// How many connections the server takes. Those of superusers come on top.
+/// The number of connections for ordinary roles. Superusers have three reserved connections in addition.
 pub(crate) const CONNECTIONS: usize = 80;
 const PROGRAMS: [&str; 5] = ["initdb", "pg_ctl", "psql", "pg_dump", "postgres"];
 
-/// The server. It is stopped with the value.
+/// A PostgreSQL server. It is stopped when the value is dropped.
 #[derive(Debug)]
 pub(crate) struct Postgres {
     binaries: PathBuf,
-    /// Whom its programs run as: PostgreSQL refuses to run as root.
+    /// The user and group ID for the programs of PostgreSQL, which refuse to run as root. `None` if the test does not
+    /// run as root.
     account: Option<(u32, u32)>,
     folder: PathBuf,
     pub(crate) port: u16,
@@ -37,7 +38,7 @@ pub(crate) struct Postgres {
 }
 
 impl Postgres {
-    /// Makes a server below `folder`, starts it, and makes the role and its database.
+    /// Creates a server below `folder`, starts it, and creates the role and the database of Matins.
     pub(crate) fn make(folder: &Path, password: &str) -> Result<Self> {
         let account = if rustix::process::geteuid().is_root() {
             Some(unprivileged()?)
@@ -50,7 +51,7 @@ impl Postgres {
         if let Some((uid, gid)) = account {
             chown(&folder, Some(uid), Some(gid))?;
         }
-        // Free now; whoever takes it meanwhile makes the start fail, loudly.
+        // The port is free now. If another process takes it before the start, the start returns an error.
         let port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
         let server = Self {
             binaries: find_binaries(&PROGRAMS)?,
@@ -76,19 +77,20 @@ impl Postgres {
         self.folder.join("data")
     }
 
-    /// What it logs.
+    /// Returns the path of the server's log.
     pub(crate) fn log(&self) -> PathBuf {
         self.folder.join("log")
     }
 
-    /// The address by TCP, at its own port or at that of a proxy.
+    /// Returns the URL of the database with the password. `port` is the server's port or that of a proxy.
     pub(crate) fn url(&self, port: u16) -> String {
         let password = &self.password;
         format!("postgres://{ROLE}:{password}@127.0.0.1:{port}/{DATABASE}")
     }
 
-    /// Starts it, and waits until it takes connections.
+    /// Starts the server and waits until it accepts connections.
     pub(crate) fn start(&self) -> Result<()> {
+        // `track_commit_timestamp` gives the checks the instant of each commit by the database's clock.
         let options = format!(
             "-k {} -p {} -c listen_addresses=127.0.0.1 -c max_connections={} \
              -c log_min_messages=warning -c track_commit_timestamp=on",
@@ -101,15 +103,16 @@ impl Postgres {
         run(command.args(["-o", &options, "-w", "start"])).map(drop)
     }
 
-    /// Ends it as a crash would: nothing is written any more.
+    /// Stops the server like a crash: it writes nothing more, and its next start recovers from the write-ahead log.
     pub(crate) fn stop(&self) -> Result<()> {
         let mut command = self.command("pg_ctl");
         command.arg("-D").arg(self.data());
         run(command.args(["-m", "immediate", "stop"])).map(drop)
     }
 
-    /// Runs a statement as superuser.
+    /// Runs a statement as superuser and returns the output of `psql`.
     pub(crate) fn sql(&self, statement: &str) -> Result<String> {
+        // The database of Matins does not exist yet when the role and the database are created.
         let database = if statement.starts_with("create") {
             SUPERUSER
         } else {
@@ -121,7 +124,7 @@ impl Postgres {
         String::from_utf8(output.stdout).context("read what psql wrote")
     }
 
-    /// The rows of a query as superuser, whom row-level security does not hold.
+    /// Returns the rows of a query. The query runs as superuser, so that row-level security hides no row.
     pub(crate) fn rows<T: DeserializeOwned>(&self, query: &str) -> Result<Vec<T>> {
         let rows = self.sql(&format!(
             "select coalesce(json_agg(found), '[]') from (\n{query}\n) found"
@@ -129,12 +132,13 @@ impl Postgres {
         serde_json::from_str(&rows).with_context(|| format!("understand the rows of {query}"))
     }
 
-    /// Everything that is in the database, as text.
+    /// Returns a dump of the whole database as text.
     pub(crate) fn dump(&self) -> Result<String> {
         let output = run(&mut self.client("pg_dump", DATABASE))?;
         String::from_utf8(output.stdout).context("read what pg_dump wrote")
     }
 
+    /// Returns a command for a client program that connects to `database` over the socket as superuser.
     fn client(&self, program: &str, database: &str) -> Command {
         let mut command = self.command(program);
         command.arg("-h").arg(&self.folder);
@@ -144,11 +148,12 @@ impl Postgres {
         command
     }
 
+    /// Returns a command for a program of PostgreSQL, with the user and folder of the server.
     fn command(&self, program: &str) -> Command {
         use std::os::unix::process::CommandExt as _;
         let mut command = Command::new(self.binaries.join(program));
         command.current_dir(&self.folder).stdin(Stdio::null());
-        // A key that is pressed for this program is none of the server's.
+        // A process group of its own keeps Ctrl-C in the terminal from interrupting PostgreSQL.
         command.process_group(0);
         if let Some((uid, gid)) = self.account {
             command.uid(uid).gid(gid);
@@ -159,12 +164,16 @@ impl Postgres {
 
 impl Drop for Postgres {
     fn drop(&mut self) {
-        // It may be stopped already.
+        // Ignore the error, because a fault may have stopped the server already.
         self.stop().ok();
     }
 }
 
-/// Runs a program to its end, which must be a good one.
+/// Runs a program and returns its output.
+///
+/// # Errors
+///
+/// Returns an error with the program's error output if its exit status is not 0.
 fn run(command: &mut Command) -> Result<Output> {
     let name = Path::new(command.get_program()).display().to_string();
     let output = command.output().with_context(|| format!("run {name}"))?;
@@ -175,7 +184,7 @@ fn run(command: &mut Command) -> Result<Output> {
     Ok(output)
 }
 
-/// A user of the system who is not root.
+/// Returns the user and group ID of an account that is not root.
 fn unprivileged() -> Result<(u32, u32)> {
     let accounts = fs::read_to_string("/etc/passwd").context("read /etc/passwd")?;
     let find = |name: &str| {

@@ -1,30 +1,30 @@
-//! Processes of this machine, as the kernel tells of them.
+//! The agent processes of the test, read from `/proc`.
 
 use std::{fs, path::Path};
 
 use agent::guard::MARKER_VARIABLE;
 use rustix::process::{Pid, Signal, kill_process};
 
-/// A process that lives.
+/// A live process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Process {
     pub(crate) pid: i32,
     pub(crate) parent: i32,
-    /// Its program and arguments.
+    /// The command line.
     pub(crate) command: String,
-    /// The run whose marker its environment has.
+    /// The ID of the run in the process's environment.
     pub(crate) run: Option<String>,
 }
 
 impl Process {
-    /// Whether it is a guard, rather than an agent or what that has started.
+    /// `true` if the process is a guard, and `false` if it is an agent or a descendant of an agent.
     pub(crate) fn is_guard(&self) -> bool {
         self.command.starts_with("matins guard")
     }
 }
 
-/// All processes that name `folder` in their command or environment, but the servers: agents, their guards
-/// and whatever they have started.
+/// Returns the agents of the test, their guards and their descendants: the processes that name `folder` in their
+/// command line or environment and belong to a run or run the scripted agent. Servers are not among them.
 pub(crate) fn of_agents(folder: &Path) -> Vec<Process> {
     let folder = folder.to_string_lossy();
     let marker = format!("{MARKER_VARIABLE}=");
@@ -32,7 +32,8 @@ pub(crate) fn of_agents(folder: &Path) -> Vec<Process> {
     entries
         .filter_map(|entry| {
             let pid = entry.file_name().to_str()?.parse().ok()?;
-            // One that ends meanwhile, or is somebody else's, has neither. A zombie has them no more.
+            // Skip a process that ends during the scan. The environment of another user's process is unreadable and
+            // counts as empty. A zombie has neither a command line nor an environment, so it does not match.
             let command = fs::read(entry.path().join("cmdline")).ok()?;
             let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
             let command = String::from_utf8_lossy(&command).replace('\0', " ");
@@ -51,19 +52,20 @@ pub(crate) fn of_agents(folder: &Path) -> Vec<Process> {
         .collect()
 }
 
+/// Returns the ID of a process's parent. Returns `None` if the process has ended.
 fn parent(pid: i32) -> Option<i32> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The program's name may hold anything, brackets included.
+    // Search the end of the program's name from the right, because the name may itself contain `) `.
     let (_, rest) = stat.rsplit_once(") ")?;
     rest.split(' ').nth(1)?.parse().ok()
 }
 
-/// Sends a signal; one that is gone does not get it. Gives whether it was sent.
+/// Sends a signal to a process. Returns `false` if the process does not exist.
 pub(crate) fn signal(pid: i32, signal: Signal) -> bool {
     Pid::from_raw(pid).is_some_and(|pid| kill_process(pid, signal).is_ok())
 }
 
-/// Resident memory of a process, in KiB.
+/// Returns the resident memory of a process, in KiB. Returns `None` if the process has ended.
 pub(crate) fn resident(pid: i32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status

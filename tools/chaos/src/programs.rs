@@ -1,4 +1,4 @@
-//! The programs that are put to the test: the product, and the scripted agent.
+//! The programs under test: the product in one or two versions, and the scripted agent.
 
 use std::{
     env,
@@ -9,19 +9,24 @@ use std::{
 
 use anyhow::{Context as _, Result, ensure};
 
-/// Where the programs are.
+/// The paths of the programs.
 #[derive(Debug)]
 pub(crate) struct Programs {
     pub(crate) matins: PathBuf,
-    /// The product in an earlier version.
+    /// The product in an earlier version, for a test of a rolling upgrade.
     pub(crate) earlier: Option<PathBuf>,
+    /// The program that runs the scripted agent.
     pub(crate) testkit: PathBuf,
-    /// Whether servers are started with this version alone from now on.
+    /// `true` once servers are started only with this version.
     upgraded: AtomicBool,
 }
 
 impl Programs {
-    /// Takes those in a folder; without one, builds them in the profile of this program.
+    /// Returns the programs in `folder`. Without a folder, builds them in the profile of the running program.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a program does not exist or cannot be built.
     pub(crate) fn find(folder: Option<&Path>, earlier: Option<&Path>) -> Result<Self> {
         let own = env::current_exe()?;
         let folder = if let Some(folder) = folder {
@@ -45,7 +50,8 @@ impl Programs {
         })
     }
 
-    /// The product for the `nth` start of a server: by turns an earlier version, if there is one, and this one.
+    /// Returns the product for the `nth` start of a server. If there is an earlier version, even starts use it until
+    /// the upgrade ends.
     pub(crate) fn matins(&self, nth: usize) -> &Path {
         let earlier = self.earlier.as_ref();
         let upgraded = self.upgraded.load(Ordering::Relaxed);
@@ -55,12 +61,13 @@ impl Programs {
 }
 
 impl Programs {
-    /// Starts no server with the earlier version any more.
+    /// Ends the rolling upgrade: all later starts use this version.
     pub(crate) fn use_this_version_alone(&self) {
         self.upgraded.store(true, Ordering::Relaxed);
     }
 }
 
+/// Builds the programs with cargo, in the profile of the program at `own`.
 fn build(own: &Path) -> Result<()> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let profile = own.parent().and_then(Path::file_name);

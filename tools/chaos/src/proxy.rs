@@ -1,4 +1,4 @@
-//! What stands between a replica and its database, and lets go or holds still.
+//! A TCP proxy between a replica and the database, which can freeze or cut the connections.
 
 use std::net::SocketAddr;
 
@@ -13,18 +13,18 @@ use tokio::{
     task::JoinHandle,
 };
 
-/// What it does with connections.
+/// The behavior of the proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// Carries both ways.
+    /// Forwards all data in both directions.
     Open,
-    /// Holds everything, and everything stays connected: nobody is told anything.
+    /// Forwards no data but keeps all connections open, so that neither side notices the fault.
     Frozen,
-    /// Ends all that are there, and takes none.
+    /// Closes all connections, and closes new ones at once.
     Cut,
 }
 
-/// A proxy. It ends with the value.
+/// A running proxy. It accepts no more connections when the value is dropped.
 pub(crate) struct Proxy {
     pub(crate) port: u16,
     mode: watch::Sender<Mode>,
@@ -32,7 +32,7 @@ pub(crate) struct Proxy {
 }
 
 impl Proxy {
-    /// Listens, and carries to a port of this machine.
+    /// Starts a proxy on a free port that forwards to the port `to` of this machine.
     pub(crate) async fn start(to: u16) -> Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let port = listener.local_addr()?.port();
@@ -45,11 +45,13 @@ impl Proxy {
         Ok(Self { port, mode, task })
     }
 
-    /// Whether it carries any connection: each watches the mode, as the one does who listens.
+    /// `true` if the proxy forwards any connection. The listener has one receiver of the mode, and each connection
+    /// has at least one more.
     pub(crate) fn carries(&self) -> bool {
         self.mode.receiver_count() > 1
     }
 
+    /// Sets the behavior for all connections, including those that are open.
     pub(crate) fn set(&self, mode: Mode) {
         self.mode.send_replace(mode);
     }
@@ -61,6 +63,7 @@ impl Drop for Proxy {
     }
 }
 
+/// Accepts connections and forwards each in a task of its own. Drops connections while the mode is [`Mode::Cut`].
 async fn serve(listener: TcpListener, to: SocketAddr, mode: watch::Receiver<Mode>) {
     while let Ok((from, _)) = listener.accept().await {
         if *mode.borrow() != Mode::Cut {
@@ -69,6 +72,7 @@ async fn serve(listener: TcpListener, to: SocketAddr, mode: watch::Receiver<Mode
     }
 }
 
+/// Forwards one connection in both directions until either side closes it or the proxy cuts it.
 async fn carry(from: TcpStream, to: SocketAddr, mut mode: watch::Receiver<Mode>) {
     let frozen = mode.clone();
     let carried = async {
@@ -80,13 +84,14 @@ async fn carry(from: TcpStream, to: SocketAddr, mut mode: watch::Receiver<Mode>)
         }
     };
     tokio::select! {
-        // Whoever is connected learns of what broke by its end.
+        // Ignore an error: both streams are dropped at the end of this function, so each side notices the end of its
+        // connection.
         _ = carried => {}
         _ = mode.wait_for(|mode| *mode == Mode::Cut) => {}
     }
 }
 
-/// Carries one way until that ends.
+/// Forwards the data of one direction until the sender closes it.
 async fn pump(
     mut from: OwnedReadHalf,
     mut to: OwnedWriteHalf,
@@ -95,7 +100,8 @@ async fn pump(
     let mut buffer = vec![0; 16 * 1024];
     loop {
         let length = from.read(&mut buffer).await?;
-        // Its end is held as well: whoever is cut off hears nothing.
+        // Wait also when the sender has closed its side (`length` is 0). A frozen network does not deliver the end of
+        // a connection either.
         let thawed = mode.wait_for(|mode| *mode != Mode::Frozen).await.is_ok();
         if !thawed || length == 0 {
             return Ok(());

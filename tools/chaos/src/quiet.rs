@@ -1,4 +1,5 @@
-//! The end: nothing goes wrong any more, everything comes to its end, and then it is looked at.
+//! The recovery after the last fault: waits until the triggers have caught up, pauses the automations, waits until no
+//! run is open, and collects the logs, survivors and leaked secrets.
 
 use std::{collections::HashMap, fs, path::Path, sync::Arc, time::Duration};
 
@@ -17,11 +18,12 @@ use super::{
     world::World,
 };
 
-/// How often it is looked whether all is over.
+/// The interval of the polls in this module.
 const LOOK: Duration = Duration::from_millis(300);
-/// How long open runs may take to come to their end: three attempts of a person's words wait half a minute.
+/// The maximum time until no run is open. The backoffs between the three attempts of a person's message take up to
+/// half a minute of it.
 const OVER: Duration = Duration::from_secs(150);
-/// How long what is left of agents may take to die, once nothing asks for them.
+/// The maximum time until the remaining agent processes are dead after no run is open.
 const LINGER: Duration = Duration::from_secs(15);
 
 #[derive(Deserialize)]
@@ -36,7 +38,11 @@ struct Open {
     attempt: i64,
 }
 
-/// Waits until every replica answers, and every trigger has dealt with what was due before `until`.
+/// Waits until a replica answers, and until no trigger has a next instant at or before `until`.
+///
+/// # Errors
+///
+/// Returns an error if that takes longer than [`MEND`].
 pub(crate) async fn mend(field: &Field, world: &World, until: i64) -> Result<()> {
     let deadline = Instant::now() + MEND;
     let api = &world.tenants.first().context("no tenant")?.api;
@@ -55,7 +61,8 @@ pub(crate) async fn mend(field: &Field, world: &World, until: i64) -> Result<()>
     }
 }
 
-/// Pauses all automations, and waits until no run is open. Complains of what still is when the time is up.
+/// Pauses all automations and waits until no run is open. Returns a complaint for each run that is still open after
+/// [`OVER`].
 pub(crate) async fn quiesce(field: &Field, world: &World) -> Result<Vec<String>> {
     for tenant in &world.tenants {
         for automation in &tenant.automations {
@@ -85,7 +92,7 @@ pub(crate) async fn quiesce(field: &Field, world: &World) -> Result<Vec<String>>
     }
 }
 
-/// The last number of each session.
+/// Returns the last sequence number of each session's log, by the ID of the session.
 pub(crate) async fn ends(field: &Field) -> Result<HashMap<String, i64>> {
     let postgres = Arc::clone(&field.postgres);
     let rows = blocking(move || postgres.rows::<Session>(include_str!("sql/sessions.sql"))).await?;
@@ -95,7 +102,7 @@ pub(crate) async fn ends(field: &Field) -> Result<HashMap<String, i64>> {
     Ok(ends.collect())
 }
 
-/// Waits until nothing is left of agents. Gives what is when the time is up.
+/// Waits until no agent process is left. Returns the processes that are left after [`LINGER`].
 pub(crate) async fn survivors(root: &Path) -> Vec<Process> {
     let deadline = Instant::now() + LINGER;
     loop {
@@ -107,7 +114,7 @@ pub(crate) async fn survivors(root: &Path) -> Vec<Process> {
     }
 }
 
-/// Reads what a server said.
+/// Counts the lines of a server's log, and notes the suspicious ones in `history`.
 pub(crate) fn read_log(history: &mut History, log: &Path) -> Result<()> {
     let name = log.file_name().unwrap_or_default().to_string_lossy();
     for line in fs::read_to_string(log)?.lines() {
@@ -119,7 +126,8 @@ pub(crate) fn read_log(history: &mut History, log: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Searches everything that may be read for secrets.
+/// Searches the database, all logs and all files of the test for secrets, and notes each leak in `history`. `secrets`
+/// has pairs of a description and the secret.
 pub(crate) fn search_secrets(
     history: &mut History,
     root: &Path,
@@ -133,8 +141,9 @@ pub(crate) fn search_secrets(
             fs::read_to_string(postgres.log())?,
         ),
     ];
-    // Logs of servers, what readers saw, what agents were asked. In the folders of replicas only what is
-    // said there, which is not the first token.
+    // Walk through the logs of the servers, the recordings of the readers, the ledgers of the agents and the folders
+    // of the replicas. Skip the data of PostgreSQL, because the dump covers it, and the files named `token`, because
+    // the first server stores the first token there on purpose.
     let mut folders = vec![root.to_owned()];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder)? {

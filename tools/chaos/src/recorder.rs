@@ -1,4 +1,4 @@
-//! Those who follow sessions live, and write down each event that they are sent.
+//! Readers that follow the traces of sessions live, with reconnections, and record each event that they receive.
 
 use std::{
     collections::HashMap,
@@ -24,26 +24,27 @@ use super::{
     world::World,
 };
 
-/// How long a reader stays, in milliseconds, before it leaves and comes again, anywhere.
+/// The duration of one connection, in milliseconds. After it, the reader reconnects to a random replica.
 const STAYS: std::ops::Range<u64> = 700..6000;
-/// How long it waits when nobody answers.
+/// The pause before a retry after a failed request.
 const AGAIN: Duration = Duration::from_millis(300);
-/// How long readers have in the end to read what they have not.
+/// The maximum time to read the remaining events after the last sequence numbers are known.
 const READ_OUT: Duration = Duration::from_secs(30);
-/// How many readers each session has in which people talk.
+/// The number of readers of each session to which people send messages.
 const READERS: usize = 2;
 
-/// The last number of each session, once that is known.
+/// The last sequence number of each session. `None` while sessions still grow.
 type Ends = Option<HashMap<String, i64>>;
 
-/// The readers.
+/// The running readers.
 pub(crate) struct Recorders {
     readers: JoinSet<Result<Recording>>,
     ends: watch::Sender<Ends>,
 }
 
 impl Recorders {
-    /// Begins to follow what people talk in, and the own sessions of automations as soon as they are there.
+    /// Starts the readers of the sessions to which people send messages, and one reader for each automation with a
+    /// session of its own. Each reader writes its events to a file in `folder`.
     pub(crate) fn begin(world: &World, folder: &Path, dice: &Dice) -> Result<Self> {
         let (ends, told) = watch::channel(None);
         let mut recorders = Self {
@@ -67,8 +68,8 @@ impl Recorders {
         Ok(recorders)
     }
 
-    /// Tells the readers where sessions end, and gives what they have seen when they are there or have given
-    /// up.
+    /// Passes the last sequence numbers to the readers, and returns their recordings when each reader has reached the
+    /// end of its session or has given up after [`READ_OUT`].
     pub(crate) async fn end(mut self, ends: HashMap<String, i64>) -> Result<Vec<Recording>> {
         self.ends.send_replace(Some(ends));
         let mut recordings = Vec::new();
@@ -79,6 +80,7 @@ impl Recorders {
     }
 }
 
+/// One reader.
 struct Recorder {
     api: Api,
     dice: Dice,
@@ -109,7 +111,8 @@ impl Recorder {
         })
     }
 
-    /// Waits for an automation's session, and follows it.
+    /// Polls until the automation has a session, then follows the session. Returns a recording without a session if
+    /// the automation has none at the end of the test.
     async fn find(self, automation: String) -> Result<Recording> {
         let path = format!("/automations/{automation}");
         loop {
@@ -126,7 +129,7 @@ impl Recorder {
         }
     }
 
-    /// Follows a session until its end is known and reached, or could not be reached in time.
+    /// Follows a session until its last event is known and received, or until [`READ_OUT`] is over.
     async fn follow(mut self, session: String) -> Result<Recording> {
         self.recording.session.clone_from(&session);
         let mut late = None;
@@ -143,6 +146,7 @@ impl Recorder {
                     return Ok(self.recording);
                 }
             }
+            // Reconnect after the last recorded event. The server must neither skip nor repeat an event.
             let leave = Instant::now() + self.dice.millis(STAYS);
             let Ok(mut response) = self.api.trace(&session, last).await else {
                 self.recording.refused += 1;
@@ -153,6 +157,7 @@ impl Recorder {
             let mut parser = EventParser::after(last.to_string());
             while let Ok(Ok(Some(bytes))) = timeout_at(leave, response.chunk()).await {
                 for event in parser.feed(&bytes)? {
+                    // A `delta` is live text without an ID and without a row, so there is nothing to compare it with.
                     if event.event != "delta" {
                         self.note(&event.event, &event.last_event_id, &event.data)?;
                     }
@@ -164,6 +169,7 @@ impl Recorder {
         }
     }
 
+    /// Records an event in memory and in the reader's file.
     fn note(&mut self, kind: &str, id: &str, data: &str) -> Result<()> {
         let data: Value = serde_json::from_str(data).context("an event without a document")?;
         let line = json!({ "id": id, "event": kind, "data": data });
@@ -178,10 +184,10 @@ impl Recorder {
     }
 }
 
-/// Returns the ID of the row that an event is about.
+/// Returns the ID of the row that an event is about, for events of this version and of earlier versions.
 fn reference(data: &Value) -> String {
     let name = match data["kind"].as_str() {
-        // A server of before the typed events names every row so.
+        // Servers from before the typed events use this name for every kind of row.
         _ if data["ref_id"].is_string() => "ref_id",
         Some("run") => "run_id",
         Some("message") => "message_id",
@@ -191,14 +197,15 @@ fn reference(data: &Value) -> String {
     data[name].as_str().unwrap_or_default().to_owned()
 }
 
-/// Returns the body that the row of an event has if the server sent all of it.
+/// Reconstructs the body of an event's row from the event. The result equals the stored body if the server sent all
+/// of it.
 fn as_stored(data: &Value) -> Value {
     if data["body"].is_object() {
         return data["body"].clone();
     }
     let mut body = Map::new();
     flatten(&data["change"], &mut body);
-    // The action of a session follows from the other keys of its row.
+    // The server derives the action of a session from the other keys of the row, so the row does not have it.
     body.remove("action");
     let names = match data["kind"].as_str() {
         Some("message") => &[
@@ -219,12 +226,13 @@ fn as_stored(data: &Value) -> Value {
     Value::Object(body)
 }
 
+/// Copies the keys of a typed `change` into a flat body, with the names that the row uses.
 fn flatten(change: &Value, into: &mut Map<String, Value>) {
     for (name, value) in change.as_object().into_iter().flatten() {
         match (name.as_str(), value) {
             ("input" | "occurrences", Value::Object(_)) => flatten(value, into),
             ("count", _) => drop(into.insert("occurrences".to_owned(), value.clone())),
-            // A field without a value takes nothing back that the input has said.
+            // A null field must not overwrite a value that the input has set under the same name.
             (_, Value::Null) if into.contains_key(name) => {}
             _ => drop(into.insert(name.clone(), value.clone())),
         }

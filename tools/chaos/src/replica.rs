@@ -1,4 +1,5 @@
-//! One server of three: a real process, which is killed, frozen, asked to stop, and started again.
+//! A replica: a real server process that a supervisor task keeps running. Faults kill, freeze or stop the process,
+//! and the supervisor starts it again while the replica is wanted.
 
 use std::{
     fs::{self, OpenOptions},
@@ -19,40 +20,45 @@ use tokio::{
 
 use super::{processes, programs::Programs};
 
-/// Seconds: a beat, the age at which it is stale, and how often things are looked at.
+/// The interval between two heartbeats of a run, in seconds.
 const HEARTBEAT: &str = "1";
+/// The age at which a heartbeat is stale, in seconds.
 const STALE: &str = "6";
+/// The polling interval of the watchdog and the scheduler, in seconds.
 const LOOK: &str = "1";
-/// How long a server that is asked to stop lets its turns go on, in seconds.
+/// The time for which a stopping server lets its turns continue, in seconds.
 const STOP: &str = "2";
-/// Longer than a lease (a quarter less than what is stale) and than what is stale.
+/// A time longer than [`STALE`] and than a lease, which is three quarters of [`STALE`]. After it, the other servers
+/// have given up the runs of a frozen server.
 pub(crate) const BEYOND_LEASE: Duration = Duration::from_secs(8);
-/// Turns of one server at once.
+/// The maximum number of concurrent turns of one server.
 const WORKERS: &str = "6";
-/// How often it is looked whether a server has ended that should be there, and how long one that has ended by
-/// itself stays so.
+/// The interval at which the supervisor checks whether the server has ended.
 const SUPERVISE: Duration = Duration::from_millis(200);
+/// The pause before the restart of a server that ended by itself.
 const RESTART: Duration = Duration::from_secs(1);
-/// How long a server that is asked to stop may take before it is killed.
+/// The maximum time for a server's graceful stop. After it, the server is killed.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The variable that holds a secret which agents get, and nobody else.
+/// The variable with a secret that servers pass to agents. The secret must appear in no log, row or prompt.
 pub(crate) const CANARY_VARIABLE: &str = "CHAOS_CANARY";
 
-/// How a server is started.
+/// The parameters of a server's start.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
     pub(crate) number: usize,
     pub(crate) folder: PathBuf,
     pub(crate) log: PathBuf,
     pub(crate) address: SocketAddr,
+    /// The database's URL, password included.
     pub(crate) database: String,
+    /// The secret in [`CANARY_VARIABLE`].
     pub(crate) canary: String,
-    /// The library that lies about the time, and by how much.
+    /// The path of `libfaketime` and its offset, if the server's clock is wrong.
     pub(crate) clock: Option<(PathBuf, String)>,
 }
 
-/// A server that is kept running. It is killed with the value.
+/// A supervised server. The process is killed when the value is dropped.
 pub(crate) struct Replica {
     pub(crate) plan: Plan,
     state: Arc<Mutex<State>>,
@@ -62,20 +68,21 @@ pub(crate) struct Replica {
 #[derive(Default)]
 struct State {
     child: Option<Child>,
-    /// Whether it should be there.
+    /// `true` if the supervisor may start the server.
     wanted: bool,
-    /// How often it was started.
+    /// The number of starts so far.
     starts: usize,
-    /// How often it ended although nobody had asked it to.
+    /// The number of ends that no fault caused.
     by_itself: u32,
 }
 
 impl Plan {
-    /// A place for a server below `root`, at an address of its own.
+    /// Creates the folder of a server below `root` and selects a free address.
     pub(crate) fn new(root: &Path, number: usize, database: String, canary: &str) -> Result<Self> {
         let folder = root.join(format!("replica-{number}"));
         fs::create_dir(&folder)?;
-        // Free now; a server that cannot have it says so and is started again.
+        // The port is free now, but another process may take it before the server starts. The server then ends with
+        // an error, and the supervisor starts it again.
         let address = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?;
         Ok(Self {
             number,
@@ -88,6 +95,7 @@ impl Plan {
         })
     }
 
+    /// Starts the server process with the program `matins`. It appends to the log of earlier starts.
     fn start(&self, matins: &Path) -> Result<Child> {
         let log = OpenOptions::new()
             .create(true)
@@ -101,7 +109,8 @@ impl Plan {
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("HOME", &self.folder)
             .env(CANARY_VARIABLE, &self.canary)
-            // Not an argument: it holds the password.
+            // Pass the URL in the environment, because any user can read the arguments of a process, and the URL has
+            // the password.
             .env("MATINS_DATABASE", &self.database)
             .env("MATINS_HEARTBEAT_SECONDS", HEARTBEAT)
             .env("MATINS_HEARTBEAT_STALE", STALE)
@@ -120,7 +129,7 @@ impl Plan {
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
             .stderr(log)
-            // A key that is pressed for this program is none of the server's.
+            // A process group of its own keeps Ctrl-C in the terminal from interrupting the server.
             .process_group(0)
             .kill_on_drop(true);
         command.spawn().context("start a server")
@@ -128,7 +137,7 @@ impl Plan {
 }
 
 impl Replica {
-    /// Starts it, and starts it again whenever it ends.
+    /// Starts the supervisor, which starts the server and restarts it whenever it ends.
     pub(crate) fn keep(plan: Plan, programs: &Arc<Programs>) -> Self {
         let state = Arc::new(Mutex::new(State {
             wanted: true,
@@ -146,29 +155,32 @@ impl Replica {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The process, while there is one.
+    /// Returns the process ID. Returns `None` if the server is not running.
     pub(crate) fn pid(&self) -> Option<i32> {
         let state = self.state();
         let pid = state.child.as_ref().and_then(Child::id)?;
         pid.try_into().ok()
     }
 
+    /// Sends a signal to the server. Returns `false` if the server is not running.
     pub(crate) fn signal(&self, signal: Signal) -> bool {
         self.pid().is_some_and(|pid| processes::signal(pid, signal))
     }
 
-    /// Whether it may be started again.
+    /// Sets whether the supervisor may start the server.
     pub(crate) fn want(&self, wanted: bool) {
         self.state().wanted = wanted;
     }
 
-    /// How often it ended although nobody had asked it to.
+    /// Returns how often the server ended without a fault that stopped it.
     pub(crate) fn ended_by_itself(&self) -> u32 {
         self.state().by_itself
     }
 
-    /// Kills it at once, and does not start it again.
+    /// Kills the server. The supervisor does not restart it until [`Self::want`] allows that.
     pub(crate) async fn kill(&self) {
+        // Take the child and clear `wanted` under one lock. Otherwise, the supervisor could count the end as one by
+        // itself, or restart the server at once.
         let child = {
             let mut state = self.state();
             state.wanted = false;
@@ -179,7 +191,8 @@ impl Replica {
         }
     }
 
-    /// Asks it to stop, and does not start it again. Gives whether it ended in time.
+    /// Stops the server with SIGTERM, or kills it after [`PATIENCE`]. The supervisor does not restart it until
+    /// [`Self::want`] allows that. Returns `true` if the server ended in time or was not running.
     pub(crate) async fn stop(&self) -> bool {
         let child = {
             let mut state = self.state();
@@ -203,11 +216,12 @@ impl Replica {
 impl Drop for Replica {
     fn drop(&mut self) {
         self.keeper.abort();
-        // A stopped one is killed as well: its child is dropped.
+        // Dropping the child sends SIGKILL (`kill_on_drop`), which also ends a process that SIGSTOP has frozen.
         self.state().child.take();
     }
 }
 
+/// Supervises the server: notes its end, and starts it while it is wanted.
 async fn keep(plan: Plan, programs: Arc<Programs>, state: Arc<Mutex<State>>) {
     loop {
         let mut pause = SUPERVISE;
@@ -222,7 +236,9 @@ async fn keep(plan: Plan, programs: Arc<Programs>, state: Arc<Mutex<State>>) {
                 state.by_itself += 1;
                 pause = RESTART;
             } else if state.wanted && state.child.is_none() {
-                // The first server of all makes the schema, and the second brings it up to date beside it.
+                // In a test of an upgrade, the first server creates the schema with the earlier version, and the
+                // second one migrates it with this version while the first one runs.
+                // A failed start leaves `child` empty, so that the next round tries again.
                 let matins = programs.matins(plan.number + state.starts);
                 state.child = plan.start(matins).ok();
                 state.starts += 1;

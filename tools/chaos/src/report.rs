@@ -1,13 +1,13 @@
-//! What is told in the end.
+//! The report at the end of a test.
 
 use std::collections::BTreeMap;
 
 use super::{check, faults::Field, history::History};
 
-/// How often a fault may come up and find nothing, before that is a fault of its own.
+/// The number of draws after which a fault kind that never found a target breaks the test.
 const TRIES: u32 = 3;
 
-/// Prints what happened and what was found; gives how much of what must hold does not.
+/// Runs all checks, prints the counts and the results, and returns the number of broken conditions.
 pub(crate) fn print(history: &History, field: &Field, complaints: &[String]) -> usize {
     println!("\nFaults");
     let counts = field.counts();
@@ -61,6 +61,8 @@ pub(crate) fn print(history: &History, field: &Field, complaints: &[String]) -> 
         check.print();
     }
     let mut broken = checks.iter().filter(|check| !check.holds()).count();
+    // A test in which no fault took effect proves nothing, so it must not pass. The same holds for each fault kind
+    // that was drawn often enough to find a target.
     if counts.values().all(|count| count.done == 0) {
         println!("  BROKEN faults: none happened");
         broken += 1;

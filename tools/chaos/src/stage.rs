@@ -1,4 +1,4 @@
-//! Building what is put to the test: the database, the servers, and what lives on them.
+//! The environment under test: builds the database, the servers and their data, and ends the rolling upgrade.
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path, sync::Arc, time::Duration};
 
@@ -19,28 +19,33 @@ use super::{
     world::World,
 };
 
-/// How long the first start may take, which makes the database.
+/// The maximum time of a server's first start. The first server also creates the schema.
 const START: Duration = Duration::from_mins(1);
+/// The interval at which the first token is polled for.
 const LOOK: Duration = Duration::from_millis(50);
-/// What a server calls how far its own clock is ahead of the database's, in seconds, and how exactly it is off.
+/// The metric with the seconds by which a server's own clock is ahead of the database's clock.
 const CLOCK_OFFSET: &str = "matins_clock_offset_seconds ";
+/// The maximum difference between the requested and the measured clock offset, in seconds.
 const OFFSET_EDGE: f64 = 30.0;
 
-/// All that is there.
+/// The running environment.
 pub(crate) struct Stage {
     pub(crate) field: Arc<Field>,
     pub(crate) world: World,
+    /// The secret that the agents get in [`CANARY_VARIABLE`](super::replica::CANARY_VARIABLE).
     pub(crate) canary: String,
     programs: Arc<Programs>,
 }
 
 impl Stage {
+    /// Starts PostgreSQL and all servers, and creates the tenants with their data.
     pub(crate) async fn build(args: &Args, root: &Path, dice: &Dice) -> Result<Self> {
+        // 1. Find the programs, and start the database and its proxy.
         let (programs, earlier) = (args.programs.clone(), args.earlier.clone());
         let find = move || Programs::find(programs.as_deref(), earlier.as_deref());
         let programs = blocking(find).await?;
         let programs = Arc::new(programs);
-        // The user of the database must get to its folder.
+        // PostgreSQL may run as another user (see `Postgres`), which must be able to reach its folder below `root`.
         fs::set_permissions(root, fs::Permissions::from_mode(0o711))?;
         let mut secrets = dice.of("secrets");
         let password = secrets.word();
@@ -50,9 +55,10 @@ impl Stage {
         let postgres = Arc::new(postgres);
         let proxy = Proxy::start(postgres.port).await?;
 
+        // 2. Plan the servers: one behind the proxy, and the last one with a wrong clock.
         let mut plans = Vec::new();
         for number in 0..args.replicas {
-            // The second one goes through the proxy; a single one does as well.
+            // The second server connects through the proxy. If there is only one server, that one does.
             let by_proxy = number == 1.min(args.replicas - 1);
             let port = if by_proxy { proxy.port } else { postgres.port };
             plans.push(Plan::new(root, number, postgres.url(port), &canary)?);
@@ -65,6 +71,7 @@ impl Stage {
                  faketime), or say --clock-off 0"
             );
         }
+        // 3. Start the servers.
         let mut replicas = Vec::new();
         let mut addresses = Vec::new();
         let mut token = String::new();
@@ -73,13 +80,14 @@ impl Stage {
             let folder = plan.folder.clone();
             let log = plan.log.clone();
             replicas.push(Replica::keep(plan, &programs));
-            // The first one makes the database and the first token; the others find both.
+            // Wait for the first server before the others start: it creates the schema and the first token.
             if token.is_empty() {
                 token = first_token(&folder)
                     .await
                     .with_context(|| format!("start a server; see {}", log.display()))?;
             }
         }
+        // 4. Wait until each server answers, and check that the wrong clock is wrong.
         let api = Api::new(addresses.clone(), &token, dice.of("ways"))?;
         let mut last = None;
         for address in addresses {
@@ -90,6 +98,7 @@ impl Stage {
         if let Some(last) = last {
             look_at_clock(&last, args.clock_off).await?;
         }
+        // 5. Create the data.
         let world = World::make(root, &programs, &api, &token, &args.later_policies).await?;
         let field = Field::new(root.to_owned(), postgres, replicas, proxy);
         Ok(Self {
@@ -100,7 +109,12 @@ impl Stage {
         })
     }
 
-    /// Starts every server again with this version: an earlier one would leave alone for ever what it does not honour.
+    /// Restarts every server with this version, because servers of the earlier version neither fire nor run an
+    /// automation whose policies they do not know (ADR 0015). Its triggers would stay behind forever.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a server does not stop in time.
     pub(crate) async fn end_upgrade(&self) -> Result<()> {
         self.programs.use_this_version_alone();
         for replica in &self.field.replicas {
@@ -115,7 +129,8 @@ impl Stage {
     }
 }
 
-/// Makes sure that a server's own clock is off by so many minutes beside the database's, as it says itself.
+/// Checks that a server's clock differs from the database's clock by `minutes`, according to the server's own metric.
+/// Otherwise, a `libfaketime` without effect would let the test pass with correct clocks.
 async fn look_at_clock(server: &Api, minutes: i32) -> Result<()> {
     let figures = server.text("/metrics").await?;
     let offset = figures
@@ -130,6 +145,7 @@ async fn look_at_clock(server: &Api, minutes: i32) -> Result<()> {
     Ok(())
 }
 
+/// Waits until the first server has written its first token, and returns it.
 async fn first_token(folder: &Path) -> Result<String> {
     let until = Instant::now() + START;
     loop {

@@ -1,4 +1,5 @@
-//! What is looked at while everything goes on: queues, processes, and what strangers are told.
+//! The measurements during the test: the lengths of the queues, the number of agent processes, and the responses to
+//! strangers. A stranger is a user of one tenant who requests objects of another tenant.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -20,10 +21,11 @@ use super::{
     world::World,
 };
 
-/// How often queues and processes are looked at, and how often strangers ask.
+/// The interval between two measurements of queues and processes.
 const LOOK: Duration = Duration::from_millis(700);
+/// The pause between two probes of a stranger, and the timeout of the request for the newest run.
 const ASK: Duration = Duration::from_millis(900);
-/// For how long a stranger waits for an answer.
+/// The time after which a stranger gives up the retries of a request.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 #[derive(Deserialize)]
@@ -32,7 +34,7 @@ struct Waiting {
     waiting: i64,
 }
 
-/// Measures until it is told to stop. What cannot be looked at for now is left out.
+/// Measures queues and processes until `stop` is cancelled. Skips the queues while the database is down.
 pub(crate) async fn measure(field: Arc<Field>, stop: CancellationToken) -> Measured {
     let mut measured = Measured::default();
     while !stop.is_cancelled() {
@@ -56,18 +58,20 @@ pub(crate) async fn measure(field: Arc<Field>, stop: CancellationToken) -> Measu
     measured
 }
 
-/// What strangers were told.
+/// The record of all probes. Clones share it.
 #[derive(Clone, Default)]
 pub(crate) struct Probes(Arc<Mutex<Vec<Probe>>>);
 
 impl Probes {
+    /// Returns all probes so far.
     pub(crate) fn all(&self) -> Vec<Probe> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.clone()
     }
 }
 
-/// Asks with the other tenant's token for what the first one has, and for what nobody has.
+/// Requests objects of the first tenant, and objects that do not exist, with the token of the second tenant. Does
+/// nothing if there is only one tenant.
 pub(crate) fn strangers(
     world: &World,
     dice: Dice,
@@ -87,6 +91,7 @@ pub(crate) fn strangers(
     }
 }
 
+/// Sends pairs of requests, one for an existing object and one for an unknown ID, until `stop` is cancelled.
 async fn ask_as_stranger(
     owner: &Api,
     stranger: &Api,
@@ -99,7 +104,8 @@ async fn ask_as_stranger(
         let newest = newest_run(owner).await.map(|run| ("runs", run));
         let mut all: Vec<_> = ids.iter().cloned().chain(newest).collect();
         all.reverse();
-        // The newest run every other time.
+        // Select the newest run, which is now first in the list, at least every other time. Otherwise, the sessions
+        // and automations would crowd out the only run.
         let chosen = if dice.chance(50) {
             all.first()
         } else {
@@ -117,6 +123,7 @@ async fn ask_as_stranger(
                 let path = format!("/{kind}/{id}{below}");
                 stranger.get(&path, PATIENCE).await
             };
+            // Compare only complete pairs, because a missing response says nothing about the tenant's isolation.
             if let (Ok(there), Ok(nowhere)) = (ask(id).await, ask(&other).await) {
                 let mut all = probes.0.lock().unwrap_or_else(PoisonError::into_inner);
                 all.push(Probe {
@@ -133,22 +140,25 @@ async fn ask_as_stranger(
     }
 }
 
+/// Returns the ID of the owner's newest run. Returns `None` if there is no run or no server answers.
 async fn newest_run(owner: &Api) -> Option<String> {
     let page = owner.get("/runs?limit=1", ASK).await.ok()?;
     Some(page.body["items"][0]["id"].as_str()?.to_owned())
 }
 
-/// An id of the same kind that nothing has.
+/// Returns a random ID of the same kind that no object has.
 fn unknown(id: &str, dice: &mut Dice) -> String {
     let prefix = id.split('_').next().unwrap_or_default();
-    // Version 7, and as young as the other, as far as anybody can tell.
+    // Keep the timestamp of the UUIDv7, and set its version and variant. So the API cannot refuse the ID for its form
+    // or its age.
     let bare = id.rsplit('_').next().unwrap_or_default();
     let (time, _) = bare.split_at(bare.len().min(12));
     let (one, other) = (dice.word(), dice.word());
     format!("{prefix}_{time}7{}8{}", &one[..3], &other[..15])
 }
 
-/// An answer without the id that was asked for.
+/// Returns the status and the body of a response with the requested ID replaced, so that the responses to two IDs are
+/// comparable.
 fn nameless(answer: &Answer, id: &str) -> (u16, Value) {
     let body = answer.body.to_string().replace(id, "it");
     let body = serde_json::from_str(&body).unwrap_or(Value::String(body));
@@ -156,7 +166,7 @@ fn nameless(answer: &Answer, id: &str) -> (u16, Value) {
 }
 
 impl World {
-    /// What the first tenant has, for strangers to ask for.
+    /// Returns the sessions and automations of the first tenant: pairs of the path's first segment and an ID.
     fn ids(&self) -> Vec<(&'static str, String)> {
         let Some(first) = self.tenants.first() else {
             return Vec::new();

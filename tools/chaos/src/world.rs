@@ -1,4 +1,5 @@
-//! What is there when the faults begin: tenants, agents of every temper, sessions, automations of all kinds.
+//! The data that exists when the faults begin: two tenants, one scripted agent for each behavior, sessions, and
+//! automations with all kinds of schedules, sessions and policies. All of it is created through the API.
 
 use std::{
     fs,
@@ -15,42 +16,45 @@ use tokio::time::{Instant, sleep};
 
 use super::{http::Api, programs::Programs, replica::CANARY_VARIABLE};
 
-/// How long one thing may take to be made, before there are faults.
+/// The maximum time to create one object. No faults happen yet, so this is only a safety net.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// The pause before a request is sent again that an earlier version refused.
+/// The pause before a retry of a request that a server of the earlier version refused.
 const RETRY: Duration = Duration::from_millis(100);
 
-/// A tenant, and what it has.
+/// A tenant with its sessions and automations.
 pub(crate) struct Tenant {
     pub(crate) name: &'static str,
     pub(crate) api: Api,
-    /// Sessions in which people talk.
+    /// The IDs of the sessions to which people send messages.
     pub(crate) talks: Vec<String>,
+    /// The IDs of all automations.
     pub(crate) automations: Vec<String>,
-    /// Those that people fire.
+    /// The IDs of the automations without a trigger, which people fire.
     pub(crate) by_hand: Vec<String>,
-    /// Those with a session of their own.
+    /// The IDs of the automations that have a session of their own (`continuous`).
     pub(crate) continuous: Vec<String>,
 }
 
-/// Everything.
+/// All tenants, agents and tokens of the test.
 pub(crate) struct World {
     pub(crate) tenants: Vec<Tenant>,
-    /// The folders of agents, each with its ledger.
+    /// The home folders of the agents. Each agent writes its ledger there.
     pub(crate) homes: Vec<PathBuf>,
-    /// Tokens that were made.
+    /// The API tokens of all tenants. They must not appear in any log.
     pub(crate) tokens: Vec<String>,
 }
 
-/// What an agent is like.
+/// The behavior of a scripted agent.
 struct Temper {
     name: &'static str,
     steps: Vec<Step>,
-    /// It ends only when it is killed.
+    /// `true` if the agent ignores the end of its input and SIGTERM, so that only SIGKILL ends it.
     stubborn: bool,
 }
 
+/// Returns the behaviors of the test's agents: quick, slow and failing ones, and one that only SIGKILL ends.
+/// Durations are in milliseconds.
 fn tempers(home: &Path) -> Vec<Temper> {
     let work = |least, most| Step::Work { least, most };
     let temper = |name, steps| Temper {
@@ -77,7 +81,7 @@ fn tempers(home: &Path) -> Vec<Temper> {
     ]
 }
 
-/// An automation that is to be made.
+/// The definition of an automation to create.
 struct Plan {
     name: &'static str,
     harness: &'static str,
@@ -110,7 +114,7 @@ fn cron(expression: &str) -> Value {
     json!([{ "kind": "cron", "expression": expression, "zone": "Europe/Prague" }])
 }
 
-/// Three instants in the time to come.
+/// Returns three `at` triggers in the near future.
 fn instants(now: Timestamp) -> Value {
     let at = [9, 15, 21].map(|seconds| {
         let at = now.saturating_add(SignedDuration::from_secs(seconds));
@@ -119,7 +123,7 @@ fn instants(now: Timestamp) -> Value {
     json!(at)
 }
 
-/// The automations of a tenant; `bound` means its first session.
+/// Returns the automations of a tenant. A `bound` automation uses the tenant's first session.
 fn automations(first: bool, now: Timestamp) -> Vec<Plan> {
     if !first {
         return vec![
@@ -177,7 +181,8 @@ fn automations(first: bool, now: Timestamp) -> Vec<Plan> {
 }
 
 impl World {
-    /// Makes everything through `api`, whose token is that of the first admin.
+    /// Creates both tenants with their data. `token` and the token of `api` are those of the first administrator;
+    /// `later` has the policies that the earlier version does not know.
     pub(crate) async fn make(
         root: &Path,
         programs: &Programs,
@@ -211,6 +216,7 @@ impl World {
         Ok(world)
     }
 
+    /// Creates the agents, sessions and automations of one tenant.
     async fn tenant(
         &mut self,
         root: &Path,
@@ -255,7 +261,7 @@ impl World {
 }
 
 impl Tenant {
-    /// Makes something, and gives its id.
+    /// Creates an object and returns its ID. `key` is the idempotency key.
     async fn make(&self, path: &str, body: &Value, key: &str) -> Result<String> {
         let api = &self.api;
         let made = api.must(Method::POST, path, Some(body), Some(key), PATIENCE);
@@ -264,7 +270,11 @@ impl Tenant {
         Ok(id.to_owned())
     }
 
-    /// Makes an automation with policies that a server of the earlier version refuses: another server takes them.
+    /// Creates an automation with policies that the earlier version does not know.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if no server accepts the policies within [`PATIENCE`].
     async fn automate_later(&mut self, root: &Path, policies: &Value) -> Result<()> {
         let number = self.automations.len();
         let body = json!({
@@ -291,12 +301,15 @@ impl Tenant {
                     self.automations.push(id.to_owned());
                     return Ok(());
                 }
+                // A server of the earlier version refuses unknown policies. The next attempt may reach a server of
+                // this version, because each attempt selects a server at random.
                 422 if Instant::now() < deadline => sleep(RETRY).await,
                 status => bail!("no server takes {policies}: {status}: {}", answer.body),
             }
         }
     }
 
+    /// Creates the automation of a plan and notes its ID.
     async fn automate(&mut self, root: &Path, plan: Plan) -> Result<()> {
         let slug = plan.name.replace(' ', "-");
         let session = match plan.session {
@@ -304,7 +317,8 @@ impl Tenant {
             session => session.to_owned(),
         };
         let mut policies = plan.policies;
-        // What fails is to go on failing, and soon.
+        // Automations with failing agents must not pause, and their retries must come soon. Otherwise, a short test
+        // would see few retries.
         policies["pause_after_failures"] = json!(0);
         if policies["retry"].is_null() {
             policies["retry"] = json!({});
@@ -315,7 +329,7 @@ impl Tenant {
             "name": plan.name, "prompt": format!("What {slug} asks for."),
             "session": session, "triggers": plan.triggers, "policies": policies,
         });
-        // One that is bound has the agent and the folder of its session.
+        // A bound automation takes the agent and the folder of its session, so it must not name its own.
         if plan.session != "bound" {
             body["harness"] = json!(plan.harness);
             body["cwd"] = json!(folder(&root.join("work").join(self.name).join(&slug))?);
@@ -335,13 +349,14 @@ impl Tenant {
     }
 }
 
+/// Creates a folder with its parents and returns its path as text.
 fn folder(path: &Path) -> Result<String> {
     fs::create_dir_all(path)?;
     let path = path.to_str().context("a path is no UTF-8")?;
     Ok(path.to_owned())
 }
 
-/// Writes an agent's script, and gives the command that plays it.
+/// Writes the script of an agent and returns the command that runs it.
 fn command(programs: &Programs, home: &Path, temper: &Temper) -> Result<Vec<String>> {
     let mut script = Script::new(home).prompt(temper.steps.iter().cloned());
     script.ignores_end_of_input = temper.stubborn;
@@ -355,7 +370,8 @@ fn command(programs: &Programs, home: &Path, temper: &Temper) -> Result<Vec<Stri
         "--script".into(),
         text(&file),
     ];
-    // An ignored signal stays ignored in what is executed.
+    // The shell ignores SIGTERM before it becomes the agent, because an ignored signal stays ignored across `exec`.
+    // So the agent cannot die of SIGTERM during its start either.
     let trap = ["/bin/sh", "-c", "trap '' TERM; exec \"$0\" \"$@\""];
     let before = trap.into_iter().filter(|_| temper.stubborn);
     Ok(before.map(str::to_owned).chain(played).collect())

@@ -1,4 +1,4 @@
-//! Tasks of the repository, run by `cargo xtask`.
+//! The developer tasks of the repository, run by `cargo xtask`: benchmarks and the fault injection test.
 
 #![expect(
     clippy::print_stdout,
@@ -8,19 +8,19 @@
 use anyhow::Result;
 use clap::Parser;
 
-/// As the program has it: what is measured in this process is to cost what it costs there.
+/// The allocator of the product, so that code that the benchmarks measure in this process costs the same as there.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Tasks of the repository
+/// Run developer tasks of the repository
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 enum Task {
-    /// Measure, and print what was measured and against what
+    /// Run the benchmarks, and print each figure beside its baseline
     Bench(bench::Args),
-    /// Let everything go wrong, and check that nothing is lost and nothing happens twice
+    /// Inject faults into servers, agents and the database, and check that no work is lost or done twice
     Chaos(chaos::Args),
-    /// Be an agent that answers at once, for measurements
+    /// Act as an agent that answers at once, for the benchmarks
     #[command(hide = true)]
     InstantAgent,
 }
@@ -28,13 +28,15 @@ enum Task {
 fn main() -> Result<()> {
     match Task::parse() {
         Task::Bench(args) => tokio::runtime::Runtime::new()?.block_on(async {
-            // On a worker's thread, as a server takes its turns: the main thread only waits.
+            // Run on a worker thread, because a server also runs its turns there. `block_on` polls its future on the
+            // main thread, which is not one of the runtime's workers.
             tokio::spawn(async move { bench::run(&args).await }).await?
         }),
         Task::Chaos(args) => {
             let went = tokio::runtime::Runtime::new()?.block_on(chaos::run(&args));
             if let Err(error) = went {
-                // What was found, and not where in this program.
+                // Print only the chain of errors. A returned error would be printed in its `Debug` form, which can
+                // include a backtrace of this program.
                 println!("\nFailed: {error:#}");
                 std::process::exit(1);
             }

@@ -1,4 +1,5 @@
-//! I10: queues, attempts, processes and memory stay bounded.
+//! I10: the lengths of queues, the numbers of attempts and processes, and the memory of servers stay below their
+//! limits.
 
 use super::{
     super::history::History,
@@ -6,17 +7,19 @@ use super::{
     verdict::Check,
 };
 
-/// The most that a server may hold resident, in KiB, whatever it was built with.
+/// The maximum resident memory of a server, in KiB, for debug and release builds.
 const RESIDENT: u64 = 512 * 1024;
-/// The most processes of agents for one server: those of its slots, with guards and children, and as many that
-/// are on their way out.
+/// The maximum number of agent processes for each server: agents, guards and children for all workers, and as many
+/// processes that are about to end.
 const PROCESSES: usize = 60;
 
+/// Checks I10 with the measurements of the test and the failure counts of the runs.
 pub(super) fn check(history: &History) -> Check {
     let mut check = Check::new("I10", "queues, attempts, processes and memory are bounded");
     let mut limited = 0;
     for automation in &history.automations {
-        // Without a limit of its own there is the one that everybody has.
+        // An automation without a limit has the default one. The number is repeated here, because the checks share no
+        // code with the product.
         let limit = automation.policies["queue_limit"].as_i64().unwrap_or(100);
         limited += 1;
         let most = history.measured.waiting.get(&automation.id);
@@ -47,6 +50,7 @@ pub(super) fn check(history: &History) -> Check {
         let most = history.measured.processes;
         check.violated(format!("{most} processes of agents at once, {may} may be"));
     }
+    // A missing figure must not pass: the server may have been down at the end.
     if history.measured.resident.len() != history.servers {
         check.violated("a server's memory could not be read".to_owned());
     }

@@ -1,4 +1,4 @@
-//! I3 and I4: how runs ended, and that what had ended changed nothing any more.
+//! I3: every run ends exactly once, and its log shows the end. I4: an attempt that has ended changes nothing more.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,7 +7,9 @@ use super::{
     verdict::Check,
 };
 
-/// I3: every run is over, once, and its session shows it.
+/// Checks I3: every run has ended, and the log of its session has exactly one event with that end. For a run without
+/// a session, such as a skipped occurrence, the log of the automation has the event. A run that was started also has
+/// a visible message: an answer or a notice.
 pub(super) fn closed(history: &History) -> Check {
     let mut check = Check::new("I3", "every run is over, and where it belongs shows it");
     let mut told: HashMap<&str, Vec<(&str, &str)>> = HashMap::new();
@@ -32,6 +34,7 @@ pub(super) fn closed(history: &History) -> Check {
             check.violated(format!("{} is not over", run.told()));
             continue;
         }
+        // There must be one end in all logs together, and it must be in the right log with the status of the row.
         let ends = told.get(run.id.as_str()).map_or(&[][..], Vec::as_slice);
         let ends: Vec<_> = ends.iter().filter(|(_, end)| is_end(end)).collect();
         let home = run.session.as_ref().or(run.automation.as_ref());
@@ -55,7 +58,8 @@ pub(super) fn closed(history: &History) -> Check {
     check
 }
 
-/// What was lost is tried again as often as its policy says, which stands in the last attempt at it.
+/// Checks that each input whose last attempt stalled has used up the attempts that its retry policy allows. The last
+/// attempt counts the failures before it.
 fn given_up(check: &mut Check, history: &History) {
     let mut last: HashMap<&str, &Run> = HashMap::new();
     for run in &history.runs {
@@ -69,6 +73,7 @@ fn given_up(check: &mut Check, history: &History) {
     for run in lost {
         let policies = policies(history, run);
         let may_fail = policies["on_crash"] == "fail";
+        // An attempt that a stopping server requeued is no failure: a retry must follow it at any number of failures.
         let handed_back = run.reason.as_deref() == Some("handed_back");
         if !may_fail && (handed_back || run.failures + 1 < attempts(policies)) {
             check.violated(format!("{}: it was lost, and not tried again", run.told()));
@@ -76,7 +81,7 @@ fn given_up(check: &mut Check, history: &History) {
     }
 }
 
-/// The policies of a run's automation; null for a person's.
+/// Returns the policies of a run's automation, or null for a run without an automation.
 pub(super) fn policies<'a>(history: &'a History, run: &Run) -> &'a serde_json::Value {
     static NONE: serde_json::Value = serde_json::Value::Null;
     let automation = run.automation.as_ref();
@@ -84,15 +89,17 @@ pub(super) fn policies<'a>(history: &'a History, run: &Run) -> &'a serde_json::V
     found.map_or(&NONE, |automation| &automation.policies)
 }
 
-/// How many attempts may fail: three unless somebody says otherwise.
+/// Returns the maximum number of failed attempts: the one of the retry policy, or three.
 pub(super) fn attempts(policies: &serde_json::Value) -> i64 {
     policies["retry"]["attempts"].as_i64().unwrap_or(3)
 }
 
+/// Returns the events of all sessions and automations.
 fn all_events(history: &History) -> impl Iterator<Item = &Event> {
     history.events.iter().chain(&history.automation_events)
 }
 
+/// `true` if the status is final.
 fn is_end(status: &str) -> bool {
     let ends = [
         "succeeded",
@@ -105,7 +112,8 @@ fn is_end(status: &str) -> bool {
     ends.contains(&status)
 }
 
-/// I4: an attempt that is over changes nothing any more: neither the log nor the transcript.
+/// Checks I4: after the event with the end of an attempt, no event of a session's log belongs to that attempt. This
+/// covers messages too, because each message has an event.
 pub(super) fn fenced(history: &History) -> Check {
     let mut check = Check::new(
         "I4",
@@ -116,7 +124,8 @@ pub(super) fn fenced(history: &History) -> Check {
         .iter()
         .filter_map(|message| Some((message.id.as_str(), message.run.as_deref()?)))
         .collect();
-    // Events come by session and number.
+    // The end of each run so far. The events are ordered by session and sequence number, and all events of a run are
+    // in one session, so each event after the end is a late write.
     let mut over: HashMap<&str, &str> = HashMap::new();
     let (mut stalled, mut looked) = (0, 0);
     for event in &history.events {

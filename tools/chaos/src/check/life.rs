@@ -1,10 +1,12 @@
-//! When nothing goes wrong any more, everything works: all servers, for all tenants.
+//! The recovery: after the last fault, each request of a person succeeds at the first attempt, for all tenants. No
+//! server has logged a panic or a violated constraint at any time.
 
 use super::{
     super::history::{History, Run},
     verdict::Check,
 };
 
+/// Checks the requests after the last fault and the suspicious log lines.
 pub(super) fn check(history: &History) -> Check {
     let mut check = Check::new("life", "what is asked after the last fault is done");
     let runs = history.runs_by_id();
@@ -30,12 +32,13 @@ pub(super) fn check(history: &History) -> Check {
     check
 }
 
+/// Describes the violation that a run succeeded or failed only after a retry.
 fn again(run: &Run) -> String {
     format!("{}: it was done, and not at once", run.told())
 }
 
-/// Whether a server should never say this: that it panicked, or that it ran into a constraint which its code
-/// keeps it from.
+/// `true` if a log line reports a panic, or a violated constraint of the database. The server's locks must prevent
+/// such violations.
 pub(crate) fn is_suspicious(line: &str) -> bool {
     let constraint = ["_fkey", "violates ", "_check)"];
     line.contains("panicked at")

@@ -1,6 +1,8 @@
-//! The invariants, each as a pure function of what happened. Nothing here is the product's code.
+//! The checks of the invariants I1 to I10 (see `docs/testing.md`). Each check is a pure function of the [`History`]
+//! and shares no code with the product, so that an error in the product cannot hide itself.
 //!
-//! A check counts what it has looked at, and one that has looked at nothing has failed: it would find nothing.
+//! Each check counts the items that it inspects. If one of its counts is 0, the check fails, because it could not
+//! have found a violation.
 
 mod bounds;
 mod ends;
@@ -20,7 +22,7 @@ pub(crate) use secrets::search;
 use self::verdict::Check;
 use super::history::History;
 
-/// All checks.
+/// Runs all checks.
 pub(crate) fn all(history: &History) -> Vec<Check> {
     vec![
         occurrences::check(history),

@@ -1,6 +1,8 @@
-//! I1: each due instant has exactly one row, and no other instant has one; and no row is there before its time.
+//! I1: each due instant of a trigger has exactly one row, no other instant has one, and no row was committed before
+//! its instant. A row with `missed_until` covers a range of instants.
 //!
-//! What was due is worked out anew: schedules here are every so many seconds, which takes no calendar.
+//! The check computes the due instants itself. It needs no calendar, because all schedules of the test have a period
+//! of some seconds.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -13,21 +15,27 @@ use super::{
 };
 
 const SECOND: Instant = 1_000_000;
-/// How near to the making of its trigger an instant may or may not be due.
+/// The tolerance around the creation of a trigger. An instant that near to the creation may have a row but needs
+/// none.
 const EDGE: Instant = SECOND;
-/// How much too early a server may fire: as far as its clock may be off that it still goes by.
+/// The maximum time by which a row may precede its instant: the maximum clock uncertainty at which a server still
+/// fires triggers.
 const EARLY: Instant = 5 * SECOND;
 
-/// When a trigger is due.
+/// The due instants of a trigger.
 enum Cadence {
-    /// At all instants that are so many microseconds from one another, and one of them this.
+    /// The instants with a distance of `step` microseconds, one of which is `from`.
     Steps { from: Instant, step: Instant },
-    /// At one.
+    /// A single instant.
     Once(Instant),
 }
 
 impl Cadence {
-    /// Reads a schedule; none is due by time on demand.
+    /// Parses the stored schedule of a trigger. Returns `None` if the trigger has no schedule (`manual`, `webhook`).
+    ///
+    /// # Errors
+    ///
+    /// Returns a message if the schedule is of a form that no automation of the test uses.
     fn read(spec: &Value) -> Result<Option<Self>, String> {
         let unknown = || format!("a schedule that this check does not know: {spec}");
         let text = |name: &str| spec[name].as_str().ok_or_else(unknown);
@@ -51,7 +59,8 @@ impl Cadence {
                 let step = expression.strip_prefix("*/");
                 let step = step.and_then(|rest| rest.strip_suffix(" * * * * *"));
                 let step = seconds(step.ok_or_else(unknown)?)?;
-                // Else the last step of a minute is shorter.
+                // `*/7` fires at seconds 0, 7, ..., 56 and 0 again: the last step of a minute is shorter. Such a
+                // schedule is not periodic, so this check cannot compute it.
                 if 60 % step != 0 {
                     return Err(unknown());
                 }
@@ -64,6 +73,7 @@ impl Cadence {
         }
     }
 
+    /// `true` if the trigger is due at this instant.
     fn is_due(&self, at: Instant) -> bool {
         match self {
             Self::Steps { from, step } => (at - from).rem_euclid(*step) == 0,
@@ -71,7 +81,7 @@ impl Cadence {
         }
     }
 
-    /// The instants in `(after, until]`.
+    /// Returns the due instants in `(after, until]`.
     fn due(&self, after: Instant, until: Instant) -> Vec<Instant> {
         match self {
             Self::Steps { from, step } => {
@@ -87,11 +97,13 @@ impl Cadence {
     }
 }
 
+/// Checks I1 for all triggers, and that no two rows are the same attempt of one input.
 pub(super) fn check(history: &History) -> Check {
     let mut check = Check::new(
         "I1",
         "each due instant has one row, none too early, and no other has one",
     );
+    // 1. Group the first attempts by trigger. Retries repeat the instant of their first attempt.
     let mut rows: HashMap<&str, Vec<&Run>> = HashMap::new();
     let mut attempts: BTreeMap<(&str, i64), &Run> = BTreeMap::new();
     for run in &history.runs {
@@ -103,6 +115,7 @@ pub(super) fn check(history: &History) -> Check {
             _ => {}
         }
     }
+    // 2. Compare the rows of each trigger with its schedule.
     let fired = fired(history);
     let (mut due, mut timed, mut dated) = (0, 0, 0);
     for trigger in &history.triggers {
@@ -117,6 +130,7 @@ pub(super) fn check(history: &History) -> Check {
             Err(unknown) => check.violated(unknown),
         }
     }
+    // 3. All rows that are left belong to no known trigger.
     for trigger in rows.keys() {
         check.violated(format!("rows of a trigger that is not there: {trigger}"));
     }
@@ -127,7 +141,8 @@ pub(super) fn check(history: &History) -> Check {
     check
 }
 
-/// When runs were there for the first time, by the database's clock.
+/// Returns the commit of the first event of each run, by the database's clock. This is the instant from which the row
+/// exists.
 fn fired(history: &History) -> HashMap<&str, Instant> {
     let mut fired = HashMap::new();
     for event in history.events.iter().chain(&history.automation_events) {
@@ -139,7 +154,8 @@ fn fired(history: &History) -> HashMap<&str, Instant> {
     fired
 }
 
-/// Looks for rows that were there before their instants; gives of how many it is known when they came.
+/// Checks that no row was committed before the last instant that it covers. Returns the number of rows with a known
+/// commit.
 fn not_early(check: &mut Check, fired: &HashMap<&str, Instant>, rows: &[&Run]) -> usize {
     let mut dated = 0;
     for run in rows {
@@ -160,7 +176,7 @@ fn not_early(check: &mut Check, fired: &HashMap<&str, Instant>, rows: &[&Run]) -
     dated
 }
 
-/// Compares the rows of a trigger with what was due; gives how many instants that was.
+/// Compares the rows of a trigger with its due instants up to `until`. Returns the number of due instants.
 fn compare(
     check: &mut Check,
     until: Instant,
@@ -168,6 +184,7 @@ fn compare(
     cadence: &Cadence,
     rows: &[&Run],
 ) -> usize {
+    // 1. Each row covers only due instants, counts them correctly, and shares none with another row.
     let mut taken = HashSet::new();
     for run in rows {
         let Some(first) = run.scheduled_for else {
@@ -202,6 +219,7 @@ fn compare(
             }
         }
     }
+    // 2. Each due instant is covered by a row.
     let due = cadence.due(trigger.created_at + EDGE, until);
     for at in &due {
         if !taken.contains(at) {
@@ -216,6 +234,7 @@ fn compare(
     due.len()
 }
 
+/// Formats an instant for reports.
 fn shown(at: Instant) -> String {
     Timestamp::from_microsecond(at).map_or_else(|_| at.to_string(), |at| at.to_string())
 }

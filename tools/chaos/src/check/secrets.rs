@@ -1,7 +1,8 @@
-//! I8: secrets are nowhere to be read.
+//! I8: no secret appears in logs, database rows, prompts or events.
 
 use super::{super::history::History, verdict::Check};
 
+/// Checks I8 from the leaks that the search after the test has found.
 pub(super) fn check(history: &History) -> Check {
     let mut check = Check::new("I8", "no secret is in logs, database, prompts or events");
     check.violations.clone_from(&history.leaks);
@@ -9,7 +10,8 @@ pub(super) fn check(history: &History) -> Check {
     check
 }
 
-/// Searches a place for secrets, each with its name. Gives where one was found.
+/// Searches `content` for secrets. Returns a description of the first occurrence of each. `secrets` has pairs of a
+/// description and the secret; `place` is the origin of the content for the report.
 pub(crate) fn search(place: &str, content: &str, secrets: &[(&str, &str)]) -> Vec<String> {
     let found = secrets.iter().filter_map(|(name, secret)| {
         let at = content.find(secret)?;

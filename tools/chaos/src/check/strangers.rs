@@ -1,7 +1,9 @@
-//! I9: what belongs to another tenant answers like what does not exist.
+//! I9: a request for an object of another tenant has the same response as a request for an object that does not
+//! exist.
 
 use super::{super::history::History, verdict::Check};
 
+/// Checks I9: both responses of each probe are 404 and equal except for the requested ID.
 pub(super) fn check(history: &History) -> Check {
     let mut check = Check::new("I9", "another tenant's ids are like ids of nothing");
     for probe in &history.probes {

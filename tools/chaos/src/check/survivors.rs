@@ -1,7 +1,8 @@
-//! I7: nothing of an agent outlives its turn.
+//! I7: no process of an agent outlives its run.
 
 use super::{super::history::History, verdict::Check};
 
+/// Checks I7: no agent process was alive after the end of all runs.
 pub(super) fn check(history: &History) -> Check {
     let mut check = Check::new("I7", "no process of an agent is left");
     for process in &history.survivors {
@@ -11,7 +12,7 @@ pub(super) fn check(history: &History) -> Check {
             process.pid, process.command
         ));
     }
-    // That there are any to be found at all.
+    // The check must fail if the search for processes never found one during the test.
     check.looked("processes at once meanwhile", history.measured.processes);
     check
 }

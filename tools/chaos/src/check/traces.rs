@@ -1,4 +1,5 @@
-//! I5: the numbers of a log follow one another, and every reader has seen just them.
+//! I5: the sequence numbers of a session's log have no gap, and each reader received each event once and in order,
+//! over all its connections.
 
 use std::collections::HashMap;
 
@@ -9,8 +10,10 @@ use super::{
     verdict::Check,
 };
 
+/// Checks I5 for all sessions and all recordings.
 pub(super) fn check(history: &History) -> Check {
     let mut check = Check::new("I5", "readers saw each event of a log once, in order");
+    // 1. The log of each session has the numbers from 1 to the session's last one.
     let mut logs: HashMap<&str, Vec<&Event>> = HashMap::new();
     for event in &history.events {
         logs.entry(&event.log).or_default().push(event);
@@ -27,6 +30,7 @@ pub(super) fn check(history: &History) -> Check {
             ));
         }
     }
+    // 2. Each recording equals the log of its session.
     let (mut events, mut again) = (0, 0);
     for recording in &history.recordings {
         let log = logs.get(recording.session.as_str());
@@ -35,6 +39,7 @@ pub(super) fn check(history: &History) -> Check {
         again += usize::try_from(recording.connections.saturating_sub(1)).unwrap_or(0);
         let who = || format!("{} of {}", recording.reader, recording.session);
         for (seen, event) in recording.seen.iter().zip(log) {
+            // The references of approvals differ in form: the query for the events gives them no prefix.
             let same = seen.seq == event.seq
                 && seen.kind == event.kind
                 && without_nulls(&seen.body) == without_nulls(&event.body)
@@ -72,7 +77,7 @@ pub(super) fn check(history: &History) -> Check {
     check
 }
 
-/// Leaves out keys whose value is null: some versions write them, others do not.
+/// Returns a body without the keys whose value is null, because only some versions write them.
 fn without_nulls(body: &Value) -> Map<String, Value> {
     let keys = body.as_object().into_iter().flatten();
     keys.filter(|(_, value)| !value.is_null())

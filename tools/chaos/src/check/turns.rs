@@ -1,4 +1,5 @@
-//! I2 and I6: what the agents themselves did.
+//! I2: turns of one conversation do not overlap. I6: a run succeeds only if its agent ended the turn. Both checks use
+//! the ledgers, in which the agents record their own actions.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,11 +8,11 @@ use super::{
     verdict::Check,
 };
 
-/// I2: turns of one conversation do not overlap.
+/// Checks I2: turns of one conversation do not overlap.
 ///
-/// Looked at by seats, which the database names, and by the agents' own sessions. A turn ends when it is
-/// answered; one that never was ends with the last word of its process: another process may begin then, but the
-/// first must say nothing any more.
+/// A conversation is a seat, according to the database, and also an agent's own session. A turn ends with its answer.
+/// A turn without an answer ends with the last ledger entry of its process: another process may begin the next turn
+/// then, but the first process must write no further entry.
 pub(super) fn disjoint(history: &History) -> Check {
     let mut check = Check::new("I2", "turns of one conversation do not overlap");
     let runs = history.runs_by_id();
@@ -43,15 +44,16 @@ pub(super) fn disjoint(history: &History) -> Check {
     check
 }
 
-/// Walks through what was noted of each conversation; gives how many turns there were.
+/// Checks the ledger entries of each conversation in their order. Returns the number of turns.
 fn walk(
     check: &mut Check,
     history: &History,
     conversation: impl Fn(&Noted) -> Option<String>,
 ) -> usize {
     let mut turns = 0;
-    // Who has a prompt that is not answered.
+    // The process and run of each conversation's unanswered prompt.
     let mut prompted: HashMap<String, (u32, Option<&str>)> = HashMap::new();
+    // The processes and runs whose unanswered turn was followed by another turn. They must write no further entry.
     let mut dead: HashMap<String, HashSet<(u32, Option<&str>)>> = HashMap::new();
     for noted in &history.noted {
         let Some(of) = conversation(noted) else {
@@ -84,7 +86,7 @@ fn walk(
     turns
 }
 
-/// I6: what has succeeded was ended by its agent.
+/// Checks I6: the agent of each succeeded run has ended its turn, and no input has succeeded twice.
 pub(super) fn succeeded(history: &History) -> Check {
     let mut check = Check::new("I6", "what has succeeded was ended by its agent");
     let ended: HashSet<&str> = history

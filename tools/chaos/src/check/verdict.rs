@@ -1,19 +1,22 @@
-//! What a check has looked at, and what it has found.
+//! The result of a check: the number of inspected items and the violations.
 
-/// How many violations of one check are told in full.
+/// The maximum number of violations that the report prints for each check.
 const TOLD: usize = 12;
 
-/// What a check has found.
+/// The result of a check.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Check {
     pub(crate) name: &'static str,
+    /// The invariant in words.
     pub(crate) says: &'static str,
-    /// What was looked at, with its count.
+    /// The number of inspected items of each kind.
     pub(crate) looked: Vec<(&'static str, usize)>,
+    /// The descriptions of the violations.
     pub(crate) violations: Vec<String>,
 }
 
 impl Check {
+    /// Creates a result without counts and violations.
     pub(super) fn new(name: &'static str, says: &'static str) -> Self {
         Self {
             name,
@@ -22,27 +25,28 @@ impl Check {
         }
     }
 
-    /// Notes how much of something was looked at.
+    /// Records the number of inspected items of a kind.
     pub(super) fn looked(&mut self, what: &'static str, count: usize) {
         self.looked.push((what, count));
     }
 
+    /// Records a violation.
     pub(super) fn violated(&mut self, how: String) {
         self.violations.push(how);
     }
 
-    /// Whether it has found nothing, and would have.
+    /// `true` if there is no violation and the check inspected at least one item of each kind.
     pub(crate) fn holds(&self) -> bool {
         self.violations.is_empty() && self.blind().is_none()
     }
 
-    /// What it has looked at none of.
+    /// Returns a kind of which the check inspected no item. Returns `None` if there is no such kind.
     fn blind(&self) -> Option<&'static str> {
         let nothing = self.looked.iter().find(|(_, count)| *count == 0);
         nothing.map(|(what, _)| *what)
     }
 
-    /// Prints it.
+    /// Prints the result with its counts and its first violations.
     pub(crate) fn print(&self) {
         let looked: Vec<_> = self
             .looked

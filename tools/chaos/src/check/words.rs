@@ -1,4 +1,6 @@
-//! What was asked for once happens once, and what was promised happens.
+//! Requests of people: a message with an idempotency key is stored at most once, in spite of retries, and the run of
+//! each confirmed message or fire request exists and ends. The check cannot find a fire request that was executed
+//! twice, because the runs of an automation all have the same content.
 
 use std::collections::HashMap;
 
@@ -7,11 +9,14 @@ use super::{
     verdict::Check,
 };
 
+/// Checks all requests of people: none is refused, each message exists at most once, and each confirmed run exists
+/// and ends.
 pub(super) fn check(history: &History) -> Check {
     let mut check = Check::new(
         "words",
         "what was acknowledged is there once, and has an end",
     );
+    // The first attempts of people's messages by their text, which is unique for each request.
     let mut said: HashMap<&str, Vec<&Run>> = HashMap::new();
     for run in history.runs.iter().filter(|run| run.attempt == 1) {
         if run.origin == "person" {

@@ -1,4 +1,4 @@
--- Every automation with its policies.
+-- All automations with their policies.
 select 'aut_' || replace(id::text, '-', '') as id, name, policies
 from automation.automations
 order by id

@@ -1,4 +1,4 @@
--- The next instants of triggers that are to fire.
+-- The next instants of all triggers that will fire.
 select (extract(epoch from next_scheduled_for) * 1000000)::bigint as next
 from automation.automation_triggers
 where next_scheduled_for is not null

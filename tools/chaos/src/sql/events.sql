@@ -1,4 +1,5 @@
--- The logs of all sessions, and when each event was committed by the database's own clock. References are written as the trace writes them.
+-- The event logs of all sessions, with the instant of each commit by the database's clock. References have the form
+-- of the trace, except those of approvals, which have no prefix.
 select 'ses_' || replace(session_id::text, '-', '') as log, seq, kind,
     case kind when 'run' then 'run_' when 'message' then 'msg_' when 'session' then 'ses_' else '' end
         || replace(ref_id::text, '-', '') as reference,

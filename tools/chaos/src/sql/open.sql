@@ -1,4 +1,4 @@
--- What is not over.
+-- All runs that have not ended.
 select 'run_' || replace(id::text, '-', '') as id, status, attempt
 from automation.agent_runs
 where status in ('queued', 'deferred', 'delivered', 'running')

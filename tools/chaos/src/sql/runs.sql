@@ -1,4 +1,4 @@
--- Every run, in the order in which they were made.
+-- All runs in the order of their creation.
 select 'run_' || replace(id::text, '-', '') as id, input_id as input, attempt, failures, status, origin,
     'ses_' || replace(session_id::text, '-', '') as session, seat_id as seat,
     'aut_' || replace(automation_id::text, '-', '') as automation, trigger_id as trigger,

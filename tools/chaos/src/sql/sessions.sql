@@ -1,4 +1,4 @@
--- Every session with the last number of its log.
+-- All sessions with the last sequence number of their log.
 select 'ses_' || replace(id::text, '-', '') as id, last_seq
 from automation.agent_sessions
 order by id

@@ -1,4 +1,5 @@
--- How many occurrences wait for each automation. Further attempts at what has run already are none of them.
+-- The number of waiting occurrences of each automation. Retries do not count, because they join the queue even when
+-- it is full.
 select 'aut_' || replace(automation_id::text, '-', '') as automation, count(*) as waiting
 from automation.agent_runs
 where status = 'deferred' and attempt = 1 and automation_id is not null
