@@ -1,5 +1,5 @@
--- Moves triggers on from the instants at which they were read; one that does not come back was moved
--- meanwhile, by an edit, a pause or another scheduler, and nothing of it may be fired.
+-- Advances triggers from the instants at which they were read. An edit, a pause or another scheduler has moved a
+-- trigger that is not returned, and the caller must not fire it.
 -- Each row: :id, :before instant before, :next next instant or null, :fires fires at or null, :last last
 -- instant, :done done at or null. :now
 with item (id, before, next, fires, last, done) as (values /* row */ (:id, :before, :next, :fires, :last, :done))

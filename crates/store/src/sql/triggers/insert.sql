@@ -1,4 +1,4 @@
--- Makes a trigger.
+-- Inserts a trigger.
 -- :id, :tenant, :automation, :kind, :spec specification, :next_instant, :fires_at, :now, :format, :needs_format
 -- format that it needs
 insert into automation_triggers

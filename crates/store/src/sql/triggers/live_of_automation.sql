@@ -1,4 +1,4 @@
--- Lists the triggers that an automation has, the manual one first, then the oldest.
+-- Lists an automation's triggers that are not removed, the manual one first, then the oldest.
 -- $1 automation
 select id, tenant_id, automation_id, kind, spec, needs_format, next_scheduled_for, next_fire_at, last_scheduled_for, done_at
 from automation_triggers

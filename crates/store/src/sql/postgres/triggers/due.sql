@@ -1,9 +1,9 @@
--- Locks triggers that are due, as many as one transaction takes, as many of each tenant of whom any is due.
--- One server at a time looks: the others would only wait for the same rows. That saves work and no more;
--- what is fired once is held by the unique index of first attempts.
+-- Locks due triggers, up to a limit that the tenants with a due trigger share equally. The advisory lock lets one
+-- server at a time do this, because others would only wait for the same rows. The lock only saves work; the unique
+-- index of first attempts prevents firing a trigger twice.
 -- $1 tenant or null, $2 now, $3 limit, $4 highest format that this server honours
 with recursive too_new (id) as materialized (
-    -- What this server cannot honour stays due, for a server that can.
+    -- A trigger that this server cannot honour stays due for a server that can.
     select id from automations where needs_format > 1 and needs_format > $4
     union all
     select automation_id from automation_triggers
@@ -16,7 +16,7 @@ owners (tenant_id) as (
         order by tenant_id
         limit 1
     )
-    -- "matins" and a tick, in ASCII.
+    -- The key of the advisory lock; "matins" and a tick, in ASCII.
     where (select pg_try_advisory_xact_lock(30787925258625899))
     union all
     select (
@@ -31,7 +31,7 @@ owners (tenant_id) as (
 owing as materialized (
     select o.tenant_id
     from owners o
-    -- Asked of each: in a semi-join, everything of everybody that is due might be read first.
+    -- Ask for each tenant. In a semi-join, the planner might read all due triggers of all tenants first.
     cross join lateral (
         select t.id from automation_triggers t
         where t.tenant_id = o.tenant_id and t.next_fire_at <= $2
@@ -50,8 +50,8 @@ chosen as materialized (
         limit coalesce(($3 + (select count(*) from owing) - 1) / nullif((select count(*) from owing), 0), 0)
     ) d
 )
--- As an array: joined to what nobody can guess the size of, all that is due would be read each time. Whether it
--- is still due is asked in a way that no index answers, so that it is found by its id alone.
+-- Pass an array: in a join with a set of unknown size, the planner would read all due triggers each time. No index
+-- answers the second condition, so that the planner finds the triggers by ID alone.
 select id, tenant_id, automation_id, kind, spec, needs_format, next_scheduled_for, next_fire_at, last_scheduled_for, done_at
 from automation_triggers
 where id = any (array(select id from chosen)) and coalesce(next_fire_at <= $2, false)

@@ -1,8 +1,8 @@
--- Reads triggers that are due, as many as one transaction takes, as many of each tenant of whom any is due.
--- The transaction holds the only write lock already.
+-- Returns due triggers, up to a limit that the tenants with a due trigger share equally. It needs no lock, because
+-- the transaction holds the only write lock.
 -- $1 tenant or null, $2 now, $3 limit, $4 highest format that this server honours
 with recursive too_new (id) as materialized (
-    -- What this server cannot honour stays due, for a server that can.
+    -- A trigger that this server cannot honour stays due for a server that can.
     select id from automations where needs_format > 1 and needs_format > $4
     union all
     select automation_id from automation_triggers
