@@ -1,4 +1,4 @@
-//! An open database: its pools, and how a transaction begins.
+//! An open database: its connection pools, and the beginning of transactions.
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ use crate::{
     tx::{self, Tx},
 };
 
-/// How much may go wrong before a transaction's error is given; see `Error::weight` of `store`.
+/// The weight of the errors after which a transaction is not tried again; see `Error::weight` of `store`.
 const RACES: u32 = 20;
-/// The same without locks: SQLite refuses at once, not after a wait, whoever has read and wants to write
-/// while another writes.
+/// The same limit without locks. It is higher because SQLite refuses at once, without a wait, a transaction that has
+/// read and wants to write while another transaction writes.
 const RACES_WITHOUT_LOCKS: u32 = 1000;
 
-/// An open database; cheap to clone.
+/// An open database. Clones share its pools.
 #[derive(Debug, Clone)]
 pub struct Database {
     pools: Pools,
@@ -31,16 +31,16 @@ pub struct Database {
 /// The number of connections in the pool of this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PoolSize {
-    /// Those that run a transaction.
+    /// The number of connections that run a transaction.
     pub in_use: u32,
-    /// Those that wait for one.
+    /// The number of connections that no transaction uses.
     pub idle: u32,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) enum Pools {
     Postgres(PgPool, Arc<Link>),
-    /// Both pools are the same one for a database in memory.
+    /// A file, or a database in memory. In memory, both pools are the same pool.
     Sqlite {
         writer: SqlitePool,
         readers: SqlitePool,
@@ -57,7 +57,7 @@ impl Database {
         }
     }
 
-    /// Returns the same database, whose commits `observer` observes from now on.
+    /// Returns the same database with an observer of its commits.
     #[must_use]
     pub fn observed_by(self, observer: Arc<dyn CommitObserver>) -> Self {
         Self {
@@ -66,9 +66,9 @@ impl Database {
         }
     }
 
-    /// The same database without the code's row locks: statements run in their SQLite text, which has
-    /// none, and SQLite's transactions take the write lock only when they write. For tests that show
-    /// that the constraints hold by themselves.
+    /// Returns the same database without row locks: statements run in their SQLite text, which has no locks, and
+    /// transactions on SQLite take the write lock at their first write. Tests use it to show that the constraints
+    /// hold without the locks.
     #[cfg(feature = "test-support")]
     #[must_use]
     pub fn without_locks(&self) -> Self {
@@ -79,7 +79,7 @@ impl Database {
         }
     }
 
-    /// How often a transaction is done again that loses.
+    /// Returns the weight of the errors after which a transaction is not tried again.
     pub fn races(&self) -> u32 {
         if self.locks {
             RACES
@@ -88,7 +88,7 @@ impl Database {
         }
     }
 
-    /// Which of the two databases this is.
+    /// Returns the dialect of the database.
     pub fn dialect(&self) -> Dialect {
         match &self.pools {
             Pools::Postgres(..) => Dialect::Postgres,
@@ -96,7 +96,7 @@ impl Database {
         }
     }
 
-    /// What the connections to PostgreSQL keep from one transaction to the next; `None` on SQLite.
+    /// Returns how a pooler treats the connections to PostgreSQL. Returns `None` on SQLite.
     pub fn sessions(&self) -> Option<Sessions> {
         match &self.pools {
             Pools::Postgres(_, link) => Some(link.sessions),
@@ -106,9 +106,9 @@ impl Database {
 
     /// Begins a transaction that may write.
     ///
-    /// On SQLite it takes the write lock at once (`BEGIN IMMEDIATE`): a transaction that reads
-    /// first and writes later would fail without waiting. On PostgreSQL it is READ COMMITTED, so
-    /// that a statement after a lock sees what the former holder wrote.
+    /// On SQLite, the transaction takes the write lock at once (`BEGIN IMMEDIATE`), because a transaction that reads
+    /// first and writes later would fail without waiting. On PostgreSQL, it is READ COMMITTED, so that a statement
+    /// that follows a lock sees the rows that the previous lock holder wrote.
     pub async fn begin(&self, scope: Scope) -> Result<Tx, Error> {
         match &self.pools {
             Pools::Postgres(pool, link) => self.begin_postgres(pool, link, "begin", scope).await,
@@ -130,9 +130,9 @@ impl Database {
         }
     }
 
-    /// Begins a transaction that only reads, and sees one state of the database throughout.
+    /// Begins a transaction that only reads and that sees one snapshot of the database.
     ///
-    /// On SQLite it waits for no writer. Dropping it is the usual end.
+    /// On SQLite, it does not wait for a writer. The caller may drop the transaction instead of ending it.
     pub async fn read(&self, scope: Scope) -> Result<Tx, Error> {
         match &self.pools {
             Pools::Postgres(pool, link) => {
@@ -154,21 +154,22 @@ impl Database {
         }
     }
 
-    /// Closes all connections, after the transactions that are under way.
+    /// Closes all connections once their transactions have ended.
     pub async fn close(&self) {
         match &self.pools {
             Pools::Postgres(pool, _) => pool.close().await,
             Pools::Sqlite {
                 writer, readers, ..
             } => {
-                // The writer last: the last connection to close folds the log into the file.
+                // Close the writer last: the last connection to close folds the write-ahead log into the file, and a
+                // reader cannot write to it.
                 readers.close().await;
                 writer.close().await;
             }
         }
     }
 
-    /// Returns the size of the pool; `None` on SQLite.
+    /// Returns the size of the pool. Returns `None` on SQLite.
     pub fn pool_size(&self) -> Option<PoolSize> {
         match &self.pools {
             Pools::Sqlite { .. } => None,
@@ -180,8 +181,8 @@ impl Database {
         }
     }
 
-    /// Returns the address at which notifications are listened for; `None` on SQLite, and where a pooler stands before
-    /// the server and no direct address is named.
+    /// Returns the address at which notifications are listened for. Returns `None` on SQLite, and if a pooler stands
+    /// before the server and no direct address is configured.
     pub fn listen_address(&self) -> Option<ListenAddress> {
         match &self.pools {
             Pools::Postgres(_, link) => link.listener.clone().map(ListenAddress),
@@ -189,7 +190,7 @@ impl Database {
         }
     }
 
-    /// Waits for `work`, but no longer than the database is open. Returns `None` once it is closed.
+    /// Waits for `work` while the database is open. Returns `None` once the database is closed.
     pub async fn while_open<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         let mut closed = match &self.pools {
             Pools::Postgres(pool, _) => pool.close_event(),
@@ -198,10 +199,11 @@ impl Database {
         closed.do_until(work).await.ok()
     }
 
-    /// Begins, sets the scope, and whatever else the connection does not keep, in one round trip.
+    /// Begins a transaction and sets its scope and the settings that the connection does not keep, in one round trip.
     ///
-    /// Connections are not tested before they are used, so one that died while idle is found here,
-    /// where nothing has been done yet and another can be tried.
+    /// The pool does not test connections before it lends them, so a connection that died while idle fails here.
+    /// Nothing has been done on it yet, so the next one is tried, once for each connection that was idle at the
+    /// beginning.
     async fn begin_postgres(
         &self,
         pool: &PgPool,
@@ -211,12 +213,13 @@ impl Database {
     ) -> Result<Tx, Error> {
         let (setting, value) = scope.setting();
         let preamble = &link.preamble;
-        // Safe: all are made here, from fixed texts and a UUID.
+        // Safe: the text consists of constants and a UUID.
         let statement = format!("{begin}{preamble}; set local {setting} = '{value}'");
         let mut spare = pool.num_idle();
         loop {
-            // In a task of its own, which comes to its end whoever stops waiting: a connection that is given
-            // back in the middle of this would be in a transaction already, of somebody else's scope.
+            // Run it in a task of its own, which ends even if the caller's future is dropped. Otherwise a connection
+            // could return to the pool in the middle of this statement, inside a transaction with another tenant's
+            // scope.
             let (pool, statement) = (pool.clone(), AssertSqlSafe(statement.clone()));
             let begun = tokio::spawn(async move { pool.begin_with(statement).await });
             let begun = async { begun.await.unwrap_or(Err(sqlx::Error::WorkerCrashed)) };

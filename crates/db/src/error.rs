@@ -1,13 +1,13 @@
-//! What can go wrong with a statement, told apart by what the caller can do about it.
+//! The errors of statements, divided by the reaction that is open to the caller.
 
 use std::collections::HashMap;
 
 use sqlx::error::{DatabaseError, ErrorKind};
 
-/// What went wrong with a statement, or with the transaction around it.
+/// The error of a statement, or of the transaction around it.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Something unique is there already: usually a race that another writer won.
+    /// A row with the same unique value exists, usually because another writer won a race.
     #[error("run {statement}: {constraint} is taken")]
     Conflict {
         /// The statement's name.
@@ -15,15 +15,15 @@ pub enum Error {
         /// The unique index's name, the same in both databases; `<table>_pkey` for a primary key.
         constraint: String,
     },
-    /// A row that another names is not there, or not of the same tenant.
+    /// The row that a foreign key names does not exist, or belongs to another tenant.
     #[error("run {statement}: a row that is referred to does not exist ({constraint})")]
     MissingReference {
         /// The statement's name.
         statement: &'static str,
-        /// The foreign key's name on PostgreSQL. SQLite does not tell: `foreign key`.
+        /// The foreign key's name on PostgreSQL. SQLite does not report it: `foreign key`.
         constraint: String,
     },
-    /// The values do not fit together.
+    /// A value violates a check constraint.
     #[error("run {statement}: {constraint} does not hold")]
     CheckFailed {
         /// The statement's name.
@@ -31,44 +31,44 @@ pub enum Error {
         /// The check's name, the same in both databases.
         constraint: String,
     },
-    /// The database could not be reached, or was lost on the way.
+    /// The database could not be reached, or the connection was lost.
     #[error("reach the database for {statement}")]
     Connection {
         /// The statement's name.
         statement: &'static str,
-        /// What the driver says.
+        /// The driver's error.
         source: sqlx::Error,
     },
-    /// Others held what was needed for too long, or one of two had to give way.
+    /// Another transaction held a lock for too long, or a deadlock was broken.
     #[error("run {statement}: the database is busy")]
     Busy {
         /// The statement's name.
         statement: &'static str,
-        /// What the driver says.
+        /// The driver's error.
         source: sqlx::Error,
     },
-    /// No space is left for the database.
+    /// The database's disk is full.
     #[error("run {statement}: the database's disk is full")]
     DiskFull {
         /// The statement's name.
         statement: &'static str,
-        /// What the driver says.
+        /// The driver's error.
         source: sqlx::Error,
     },
-    /// The database, its folder or the transaction takes no changes.
+    /// The database, its folder or the transaction is read-only.
     #[error("run {statement}: the database is read-only")]
     ReadOnly {
         /// The statement's name.
         statement: &'static str,
-        /// What the driver says.
+        /// The driver's error.
         source: sqlx::Error,
     },
-    /// The disk failed under the database, or what is on it is damaged.
+    /// The disk failed, or its data is damaged.
     #[error("run {statement}: the database is damaged or its disk fails")]
     Damaged {
         /// The statement's name.
         statement: &'static str,
-        /// What the driver says.
+        /// The driver's error.
         source: sqlx::Error,
     },
     /// The statement itself is wrong: a fault of this program.
@@ -76,43 +76,43 @@ pub enum Error {
     Statement {
         /// The statement's name.
         statement: &'static str,
-        /// What the driver says.
+        /// The driver's error.
         source: sqlx::Error,
     },
-    /// It was given rows, and its text marks no template of a row: a fault of this program.
+    /// The caller passed rows, but the text marks no row template: a fault of this program.
     #[error("run {statement}: it takes no rows")]
     TakesNoRows {
         /// The statement's name.
         statement: &'static str,
     },
-    /// One row was expected and none came.
+    /// The statement returned no row where one was expected.
     #[error("run {statement}: it found no row")]
     NoRow {
         /// The statement's name.
         statement: &'static str,
     },
-    /// At most one row was expected and more came.
+    /// The statement returned several rows where at most one was expected.
     #[error("run {statement}: it found more than one row")]
     TooManyRows {
         /// The statement's name.
         statement: &'static str,
     },
-    /// A stored value makes no sense.
+    /// A stored value is corrupt.
     #[error("read {column} of row {row}, as {statement} found it: the stored value makes no sense")]
     Nonsense {
         /// The statement that read the row.
         statement: &'static str,
         /// The column.
         column: &'static str,
-        /// The row's id.
+        /// The row's ID.
         row: String,
-        /// Why it makes no sense.
+        /// The reason why the value is corrupt.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
 }
 
 impl Error {
-    /// The name of the unique index that refused, if that is what happened.
+    /// Returns the name of the unique index that was violated. Returns `None` for any other error.
     pub fn conflict(&self) -> Option<&str> {
         match self {
             Self::Conflict { constraint, .. } => Some(constraint),
@@ -120,14 +120,14 @@ impl Error {
         }
     }
 
-    /// Whether the same transaction may succeed if it is simply tried again.
+    /// Returns `true` if the same transaction may succeed when it is retried.
     ///
-    /// After a lost connection it may also have succeeded already.
+    /// After a lost connection, the transaction may also have been committed already.
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Busy { .. } | Self::Connection { .. })
     }
 
-    /// What a person can do about it.
+    /// Returns advice that a person can follow.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Connection { .. } => {
@@ -151,7 +151,7 @@ impl Error {
         }
     }
 
-    /// Tells apart what PostgreSQL's driver reports, by its SQLSTATE.
+    /// Returns the error for a report of PostgreSQL's driver, by its SQLSTATE.
     pub(crate) fn of_postgres(statement: &'static str, source: sqlx::Error) -> Self {
         let Some(error) = source.as_database_error() else {
             return Self::of_driver(statement, source);
@@ -180,11 +180,11 @@ impl Error {
         }
     }
 
-    /// Tells apart what SQLite's driver reports, by its result code.
+    /// Returns the error for a report of SQLite's driver, by its result code.
     pub(crate) fn of(statement: &'static str, source: sqlx::Error, unique: &UniqueIndexes) -> Self {
         let Some(error) = source.as_database_error() else {
             return match source {
-                // The one connection that writes is what others hold.
+                // The pool of writers has one connection, so a timeout means that another transaction holds it.
                 sqlx::Error::PoolTimedOut => Self::Busy { statement, source },
                 source => Self::of_driver(statement, source),
             };
@@ -250,16 +250,17 @@ impl Error {
     }
 }
 
-/// Names for what SQLite reports about unique indexes.
+/// The names of the unique indexes, found by the columns that SQLite reports.
 ///
-/// SQLite names the columns (`UNIQUE constraint failed: agent_runs.seat_id`), never the index.
-/// The schema keeps the columns of any two unique indexes of a table different (a test says so),
-/// so the catalog, read once when the database is opened, leads back to the name.
+/// SQLite names the columns (`UNIQUE constraint failed: agent_runs.seat_id`), never the index. No two unique indexes
+/// of a table have the same columns (a test checks it), so the catalog, which is read once when the database is
+/// opened, leads back to the name.
 #[derive(Debug, Default)]
 pub(crate) struct UniqueIndexes(HashMap<String, String>);
 
 impl UniqueIndexes {
-    /// Takes pairs of columns as SQLite reports them (`t.a, t.b`) and the index's name.
+    /// Returns the names from pairs of columns, in the form in which SQLite reports them (`t.a, t.b`), and index
+    /// name.
     pub(crate) fn new(names: impl IntoIterator<Item = (String, String)>) -> Self {
         Self(names.into_iter().collect())
     }

@@ -4,9 +4,9 @@
 //! [`Tx`] of a [`Scope`], runs [`Statement`]s with [`Param`]s, reads [`Row`]s and commits. The dialects differ in
 //! the text of a statement and in the types of its columns, and both differences end here.
 //!
-//! **Invariants:** no SQL of this crate names a table of ours but `schema_versions`, in which the migrator records
-//! the migrations that it has applied; `store`, which creates that table, hands over every other statement. No
-//! driver is visible: the only crate with `sqlx`. Only `store` imports this crate, and tests.
+//! **Invariants:** the SQL of this crate names only one table, `schema_versions`, in which the migrator records the
+//! migrations that it has applied; `store` creates that table and passes in every other statement. This is the only
+//! crate that uses `sqlx`, and it exposes no driver type. Only `store` and tests import it.
 
 mod database;
 mod error;

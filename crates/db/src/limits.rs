@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-/// Connections that one process opens to PostgreSQL at the most.
+/// The maximum number of connections that one process opens to PostgreSQL.
 pub const POSTGRES_CONNECTIONS: u32 = 10;
-/// Connections that read from a SQLite file beside the one that writes.
+/// The number of connections that read from a SQLite file, beside the one that writes.
 pub(crate) const SQLITE_READERS: u32 = 4;
-/// Statements that a connection keeps prepared.
+/// The number of statements that a connection keeps prepared.
 pub(crate) const PREPARED_STATEMENTS: usize = 512;
-/// Maximum wait for a connection, or for SQLite's write lock.
+/// The maximum wait for a connection, or for SQLite's write lock.
 pub(crate) const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Maximum silence of PostgreSQL: longer than the server lets any statement run.
+/// The maximum wait for a reply of PostgreSQL. It exceeds the server's `statement_timeout`.
 pub(crate) const REPLY_TIMEOUT: Duration = Duration::from_secs(70);

@@ -1,34 +1,34 @@
-//! How a PostgreSQL server is reached, and what its connections keep from one transaction to the next.
+//! The connection to a PostgreSQL server, and the state that it keeps between transactions.
 
 use sqlx::postgres::PgConnectOptions;
 
-/// What a connection to PostgreSQL keeps from one transaction to the next.
+/// The state that a connection to PostgreSQL keeps between transactions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sessions {
-    /// Each is a session of its own, as without a pooler.
+    /// Each connection is a session of its own, as without a pooler.
     Kept,
-    /// A pooler lends connections out for one transaction each: nothing is prepared, and nobody can
-    /// listen through it.
+    /// A pooler lends each connection out for one transaction: statements cannot stay prepared, and no client can
+    /// listen for notifications through it.
     NotKept {
-        /// Whether a direct address is named, at which changes are listened for.
+        /// `true` if a direct address is configured at which notifications are listened for.
         direct: bool,
     },
 }
 
-/// How a PostgreSQL server is reached.
+/// The properties of the connection to a PostgreSQL server.
 #[derive(Debug)]
 pub(crate) struct Link {
-    /// What the pool's connections keep.
+    /// The state that the pool's connections keep.
     pub(crate) sessions: Sessions,
-    /// What each transaction sets for itself, since its connection does not: nothing, or statements that
+    /// The settings that each transaction sets because its connection does not keep them: empty, or statements that
     /// follow `begin`, each after a semicolon.
     pub(crate) preamble: String,
-    /// Where to listen; absent where nobody can.
+    /// The address to listen at. `None` if no address allows it.
     pub(crate) listener: Option<PgConnectOptions>,
 }
 
 impl Link {
-    /// Whether statements are prepared once for each connection.
+    /// `true` if each connection keeps statements prepared.
     pub(crate) fn prepares(&self) -> bool {
         self.sessions == Sessions::Kept
     }

@@ -24,7 +24,7 @@ impl FromStr for ListenAddress {
     }
 }
 
-/// One connection that listens to channels. It belongs to no pool: a pool's end does not wait for it.
+/// A connection that listens to channels. It belongs to no pool, so closing a pool does not wait for it.
 #[derive(Debug)]
 pub struct Listener {
     connection: PgListener,
@@ -36,20 +36,20 @@ pub struct Listener {
 pub struct Notification(PgNotification);
 
 impl Notification {
-    /// Returns the name of its channel.
+    /// Returns the name of the notification's channel.
     pub fn channel(&self) -> &str {
         self.0.channel()
     }
 
-    /// Returns its payload.
+    /// Returns the notification's payload.
     pub fn payload(&self) -> &str {
         self.0.payload()
     }
 }
 
 impl Listener {
-    /// Connects, and gives the server `reply_timeout` for each answer from then on. A connection that is lost is not
-    /// made again, because nobody would know what it has missed.
+    /// Connects to the server and waits at most `reply_timeout` for each later reply. The connection does not
+    /// reconnect by itself, because notifications that are sent in between would be lost without notice.
     pub async fn connect(address: &ListenAddress, reply_timeout: Duration) -> Result<Self, Error> {
         let own = PgPoolOptions::new()
             .max_connections(1)
@@ -70,9 +70,9 @@ impl Listener {
         in_time(self.reply_timeout, self.connection.listen(channel)).await
     }
 
-    /// Begins and ends to listen to channels, in one round trip.
+    /// Starts to listen to some channels and stops to listen to others, in one round trip.
     ///
-    /// The caller must pass names that are identifiers: they become part of a statement.
+    /// The caller must pass names that are SQL identifiers, because they become part of a statement.
     pub async fn adjust(
         &mut self,
         listen: impl IntoIterator<Item = String>,
@@ -92,22 +92,22 @@ impl Listener {
         in_time(self.reply_timeout, adjusted).await.map(drop)
     }
 
-    /// Asks the server for an answer, so that a connection of which only this end is left is found out.
+    /// Runs an empty query, so that a connection whose server has vanished is detected.
     pub async fn ping(&mut self) -> Result<(), Error> {
         let answer = sqlx::query("select 1").execute(&mut self.connection);
         in_time(self.reply_timeout, answer).await.map(drop)
     }
 
-    /// Waits for the next notification. Returns `None` if the connection is lost. Nothing is lost if the future is
-    /// dropped.
+    /// Waits for the next notification. Returns `None` if the connection is lost. The future may be dropped without
+    /// losing a notification.
     pub async fn next(&mut self) -> Result<Option<Notification>, Error> {
         let next = self.connection.try_recv().await.map_err(failed)?;
         Ok(next.map(Notification))
     }
 }
 
-/// Waits for an answer of the server. One that comes too late is worth nothing, because the connection may be half
-/// gone.
+/// Waits for a reply of the server for at most `reply_timeout`. The caller must drop the connection after a timeout,
+/// because a late reply would be taken for the reply to the next statement.
 async fn in_time<T>(
     reply_timeout: Duration,
     answer: impl Future<Output = Result<T, sqlx::Error>>,

@@ -11,11 +11,11 @@ use crate::{param::Param, template::template};
 /// Maximum number of names in one statement.
 const MAX_NAMES: usize = 32;
 
-/// The names that a text declares, each as the first byte and the byte after the last.
+/// The names that a text declares, each as the positions of its first byte and of the byte after its last one.
 struct Declared {
     spans: [(usize, usize); MAX_NAMES],
     count: usize,
-    /// The number of those that belong to a row. They come first.
+    /// The number of names that belong to a row. They come first.
     of_row: usize,
 }
 
@@ -25,13 +25,13 @@ pub(crate) const fn has_names(text: &str) -> bool {
     next_name(bytes, 0).0 < bytes.len()
 }
 
-/// Returns for each place of a statement the index of the name that belongs there. The names must be those that the
-/// text declares, or those of its row alone, or the others alone.
+/// Returns, for each parameter of a statement, the index of its name in `names`. The names must be all names that the
+/// text declares, only those of its row, or only the others.
 ///
 /// # Panics
 ///
-/// If a name is unknown, missing or doubled. [`params!`](crate::params) calls it in a constant, so that this is an
-/// error of the compiler.
+/// Panics if a name is unknown, missing or repeated. [`params!`](crate::params) calls this function in a constant, so
+/// that the panic is a compile error.
 #[doc(hidden)]
 #[must_use]
 pub const fn order<const N: usize>(text: &str, names: [&str; N]) -> [usize; N] {
@@ -73,7 +73,7 @@ pub const fn order<const N: usize>(text: &str, names: [&str; N]) -> [usize; N] {
     order
 }
 
-/// Puts the values of a call in the order of the statement.
+/// Returns the values of a call in the order of the statement's parameters.
 #[doc(hidden)]
 pub fn arrange<const N: usize>(values: [Param; N], order: [usize; N]) -> Vec<Param> {
     let mut values = values.map(Some);
@@ -81,7 +81,7 @@ pub fn arrange<const N: usize>(values: [Param; N], order: [usize; N]) -> Vec<Par
     arranged.collect()
 }
 
-/// Numbers the parameters of a text that names them. Any other text stays as it is.
+/// Replaces the names of parameters by numbers. Returns a text without names unchanged.
 #[doc(hidden)]
 #[must_use]
 pub fn numbered(text: &str) -> Cow<'_, str> {
@@ -94,7 +94,7 @@ pub fn numbered(text: &str) -> Cow<'_, str> {
     let mut copied = 0;
     let (mut start, mut end) = next_name(bytes, 0);
     while start < bytes.len() {
-        // Without the colon before the name.
+        // Skip the colon before the name.
         out.push_str(&text[copied..start - 1]);
         let place = declared.find(bytes, bytes, start, end);
         out.push('$');
@@ -107,7 +107,7 @@ pub fn numbered(text: &str) -> Cow<'_, str> {
 }
 
 impl Declared {
-    /// Returns the place of the name `other[start..end]`, or the count of names if it is none of them.
+    /// Returns the index of the name `other[start..end]`. Returns the count of names if the name is not declared.
     const fn find(&self, text: &[u8], other: &[u8], start: usize, end: usize) -> usize {
         let mut place = 0;
         while place < self.count {
@@ -127,7 +127,7 @@ impl Declared {
     }
 }
 
-/// Reads the names of a text in the order in which they first appear.
+/// Returns the names of a text in the order in which they first appear.
 const fn declared(text: &str) -> Declared {
     let bytes = text.as_bytes();
     let mut declared = Declared {
@@ -151,7 +151,7 @@ const fn declared(text: &str) -> Declared {
     declared
 }
 
-/// Counts the names in the template of a row; all names if there is none.
+/// Returns the number of names in the template of a row. Returns the count of all names if there is no template.
 const fn of_row(text: &str, declared: &Declared) -> usize {
     let bytes = text.as_bytes();
     let (open, close) = template(text);
@@ -179,7 +179,7 @@ const fn of_row(text: &str, declared: &Declared) -> usize {
     count
 }
 
-/// Returns the next name at or after `at`, or the end of the text. Two colons are a cast of PostgreSQL.
+/// Returns the next name at or after `at`, or the end of the text. Skips `::`, which is a cast of PostgreSQL.
 const fn next_name(bytes: &[u8], mut at: usize) -> (usize, usize) {
     while at + 1 < bytes.len() {
         let is_cast = bytes[at + 1] == b':' || (at > 0 && bytes[at - 1] == b':');

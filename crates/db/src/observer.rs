@@ -4,14 +4,15 @@ use std::fmt;
 
 use uuid::Uuid;
 
-/// Observes the commits of the transactions that have noted a change with [`Tx::note_change`](crate::Tx::note_change).
+/// An observer of the commits of those transactions that have recorded a change with
+/// [`Tx::note_change`](crate::Tx::note_change).
 pub trait CommitObserver: fmt::Debug + Send + Sync {
-    /// Called before the commit, so before any other transaction can see the changes.
+    /// Called before the commit, so that no other transaction can see the changes yet.
     fn before_commit(&self);
 
     /// Called if the commit failed, or if its future was dropped before it ended.
     fn not_committed(&self);
 
-    /// Called after the commit, whether it succeeded or failed, with the IDs that the transaction has noted.
+    /// Called after the commit, whether it succeeded or failed, with the recorded IDs.
     fn after_commit(&self, changed: &[Uuid]);
 }

@@ -1,4 +1,4 @@
-//! Values on their way into a statement.
+//! Values that a statement takes as parameters.
 
 use std::{borrow::Cow, mem::discriminant};
 
@@ -15,10 +15,10 @@ use uuid::Uuid;
 
 use crate::scope::Scope;
 
-/// One value for a statement. An absent one still knows its type, which PostgreSQL needs.
+/// A value for a statement. A null value still has a type, because PostgreSQL needs one.
 ///
-/// PostgreSQL can keep no NUL in text or JSON; both databases get U+FFFD in its place, so that
-/// both give back the same.
+/// PostgreSQL cannot store NUL in text or JSON. Both databases get U+FFFD instead, so that both return the same
+/// value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Param {
     /// `uuid`, or 16 bytes.
@@ -73,7 +73,7 @@ impl Param {
     }
 }
 
-/// The values of one parameter of many rows, for PostgreSQL.
+/// The values of one parameter in many rows, for PostgreSQL.
 #[derive(Debug)]
 pub(crate) enum Column {
     Uuid(Vec<Option<Uuid>>),
@@ -87,7 +87,7 @@ pub(crate) enum Column {
 }
 
 impl Column {
-    /// A column of the type of a parameter, with room for many.
+    /// Returns an empty column of the parameter's type, with room for `rows` values.
     fn like(param: &Param, rows: usize) -> Self {
         match param {
             Param::Uuid(_) => Self::Uuid(Vec::with_capacity(rows)),
@@ -101,7 +101,7 @@ impl Column {
         }
     }
 
-    /// Adds the value of the next row, which is of the column's type.
+    /// Appends the value of the next row, which must be of the column's type.
     fn push(&mut self, param: Param) {
         match (self, param) {
             (Self::Uuid(all), Param::Uuid(one)) => all.push(one),
@@ -112,13 +112,13 @@ impl Column {
             (Self::Time(all), Param::Time(one)) => all.push(one),
             (Self::Json(all), Param::Json(one)) => all.push(one),
             (Self::Bytes(all), Param::Bytes(one)) => all.push(one),
-            // Looked at before.
+            // Unreachable: `of` has compared the types.
             _ => {}
         }
     }
 
-    /// Turns rows into columns, or gives them back where a parameter has another type in one row than in the
-    /// first.
+    /// Returns the columns of the rows. Returns the rows as the error if a parameter has another type in one row than
+    /// in the first.
     pub(crate) fn of(rows: Vec<Vec<Param>>) -> Result<Vec<Self>, Vec<Vec<Param>>> {
         let count = rows.len();
         let Some(first) = rows.first() else {
@@ -188,7 +188,7 @@ fn storable_json(value: Value) -> Value {
     }
 }
 
-/// Makes a parameter of a type and of an `Option` of it.
+/// Converts a type, and an `Option` of it, into a parameter.
 macro_rules! from {
     ($($type:ty => $variant:ident($value:ident => $converted:expr);)*) => {$(
         impl From<$type> for Param {
@@ -223,7 +223,7 @@ from! {
     &[u8] => Bytes(value => value.to_vec());
 }
 
-/// Makes a parameter of every typed id.
+/// Converts every typed ID into a parameter.
 macro_rules! from_ids {
     ($($id:ty),* $(,)?) => {
         from! { $($id => Uuid(value => value.uuid());)* }

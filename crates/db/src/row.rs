@@ -1,4 +1,4 @@
-//! Values on their way out of a statement.
+//! Values that a statement returns.
 
 use std::str::FromStr;
 
@@ -15,7 +15,7 @@ use crate::error::Error;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// One row of an answer, its columns read by name.
+/// A row of a result, whose columns are read by name.
 #[derive(Debug)]
 pub struct Row {
     statement: &'static str,
@@ -43,18 +43,18 @@ impl Row {
         }
     }
 
-    /// Reads a column that always has a value.
+    /// Returns the value of a column that is never null.
     pub fn get<T: Stored>(&self, column: &'static str) -> Result<T, Error> {
         self.optional(column)?
             .ok_or_else(|| self.nonsense(column, "it is null".into()))
     }
 
-    /// Reads a column that may be null.
+    /// Returns the value of a column. Returns `None` if it is null.
     pub fn optional<T: Stored>(&self, column: &'static str) -> Result<Option<T>, Error> {
         T::read(self, column).map_err(|source| self.nonsense(column, source))
     }
 
-    /// Reads a text column as the value that it names, a state for example.
+    /// Returns the parsed value of a text column that is never null, such as a state.
     pub fn parse<T>(&self, column: &'static str) -> Result<T, Error>
     where
         T: FromStr<Err: Into<BoxError>>,
@@ -63,7 +63,7 @@ impl Row {
             .ok_or_else(|| self.nonsense(column, "it is null".into()))
     }
 
-    /// Reads a text column that may be null as the value that it names.
+    /// Returns the parsed value of a text column. Returns `None` if it is null.
     pub fn parse_optional<T>(&self, column: &'static str) -> Result<Option<T>, Error>
     where
         T: FromStr<Err: Into<BoxError>>,
@@ -74,13 +74,13 @@ impl Row {
             .map_err(|source: T::Err| self.nonsense(column, source.into()))
     }
 
-    /// Reads a JSON column as the value that it holds.
+    /// Returns the deserialized value of a JSON column that is never null.
     pub fn json<T: DeserializeOwned>(&self, column: &'static str) -> Result<T, Error> {
         serde_json::from_value(self.get(column)?)
             .map_err(|source| self.nonsense(column, source.into()))
     }
 
-    /// Reads a JSON column that may be null as the value that it holds.
+    /// Returns the deserialized value of a JSON column. Returns `None` if it is null.
     pub fn json_optional<T: DeserializeOwned>(
         &self,
         column: &'static str,
@@ -91,7 +91,7 @@ impl Row {
             .map_err(|source| self.nonsense(column, source.into()))
     }
 
-    /// The error for a stored value that makes no sense, for rules that span columns.
+    /// Returns the error for a corrupt stored value. Callers use it for rules that span columns.
     pub fn nonsense(&self, column: &'static str, source: BoxError) -> Error {
         let id = ["id", "run_id", "session_id"]
             .into_iter()
@@ -105,13 +105,13 @@ impl Row {
     }
 }
 
-/// A type that a column can be read as.
+/// A type as which a column can be read.
 pub trait Stored: Sized {
-    /// Reads a column; none if it is null.
+    /// Returns the value of a column. Returns `None` if it is null.
     fn read(row: &Row, column: &str) -> Result<Option<Self>, BoxError>;
 }
 
-/// Reads types that both drivers know, each from its own column type.
+/// Implements [`Stored`] for types that both drivers know, each with its own column type.
 macro_rules! stored {
     ($($type:ty: $postgres:ty => $from_postgres:expr, $sqlite:ty => $from_sqlite:expr;)*) => {$(
         impl Stored for $type {
@@ -159,7 +159,7 @@ impl Stored for u32 {
     }
 }
 
-/// Reads types that wrap one which is stored.
+/// Implements [`Stored`] for types that wrap a stored type.
 macro_rules! stored_as {
     ($($type:ty: $inner:ty => $wrap:expr;)*) => {$(
         impl Stored for $type {

@@ -1,45 +1,45 @@
-//! The schema that a database is brought to. The crate that names tables declares it.
+//! The declaration of a schema, to which the migrator brings a database. The crate that names the tables declares it.
 
 /// One step from a version of the schema to the next.
 #[derive(Debug)]
 pub struct Migration {
-    /// Its version. Versions count from 1 without gaps.
+    /// The version that the step leads to. Versions count from 1 without gaps.
     pub version: i64,
-    /// Its name in `schema_versions`.
+    /// The migration's name in `schema_versions`.
     pub name: &'static str,
-    /// The earliest version whose programs may go on while the schema has this one: they write nothing that this
-    /// version's program takes for something else, and find all that they ask for.
+    /// The earliest version whose programs may go on while the schema has this one. Those programs write no value
+    /// that this version's program misreads, and find every table and column that they query.
     pub works_with: i64,
-    /// Its text for PostgreSQL.
+    /// The SQL text for PostgreSQL.
     pub postgres: &'static str,
-    /// Its text for SQLite.
+    /// The SQL text for SQLite.
     pub sqlite: &'static str,
 }
 
 /// A schema: its migrations, and the statements that surround them on PostgreSQL.
 ///
-/// The first migration creates the table `schema_versions (version, name, ...)`. The migrator reads and writes that
-/// table by itself, because it has to read the version before it knows which statements the schema understands.
+/// The first migration creates the table `schema_versions (version, name, ...)`. The migrator itself reads and writes
+/// that table, because it has to know the version before it can choose statements that fit the schema.
 #[derive(Debug)]
 pub struct Schema {
-    /// All migrations in their order; at least one.
+    /// All migrations in the order of their versions. The list must not be empty.
     pub migrations: &'static [Migration],
-    /// How to list the running servers that a migration would break.
+    /// The query for the running servers that a migration would break.
     pub running_servers: RunningServers,
-    /// A query whose one boolean is `true` if rows name transactions that this server has not begun yet, i.e. if
-    /// the database was restored from another server.
+    /// A query that returns one boolean: `true` if rows name transactions that this server has not begun yet, which
+    /// means that the database was restored from another server.
     pub is_from_another_server: &'static str,
-    /// The statements that bring such rows in order, separated by semicolons.
+    /// The statements that renumber such rows, separated by semicolons.
     pub adopt_from_another_server: &'static str,
 }
 
-/// The query for the servers that run.
+/// The query for the running servers.
 #[derive(Debug)]
 pub struct RunningServers {
     /// The table that the query reads. The first versions of the schema do not have it.
     pub table: &'static str,
-    /// A query for the workers' names, joined by commas, of the servers whose version is below `$1` and which have
-    /// shown themselves within `$2` seconds; null if there are none.
+    /// A query for the names, joined by commas, of the workers of those servers whose version is below `$1` and whose
+    /// last heartbeat is at most `$2` seconds old. It returns null if there are none.
     pub earlier_than: &'static str,
 }
 
@@ -49,7 +49,7 @@ impl Schema {
         self.migrations[self.migrations.len() - 1].version
     }
 
-    /// Returns the migrations that are missing after `version`.
+    /// Returns the migrations that follow `version`.
     pub(crate) fn after(&self, version: i64) -> impl Iterator<Item = &'static Migration> {
         let is_missing = move |migration: &&Migration| migration.version > version;
         self.migrations.iter().filter(is_missing)
@@ -64,5 +64,5 @@ impl Schema {
     }
 }
 
-/// The version of this program, which a schema that it applies names.
+/// The version of this program. Each migration that the program applies records it.
 pub(crate) const PROGRAM: &str = env!("CARGO_PKG_VERSION");

@@ -1,22 +1,22 @@
-//! Whose rows a transaction may touch.
+//! The scope of a transaction.
 
 use model::TenantId;
 
-/// Whose rows a transaction may touch.
+/// The set of rows that a transaction may touch.
 ///
-/// On PostgreSQL row-level security holds every statement to it; on both databases statements that
-/// serve a tenant take [`Scope::tenant`] as a parameter and say so themselves.
+/// On PostgreSQL, row-level security enforces it for every statement. On both databases, a statement that serves a
+/// tenant also takes [`Scope::tenant`] as a parameter and compares it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// Rows of every tenant: the scheduler, the watchdog, the workers.
+    /// The rows of every tenant, for the scheduler, the watchdog and the workers.
     System,
-    /// Rows of one tenant.
+    /// The rows of one tenant.
     Tenant(TenantId),
 }
 
 impl Scope {
-    /// The tenant, if it is one tenant's scope. As a parameter, `coalesce($n, tenant_id)` reads:
-    /// that tenant, or any.
+    /// Returns the tenant. Returns `None` for the whole system; the condition `tenant_id = coalesce($n, tenant_id)`
+    /// then matches every tenant.
     pub fn tenant(self) -> Option<TenantId> {
         match self {
             Self::System => None,
@@ -24,7 +24,7 @@ impl Scope {
         }
     }
 
-    /// The setting that the policies of row-level security read, and its value.
+    /// Returns the setting that the policies of row-level security read, and its value.
     pub(crate) fn setting(self) -> (&'static str, String) {
         match self {
             Self::System => ("matins.scope", "system".to_owned()),

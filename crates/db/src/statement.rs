@@ -1,4 +1,4 @@
-//! Statements: their names, their text in each dialect, and whether they ran.
+//! Statements: their names, their texts in each dialect, and the record of those that ran.
 
 use std::{
     collections::BTreeSet,
@@ -13,27 +13,26 @@ use crate::{
     template::{count_templates, template, with_rows_from},
 };
 
-/// The sizes in which SQLite is given rows for a statement that takes many: powers of two, so that few texts
-/// are prepared, up to a number after which more rows save nothing.
+/// The number of chunk sizes in which SQLite is given the rows of a statement. The sizes are powers of two, so that
+/// few texts are prepared, and end where more rows per statement save no more time.
 pub(crate) const CHUNKS: usize = 7;
 
-/// One of the two databases' ways of writing SQL.
+/// The SQL dialect of one of the two databases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Dialect {
     /// PostgreSQL 14 or later.
     Postgres,
-    /// The SQLite that is built in.
+    /// The SQLite library that is built into the program.
     Sqlite,
 }
 
 /// One statement with its text in each dialect.
 ///
-/// One that takes many rows at once is written for one row, and its text marks where: `values /* row */ ($1, $2)`.
-/// The parameters of the statement as a whole are numbered after those of a row. A statement of more than six
-/// parameters names them: `:tenant` instead of `$1`, in the order in which its header declares them.
+/// A statement that takes many rows is written for one row, and its text marks the row's place: `values /* row */
+/// ($1, $2)`. The parameters of the statement as a whole are numbered after those of a row. A statement with more
+/// than six parameters names them (`:tenant` instead of `$1`), in the order in which its header declares them.
 ///
-/// Each lives in a static of its own, made from files under `src/sql` by `sql!` or one of the macros
-/// beside it.
+/// Each statement lives in a static of its own, which `sql!` or a macro beside it makes from files below `src/sql`.
 #[derive(Debug)]
 pub struct Statement {
     name: &'static str,
@@ -45,17 +44,18 @@ pub struct Statement {
     has_names: bool,
     ran_on_postgres: AtomicBool,
     ran_on_sqlite: AtomicBool,
-    /// The texts whose parameters are numbered, with locks and without; unused if the texts number them.
+    /// The PostgreSQL texts with numbered parameters, with locks and without. Unused if the source numbers them.
     postgres_numbered: [OnceLock<String>; 2],
-    /// The texts that take arrays, with locks and without.
+    /// The PostgreSQL texts that take arrays, with locks and without.
     postgres_many: [OnceLock<String>; 2],
+    /// The SQLite texts, by the power of two of their number of rows.
     sqlite_rows: [OnceLock<Positional>; CHUNKS],
 }
 
-/// What ran in this process. Written once for each statement and dialect.
+/// The statements that ran in this process. Each one is recorded once for each dialect.
 static EXECUTED: Mutex<BTreeSet<(&'static str, Dialect)>> = Mutex::new(BTreeSet::new());
 
-/// Lists the statements that ran in this process, so that a test can compare them with the files.
+/// Returns the statements that ran in this process, so that a test can compare them with the files.
 pub fn executed() -> BTreeSet<(&'static str, Dialect)> {
     EXECUTED
         .lock()
@@ -64,11 +64,11 @@ pub fn executed() -> BTreeSet<(&'static str, Dialect)> {
 }
 
 impl Statement {
-    /// Names a statement, for errors, with its text in each dialect.
+    /// Returns a statement with a name, which errors mention, and its text in each dialect.
     ///
     /// # Panics
     ///
-    /// If a text marks more than one template of a row. For a statement in a static this is an error of the compiler.
+    /// Panics if a text marks more than one template of a row. For a statement in a static, this is a compile error.
     pub const fn new(name: &'static str, postgres: &'static str, sqlite: &'static str) -> Self {
         let templates = [count_templates(postgres), count_templates(sqlite)];
         assert!(
@@ -90,19 +90,19 @@ impl Statement {
         }
     }
 
-    /// Names a statement whose texts differ by more than locks: PostgreSQL never runs that of SQLite.
+    /// Returns a statement whose texts differ by more than locks, so that PostgreSQL never runs the text of SQLite.
     pub const fn of_each(name: &'static str, postgres: &'static str, sqlite: &'static str) -> Self {
         let mut statement = Self::new(name, postgres, sqlite);
         statement.without_locks = postgres;
         statement
     }
 
-    /// The statement's name: its file's path under `src/sql`, without the ending.
+    /// Returns the statement's name: the path of its file below `src/sql`, without the extension.
     pub const fn name(&self) -> &'static str {
         self.name
     }
 
-    /// A point at which tests abort the process: before each statement that changes something.
+    /// Aborts the process if a test has armed the failpoint of this statement. Only statements that write have one.
     #[cfg(feature = "failpoints")]
     pub(crate) fn fail_before(&self) {
         let verbs = ["insert into ", "update ", "delete from "];
@@ -112,7 +112,7 @@ impl Statement {
         }
     }
 
-    /// Notes that it runs on a database.
+    /// Records that the statement runs on a database.
     fn ran(&self, dialect: Dialect) {
         let ran = match dialect {
             Dialect::Postgres => &self.ran_on_postgres,
@@ -127,7 +127,7 @@ impl Statement {
         }
     }
 
-    /// Gives the text for PostgreSQL that takes one row, in one of the dialects: that of SQLite has no locks.
+    /// Returns the PostgreSQL text for one row, in one of the dialects: that of SQLite has no locks.
     pub(crate) fn for_postgres(&'static self, dialect: Dialect) -> &'static str {
         self.ran(dialect);
         let text = match dialect {
@@ -142,20 +142,20 @@ impl Statement {
         }
     }
 
-    /// Returns `true` if its text marks the template of a row.
+    /// Returns `true` if the text marks the template of a row.
     pub(crate) const fn takes_rows(&self) -> bool {
         self.takes_rows
     }
 
-    /// Gives the text for PostgreSQL that takes any number of rows, as an array of each column. One text does
-    /// for all numbers, so that it is planned once, and a batch is one round trip.
+    /// Returns the PostgreSQL text that takes any number of rows as one array per column. One text serves every
+    /// number of rows, so that PostgreSQL plans it once and a batch takes one round trip.
     pub(crate) fn for_arrays(&'static self, dialect: Dialect) -> &'static str {
         let one = self.for_postgres(dialect);
         let at = usize::from(dialect == Dialect::Sqlite);
         self.postgres_many[at].get_or_init(|| for_arrays(one))
     }
 
-    /// Gives the text for SQLite that takes `2^power` rows.
+    /// Returns the SQLite text that takes `2^power` rows.
     pub(crate) fn for_sqlite(&'static self, power: usize) -> &'static Positional {
         self.ran(Dialect::Sqlite);
         self.sqlite_rows[power]
@@ -163,22 +163,23 @@ impl Statement {
     }
 }
 
-/// A text whose parameters are bound by their position: `?`, not `$7`. SQLite looks for the number of a
-/// parameter with a name by going through all names.
+/// A text whose parameters are bound by position: `?` instead of `$7`. SQLite finds a numbered parameter by a search
+/// through all names, which is slow for a statement of many rows.
 #[derive(Debug)]
 pub(crate) struct Positional {
     pub(crate) text: String,
-    /// Which parameter stands at each position, counted from 0.
+    /// The index of the parameter at each position, counted from 0.
     pub(crate) order: Vec<usize>,
 }
 
+/// Replaces numbered parameters by positional ones.
 fn positional(text: &str) -> Positional {
     let mut order = Vec::new();
     let mut parts = text.split('$');
     let mut out = parts.next().unwrap_or_default().to_owned();
     for part in parts {
         let digits = digits(part);
-        // The comments name parameters, too.
+        // A comment may mention parameters, but binds none.
         let comment = out
             .rsplit('\n')
             .next()
@@ -198,13 +199,13 @@ fn positional(text: &str) -> Positional {
     Positional { text: out, order }
 }
 
-/// How many digits a text begins with.
+/// Returns the number of digits at the beginning of a text.
 fn digits(text: &str) -> usize {
     text.find(|c: char| !c.is_ascii_digit())
         .unwrap_or(text.len())
 }
 
-/// Writes the template of a row as often as there are rows, and numbers the parameters anew.
+/// Repeats the template of a row for each row and renumbers the parameters.
 fn for_rows(text: &str, rows: usize) -> String {
     let (start, end) = template(text);
     if end == 0 {
@@ -215,7 +216,7 @@ fn for_rows(text: &str, rows: usize) -> String {
     let templates: Vec<String> = (0..rows)
         .map(|at| renumbered(row, |number| number + at * width))
         .collect();
-    // The comments before it name the parameters of one row.
+    // The comments before the template mention the parameters of one row.
     let rest = |part| renumbered(part, |number| number + (rows - 1) * width);
     format!(
         "{}{}{}",
@@ -225,7 +226,7 @@ fn for_rows(text: &str, rows: usize) -> String {
     )
 }
 
-/// Takes the rows from arrays, one for each parameter of a row.
+/// Replaces the template of a row by a query that reads the rows from arrays, one array per parameter of a row.
 fn for_arrays(text: &str) -> String {
     let (start, end) = template(text);
     if end == 0 {
@@ -247,7 +248,7 @@ fn for_arrays(text: &str) -> String {
     with_rows_from(text, &rows)
 }
 
-/// The highest number of a parameter.
+/// Returns the highest number of a parameter.
 fn highest(text: &str) -> usize {
     let mut highest = 0;
     renumbered(text, |number| {
@@ -257,7 +258,7 @@ fn highest(text: &str) -> usize {
     highest
 }
 
-/// The text with each `$n` numbered anew.
+/// Returns the text with each `$n` renumbered.
 fn renumbered(text: &str, mut number: impl FnMut(usize) -> usize) -> String {
     let mut parts = text.split('$');
     let mut out = parts.next().unwrap_or_default().to_owned();
@@ -273,7 +274,7 @@ fn renumbered(text: &str, mut number: impl FnMut(usize) -> usize) -> String {
     out
 }
 
-/// The text of a file in a folder below `src/sql`.
+/// Returns the text of a file in a folder below `src/sql`.
 #[macro_export]
 macro_rules! sql_text {
     ($folder:literal, $name:literal) => {
@@ -287,7 +288,7 @@ macro_rules! sql_text {
     };
 }
 
-/// The statement in `src/sql/<name>.sql`, the same text for both databases.
+/// Returns the statement in `src/sql/<name>.sql`, which has the same text for both databases.
 #[macro_export]
 macro_rules! sql {
     ($name:literal) => {{
@@ -299,7 +300,8 @@ macro_rules! sql {
     }};
 }
 
-/// The statement in `src/sql/postgres/<name>.sql` and `src/sql/sqlite/<name>.sql`.
+/// Returns the statement in `src/sql/postgres/<name>.sql` and `src/sql/sqlite/<name>.sql`, which differ only by
+/// locks.
 #[macro_export]
 macro_rules! sql_by_dialect {
     ($name:literal) => {{
@@ -312,8 +314,8 @@ macro_rules! sql_by_dialect {
     }};
 }
 
-/// The statement in `src/sql/postgres/<name>.sql` and `src/sql/sqlite/<name>.sql`, which differ by more
-/// than locks.
+/// Returns the statement in `src/sql/postgres/<name>.sql` and `src/sql/sqlite/<name>.sql`, which differ by more than
+/// locks.
 #[macro_export]
 macro_rules! sql_of_each {
     ($name:literal) => {{
@@ -326,7 +328,7 @@ macro_rules! sql_of_each {
     }};
 }
 
-/// The statement in `src/sql/sqlite/<name>.sql`, which PostgreSQL does not need.
+/// Returns the statement in `src/sql/sqlite/<name>.sql`, which PostgreSQL does not need.
 #[macro_export]
 macro_rules! sql_of_sqlite {
     ($name:literal) => {{
@@ -336,7 +338,7 @@ macro_rules! sql_of_sqlite {
     }};
 }
 
-/// The statement in `src/sql/postgres/<name>.sql`, which SQLite does not need.
+/// Returns the statement in `src/sql/postgres/<name>.sql`, which SQLite does not need.
 #[macro_export]
 macro_rules! sql_of_postgres {
     ($name:literal) => {{
@@ -346,14 +348,14 @@ macro_rules! sql_of_postgres {
     }};
 }
 
-/// A list of parameters, each converted to a [`Param`](crate::Param).
+/// Returns a list of parameters, each converted to a [`Param`](crate::Param).
 ///
-/// A statement of more than six parameters names them, and so does the call, after the name of the file that declares
-/// them. The names are compared when the call is compiled, and may come in any order:
+/// A call for a statement with more than six parameters names them after the name of the file that declares them. The
+/// names are compared with the file when the call is compiled, and may stand in any order:
 ///
 /// `params! { "tokens/insert"; id: token.id, tenant: token.tenant, ... }`
 ///
-/// Where the statement takes rows, a call names the parameters of a row, those of the whole, or all of them.
+/// If the statement takes rows, a call names the parameters of a row, those of the whole statement, or all of them.
 #[macro_export]
 macro_rules! params {
     ($file:literal; $($name:ident: $value:expr),+ $(,)?) => {{

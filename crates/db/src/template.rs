@@ -6,7 +6,7 @@
 /// The marker of a row's template. The parenthesis of the template follows.
 const MARKER: &str = "values /* row */ ";
 
-/// Counts the templates of rows in a text.
+/// Returns the number of row templates in a text.
 pub(crate) const fn count_templates(text: &str) -> usize {
     let bytes = text.as_bytes();
     let (mut count, mut at) = (0, find_marker(bytes, 0));
@@ -51,7 +51,7 @@ const fn find_marker(bytes: &[u8], mut at: usize) -> usize {
     bytes.len()
 }
 
-/// Writes a text without its template of a row, and without the marker: `instead` stands there.
+/// Returns a text with `instead` in the place of the marker and its row template.
 pub(crate) fn with_rows_from(text: &str, instead: &str) -> String {
     let (start, end) = template(text);
     format!("{}{instead}{}", &text[..start - MARKER.len()], &text[end..])

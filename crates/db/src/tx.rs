@@ -17,15 +17,15 @@ use crate::{
     statement::{CHUNKS, Dialect, Positional, Statement},
 };
 
-/// A transaction. Dropped without [`Tx::commit`], it is as if it had never been.
+/// A transaction. It rolls back if it is dropped without [`Tx::commit`].
 ///
-/// After any error from PostgreSQL nothing more can be done in it but drop it.
+/// After an error on PostgreSQL, the transaction is aborted: the caller can only drop it.
 #[derive(Debug)]
 pub struct Tx {
     scope: Scope,
     connection: Connection,
     observer: Option<Arc<dyn CommitObserver>>,
-    /// The IDs that the observer is given after the commit.
+    /// The IDs that the observer receives after the commit.
     changed: Vec<Uuid>,
 }
 
@@ -35,17 +35,18 @@ enum Connection {
     Sqlite(Transaction<'static, Sqlite>, Arc<UniqueIndexes>),
 }
 
-/// How statements run on PostgreSQL.
+/// The settings of the statements of a transaction on PostgreSQL.
 #[derive(Debug, Clone, Copy)]
 struct Manner {
-    /// The dialect of their texts: SQLite's where the locks are taken out.
+    /// The dialect of the statements' texts. It is SQLite's if the row locks are taken out.
     dialect: Dialect,
-    /// Whether the connection keeps them prepared.
+    /// `true` if the connection keeps statements prepared.
     prepares: bool,
 }
 
-/// What PostgreSQL answers in time. It gives up a statement by itself before that: who hears nothing for longer
-/// has a connection of which only this end is left, and would wait for as long as the system sends again.
+/// Waits for a reply of PostgreSQL for at most `REPLY_TIMEOUT`, which is longer than the server's own
+/// `statement_timeout`. A longer silence means that the server has vanished, and without this limit the caller would
+/// wait until TCP gives up.
 pub(crate) async fn in_time<T>(
     statement: &'static str,
     asked: impl Future<Output = Result<T, sqlx::Error>>,
@@ -57,13 +58,13 @@ pub(crate) async fn in_time<T>(
     answer.map_err(|error| Error::of_postgres(statement, error))
 }
 
-/// Rows for a statement, as a database takes them.
+/// The parameters of a statement, in one of the forms that a database accepts.
 enum Rows {
-    /// The parameters of one, or of none, and those of the whole.
+    /// The parameters of at most one row, then those of the whole statement.
     One(Vec<Param>),
-    /// Those of `2^power` rows, one after the other, and those of the whole.
+    /// The parameters of `2^power` rows, one row after the other, then those of the whole statement.
     Chunk(usize, Vec<Param>),
-    /// An array for each parameter of a row, and those of the whole.
+    /// One array for each parameter of a row, then the parameters of the whole statement.
     Arrays(Vec<Column>, Vec<Param>),
 }
 
@@ -85,7 +86,7 @@ macro_rules! run {
     };
 }
 
-/// What a driver answered.
+/// A driver's reply.
 enum Answer<P, S> {
     Postgres(P),
     Sqlite(S),
@@ -126,8 +127,8 @@ impl Tx {
         }
     }
 
-    /// Notes the ID of something that this transaction changes, for the observer of the database. Returns `true` if it
-    /// is the first.
+    /// Records the ID of something that this transaction changes, for the observer of the database. Returns `true` if
+    /// it is the first ID.
     pub fn note_change(&mut self, id: Uuid) -> bool {
         let is_first = self.changed.is_empty();
         if self.changed.last() != Some(&id) {
@@ -136,7 +137,7 @@ impl Tx {
         is_first
     }
 
-    /// Returns the database that it is a transaction of.
+    /// Returns the dialect of the transaction's database.
     pub fn dialect(&self) -> Dialect {
         match self.connection {
             Connection::Postgres(..) => Dialect::Postgres,
@@ -144,13 +145,13 @@ impl Tx {
         }
     }
 
-    /// Whose rows this transaction may touch.
+    /// Returns the scope of the rows that this transaction may touch.
     pub fn scope(&self) -> Scope {
         self.scope
     }
 
-    /// Whether rows are locked, since other transactions may write at the same time. On SQLite there is
-    /// one writer, who has locked everything; on PostgreSQL not in tests that take the locks away.
+    /// `true` if statements lock rows, because other transactions may write at the same time. It is `false` on
+    /// SQLite, where the one writer has locked the whole database, and in tests that take the locks out.
     pub fn locks_rows(&self) -> bool {
         matches!(
             self.connection,
@@ -158,13 +159,15 @@ impl Tx {
         )
     }
 
-    /// Whether the server keeps plans of statements: not where the connection prepares none, nor on SQLite.
+    /// `true` if the server keeps the plans of statements. It is `false` on SQLite and on a connection that prepares
+    /// no statements.
     pub fn keeps_plans(&self) -> bool {
         self.locks_rows()
             && matches!(self.connection, Connection::Postgres(_, manner) if manner.prepares)
     }
 
-    /// Locks rows until the end of the transaction, with a statement that takes their IDs and does nothing else.
+    /// Locks rows until the end of the transaction. The statement must take the rows' IDs and do nothing else. Does
+    /// nothing if [`Self::locks_rows`] is `false`.
     pub async fn lock_rows(
         &mut self,
         statement: &'static Statement,
@@ -176,7 +179,7 @@ impl Tx {
         Ok(())
     }
 
-    /// Runs a statement and reads all rows of its answer.
+    /// Runs a statement and returns all rows of its result.
     pub async fn fetch_all(
         &mut self,
         statement: &'static Statement,
@@ -199,15 +202,20 @@ impl Tx {
         })
     }
 
-    /// Runs a statement that answers at most one row.
+    /// Runs a statement and returns its row. Returns `None` if there is no row.
+    ///
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TooManyRows`] if the statement returns more than one row.
     pub async fn fetch_optional(
         &mut self,
         statement: &'static Statement,
         params: Vec<Param>,
     ) -> Result<Option<Row>, Error> {
         let name = statement.name();
-        // All rows, not the first: a driver that stops at the first row leaves the rest of a
-        // writing statement undone on SQLite.
+        // Fetch all rows, not only the first one: on SQLite, a driver that stops at the first row leaves the rest of
+        // a writing statement undone.
         let mut rows = self.fetch_all(statement, params).await?;
         let row = rows.pop();
         if rows.is_empty() {
@@ -217,7 +225,12 @@ impl Tx {
         }
     }
 
-    /// Runs a statement that answers exactly one row.
+    /// Runs a statement that returns exactly one row.
+    ///
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoRow`] and [`Error::TooManyRows`] if it returns none, or more than one.
     pub async fn fetch_one(
         &mut self,
         statement: &'static Statement,
@@ -230,7 +243,7 @@ impl Tx {
             })
     }
 
-    /// Runs a statement and tells how many rows it changed.
+    /// Runs a statement and returns the number of rows that it changed.
     pub async fn execute(
         &mut self,
         statement: &'static Statement,
@@ -248,8 +261,8 @@ impl Tx {
         })
     }
 
-    /// Runs a statement that takes many rows, with the parameters of each and those of the whole, and
-    /// reads all rows of its answers. No rows: it does not run.
+    /// Runs a statement that takes many rows, with the parameters of each row and those of the whole statement.
+    /// Returns all rows of the results. Runs nothing if there are no rows.
     pub async fn fetch_rows(
         &mut self,
         statement: &'static Statement,
@@ -263,7 +276,7 @@ impl Tx {
         Ok(found)
     }
 
-    /// Runs a statement that takes many rows, and tells how many it changed.
+    /// Runs a statement that takes many rows. Returns the number of rows that it changed.
     pub async fn execute_rows(
         &mut self,
         statement: &'static Statement,
@@ -277,7 +290,8 @@ impl Tx {
         Ok(changed)
     }
 
-    /// Divides rows as the database takes them: PostgreSQL all at once, SQLite in chunks.
+    /// Divides rows into the batches that the database accepts: one batch of all rows on PostgreSQL, chunks on
+    /// SQLite.
     fn batches(
         &self,
         statement: &'static Statement,
@@ -299,8 +313,8 @@ impl Tx {
         })
     }
 
-    /// Undoes everything, and gives back its locks before this returns. A transaction that is only
-    /// dropped does so a moment later.
+    /// Undoes all changes and releases the locks before it returns. A transaction that is only dropped does so later,
+    /// when its connection is used again.
     pub async fn rollback(self) -> Result<(), Error> {
         match self.connection {
             Connection::Postgres(transaction, _) => {
@@ -313,9 +327,9 @@ impl Tx {
         }
     }
 
-    /// Makes the transaction's changes durable and visible, all at once.
+    /// Makes the changes durable and visible at once, and informs the observer.
     ///
-    /// After [`Error::Connection`] it is unknown whether they are.
+    /// After [`Error::Connection`], the caller cannot know whether the transaction was committed.
     pub async fn commit(self) -> Result<(), Error> {
         #[cfg(feature = "failpoints")]
         failpoint::reached("commit");
@@ -337,7 +351,7 @@ impl Tx {
     }
 }
 
-/// A commit under way, of which an observer knows. Dropped, it was not committed.
+/// A commit in progress. It tells the observer that the commit failed if it is dropped before its end.
 struct Committing<'a>(Option<&'a dyn CommitObserver>);
 
 impl<'a> Committing<'a> {
@@ -365,7 +379,8 @@ impl Drop for Committing<'_> {
     }
 }
 
-/// Turns rows into arrays. Where a parameter is not of one type in all rows, each row goes alone.
+/// Turns rows into one array per parameter. If a parameter has different types in different rows, returns one batch
+/// per row, because an array has one type.
 fn arrays(rows: Vec<Vec<Param>>, whole: Vec<Param>) -> Vec<Rows> {
     match Column::of(rows) {
         Ok(columns) => vec![Rows::Arrays(columns, whole)],
@@ -377,7 +392,7 @@ fn arrays(rows: Vec<Vec<Param>>, whole: Vec<Param>) -> Vec<Rows> {
     }
 }
 
-/// Divides rows into chunks of powers of two, the largest first, each with all its parameters.
+/// Divides rows into chunks whose sizes are powers of two, the largest first. Each chunk carries all parameters.
 fn chunks(rows: Vec<Vec<Param>>, whole: &[Param]) -> Vec<Rows> {
     let mut chunks = Vec::new();
     let mut rest = rows.into_iter();
@@ -397,12 +412,13 @@ fn postgres(
 ) -> Query<'static, Postgres, PgArguments> {
     let (text, columns, params) = match rows {
         Rows::Arrays(columns, whole) => (statement.for_arrays(manner.dialect), columns, whole),
-        // Only SQLite is given chunks.
+        // Unreachable for chunks: only SQLite is given them.
         Rows::One(params) | Rows::Chunk(_, params) => {
             (statement.for_postgres(manner.dialect), Vec::new(), params)
         }
     };
-    // What is not kept has no name on the server: through a pooler, that of another would be in its way.
+    // A statement that is not kept has no name on the server. Through a pooler, the name could collide with that of
+    // another client's statement.
     let query = sqlx::query(text).persistent(manner.prepares);
     let query = columns
         .into_iter()
@@ -415,7 +431,7 @@ fn postgres(
 fn sqlite(statement: &'static Statement, rows: Rows) -> Query<'static, Sqlite, SqliteArguments> {
     let (power, params) = match rows {
         Rows::Chunk(power, params) => (power, params),
-        // Only PostgreSQL is given arrays.
+        // Unreachable for arrays: only PostgreSQL is given them.
         Rows::One(params) | Rows::Arrays(_, params) => (0, params),
     };
     let Positional { text, order } = statement.for_sqlite(power);
@@ -428,7 +444,7 @@ fn sqlite(statement: &'static Statement, rows: Rows) -> Query<'static, Sqlite, S
     }
     let mut query = sqlx::query(text.as_str());
     for (position, at) in order.iter().enumerate() {
-        // One that is needed again stays.
+        // Clone a parameter that a later position needs again; move it at its last position.
         let Some(param) = params.get_mut(*at) else {
             continue;
         };

@@ -1,8 +1,8 @@
-//! Answers to requests that may be repeated, by the keys that their senders choose.
+//! Idempotency: the recorded responses to requests that a client may repeat, by idempotency key.
 //!
-//! A key reserves the id of what its request makes, before it is made. The transition takes that id,
-//! and is refused with [`Error::Made`] where it is used already: so a request is carried out once, though
-//! the process may die between the transition and its answer.
+//! An idempotency key reserves the ID of the object that its request creates, before the object is created. The
+//! transition uses that ID, and refuses with [`Error::Made`] if the ID is used. So a repeated request takes effect
+//! once, even if the process dies between the transition and its response.
 
 use model::{TenantId, Timestamp};
 use serde_json::Value;
@@ -10,37 +10,38 @@ use uuid::Uuid;
 
 use crate::{Error, Scope, database::Tx, store::Store};
 
-/// What a key says of a request.
+/// The result of claiming an idempotency key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeyClaim {
-    /// It is the first one: what it makes has this id.
+    /// The request is the first one with this key. The object that it creates gets this ID.
     New(Uuid),
-    /// It is the same one again.
+    /// The same request was sent before.
     Again {
-        /// The id of what it makes, or has made.
+        /// The ID of the object that the request creates or has created.
         id: Uuid,
-        /// The status and the body that it was answered with; none where it is under way, or nobody
-        /// lived to answer it.
+        /// The status and the body of the recorded response. `None` if the request is in progress, or if its process
+        /// died before it responded.
         answer: Option<(u16, Value)>,
     },
-    /// The key belongs to another request.
+    /// The key belongs to a different request.
     OtherRequest,
 }
 
-/// An answer that is kept in the transaction that does what it tells of. So what makes no row of its own,
-/// which would have the reserved id, is done once, too.
+/// A response that is recorded in the transaction of its request. It protects a request that creates no object with
+/// the reserved ID: without it, a repeated request could take effect twice.
 #[derive(Debug, Clone, Copy)]
 pub struct Answered<'a> {
-    /// The key of the request.
+    /// The idempotency key of the request.
     pub key: &'a str,
-    /// The status.
+    /// The status of the response.
     pub status: u16,
     /// The body.
     pub response: &'a Value,
 }
 
 impl Store {
-    /// Claims a key for a request. `proposed` is the id that what it makes will have, if it is the first.
+    /// Claims an idempotency key for a request. `proposed` is the ID of the created object if the request is the
+    /// first.
     pub async fn claim_key(
         &self,
         tenant: TenantId,
@@ -62,7 +63,7 @@ impl Store {
                 if request != request_sha256 {
                     return Ok(KeyClaim::OtherRequest);
                 }
-                // Ids are made anew for each claim.
+                // Each claim proposes a new ID, so an equal ID means that this claim inserted the row.
                 if id == proposed {
                     return Ok(KeyClaim::New(id));
                 }
@@ -77,7 +78,7 @@ impl Store {
         .await
     }
 
-    /// Keeps the answer to the request of a key. Where there is one already, that one stands.
+    /// Records the response to the request of a key. Keeps a response that is already recorded.
     pub async fn answer_key(
         &self,
         tenant: TenantId,
@@ -98,7 +99,8 @@ impl Store {
         .await
     }
 
-    /// Lets go of a key whose request was refused, so that it may come again put right. An answered one stays.
+    /// Releases a key whose request was refused, so that the client can correct the request and reuse the key. Keeps
+    /// a key whose response is recorded.
     pub async fn release_key(&self, tenant: TenantId, key: &str) -> Result<(), Error> {
         self.transact(Scope::Tenant(tenant), |tx, _| {
             Box::pin(async move {
@@ -111,7 +113,11 @@ impl Store {
     }
 }
 
-/// Keeps an answer with what it tells of. Refused with [`Error::Made`] where there is one already: it was done.
+/// Records a response in the transaction of its request.
+///
+/// # Errors
+///
+/// [`Error::Made`] if a response is already recorded, which means that the request took effect before.
 pub(crate) async fn keep(
     tx: &mut Tx,
     scope: Scope,
@@ -125,7 +131,7 @@ pub(crate) async fn keep(
         status,
         response,
     } = answered;
-    // Whoever comes at the same time waits here for the row.
+    // A concurrent transaction with the same key waits here for this row, so that only one of them goes on.
     let params = params![scope.tenant(), key, u32::from(status), response];
     match tx.execute(sql!("answers/put"), params).await? {
         0 => Err(Error::made("the answer to", key)),

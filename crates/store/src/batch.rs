@@ -1,8 +1,8 @@
-//! Group commit: one transaction for all who ask for the same at the same time.
+//! Group commit: one transaction for all items of one kind that are submitted at the same time.
 //!
-//! A commit waits for the disk, however little it writes. While the transaction of a batch is under way, further items
-//! wait, and the next batch takes them all. No item waits for others to come: the first one's transaction begins at
-//! once.
+//! A commit waits for the disk, however little it writes. While the transaction of a batch is in progress, further
+//! items wait, and the next batch takes them all. No item waits for others to arrive: the first item's transaction
+//! begins at once.
 
 use std::{
     fmt,
@@ -14,10 +14,11 @@ use tokio::sync::oneshot;
 
 use crate::error::Error;
 
-/// Maximum number of items in a batch. Where there are more, the next batch runs beside those of other kinds.
+/// The maximum number of items in a batch. Further items wait for the next batch.
 const MAX_BATCH: usize = 1024;
 
-/// Runs a batch in one transaction of a context, such as a store. Returns one answer for each item.
+/// A function that runs a batch in one transaction of a context, such as a store. It returns one answer for each
+/// item.
 type RunBatch<C, I, O> = for<'a> fn(&'a C, &'a [I]) -> BoxFuture<'a, Result<Vec<O>, Error>>;
 
 /// Collects the items of one kind into batches.
@@ -33,7 +34,7 @@ struct Waiting<I, O> {
 }
 
 impl<I: Send + Sync + 'static, O: Send + 'static> Batcher<I, O> {
-    /// Makes a batcher. `fits` is `true` if one transaction may hold both items.
+    /// Returns a batcher. `fits` is `true` if one transaction may hold both items.
     pub(crate) fn new(fits: fn(&I, &I) -> bool) -> Self {
         let waiting = Waiting {
             items: Vec::new(),
@@ -45,9 +46,9 @@ impl<I: Send + Sync + 'static, O: Send + 'static> Batcher<I, O> {
         }
     }
 
-    /// Adds an item to the next batch and waits for its answer. The item is still run if the future is dropped.
+    /// Adds an item to the next batch and waits for its answer. The item still runs if the future is dropped.
     ///
-    /// All callers must pass the same `run`: the first one's serves everybody who comes until no item waits.
+    /// All callers must pass the same `run`, because the first caller's `run` serves all items until none waits.
     pub(crate) async fn submit<C: Clone + Send + Sync + 'static>(
         &self,
         context: &C,
@@ -78,8 +79,8 @@ impl<I, O> fmt::Debug for Batcher<I, O> {
     }
 }
 
-/// The task that runs the batches. However it ends, the next caller of `submit` finds `served` unset, and no caller
-/// waits for ever.
+/// The task that runs the batches. If it panics or is aborted, its drop unsets `served` and drops the waiting items,
+/// so that the next caller starts a new task and no caller waits forever.
 struct Served<I, O> {
     waiting: Arc<Mutex<Waiting<I, O>>>,
     /// `true` if it ended because no item waited.

@@ -1,15 +1,15 @@
-//! Reading the clock that all who share a database go by.
+//! Reads the clock that all servers of a database share.
 
 use model::{Uptime, fleet::Reading};
 
 use crate::{Error, Scope, Store, database::Dialect};
 
-/// How often it is read for one reading: the first answer on a connection is slower than others.
+/// The number of requests for one reading: the first reply on a connection is slower than later ones.
 const READINGS: usize = 4;
 
 impl Store {
-    /// Reads the clock of the database's server some times, and gives the reading whose answer took least. None
-    /// on SQLite, which has no other clock than the machine.
+    /// Reads the clock of the database's server several times, and returns the reading with the fastest reply.
+    /// Returns `None` on SQLite, which has no clock other than the machine's.
     pub async fn read_clock(&self, uptime: &dyn Uptime) -> Result<Option<Reading>, Error> {
         if self.db.dialect() == Dialect::Sqlite {
             return Ok(None);
@@ -17,7 +17,8 @@ impl Store {
         let mut tx = self.db.read(Scope::System).await?;
         let mut best: Option<Reading> = None;
         for _ in 0..READINGS {
-            // Neither the wait for a connection nor the beginning of the transaction is part of the way.
+            // Start the stopwatch here, so that it includes neither the wait for a connection nor the transaction's
+            // beginning.
             let asked = uptime.uptime();
             let row = tx
                 .fetch_one(sql_of_postgres!("clock/read"), params![])

@@ -1,96 +1,96 @@
-//! Why the store could not do what it was asked.
+//! The errors of the store.
 
 use model::{lifecycle::Refused, schedule};
 
 use crate::database;
 
-/// Why a transition did not happen. Nothing of it was written.
+/// The reason why a transition did not happen. Nothing was written.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The database failed or refused.
+    /// The database returned an error.
     #[error("use the database")]
     Database(#[from] database::Error),
-    /// There is no such thing, or it belongs to another tenant.
+    /// The object does not exist, or belongs to another tenant.
     #[error("find {what} {id}: there is none")]
     NotFound {
         /// The kind of the object.
         what: &'static str,
-        /// The id or name that was given.
+        /// The ID or name that was given.
         id: String,
     },
-    /// Its state does not allow it.
+    /// The object's state does not allow the transition.
     #[error(transparent)]
     Refused(#[from] Refused),
-    /// Another one has that name.
+    /// Another object has that name.
     #[error("make {what} {name:?}: there is one of that name")]
     Exists {
-        /// What was to be made.
+        /// The kind of the object.
         what: &'static str,
-        /// The name of the automation.
+        /// The name.
         name: String,
     },
-    /// The id that it was to have is used: it was made before.
+    /// The ID is used: an earlier request has created the object.
     #[error("make {what} {id}: it is there already")]
     Made {
-        /// What was to be made.
+        /// The kind of the object.
         what: &'static str,
-        /// Its id.
+        /// The object's ID.
         id: String,
     },
-    /// Somebody else changed it after it was read.
+    /// The object was changed after the caller had read it.
     #[error("change the {what} {name}: it was changed meanwhile")]
     Changed {
-        /// What was to be changed.
+        /// The kind of the object.
         what: &'static str,
-        /// The name of the automation.
+        /// The name of the object.
         name: String,
     },
-    /// The session in which it goes on keeps this as it is.
+    /// The automation continues in a session that fixes this setting.
     #[error(
         "change the {what} of the automation {name}: its session {session} keeps the one that it has"
     )]
     KeptBySession {
-        /// What was to be changed.
+        /// The setting.
         what: &'static str,
         /// The automation's name.
         name: String,
         /// Its current session.
         session: model::SessionId,
     },
-    /// The instance cannot be given up: a server serves it.
+    /// The instance cannot be removed, because a server serves it.
     #[error("remove the instance {instance}: {worker} serves it")]
     Served {
-        /// Its name.
+        /// The name of the instance.
         instance: String,
-        /// Who serves it.
+        /// The worker that serves the instance.
         worker: model::WorkerId,
     },
-    /// A later version of Matins wrote it, and this one does not honour all of it.
+    /// A later version of Matins wrote the object, and this version does not honour all of it.
     #[error(
         "use the {what} {name}: it needs document format {needed}, and this version of Matins honours formats up \
          to {honoured}",
         honoured = crate::FORMAT
     )]
     NewerFormat {
-        /// The kind of the address.
+        /// The kind of the object.
         what: &'static str,
-        /// Its name or its id.
+        /// The object's name or ID.
         name: String,
-        /// The least format whose servers honour it.
+        /// The lowest document format whose servers honour the object.
         needed: i64,
     },
-    /// A schedule that was stored cannot be worked out.
+    /// The next run of a stored schedule cannot be computed.
     #[error("work out when trigger {trigger} is due")]
     Schedule {
         /// The trigger.
         trigger: model::TriggerId,
-        /// Why.
+        /// The error of the schedule.
         source: schedule::Error,
     },
-    /// The transaction of the batch failed that held this.
+    /// The transaction of the batch that held this item failed.
     #[error(transparent)]
     Batch(std::sync::Arc<Self>),
-    /// Whoever was to do it is gone. Whether it was done is not known.
+    /// The task that ran the batch died, so it is unknown whether the item was committed.
     #[error("hear what became of it")]
     Abandoned,
     /// A prompt cannot be rendered.
@@ -98,15 +98,15 @@ pub enum Error {
     Prompt {
         /// The run.
         run: model::RunId,
-        /// Why.
+        /// The error of the template.
         source: model::prompt::Error,
     },
 }
 
 impl Error {
-    /// How much this error counts against doing the transaction again, on what is true by now. A race
-    /// that another writer won is likely to be lost but once; a busy database has made us wait
-    /// already; anything else would only fail again.
+    /// Returns the weight of this error. `Store::transact` retries a transaction until the sum of the weights exceeds
+    /// a limit. A lost race weighs little, because the same race is rarely lost twice. A busy database weighs more,
+    /// because the transaction has already waited. Every other error would recur, so it ends the retries at once.
     pub(crate) fn weight(&self) -> u32 {
         const RACES: [&str; 5] = [
             "agent_runs_one_active_per_seat",
@@ -126,38 +126,38 @@ impl Error {
         }
     }
 
-    /// The error with its sources in one line, to be kept where a person looks.
+    /// Returns the error and its sources in one line, for storage where a person reads it.
     pub fn chain(&self) -> String {
         let sources =
             std::iter::successors(std::error::Error::source(self), |error| error.source());
         sources.fold(self.to_string(), |text, source| format!("{text}: {source}"))
     }
 
-    /// Whether the same may succeed later, when the database is back, free or has room again.
+    /// Returns `true` if the same call may succeed later, when the database is back, free, or has space again.
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Database(error) => {
                 error.is_transient() || matches!(error, database::Error::DiskFull { .. })
             }
             Self::Batch(error) => error.is_transient(),
-            // As after a connection that broke while it committed: it may be done, and whoever asks
-            // again is then told so, or that it is lost.
+            // As after a connection that broke during a commit, the item may have been committed. A second attempt
+            // then reports that.
             Self::Abandoned => true,
             _ => false,
         }
     }
 
-    /// Whether a stored value makes no sense: trying again gives the same.
+    /// Returns `true` if a stored value is corrupt, so that a retry fails in the same way.
     pub fn is_nonsense(&self) -> bool {
         matches!(self, Self::Database(database::Error::Nonsense { .. }))
     }
 
-    /// Whether it needs a later version of Matins than this one.
+    /// Returns `true` if the object needs a later version of Matins.
     pub fn is_newer_format(&self) -> bool {
         matches!(self, Self::NewerFormat { .. })
     }
 
-    /// What a person can do about it.
+    /// Returns advice that a person can follow.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Database(error) => error.hint(),

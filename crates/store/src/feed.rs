@@ -1,10 +1,9 @@
-//! The feed of everything that a tenant may see: the logs of its sessions and of its automations, in the
-//! order in which transactions were committed.
+//! The feed of a tenant: the logs of its sessions and its automations, in the order in which transactions were
+//! committed.
 //!
-//! **Invariants:** a reader that goes on from the place to which it has read misses nothing and sees
-//! nothing twice. On PostgreSQL it sees only what is below the oldest transaction under way on the whole
-//! server, as one snapshot has it: a transaction that is open for long, in whatever database, holds back
-//! the feed, and loses nothing.
+//! **Invariants:** a reader that continues from its cursor misses no event and sees none twice. On PostgreSQL, the
+//! feed ends below the oldest open transaction of the whole server, as one snapshot shows it. A long transaction in
+//! any database of the server therefore delays the feed, but no event is lost.
 
 use model::{AutomationId, SessionId, TenantId, entity::Message, event::Event, feed::FeedCursor};
 
@@ -15,57 +14,57 @@ use crate::{
     store::Store,
 };
 
-/// How many events one look at the feed of an automation goes through at the most.
+/// The maximum number of events that one page of an automation's feed scans.
 const SCAN: u32 = 500;
 
 /// An event of a tenant's feed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FeedEvent {
-    /// The place right after it.
+    /// The cursor right after the event.
     pub cursor: FeedCursor,
-    /// The session whose log it is from; absent: it is from an automation's own log.
+    /// The session whose log holds the event. `None` if an automation's own log holds it.
     pub session_id: Option<SessionId>,
-    /// The automation that it belongs to: whose own log it is from, whose run it is about, or whose
+    /// The automation to which the event belongs: the one whose own log holds it, whose run it concerns, or whose
     /// session it is from.
     pub automation_id: Option<AutomationId>,
     /// The event.
     pub event: Event,
-    /// The row of the transcript that it announces, as it is by now.
+    /// The transcript row that the event announces, in its present state.
     pub message: Option<Message>,
 }
 
 /// A page of a feed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FeedPage {
-    /// What was found, in order.
+    /// The events, in order.
     pub events: Vec<FeedEvent>,
-    /// The place to go on from: nothing before it is still to come.
+    /// The cursor to continue from. No later event will appear before it.
     pub scanned: FeedCursor,
-    /// Whether there may be more at once.
+    /// `true` if more events may be available at once.
     pub more: bool,
-    /// Whether transactions are under way: what they write, and what was written beside them, comes
-    /// once they are over, and nobody may tell when that is.
+    /// `true` if transactions are open. Their events, and those of transactions that were committed after they began,
+    /// appear once they end, at an unknown instant.
     pub held: bool,
-    /// Why the page is empty, where the place to begin was none any more.
+    /// The reason why the feed cannot be read on from the cursor. The page is empty then.
     pub lost: Option<Lost>,
 }
 
-/// Why a place is none from which a feed can be read on.
+/// The reason why a feed cannot be read on from a cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lost {
-    /// Retention has removed events after it, the last of them right before this place.
+    /// Retention has removed events after the cursor. The last of them is right before this cursor.
     Trimmed(FeedCursor),
-    /// No transaction has come so far: it is from a database that this one is an older copy of.
+    /// The cursor is ahead of all transactions: the database was restored from a backup that is older than it.
     Ahead,
 }
 
-/// How far a feed can be read.
+/// The bounds within which a feed can be read.
 struct Horizon {
-    /// The first transaction that may be under way.
+    /// The cursor before the first transaction that may be open.
     end: FeedCursor,
-    /// The first transaction that nobody has begun.
+    /// The number of the first transaction that has not begun.
     next: i64,
-    /// The last place that retention has removed.
+    /// The cursor of the last event that retention has removed.
     trimmed: Option<FeedCursor>,
 }
 
@@ -92,9 +91,9 @@ impl Horizon {
 }
 
 impl Store {
-    /// Reads a tenant's feed after a place, in order.
+    /// Returns a page of a tenant's feed after a cursor, in order.
     ///
-    /// The events of a session that was deleted are gone with it, and are not missed.
+    /// The events of a deleted session are removed with it. Readers are not told that they are missing.
     pub async fn feed(
         &self,
         tenant: TenantId,
@@ -104,9 +103,9 @@ impl Store {
         self.feed_page(tenant, None, after, limit, limit).await
     }
 
-    /// Reads what belongs to an automation in its tenant's feed: the logs of its own sessions, its runs
-    /// and what they said in sessions that it is bound to, and its own log. It goes through a bounded piece
-    /// of the feed, so that a page may be empty though there is more.
+    /// Returns a page of the events of an automation in its tenant's feed: the logs of its own sessions, the events
+    /// of its runs in sessions that it is bound to, and its own log. It scans a bounded part of the feed, so a page
+    /// may be empty although more events follow.
     pub async fn automation_feed(
         &self,
         tenant: TenantId,
@@ -118,8 +117,8 @@ impl Store {
             .await
     }
 
-    /// The place from which whoever reads a tenant's feed sees only what is yet to come, and what
-    /// transactions wrote beside one that is still under way.
+    /// Returns the cursor from which a reader sees only future events, and those that were committed after the
+    /// beginning of a transaction that is still open.
     pub async fn feed_head(&self, tenant: TenantId) -> Result<FeedCursor, Error> {
         let mut tx = self.db.read(Scope::Tenant(tenant)).await?;
         Ok(Horizon::read(&mut tx, tenant).await?.end)
@@ -133,7 +132,8 @@ impl Store {
         limit: u32,
         scan: u32,
     ) -> Result<FeedPage, Error> {
-        // One snapshot for both statements: what the first says of transactions holds for the second.
+        // Use one snapshot for both statements. With two, a transaction could commit between them, and the page would
+        // skip its events.
         let mut tx = self.db.read(Scope::Tenant(tenant)).await?;
         let horizon = Horizon::read(&mut tx, tenant).await?;
         let mut page = FeedPage {
@@ -179,14 +179,14 @@ impl Store {
         }
         page.more = found.len() >= scan as usize;
         if !page.more {
-            // Nothing is left below the horizon, and what comes is above it.
+            // All events below the horizon are read, and new events appear above it.
             page.scanned = after.max(horizon.end);
         }
         Ok(page)
     }
 }
 
-/// Notes how far retention has trimmed a tenant's feed, from the rows that it has removed.
+/// Records how far retention has trimmed a tenant's feed, from the rows that it has removed.
 pub(crate) async fn note_trimmed(
     tx: &mut Tx,
     tenant: TenantId,

@@ -1,4 +1,4 @@
-//! Harnesses by name.
+//! Agents: their configurations and the features that they offer, by name. (The table is called `harnesses`.)
 
 use model::{
     HarnessId, TenantId, Timestamp,
@@ -14,7 +14,7 @@ use crate::{
 };
 
 impl Store {
-    /// Makes a harness, or gives the one of that name a new configuration and new offers.
+    /// Creates an agent, or replaces the configuration and the offers of the agent with that name.
     pub async fn put_harness(
         &self,
         tenant: TenantId,
@@ -28,7 +28,7 @@ impl Store {
                 let found = tx
                     .fetch_optional(sql!("harnesses/by_name"), params![tenant, name])
                     .await?;
-                // A corrupt row is replaced: it has nothing to keep.
+                // Replace a corrupt row: it has no unknown keys that could be kept.
                 let found = found
                     .filter(|row| !matches!(rows::harness(row), Err(error) if error.is_nonsense()));
                 if let Some(found) = found {
@@ -54,8 +54,11 @@ impl Store {
         .await
     }
 
-    /// Gives a harness another configuration, whose agent's offers are unknown. Where it is something else by
-    /// now than `seen`, nothing is changed.
+    /// Replaces an agent's configuration. Its offers become unknown.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Changed`] if the configuration is no longer `seen`.
     pub async fn edit_harness(
         &self,
         tenant: TenantId,
@@ -79,8 +82,8 @@ impl Store {
         .await
     }
 
-    /// Keeps what the agent of a harness offers that was started with a configuration. Where it has another
-    /// one by now, nothing is known of that, and nothing is changed. Gives the harness as it is.
+    /// Stores the offers of an agent that was started with a configuration, and returns the agent. Changes nothing if
+    /// the configuration is no longer `started`, because the offers may not hold for the present one.
     pub async fn note_offers(
         &self,
         tenant: TenantId,
@@ -101,7 +104,7 @@ impl Store {
         .await
     }
 
-    /// Makes a harness unless there is one of that name.
+    /// Creates an agent. Returns `false` if an agent with that name exists.
     pub async fn add_harness(
         &self,
         tenant: TenantId,
@@ -133,7 +136,7 @@ impl Store {
         .await
     }
 
-    /// Lists harnesses by name. One that cannot be read because it is too new is left out.
+    /// Lists agents by name. Leaves out an agent whose document needs a later version of Matins.
     pub async fn harnesses(&self, scope: Scope) -> Result<Vec<Harness>, Error> {
         let mut tx = self.db.read(scope).await?;
         let found = tx
@@ -144,7 +147,7 @@ impl Store {
             .collect()
     }
 
-    /// Reads one harness.
+    /// Returns one agent.
     pub async fn harness(&self, scope: Scope, id: HarnessId) -> Result<Harness, Error> {
         let mut tx = self.db.read(scope).await?;
         let row = tx
@@ -154,13 +157,18 @@ impl Store {
     }
 }
 
-/// A harness whose row this transaction has locked.
+/// An agent whose row this transaction has locked.
 struct LockedHarness {
     harness: Harness,
     row: Row,
 }
 
-/// Locks a harness. One that needs a later format is refused, since a change would have to honour it.
+/// Locks an agent and returns it.
+///
+/// # Errors
+///
+/// [`Error::NewerFormat`] if this version does not honour the agent's document, because it could not rewrite that
+/// document.
 async fn locked(tx: &mut Tx, tenant: TenantId, id: HarnessId) -> Result<LockedHarness, Error> {
     tx.lock_rows(sql_of_postgres!("harnesses/lock"), vec![params![id]])
         .await?;

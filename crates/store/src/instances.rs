@@ -1,4 +1,4 @@
-//! Instances, and the servers that serve their data folders.
+//! Instances: data folders that servers serve, and in which agents keep their memory.
 
 use std::sync::PoisonError;
 
@@ -12,64 +12,64 @@ use crate::{
     stored::FORMAT,
 };
 
-/// An instance that is not gone, and what waits for it.
+/// The status of an instance that is not removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InstanceStanding {
     /// The ID of the instance.
     pub id: InstanceId,
     /// The name of the automation.
     pub name: String,
-    /// Who serves it, or did last; none where no server ever has.
+    /// The server that serves the instance, or the last one that did. `None` if no server ever has.
     pub server: Option<Serving>,
     /// The instant at which a command or a server last used the instance.
     pub last_seen_at: Option<Timestamp>,
-    /// How many queued runs wait for it, because their memory lies there.
+    /// The number of queued runs that wait for the instance, because the memory of their agents is in its data
+    /// folder.
     pub waiting: i64,
-    /// How many automations need a later document format than its server honours.
+    /// The number of automations that need a later document format than the server honours.
     pub too_new: i64,
 }
 
-/// A server that serves a data folder, or did last.
+/// A server that serves a data folder, or the last one that did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Serving {
-    /// The name of its worker.
+    /// The name of the server's worker.
     pub worker: WorkerId,
-    /// The version of its program.
+    /// The version of the server's program.
     pub version: String,
-    /// The highest document format that it honours.
+    /// The highest document format that the server honours.
     pub format: i64,
-    /// When it last showed itself.
+    /// The instant of the server's last heartbeat.
     pub seen_at: Timestamp,
-    /// When it stopped by itself, if it did.
+    /// The instant at which the server shut down. `None` if it has not.
     pub stopped_at: Option<Timestamp>,
 }
 
 impl Serving {
-    /// Whether it is there at `now`: it has not stopped, and showed itself not too long ago.
+    /// Returns `true` if the server has not shut down and its last heartbeat is recent enough.
     pub fn is_online(&self, now: Timestamp) -> bool {
         self.stopped_at.is_none() && now.since(self.seen_at) <= limits::SERVER_AWAY
     }
 }
 
-/// What a server is told that shows itself.
+/// The reply to a server's heartbeat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Presence {
-    /// It goes on.
+    /// The server may go on.
     Noted,
-    /// Another server serves a data folder with the same identity.
+    /// Another server serves a data folder with the same ID.
     Taken,
-    /// Another program has brought the schema to a version with which this one cannot go on.
+    /// Another program has migrated the schema to a version that breaks this program.
     Outdated {
-        /// The version that a program must know.
+        /// The schema version that a program must know.
         needed: i64,
-        /// The latest one that this program knows.
+        /// The latest schema version that this program knows.
         known: i64,
     },
 }
 
 impl Store {
-    /// Registers the data folder of this server as an instance of a tenant, or says that it is there
-    /// again.
+    /// Registers the data folder of this server as an instance of a tenant, or updates its name and its last use.
     pub async fn register_host(
         &self,
         tenant: TenantId,
@@ -90,7 +90,7 @@ impl Store {
         .await
     }
 
-    /// Who serves a data folder, or did last.
+    /// Returns the server that serves a data folder, or the last one that did. Returns `None` if no server ever has.
     pub async fn serving(&self, instance: InstanceId) -> Result<Option<Serving>, Error> {
         let mut tx = self.db.read(Scope::System).await?;
         let row = tx
@@ -99,9 +99,9 @@ impl Store {
         Ok(row.as_ref().map(serving).transpose()?.flatten())
     }
 
-    /// Notes that this process serves a data folder from now on, which `before` has served until now. Where
-    /// tenants had given the instance up, it is there again, with whatever memory lies in it. False where another
-    /// server has begun to serve it instead: of two that begin at once, one is told.
+    /// Records that this process serves a data folder from now on, in place of `before`. Restores the instance for
+    /// tenants that had removed it, with the memory that its data folder holds. Returns `false` if another server has
+    /// begun to serve it first, so that only one of two concurrent servers succeeds.
     pub async fn serve(
         &self,
         instance: InstanceId,
@@ -133,7 +133,7 @@ impl Store {
         .await
     }
 
-    /// Shows that a server is still there.
+    /// Records a server's heartbeat.
     pub async fn show_presence(
         &self,
         instance: InstanceId,
@@ -149,7 +149,7 @@ impl Store {
                 let Some(noted) = noted else {
                     return Ok(Presence::Taken);
                 };
-                // Who was away may have been given up meanwhile.
+                // A tenant may have removed the instance while the server was away.
                 bring_back(tx, instance).await?;
                 let (needed, known) = (noted.get("works_with")?, schema::LATEST);
                 Ok(if needed > known {
@@ -162,7 +162,7 @@ impl Store {
         .await
     }
 
-    /// Notes that a server has stopped.
+    /// Records that a server has shut down.
     pub async fn stop_serving(
         &self,
         instance: InstanceId,
@@ -179,8 +179,12 @@ impl Store {
         .await
     }
 
-    /// Gives an instance up: what lies there is lost. Queued runs whose memory lies there fail, and so do later
-    /// ones, until a server serves its data folder again. Refused while one does. Gives its name.
+    /// Removes an instance and returns its name. The memory in its data folder is lost: queued runs that need it
+    /// fail, and so do later ones, until a server serves the folder again.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Served`] while a server serves the folder.
     pub async fn remove_instance(
         &self,
         tenant: TenantId,
@@ -212,19 +216,19 @@ impl Store {
         .await
     }
 
-    /// Whether an instance is registered for a tenant, as far as this process has seen.
+    /// Returns `true` if this process has seen that an instance is registered for a tenant.
     pub(crate) fn knows(&self, tenant: TenantId, instance: InstanceId) -> bool {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.contains(&(tenant, instance))
     }
 
-    /// Notes that an instance is registered for a tenant.
+    /// Remembers that an instance is registered for a tenant.
     pub(crate) fn note_known(&self, tenant: TenantId, instance: InstanceId) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.insert((tenant, instance));
     }
 
-    /// Lists the instances by name, each with how many queued runs wait for it.
+    /// Lists the instances by name, each with the number of queued runs that wait for it.
     pub async fn instances(&self, scope: Scope) -> Result<Vec<InstanceStanding>, Error> {
         let mut tx = self.db.read(scope).await?;
         let found = tx
@@ -234,7 +238,7 @@ impl Store {
     }
 }
 
-/// Takes back that tenants have given an instance up, since its data folder is served.
+/// Restores an instance for the tenants that had removed it, because its data folder is served again.
 async fn bring_back(tx: &mut Tx, instance: InstanceId) -> Result<(), Error> {
     let back = tx
         .fetch_all(sql!("instances/back"), params![instance])
@@ -258,7 +262,7 @@ fn standing(row: &Row) -> Result<InstanceStanding, Error> {
     })
 }
 
-/// The server that a row tells of, if there is one.
+/// Returns the server in a row. Returns `None` if the row has none.
 fn serving(row: &Row) -> Result<Option<Serving>, Error> {
     let Some(worker) = row.optional::<WorkerId>("worker_id")? else {
         return Ok(None);

@@ -1,7 +1,7 @@
-//! Writing a session's transcript and its ordered log.
+//! Writes a session's transcript and its ordered log.
 //!
-//! **Invariant:** numbers are taken from the session's row, which stays locked until the transaction
-//! ends, or come with a row that the transaction made; so numbers follow commits, and none is missing.
+//! **Invariant:** a transaction takes sequence numbers from the session's row, which it locks until it ends, or from
+//! a session row that it inserts. So the numbers follow the order of commits, without gaps.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -20,7 +20,7 @@ use crate::{
     waking::note_change,
 };
 
-/// Where a row of the transcript belongs.
+/// The place of a row in a transcript.
 #[derive(Clone, Copy)]
 pub(crate) struct Place {
     pub(crate) tenant: TenantId,
@@ -29,17 +29,17 @@ pub(crate) struct Place {
     pub(crate) seat: Option<SeatId>,
 }
 
-/// What a transaction adds to logs and transcripts, in order. It is written all at once by
-/// [`Journal::write`], with one statement for each table; dropped unwritten, it is lost.
+/// The rows that a transaction adds to logs and transcripts, in order. [`Journal::write`] writes them with one
+/// statement for each table. A journal that is dropped unwritten is lost.
 #[derive(Default)]
 #[must_use]
 pub(crate) struct Journal {
     lines: Vec<Line>,
-    /// Sessions that this transaction made, with the numbers that their rows have taken already.
+    /// The sessions that this transaction has inserted, with the count of numbers that their rows already claim.
     numbered: HashMap<SessionId, (TenantId, i64)>,
 }
 
-/// One event, and the row of the transcript that it announces.
+/// One event, and the transcript row that it announces.
 struct Line {
     session: SessionId,
     change: Change,
@@ -47,8 +47,8 @@ struct Line {
 }
 
 impl Journal {
-    /// Notes that a session was made in this transaction with its first numbers taken. Where that many
-    /// events come, its row need not be written again.
+    /// Records that this transaction has inserted a session whose row already claims its first `numbers` numbers. If
+    /// exactly that many events follow, [`Journal::write`] need not update the row.
     pub(crate) fn numbered(&mut self, tenant: TenantId, session: SessionId, numbers: i64) {
         self.numbered.insert(session, (tenant, numbers));
     }
@@ -67,12 +67,12 @@ impl Journal {
         self.change(session, Change::Run { run_id, change });
     }
 
-    /// Adds a row to the transcript, with its event.
+    /// Adds a row to the transcript, and its event to the log.
     pub(crate) fn message(&mut self, place: Place, entry: Entry) {
         self.write_message(place, None, entry);
     }
 
-    /// Adds a message of one seat to another to the transcript, with its event.
+    /// Adds a message from one seat to another to the transcript, and its event to the log.
     pub(crate) fn message_to(&mut self, place: Place, to: SeatId, entry: Entry) {
         self.write_message(place, Some(to), entry);
     }
@@ -90,18 +90,20 @@ impl Journal {
         });
     }
 
-    /// Numbers everything and writes it.
+    /// Assigns the sequence numbers, and writes all events and transcript rows.
     pub(crate) async fn write(self, tx: &mut Tx, now: Timestamp) -> Result<(), Error> {
+        // 1. Count the numbers that each log needs.
         let mut counts: HashMap<SessionId, i64> = HashMap::new();
         for line in &self.lines {
             *counts.entry(line.session).or_default() += 1;
         }
-        // What each log lacks, or has too much of if a session was made for more than came.
+        // Subtract the numbers that inserted rows already claim. The rest is negative if a row claims too many.
         let mut wanted: BTreeMap<SessionId, i64> = counts.iter().map(|(id, n)| (*id, *n)).collect();
         for (session, (_, taken)) in &self.numbered {
             *wanted.entry(*session).or_default() -= taken;
         }
         wanted.retain(|_, count| *count != 0);
+        // 2. Take the numbers from the session rows.
         let rows = wanted.iter().map(|(id, count)| params![*id, *count]);
         let numbered = tx
             .fetch_rows(sql!("sessions/next_seq"), rows.collect(), params![now])
@@ -123,6 +125,7 @@ impl Journal {
             *last -= count;
         }
 
+        // 3. Write the events, and the transcript rows that they announce.
         for session in next.keys() {
             note_change(tx, session.uuid()).await?;
         }
@@ -153,9 +156,9 @@ impl Journal {
     }
 }
 
-/// The parameters of a row of the transcript.
+/// Returns the parameters of a transcript row.
 fn message(place: Place, to: Option<SeatId>, entry: Entry, seq: i64, now: Timestamp) -> Vec<Param> {
-    // The agent's rows carry its seat; those of people and of Matins none.
+    // Rows of the agent carry its seat. Rows of people and of Matins carry none.
     let from = match entry.role {
         Role::Assistant | Role::Tool => place.seat,
         Role::User | Role::System => None,
@@ -176,8 +179,8 @@ fn message(place: Place, to: Option<SeatId>, entry: Entry, seq: i64, now: Timest
     }
 }
 
-/// Writes rows of transcripts. A later row of the same id replaces the earlier one, so no id may
-/// stand twice in one statement.
+/// Writes transcript rows. A later row of the same ID replaces the earlier one. PostgreSQL refuses to update a row
+/// twice in one statement, so each statement takes one row of each ID.
 async fn write_messages(tx: &mut Tx, messages: Vec<(MessageId, Vec<Param>)>) -> Result<(), Error> {
     let mut rest = messages;
     while !rest.is_empty() {
@@ -207,7 +210,7 @@ async fn write_messages(tx: &mut Tx, messages: Vec<(MessageId, Vec<Param>)>) -> 
     Ok(())
 }
 
-/// Writes a change of a session to its log, for transitions that log nothing else.
+/// Writes one change of a session to its log, for transitions that log nothing else.
 pub(crate) async fn session(
     tx: &mut Tx,
     session_id: SessionId,
@@ -231,7 +234,7 @@ pub(crate) async fn change(
 }
 
 impl Store {
-    /// A new row of a transcript.
+    /// Returns a new transcript row with a generated ID.
     pub(crate) fn entry(
         &self,
         role: Role,

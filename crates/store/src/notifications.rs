@@ -1,4 +1,4 @@
-//! Endpoints of notifications.
+//! Notification endpoints: the addresses that receive notifications.
 
 mod deliveries;
 mod feed;
@@ -22,7 +22,7 @@ use crate::{
     webhooks::secrets,
 };
 
-/// What a person says of an endpoint.
+/// The settings of an endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewEndpoint {
     /// The name of the endpoint, unique within the tenant.
@@ -31,14 +31,19 @@ pub struct NewEndpoint {
     pub url: String,
     /// The kinds of notifications that the endpoint receives.
     pub events: Vec<NotificationKind>,
-    /// The only automation of which it is told; absent: of everything.
+    /// The only automation whose notifications the endpoint receives. `None`: all automations.
     pub automation: Option<AutomationId>,
     /// The only channel whose sessions' notifications the endpoint receives. `None`: all sessions.
     pub channel: Option<String>,
 }
 
 impl Store {
-    /// Makes an endpoint, with a secret of its own. It is told of what is yet to come.
+    /// Creates an endpoint with a generated secret. It receives notifications of later events only.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Made`] if the ID is used, [`Error::Exists`] if another endpoint has the name, [`Error::NotFound`] if
+    /// the automation does not exist.
     pub async fn create_endpoint(
         &self,
         tenant: TenantId,
@@ -89,13 +94,13 @@ impl Store {
         found.iter().map(endpoint).collect()
     }
 
-    /// Reads one endpoint.
+    /// Returns one endpoint.
     pub async fn endpoint(&self, scope: Scope, id: EndpointId) -> Result<Endpoint, Error> {
         let mut tx = self.db.read(scope).await?;
         endpoint(&by_id(&mut tx, scope, id).await?)
     }
 
-    /// Reads where an endpoint is, and the secrets that sign what it is sent.
+    /// Returns an endpoint and the secrets that sign its requests.
     pub async fn endpoint_secrets(
         &self,
         scope: Scope,
@@ -106,7 +111,11 @@ impl Store {
         Ok((endpoint(&row)?, secrets(&row)?))
     }
 
-    /// Changes an endpoint that was last changed at `seen`. What is on its way goes to where it is then.
+    /// Changes an endpoint. Pending deliveries go to its new address.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Changed`] if the last change of the endpoint is not at `seen`.
     pub async fn edit_endpoint(
         &self,
         scope: Scope,
@@ -120,7 +129,8 @@ impl Store {
                 Box::pin(async move {
                     let before = by_id(tx, scope, id).await?;
                     let events = StoredEvents::over(&to.events, before.json("events")?);
-                    // Two changes in one microsecond are two.
+                    // Let the time of a change always advance. Otherwise two changes within one microsecond would
+                    // look like one, and the second writer would not notice the first.
                     let tick = std::time::Duration::from_micros(1);
                     let changed = tx
                         .execute(
@@ -151,7 +161,7 @@ impl Store {
         edited.map_err(|error| refused(error, to))
     }
 
-    /// Removes an endpoint with all its deliveries.
+    /// Deletes an endpoint and all its deliveries.
     pub async fn delete_endpoint(&self, scope: Scope, id: EndpointId) -> Result<(), Error> {
         self.transact(scope, |tx, _| {
             Box::pin(async move {
@@ -165,8 +175,12 @@ impl Store {
         .await
     }
 
-    /// Gives an endpoint another secret, and answers with it. Until `previous_until` the one that held
-    /// so far signs as well. Refused with [`Error::Made`] where that was `answered` before.
+    /// Replaces the secret of an endpoint and returns the new one. The previous secret also signs until
+    /// `previous_until`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Made`] if the response to the request is already recorded.
     pub async fn rotate_endpoint_secret(
         &self,
         scope: Scope,
@@ -189,8 +203,7 @@ impl Store {
         .await
     }
 
-    /// Stops telling an endpoint of anything, and gives up what is on its way. One that is disabled
-    /// stays so, for the reason that it has.
+    /// Disables an endpoint and gives up its pending deliveries. A disabled endpoint keeps its reason.
     pub async fn disable_endpoint(
         &self,
         scope: Scope,
@@ -207,7 +220,7 @@ impl Store {
         .await
     }
 
-    /// Tells an endpoint again, of what is yet to come.
+    /// Enables an endpoint. It receives notifications of later events only.
     pub async fn enable_endpoint(
         &self,
         tenant: TenantId,
@@ -231,14 +244,14 @@ impl Store {
     }
 }
 
-/// Locks an endpoint, before any of its deliveries.
+/// Locks an endpoint. The caller must do so before it locks any of its deliveries.
 async fn lock(tx: &mut Tx, id: EndpointId) -> Result<(), Error> {
     Ok(tx
         .lock_rows(sql_of_postgres!("endpoints/lock"), vec![params![id]])
         .await?)
 }
 
-/// Disables an endpoint and gives up what is on its way.
+/// Disables an endpoint and gives up its pending deliveries.
 async fn disable(
     tx: &mut Tx,
     scope: Scope,
@@ -265,7 +278,7 @@ async fn by_id(tx: &mut Tx, scope: Scope, id: EndpointId) -> Result<Row, Error> 
     row.ok_or_else(|| Error::not_found("endpoint", id))
 }
 
-/// Names what a database refuses of an endpoint.
+/// Returns the error for an endpoint that the database refused.
 fn refused(error: Error, new: &NewEndpoint) -> Error {
     match (&error, new.automation) {
         (Error::Database(refused), _)

@@ -4,11 +4,11 @@ use db::{Database, Examined, Location, OpenError};
 
 use crate::schema::SCHEMA;
 
-/// Opens the database at `location`, creates it if it is a SQLite file that does not exist, and brings its schema to
-/// this version.
+/// Opens the database at `location` and migrates its schema to this version. Creates a SQLite file that does not
+/// exist.
 ///
-/// Safe while other processes use or open the same database. An interrupted migration leaves the version before or the
-/// version after, nothing between.
+/// Other processes may use or open the same database meanwhile. An interrupted migration leaves the previous version
+/// or the new one, and no state between.
 pub async fn open(location: &Location) -> Result<Database, OpenError> {
     db::open(location, &SCHEMA).await
 }

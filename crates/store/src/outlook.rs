@@ -1,23 +1,23 @@
-//! What is to come, in one look each.
+//! Summaries of the pending work, each of which takes one statement.
 
 use model::{AutomationId, Timestamp};
 
 use crate::{Error, Scope, Store, stored::FORMAT};
 
-/// What the scheduler has to do.
+/// The pending work of the scheduler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Outlook {
-    /// When the next trigger is due, which may be past.
+    /// The instant at which the next trigger is due. It may be in the past.
     pub due: Option<Timestamp>,
-    /// When the next backoff is over.
+    /// The instant at which the next backoff ends.
     pub backoff: Option<Timestamp>,
-    /// Whether something waits that could start: a backoff is over, or a promotion left it behind.
+    /// `true` if a waiting run could start, because its backoff has ended or a promotion has missed it.
     pub waiting: bool,
-    /// Whether something waits for an instance that is gone.
+    /// `true` if a run waits for an instance that was removed.
     pub gone: bool,
 }
 
-/// How many runs are not over, and where they are.
+/// The numbers of unfinished runs, by status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueDepth {
     /// The number of runs that a worker may claim.
@@ -28,19 +28,19 @@ pub struct QueueDepth {
     pub delivered: u64,
     /// The number of runs with a running turn.
     pub running: u64,
-    /// When the input came of the queued one that waits longest.
+    /// The instant at which the input of the oldest queued run arrived.
     pub oldest_queued: Option<Timestamp>,
 }
 
 impl Outlook {
-    /// When there is something to do next.
+    /// Returns the instant of the next work.
     pub fn next(&self) -> Option<Timestamp> {
         [self.due, self.backoff].into_iter().flatten().min()
     }
 }
 
 impl Store {
-    /// Looks at what the scheduler has to do. One statement: this is all that an idle server asks.
+    /// Reads the pending work of the scheduler. It is a single statement, because an idle server runs nothing else.
     pub async fn outlook(&self, now: Timestamp) -> Result<Outlook, Error> {
         let mut tx = self.db.read(Scope::System).await?;
         let row = tx
@@ -54,7 +54,7 @@ impl Store {
         })
     }
 
-    /// How many automations there are, and which is due next.
+    /// Returns the number of automations, and the one that is due next.
     pub async fn automations_outlook(
         &self,
         scope: Scope,
@@ -66,7 +66,7 @@ impl Store {
         Ok((u64::try_from(count).unwrap_or(0), row.optional("next")?))
     }
 
-    /// Counts the runs that are not over.
+    /// Counts the unfinished runs.
     pub async fn queue_depth(&self, scope: Scope) -> Result<QueueDepth, Error> {
         let mut tx = self.db.read(scope).await?;
         let row = tx

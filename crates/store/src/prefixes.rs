@@ -1,11 +1,11 @@
-//! Finding what somebody names by the beginning of its id.
+//! Finds objects by the beginning of their IDs.
 
 use model::{RunId, SessionId, TokenId};
 
 use crate::{Error, Scope, store::Store};
 
 impl Store {
-    /// Lists up to `limit` ids of runs from `first` to `last`, both included, in order.
+    /// Returns up to `limit` run IDs from `first` to `last`, both included, in ascending order.
     pub async fn run_ids_between(
         &self,
         scope: Scope,
@@ -23,7 +23,7 @@ impl Store {
         found.iter().map(|row| Ok(row.get("id")?)).collect()
     }
 
-    /// Lists up to `limit` ids of sessions from `first` to `last`, both included, in order.
+    /// Returns up to `limit` session IDs from `first` to `last`, both included, in ascending order.
     pub async fn session_ids_between(
         &self,
         scope: Scope,
@@ -41,7 +41,7 @@ impl Store {
         found.iter().map(|row| Ok(row.get("id")?)).collect()
     }
 
-    /// Lists up to `limit` ids of tokens from `first` to `last`, both included, in order.
+    /// Returns up to `limit` token IDs from `first` to `last`, both included, in ascending order.
     pub async fn token_ids_between(
         &self,
         scope: Scope,

@@ -1,26 +1,26 @@
-//! Removing what is old: internal records, the beginnings of logs, what ended runs left behind, sign-ins
-//! that are over, answers to requests that nobody will repeat, and what was used in months that are over.
+//! Retention: removes old internal records, old events, leftovers of ended runs, expired sign-ins, recorded responses
+//! that no client will request again, and the usage of past months.
 //!
-//! **Invariants:** transcripts and runs stay, and nothing goes of a run that is not over. A log is
-//! trimmed from its beginning, so that what is kept has no gap. Each transaction is small, so that
-//! writers wait for none of them long. Of several processes one at a time removes something: another one finds
-//! nothing to remove meanwhile, and does not wait.
+//! **Invariants:** transcripts and runs stay, and nothing of an unfinished run is removed. A log is trimmed from its
+//! beginning, so that the rest has no gap. Each transaction is small, so that writers do not wait long. Only one
+//! process removes rows at a time; the others remove nothing meanwhile, and do not wait.
 
 use model::{AutomationId, RunId, SessionId, TenantId, Timestamp};
 use uuid::Uuid;
 
 use crate::{Error, Scope, database::Tx, feed, store::Store};
 
-/// How many rows one transaction removes at the most.
+/// The maximum number of rows that one transaction removes.
 const ROWS_AT_ONCE: u32 = 500;
-/// How many sessions' logs one look takes at the most.
+/// The maximum number of logs that one call examines.
 const LOGS_AT_ONCE: u32 = 500;
 
-/// The key of the advisory lock of whoever removes what is old; "matinsr" in ASCII.
+/// The key of retention's advisory lock; "matinsr" in ASCII.
 const LOCK: i64 = 0x6d_6174_696e_7372;
 
-/// Takes the right to remove what is old until the end of the transaction; gives whether it is to be had. Of
-/// two who remove the same rows one would wait for the other to find nothing. On SQLite there is one writer.
+/// Takes retention's lock until the end of the transaction. Returns `false` if another process holds it: two
+/// processes that delete the same rows would wait for each other and find nothing. On SQLite, there is only one
+/// writer.
 pub(crate) async fn alone(tx: &mut Tx) -> Result<bool, Error> {
     if !tx.locks_rows() {
         return Ok(true);
@@ -29,20 +29,20 @@ pub(crate) async fn alone(tx: &mut Tx) -> Result<bool, Error> {
     Ok(tx.fetch_one(statement, params![LOCK]).await?.get("taken")?)
 }
 
-/// What a look at the logs did.
+/// The result of trimming logs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LogsTrimmed {
-    /// How many events were removed.
+    /// The number of events that were removed.
     pub events: u32,
-    /// The session after which the next look goes on.
+    /// The session after which the next call continues.
     pub after: Option<SessionId>,
-    /// Whether anything is left for the next look.
+    /// `true` if the next call has more to remove.
     pub more: bool,
 }
 
 impl Store {
-    /// Removes internal records of runs that ended before an instant, some of them. Gives how many rows
-    /// went; none means that no more are there, or that another process is at it.
+    /// Removes some internal records of runs that ended before an instant. Returns the number of removed rows.
+    /// Returns 0 if there are no more, or if another process is removing rows.
     pub async fn trim_records(&self, before: Timestamp) -> Result<u64, Error> {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
@@ -60,8 +60,7 @@ impl Store {
         .await
     }
 
-    /// Removes heartbeats and live text that are there though their runs ended before an instant, some
-    /// of them. Gives how many rows went.
+    /// Removes some heartbeats and live texts whose runs ended before an instant. Returns the number of removed rows.
     pub async fn trim_leftovers(&self, before: Timestamp) -> Result<u64, Error> {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
@@ -81,8 +80,8 @@ impl Store {
         .await
     }
 
-    /// Removes what signed browsers in and ended before an instant, some of it: links and tokens. Gives how
-    /// many rows went.
+    /// Removes some sign-in links and browser tokens that expired before an instant. Returns the number of removed
+    /// rows.
     pub async fn trim_sign_ins(&self, before: Timestamp) -> Result<u64, Error> {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
@@ -102,8 +101,8 @@ impl Store {
         .await
     }
 
-    /// Removes keys of requests that were claimed before an instant, with their answers, some of them.
-    /// Gives how many rows went.
+    /// Removes some idempotency keys that were claimed before an instant, with their responses. Returns the number of
+    /// removed rows.
     pub async fn trim_answers(&self, before: Timestamp) -> Result<u64, Error> {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
@@ -118,7 +117,7 @@ impl Store {
         .await
     }
 
-    /// Removes what was used on days that began before an instant, some of it. Gives how many rows went.
+    /// Removes some usage of days that began before an instant. Returns the number of removed rows.
     pub async fn trim_spending(&self, before: Timestamp) -> Result<u64, Error> {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
@@ -133,8 +132,8 @@ impl Store {
         .await
     }
 
-    /// Removes events that were written before an instant from the logs of some sessions, those that
-    /// follow `after`. What comes after the beginning of a run that is not over stays.
+    /// Removes events that were written before an instant from the logs of some sessions, those that follow `after`.
+    /// Keeps all events since the creation of the oldest unfinished run.
     pub async fn trim_logs(
         &self,
         before: Timestamp,
@@ -162,7 +161,7 @@ impl Store {
                 let removed = self.trim_log(tenant, session, before).await?;
                 trimmed.events += removed;
                 if removed >= ROWS_AT_ONCE {
-                    // The rest of this log is for the next look.
+                    // Leave the rest of this log for the next call, so that no call takes long.
                     trimmed.more = true;
                     break;
                 }
@@ -198,8 +197,8 @@ impl Store {
         .await
     }
 
-    /// Removes events that were written before an instant from the automations' own logs, some of them.
-    /// Gives how many went; none means that no more are there, or that another process is at it.
+    /// Removes some events that were written before an instant from the automations' own logs. Returns the number of
+    /// removed events. Returns 0 if there are no more, or if another process is removing rows.
     pub async fn trim_automation_logs(&self, before: Timestamp) -> Result<u64, Error> {
         let logs = {
             let mut tx = self.db.read(Scope::System).await?;

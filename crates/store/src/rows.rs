@@ -1,4 +1,4 @@
-//! The one road from rows to the model's nouns.
+//! Conversions from rows to the types of `model`. Every read of the store goes through this module.
 
 use model::{
     TriggerId,
@@ -60,7 +60,7 @@ pub(crate) fn session(row: &Row) -> Result<Session, Error> {
     })
 }
 
-/// Reads the state of a session.
+/// Returns the state of a session.
 pub(crate) fn session_state(row: &Row) -> Result<SessionState, Error> {
     Ok(SessionState::new(
         row.parse("state")?,
@@ -96,14 +96,14 @@ pub(crate) fn seat(row: &Row) -> Result<Seat, Error> {
     })
 }
 
-/// Reads an automation. If it needs a later format, its known keys are read, or defaults where a later version wrote
-/// values that cannot be read; a caller that acts on them must check `needs_format` first.
+/// Returns an automation. If its documents need a later format, returns the known keys, or defaults if a later
+/// version wrote values that cannot be read. A caller that acts on them must check `needs_format` first.
 pub(crate) fn automation(row: &Row) -> Result<Automation, Error> {
     let documents = stored::known(row, Documents::read(row))?;
     automation_in(row, documents.unwrap_or_default())
 }
 
-/// What the documents of an automation say, and where its turns go.
+/// The documents of an automation, and its session mode.
 struct Documents {
     session_mode: SessionMode,
     policies: Policies,
@@ -125,7 +125,7 @@ impl Documents {
 impl Default for Documents {
     fn default() -> Self {
         Self {
-            // Its runs exclude one another, as those of most modes do.
+            // The runs of most modes exclude one another, so assume that.
             session_mode: SessionMode::Continuous,
             policies: Policies::default(),
             settings: SeatSettings::default(),
@@ -182,7 +182,7 @@ pub(crate) fn trigger(row: &Row) -> Result<Trigger, Error> {
     })
 }
 
-/// Reads a run.
+/// Returns a run.
 pub(crate) fn run(row: &Row) -> Result<Run, Error> {
     let status = row.parse("status")?;
     let state = match open_state(row, status)? {
@@ -192,13 +192,13 @@ pub(crate) fn run(row: &Row) -> Result<Run, Error> {
     run_in(row, state)
 }
 
-/// Reads a run from fewer columns, without those of its end. Returns `None` if the run is over.
+/// Returns a run from a row without the columns of its end. Returns `None` if the run has ended.
 pub(crate) fn open_run(row: &Row) -> Result<Option<Run>, Error> {
     let state = open_state(row, row.parse("status")?)?;
     state.map(|state| run_in(row, state)).transpose()
 }
 
-/// Reads a run whose state is known.
+/// Returns a run with a state that the caller has read.
 fn run_in(row: &Row, state: RunState) -> Result<Run, Error> {
     Ok(Run {
         id: row.get("id")?,
@@ -225,7 +225,7 @@ fn run_in(row: &Row, state: RunState) -> Result<Run, Error> {
     })
 }
 
-/// Reads the state of a run that is not over. Returns `None` if the run is over.
+/// Returns the state of a run that has not ended. Returns `None` if the run has ended.
 fn open_state(row: &Row, status: RunStatus) -> Result<Option<RunState>, Error> {
     Ok(Some(match status {
         RunStatus::Deferred => {
@@ -256,7 +256,7 @@ fn open_state(row: &Row, status: RunStatus) -> Result<Option<RunState>, Error> {
     }))
 }
 
-/// Reads the state of a run that is over.
+/// Returns the state of a run that has ended.
 fn ended_state(row: &Row, status: RunStatus) -> Result<RunState, Error> {
     if status == RunStatus::Missed {
         return Ok(RunState::Missed {
@@ -304,15 +304,15 @@ pub(crate) fn message(row: &Row) -> Result<Message, Error> {
     })
 }
 
-/// Reads the row of a transcript that an event announces, where it announces one.
+/// Returns the transcript row that an event announces. Returns `None` if it announces none.
 pub(crate) fn announced(row: &Row) -> Result<Option<Message>, Error> {
     let Some(id) = row.optional("message_id")? else {
         return Ok(None);
     };
     let role: String = row.get("message_role")?;
     let kind: String = row.get("message_kind")?;
-    // A later version may write other roles and kinds. Its event is unknown to this version, and must not end the
-    // log.
+    // A later version may write other roles and kinds. Its event is unknown to this version; an error here would make
+    // the rest of the log unreadable.
     let (Ok(role), Ok(kind)) = (role.parse(), kind.parse()) else {
         return Ok(None);
     };
@@ -361,7 +361,7 @@ pub(crate) fn approval(row: &Row) -> Result<Approval, Error> {
     })
 }
 
-/// Reads the state of an approval.
+/// Returns the state of an approval.
 fn approval_state(row: &Row) -> Result<ApprovalState, Error> {
     let decision = || {
         Ok::<_, Error>(Decision {

@@ -1,8 +1,8 @@
-//! The schema: its versions, the same ones for both databases.
+//! The schema: its versions, which are the same for both databases.
 //!
-//! Append only: a version that was released is never edited. All that is missing is applied in one
-//! transaction together with the note of it, under a lock; so two processes cannot both apply it
-//! and an interruption leaves nothing half done.
+//! Append only: never edit a released version. The migrator applies all missing versions and records them in one
+//! transaction, under a lock, so that two processes cannot both apply a version and an interruption leaves no version
+//! half applied.
 
 use db::{Migration, RunningServers, Schema};
 
@@ -21,7 +21,7 @@ macro_rules! migration {
     };
 }
 
-/// All versions in their order.
+/// All versions in ascending order.
 const MIGRATIONS: &[Migration] = &[
     migration!(1, "0001_foundation"),
     migration!(2, "0002_history_costs_nothing"),
@@ -38,7 +38,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(13, "0013_document_formats", works_with 10),
 ];
 
-/// The schema that `db` brings a database to.
+/// The schema to which `db` brings a database.
 pub(crate) static SCHEMA: Schema = Schema {
     migrations: MIGRATIONS,
     running_servers: RunningServers {
@@ -47,8 +47,9 @@ pub(crate) static SCHEMA: Schema = Schema {
              where schema_version < $1 and stopped_at is null \
              and seen_at >= clock_timestamp() - make_interval(secs => $2)",
     },
-    // No row can be seen of a transaction that the server has not begun, so a row that names one is from another
-    // server, whose transactions have higher numbers: new events would come before those that are there.
+    // No row of a transaction that the server has not begun is visible, so a row that names such a transaction comes
+    // from another server with higher numbers. New events would sort before it, and readers of the feed would miss
+    // them.
     is_from_another_server: "select coalesce(max(greatest( \
            (select max(e.transaction_id) from session_events e where e.tenant_id = t.id), \
            (select max(e.transaction_id) from automation_events e where e.tenant_id = t.id), \

@@ -1,7 +1,7 @@
-//! What a PostgreSQL server tells of itself to those who look after it.
+//! The state of the PostgreSQL server, for its administrators.
 //!
-//! **Invariant:** nothing here is needed to take a turn, and nothing is changed. On SQLite there is no server, and
-//! every answer is none.
+//! **Invariant:** no turn needs this module, and it changes nothing. On SQLite there is no server, and every function
+//! returns `None`.
 
 use model::Timestamp;
 
@@ -10,92 +10,92 @@ use crate::{
     database::{Dialect, POSTGRES_CONNECTIONS, PoolSize, Row, Tx},
 };
 
-/// How many connections one process opens at the most: those of its pool, and the one that listens.
+/// The maximum number of connections of one process: those of its pool, and the one that listens.
 const CONNECTIONS_OF_A_PROCESS: u32 = POSTGRES_CONNECTIONS + 1;
-/// How many transactions of others are listed.
+/// The maximum number of transactions of other clients that are listed.
 const TRANSACTIONS_LISTED: u32 = 20;
 
-/// How well the server cleans up behind what is changed and removed.
+/// The state of the server's vacuuming.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Upkeep {
-    /// Since when the oldest transaction is open, of those that the role may see. Nothing that was changed since
-    /// is cleaned up before its end.
+    /// The beginning of the oldest open transaction that the role may see. Vacuum cannot remove rows that were
+    /// changed since then until that transaction ends.
     pub oldest_transaction: Option<Timestamp>,
     /// The tables that change most.
     pub tables: Vec<DeadRows>,
 }
 
-/// The rows of a table, as the server's statistics estimate them.
+/// The row counts of a table, as the server's statistics estimate them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeadRows {
     /// The table.
     pub table: String,
-    /// Rows that nobody sees any more and that are not cleaned up yet.
+    /// The number of dead rows that vacuum has not removed yet.
     pub dead: u64,
-    /// Rows that are there.
+    /// The number of live rows.
     pub live: u64,
 }
 
-/// What the role of this process may do in the schema.
+/// The privileges of this process's role in the schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Privileges {
     /// The role.
     pub role: String,
-    /// Whether it may use what the schema holds.
+    /// `true` if the role may use the objects of the schema.
     pub may_use: bool,
-    /// Whether it may make something in the schema, as later versions do.
+    /// `true` if the role may create objects in the schema, as migrations do.
     pub may_create: bool,
-    /// Tables that it may not read or write, joined by commas.
+    /// The tables that the role may not read or write, joined by commas.
     pub refused: Option<String>,
-    /// Tables that another role owns, so that later versions cannot change them, joined by commas.
+    /// The tables that another role owns, joined by commas. Migrations cannot change them.
     pub of_others: Option<String>,
 }
 
-/// A transaction that somebody else has open.
+/// An open transaction of another client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Backend {
-    /// The id of the server's process.
+    /// The ID of the server process.
     pub process: i64,
-    /// The role, where it can be seen.
+    /// The role, if it is visible.
     pub role: Option<String>,
-    /// What the program calls itself.
+    /// The name that the client program reports.
     pub program: Option<String>,
-    /// Whether it waits for its client to go on.
+    /// `true` if the transaction is idle, waiting for its client.
     pub idle: bool,
-    /// When the transaction began.
+    /// The beginning of the transaction.
     pub since: Timestamp,
 }
 
-/// A PostgreSQL server, as the role of this process sees it.
+/// The state of a PostgreSQL server, as the role of this process sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Server {
-    /// What the role may do.
+    /// The privileges of the role.
     pub privileges: Privileges,
-    /// The oldest transactions that others have open, some of them.
+    /// The oldest open transactions of other clients, up to a limit.
     pub transactions: Vec<Backend>,
-    /// How well it cleans up.
+    /// The state of vacuuming.
     pub upkeep: Upkeep,
-    /// Whether it cleans up by itself.
+    /// `true` if the server vacuums automatically.
     pub cleans: bool,
-    /// Tables of the schema that it does not clean up by itself, joined by commas.
+    /// The tables of the schema for which automatic vacuuming is off, joined by commas.
     pub left_out: Option<String>,
-    /// How many connections it allows to the role in this database.
+    /// The number of connections that the server allows to the role in this database.
     pub connections_allowed: u32,
-    /// How many connections all its clients have.
+    /// The number of connections of all clients.
     pub connections_of_all: u32,
-    /// How many of them are of Matins and in this database.
+    /// The number of connections of Matins to this database.
     pub connections_of_matins: u32,
-    /// How many one process of Matins opens at the most.
+    /// The maximum number of connections of one process of Matins.
     pub connections_of_a_process: u32,
 }
 
 impl Store {
-    /// How many connections the pool of this process has; none on SQLite.
+    /// Returns the numbers of connections in the pool of this process. Returns `None` on SQLite.
     pub fn connections(&self) -> Option<PoolSize> {
         self.db.pool_size()
     }
 
-    /// Looks at how well the server cleans up; none on SQLite.
+    /// Returns the state of the server's vacuuming. Returns `None` on SQLite.
     pub async fn upkeep(&self) -> Result<Option<Upkeep>, Error> {
         if self.db.dialect() == Dialect::Sqlite {
             return Ok(None);
@@ -104,7 +104,7 @@ impl Store {
         upkeep(&mut tx).await.map(Some)
     }
 
-    /// Looks at the server; none on SQLite.
+    /// Returns the state of the server. Returns `None` on SQLite.
     pub async fn server(&self) -> Result<Option<Server>, Error> {
         if self.db.dialect() == Dialect::Sqlite {
             return Ok(None);

@@ -1,8 +1,9 @@
-//! What was used, by automation and day, and the budgets that it is set against.
+//! Usage by automation and day, and the budgets that limit it.
 //!
-//! **Invariant:** a turn is counted in the transaction that begins it, and what it has used in the one that
-//! writes it down beside the run, so that nothing counts twice. Automations are locked while their budget
-//! is looked at and a turn begins, and so are tenants that have one.
+//! **Invariant:** a turn is counted in the transaction that begins it, and its tokens and cost in the transaction
+//! that writes them into the run, so that neither counts twice. While a budget is checked and a turn begins, the
+//! automation is locked, and the tenant if it has a budget. Otherwise two concurrent turns could each use the last of
+//! a budget.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -21,17 +22,17 @@ use crate::{
     stored::{self, StoredBudget},
 };
 
-/// Something that was used.
+/// An amount of usage.
 pub(crate) struct Use {
     tenant: TenantId,
-    /// None for what people have used.
+    /// The automation. `None` for turns that people began.
     automation: Option<AutomationId>,
     spent: Spent,
     turns: u32,
 }
 
 impl Use {
-    /// A turn that begins.
+    /// Returns the usage of a turn that begins.
     pub(crate) fn turn(run: &Run) -> Self {
         Self {
             turns: 1,
@@ -39,7 +40,7 @@ impl Use {
         }
     }
 
-    /// What a turn has used.
+    /// Returns the tokens and the cost of a turn.
     pub(crate) fn of(run: &Run, spent: Spent) -> Self {
         Self {
             tenant: run.tenant_id,
@@ -50,7 +51,7 @@ impl Use {
     }
 }
 
-/// What is added to one row.
+/// The amounts that are added to one row.
 #[derive(Default)]
 struct Sum {
     tenant: Option<TenantId>,
@@ -60,15 +61,15 @@ struct Sum {
     turns: u64,
 }
 
-/// Adds to what was used on the day of `now`: one row for each spender and currency, in the same order
-/// everywhere.
+/// Adds usage to the day of `now`: one row for each spender and currency. All transactions write the rows in the same
+/// order, so that they cannot deadlock.
 pub(crate) async fn add(tx: &mut Tx, uses: Vec<Use>, now: Timestamp) -> Result<(), Error> {
     let mut sums: BTreeMap<(Uuid, String), Sum> = BTreeMap::new();
     for used in uses {
         let automation = used.automation.map(AutomationId::uuid);
         let spender = automation.unwrap_or(used.tenant.uuid());
         let mut cost = used.spent.cost.into_iter();
-        // The tokens go with the first currency: few agents have two.
+        // Add the tokens to the row of the first currency, so that they count once. Few agents report two currencies.
         let (currency, micros) = cost.next().unwrap_or_default();
         let first = (currency, micros, used.spent.tokens, u64::from(used.turns));
         let rest = cost.map(|(currency, micros)| (currency, micros, 0, 0));
@@ -103,8 +104,8 @@ fn stored(amount: u64) -> i64 {
     i64::try_from(amount).unwrap_or(i64::MAX)
 }
 
-/// Locks the tenants of runs that have a budget, and reads it. To be done before anything else is locked. Gives the
-/// budgets, and the tenants whose budget this server does not honour.
+/// Locks the tenants of runs that have a budget. Returns their budgets, and the tenants whose budget this server does
+/// not honour. The caller must not hold any other lock, because tenants come first in the lock order.
 pub(crate) async fn lock_budgets(
     tx: &mut Tx,
     runs: &[RunId],
@@ -123,7 +124,7 @@ pub(crate) async fn lock_budgets(
     Ok((budgets, not_honoured))
 }
 
-/// Reads the budgets of tenants, of those that have one.
+/// Returns the budgets of those tenants that have one.
 pub(crate) async fn tenant_budgets(
     tx: &mut Tx,
     tenants: BTreeSet<TenantId>,
@@ -134,7 +135,8 @@ pub(crate) async fn tenant_budgets(
         .await?;
     let mut budgets = HashMap::with_capacity(found.len());
     for row in &found {
-        // A run that had begun ends in any case: a budget that this server does not honour limits only begins.
+        // A run that has begun also ends if this server does not honour the budget: such a budget only prevents the
+        // beginning of runs.
         if stored::honours(stored::needs_format(row)?) {
             let (tenant, budget) = budget(row)?;
             budgets.insert(tenant, budget);
@@ -147,14 +149,14 @@ fn budget(row: &Row) -> Result<(TenantId, Budget), Error> {
     Ok((row.get("id")?, stored::read::<StoredBudget>(row, "budget")?))
 }
 
-/// What was used of a day, and of its month.
+/// The usage of a day, and of its month.
 #[derive(Clone, Default)]
 struct Both {
     day: Used,
     month: Used,
 }
 
-/// Budgets with what was used of them.
+/// Budgets and the usage that counts against them.
 pub(crate) struct Budgets {
     days: Days,
     tenants: HashMap<TenantId, Budget>,
@@ -162,8 +164,8 @@ pub(crate) struct Budgets {
 }
 
 impl Budgets {
-    /// Reads what was used of the budgets of tenants and of automations. Where nothing is limited, nothing
-    /// is asked.
+    /// Reads the usage that counts against the budgets of tenants and of automations. Runs no query if no budget has
+    /// a daily or monthly limit.
     pub(crate) async fn read(
         tx: &mut Tx,
         tenants: HashMap<TenantId, Budget>,
@@ -185,7 +187,7 @@ impl Budgets {
         })
     }
 
-    /// What limits a run of a tenant and of an automation, if it is one's.
+    /// Returns the budgets that limit a run of a tenant, and of an automation if the run has one.
     pub(crate) fn accounts(&self, tenant: TenantId, automation: Option<&Automation>) -> Accounts {
         let own = automation.map(|own| (Owner::Automation, own.id.uuid(), &own.policies.budget));
         let all = self.tenants.get(&tenant);
@@ -211,7 +213,7 @@ impl Budgets {
         }
     }
 
-    /// Counts a turn that begins in this transaction.
+    /// Counts a turn that begins in this transaction, so that the next run of the same transaction sees it.
     pub(crate) fn count_turn(&mut self, run: &Run) {
         let automation = run.automation_id.map(AutomationId::uuid);
         for id in automation.into_iter().chain([run.tenant_id.uuid()]) {
@@ -222,7 +224,7 @@ impl Budgets {
     }
 }
 
-/// Adds up what was used, by whom.
+/// Adds the sums of a day and its month to `used`, by the ID of the automation or the tenant.
 async fn sums(
     tx: &mut Tx,
     statement: &'static Statement,
@@ -255,7 +257,7 @@ fn read(row: &Row, column: &'static str) -> Result<u64, Error> {
 }
 
 impl Store {
-    /// The budget of an automation, with what it has used today and this month.
+    /// Returns the budget of an automation, and its usage today and this month.
     pub async fn automation_spending(
         &self,
         scope: Scope,
@@ -269,7 +271,7 @@ impl Store {
             .await
     }
 
-    /// The budget of a tenant, with what all its runs have used today and this month.
+    /// Returns the budget of a tenant, and the usage of all its runs today and this month.
     pub async fn tenant_spending(
         &self,
         scope: Scope,

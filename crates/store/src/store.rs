@@ -1,4 +1,4 @@
-//! The store: a database, and where ids come from.
+//! The store: a database, the source of IDs, and the state that the transitions of one process share.
 
 use std::{
     collections::HashSet,
@@ -17,27 +17,27 @@ use crate::{
     waking::Wakes,
 };
 
-/// The one door to the database. Cheap to clone.
+/// The only access to the database. Clones share all state.
 #[derive(Clone)]
 pub struct Store {
     pub(crate) db: Database,
     pub(crate) entropy: Arc<dyn Entropy>,
     folders: PathBuf,
-    /// Everybody in this process who waits for changes.
+    /// The tasks of this process that wait for changes.
     pub(crate) wakes: Arc<Wakes>,
     pub(crate) batches: Arc<Batches>,
-    /// The tenant whose run was claimed last here: among equals it is the next one's turn.
+    /// The tenant whose run this process claimed last. Among tenants with equal claims, the next tenant follows it.
     pub(crate) served: Arc<Mutex<Option<TenantId>>>,
-    /// Which tenants know which instances, as far as this process has seen.
+    /// The instances that each tenant knows, as far as this process has seen.
     pub(crate) known: Arc<Mutex<HashSet<(TenantId, InstanceId)>>>,
 }
 
-/// Says that the borrows of a closure's environment outlive each call of it.
+/// Declares that the borrows of a closure's environment outlive each call of the closure.
 pub(crate) type Environment<'t, 'env> = PhantomData<&'t &'env ()>;
 
 impl Store {
-    /// Makes a store of an open database. Sessions that are given no working directory get one of
-    /// their own below `folders`, an absolute path.
+    /// Returns a store for an open database. A session without a working directory gets one of its own below
+    /// `folders`, which must be an absolute path.
     pub fn new(db: Database, entropy: Arc<dyn Entropy>, folders: PathBuf) -> Self {
         let wakes = Arc::<Wakes>::default();
         Self {
@@ -51,7 +51,7 @@ impl Store {
         }
     }
 
-    /// The working directory of a session: the one that was given, or a folder of its own.
+    /// Returns the working directory of a session: the given one, or a folder of its own.
     pub fn working_directory(&self, given: Option<&str>, session: SessionId) -> String {
         let own = || {
             self.folders
@@ -62,12 +62,12 @@ impl Store {
         given.map_or_else(own, str::to_owned)
     }
 
-    /// The database, for tests and checks of it.
+    /// Returns the database, for tests and checks.
     pub fn database(&self) -> &Database {
         &self.db
     }
 
-    /// Where ids come from.
+    /// Returns the source of IDs.
     pub(crate) fn ids(&self) -> &dyn Entropy {
         &*self.entropy
     }

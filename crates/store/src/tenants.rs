@@ -1,4 +1,4 @@
-//! Tenants.
+//! Tenants and their budgets.
 
 use model::{TenantId, Timestamp, budget::Budget, entity::Tenant};
 use serde_json::Value;
@@ -11,7 +11,7 @@ use crate::{
 };
 
 impl Store {
-    /// Gives the id of the tenant called `name`, and makes it where there is none.
+    /// Returns the ID of the tenant called `name`. Creates the tenant if it does not exist.
     pub async fn ensure_tenant(&self, name: &str, now: Timestamp) -> Result<TenantId, Error> {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
@@ -25,7 +25,11 @@ impl Store {
         .await
     }
 
-    /// Makes a tenant. Refused where another one has the name, or where the id is used.
+    /// Creates a tenant.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Exists`] if another tenant has the name, [`Error::Made`] if the ID is used.
     pub async fn create_tenant(
         &self,
         id: TenantId,
@@ -55,7 +59,7 @@ impl Store {
         .await
     }
 
-    /// Reads one tenant.
+    /// Returns one tenant.
     pub async fn tenant(&self, scope: Scope, id: TenantId) -> Result<Tenant, Error> {
         let mut tx = self.db.read(scope).await?;
         let row = tx
@@ -64,7 +68,7 @@ impl Store {
         rows::tenant(&row.ok_or_else(|| Error::not_found("tenant", id))?)
     }
 
-    /// The tenant of a name.
+    /// Returns the tenant of a name. Returns `None` if there is none.
     pub async fn tenant_named(&self, name: &str) -> Result<Option<Tenant>, Error> {
         let mut tx = self.db.read(Scope::System).await?;
         let row = tx
@@ -73,8 +77,12 @@ impl Store {
         row.as_ref().map(rows::tenant).transpose()
     }
 
-    /// Sets what all of a tenant's runs may use. Those that wait because of its budget may begin from now on,
-    /// where the new one lets them. Where it was `seen`, and is something else by now, nothing is changed.
+    /// Sets the budget of all runs of a tenant. Runs that wait because of the old budget may begin if the new one
+    /// lets them.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Changed`] if the budget is no longer `seen`.
     pub async fn set_tenant_budget(
         &self,
         id: TenantId,
@@ -102,12 +110,13 @@ impl Store {
                 {
                     return Err(changed()?);
                 }
-                // The statement compares, so that of two who have read the same one has lost.
+                // The statement compares the budget again, so that one of two concurrent writers loses. The check
+                // above gives the same error without a write.
                 let read: Option<Value> = row.optional("budget")?;
                 let written = match &read {
                     None => stored::write::<StoredBudget>(budget),
                     Some(_) => match stored::rewrite::<StoredBudget>(budget, &row, "budget") {
-                        // A corrupt budget is replaced: it has nothing to keep.
+                        // Replace a corrupt budget: it has no unknown keys that could be kept.
                         Err(error) if error.is_nonsense() => stored::write::<StoredBudget>(budget),
                         rewritten => rewritten?,
                     },
@@ -127,7 +136,7 @@ impl Store {
         .await
     }
 
-    /// Lists tenants, the newest first: in one tenant's scope that one alone.
+    /// Lists tenants, the newest first. In the scope of one tenant, lists only that tenant.
     pub async fn tenants(&self, scope: Scope, page: Page<TenantId>) -> Result<Vec<Tenant>, Error> {
         let mut tx = self.db.read(scope).await?;
         let found = tx

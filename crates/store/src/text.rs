@@ -1,13 +1,13 @@
-//! Text that somebody looks for.
+//! Patterns for a text search.
 
-/// A text to be found anywhere in another one, as patterns of `like`.
+/// A text to search for, as patterns of `like`.
 ///
-/// Letters are compared without case as far as the database knows their cases: SQLite knows those of
-/// ASCII, and so the text is looked for as it was written, too.
+/// Letters are compared without case as far as the database knows their cases. SQLite only knows those of ASCII, so
+/// the search also tries the text as it was written.
 pub(crate) struct Wanted {
     pub(crate) lower: Option<String>,
     pub(crate) written: Option<String>,
-    /// The text as a piece of an id, shown with its prefix or not, where it can be one.
+    /// The pattern for a part of an ID, with or without its prefix. `None` if the text cannot be part of an ID.
     pub(crate) id: Option<String>,
 }
 
@@ -43,7 +43,7 @@ fn piece_of_id(text: &str, prefix: &str) -> Option<String> {
         .and_then(|rest| rest.strip_prefix('_'));
     let digits = shown.unwrap_or(&text).replace('-', "");
     let found = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-    // What is shown with its prefix begins there.
+    // A text with the ID's prefix matches from the beginning of the ID; one without matches anywhere.
     let anywhere = if shown.is_some() { "" } else { "%" };
     found.then(|| format!("{anywhere}{digits}%"))
 }

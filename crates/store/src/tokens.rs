@@ -1,4 +1,4 @@
-//! Tokens, and links that sign a browser in once.
+//! API tokens, and links that sign a browser in once.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use crate::{
     stored::{self, StoredScopes},
 };
 
-/// A token to be made for a program. Its secret stays outside: only the hash comes in.
+/// A new token for a program. The store receives only the hash of its secret.
 #[derive(Debug, Clone)]
 pub struct NewToken {
     /// The ID of the token.
@@ -29,27 +29,31 @@ pub struct NewToken {
     pub scopes: Option<BTreeSet<Permission>>,
     /// SHA-256 of its secret.
     pub hash: [u8; 32],
-    /// The beginning of its secret.
+    /// The beginning of its secret, by which a person recognizes it.
     pub shown: String,
     /// The instant from which the token is invalid.
     pub expires_at: Option<Timestamp>,
 }
 
-/// A token to be made for a browser. It may do what the token may that signs it in.
+/// A new token for a browser. It has the permissions of the token that signs the browser in.
 #[derive(Debug, Clone)]
 pub struct NewBrowser {
     /// The ID of the token.
     pub id: TokenId,
     /// SHA-256 of its secret.
     pub hash: [u8; 32],
-    /// The beginning of its secret.
+    /// The beginning of its secret, by which a person recognizes it.
     pub shown: String,
-    /// From when on it is worth nothing.
+    /// The instant from which the token is invalid.
     pub expires_at: Timestamp,
 }
 
 impl Store {
-    /// Makes a token for a program. Refused with [`Error::Made`] where the id is used already.
+    /// Creates a token for a program.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Made`] if the ID is used.
     pub async fn create_token(
         &self,
         tenant: TenantId,
@@ -87,8 +91,8 @@ impl Store {
         .await
     }
 
-    /// Makes the token of a browser that another token signs in, and that ends with it. None where that
-    /// one is worth nothing.
+    /// Creates the token of a browser. Another token signs the browser in and ends it. Returns `None` if that other
+    /// token is revoked or expired.
     pub async fn sign_browser_in(
         &self,
         scope: Scope,
@@ -102,8 +106,8 @@ impl Store {
         .await
     }
 
-    /// Finds the token of a secret by its hash, if it is worth anything: neither revoked nor expired, and
-    /// no more is the token that signed its browser in.
+    /// Returns the token with the hash of a secret. Returns `None` if the token, or the token that signed its browser
+    /// in, is revoked or expired.
     pub async fn token_by_hash(
         &self,
         hash: &[u8; 32],
@@ -116,13 +120,13 @@ impl Store {
         row.as_ref().map(rows::token).transpose()
     }
 
-    /// Reads one token, be it worth something or not.
+    /// Returns one token, whether it is valid or not.
     pub async fn token(&self, scope: Scope, id: TokenId) -> Result<Token, Error> {
         let mut tx = self.db.read(scope).await?;
         read(&mut tx, scope, id).await
     }
 
-    /// Lists a tenant's tokens, the newest first, those included that are over.
+    /// Lists a tenant's tokens, the newest first, including those that are revoked or expired.
     pub async fn tokens(&self, tenant: TenantId, page: Page<TokenId>) -> Result<Vec<Token>, Error> {
         let mut tx = self.db.read(Scope::Tenant(tenant)).await?;
         let found = tx
@@ -134,8 +138,8 @@ impl Store {
         found.iter().map(rows::token).collect()
     }
 
-    /// Takes a token back, and with it those of the browsers that it signed in. One that was taken back
-    /// before stays so.
+    /// Revokes a token, and with it the tokens of the browsers that it signed in. Does nothing if the token is
+    /// already revoked.
     pub async fn revoke_token(
         &self,
         scope: Scope,
@@ -152,7 +156,7 @@ impl Store {
         .await
     }
 
-    /// Notes that tokens were shown, each once a minute at the most. Gives how many were noted.
+    /// Records that tokens were used, at most once a minute for each. Returns the number of tokens that were updated.
     pub async fn note_token_use(
         &self,
         tokens: &BTreeSet<TokenId>,
@@ -170,8 +174,11 @@ impl Store {
         .await
     }
 
-    /// Makes a link that signs one browser in with a token, once and until it expires. Refused where the
-    /// token is worth nothing.
+    /// Creates a link that signs one browser in with a token, once and until it expires.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`] if the token is revoked or expired.
     pub async fn create_sign_in_link(
         &self,
         tenant: TenantId,
@@ -197,8 +204,8 @@ impl Store {
         .await
     }
 
-    /// Uses a link up and makes the browser's token, in one transaction. None where there is no such link,
-    /// it is over, somebody has used it, or its token is worth nothing any more.
+    /// Uses a link and creates the browser's token in one transaction. Returns `None` if the link does not exist, is
+    /// expired or used, or if its token is revoked or expired.
     pub async fn use_sign_in_link(
         &self,
         hash: &[u8; 32],

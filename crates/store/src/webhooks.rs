@@ -1,4 +1,4 @@
-//! Triggers that fire when a signed request arrives: their secrets, and what was received for them.
+//! Webhook triggers, which fire when a signed request arrives: their secrets and receipts.
 
 use model::{
     AutomationId, TenantId, Timestamp, TriggerId,
@@ -12,25 +12,25 @@ use crate::{
     store::Store,
 };
 
-/// How many receipts one transaction removes at the most.
+/// The maximum number of receipts that one transaction removes.
 const RECEIPTS_AT_ONCE: u32 = 500;
 
-/// What is needed to check a webhook.
+/// The data that is needed to verify a webhook request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebhookTrigger {
     /// The trigger.
     pub id: TriggerId,
-    /// Whose it is.
+    /// The tenant of the trigger.
     pub tenant: TenantId,
     /// The automation that it fires.
     pub automation: AutomationId,
-    /// The secrets with which its webhooks are signed.
+    /// The secrets that sign the requests.
     pub secrets: Secrets,
 }
 
 impl Store {
-    /// Reads what is needed to check a webhook, if there is such a trigger and neither it nor its
-    /// automation is removed.
+    /// Returns the data that is needed to verify a webhook request. Returns `None` if the trigger or its automation
+    /// does not exist or was removed.
     pub async fn webhook_trigger(
         &self,
         scope: Scope,
@@ -52,9 +52,12 @@ impl Store {
         row.as_ref().map(read).transpose()
     }
 
-    /// Gives a trigger another secret, and answers with it. The one that held so far holds until
-    /// `previous_until`, and the one before that no more. Refused with [`Error::Made`] where that was
-    /// `answered` before.
+    /// Replaces the secret of a trigger and returns the new one. The present secret stays valid until
+    /// `previous_until`; the one before it becomes invalid.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Made`] if the response to the request is already recorded.
     pub async fn rotate_webhook_secret(
         &self,
         scope: Scope,
@@ -82,8 +85,8 @@ impl Store {
         .await
     }
 
-    /// Removes receipts of webhooks that came before an instant, some of them. Gives how many went;
-    /// none also while another process removes what is old.
+    /// Removes some receipts of webhooks that arrived before an instant. Returns the number of removed rows. Returns
+    /// 0 also while another process removes old rows.
     pub async fn trim_receipts(&self, before: Timestamp) -> Result<u64, Error> {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
@@ -101,7 +104,7 @@ impl Store {
         .await
     }
 
-    /// Keeps the first secret of a trigger.
+    /// Inserts the first secret of a trigger.
     pub(crate) async fn insert_secret(
         &self,
         tx: &mut Tx,
@@ -119,7 +122,7 @@ impl Store {
     }
 }
 
-/// Reads the secrets of a row.
+/// Returns the secrets of a row.
 pub(crate) fn secrets(row: &Row) -> Result<Secrets, Error> {
     let previous: Option<Secret> = row.parse_optional("previous_secret")?;
     let until: Option<Timestamp> = row.optional("previous_until")?;

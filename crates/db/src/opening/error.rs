@@ -1,25 +1,25 @@
-//! Why a database was not opened.
+//! The errors of opening a database.
 
 use std::{fmt, path::PathBuf};
 
 use super::location::InvalidLocation;
 use crate::{error::Error, schema::PROGRAM};
 
-/// Why a database was not opened.
+/// The reason why a database was not opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The address says nothing that can be opened.
+    /// The address names no database that can be opened.
     #[error(transparent)]
     Location(#[from] InvalidLocation),
-    /// The folder of the database's file cannot be used.
+    /// The database's file cannot be created.
     #[error("create {path}", path = path.display())]
     File {
         /// The database's file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// The file is something else than a SQLite database.
+    /// The file is not a SQLite database.
     #[error("open {path}: it is not a database", path = path.display())]
     NotADatabase {
         /// The file.
@@ -30,10 +30,10 @@ pub enum OpenError {
     Foreign {
         /// The file, or the server's database and schema.
         database: String,
-        /// What shows it.
+        /// The evidence that another application owns it.
         found: String,
     },
-    /// A later version of Matins made the database.
+    /// A later version of Matins has migrated the database.
     #[error(
         "open {database}: its schema has version {found}, and this program ({program}) knows {known} and earlier; \
          {needed} is needed",
@@ -44,21 +44,21 @@ pub enum OpenError {
         database: String,
         /// The schema's version.
         found: i64,
-        /// The latest version that this program knows.
+        /// The latest schema version that this program knows.
         known: i64,
-        /// The program that is needed.
+        /// The program that the schema needs.
         needed: NeededProgram,
     },
-    /// Servers of an earlier version run, which cannot go on with the schema of this one.
+    /// Servers of an earlier version are running, and the new schema would break them.
     #[error(
         "open {database}: {servers} of an earlier version cannot go on with schema {needed} and later"
     )]
     OldServers {
         /// The server's database and schema.
         database: String,
-        /// The names of their workers.
+        /// The names of the servers' workers.
         servers: String,
-        /// The version that they would have to know.
+        /// The schema version that the servers would have to know.
         needed: i64,
     },
     /// The file is damaged.
@@ -66,41 +66,41 @@ pub enum OpenError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// The first thing that SQLite found.
+        /// The first damage that SQLite found.
         found: String,
     },
-    /// The database's own program is too old.
+    /// The PostgreSQL server or the SQLite library is too old.
     #[error("open the database: {program} {found} is too old, {needed} or later is needed")]
     TooOld {
         /// `PostgreSQL` or `SQLite`.
         program: &'static str,
-        /// Its version.
+        /// The version that was found.
         found: String,
-        /// The earliest version that will do.
+        /// The earliest version that Matins supports.
         needed: &'static str,
     },
-    /// The role stands above row-level security, which would then guard nothing.
+    /// The role bypasses row-level security, which would then protect nothing.
     #[error("open the database: the role {role} is a superuser or bypasses row-level security")]
     RoleAboveSecurity {
         /// The role.
         role: String,
     },
-    /// A pooler lends its connections out for one statement each.
+    /// A pooler lends its connections out for single statements, so that transactions are impossible.
     #[error("begin a transaction: what stands before the database takes none")]
     NoTransactions {
-        /// What it said.
+        /// The pooler's reply.
         source: sqlx::Error,
     },
     /// The direct address cannot be opened.
     #[error("use the direct address of the database")]
     Direct(#[source] Box<Self>),
-    /// There is a pooler at the direct address, too.
+    /// The direct address also leads to a pooler.
     #[error("use the direct address of the database: a pooler stands before it, too")]
     DirectIsPooled,
-    /// The direct address leads elsewhere.
+    /// The direct address leads to another database.
     #[error("use the direct address of the database: it leads to another database")]
     DirectElsewhere,
-    /// The database refused or failed.
+    /// The database returned an error.
     #[error(transparent)]
     Database(#[from] Error),
 }
@@ -119,7 +119,7 @@ impl fmt::Display for NeededProgram {
 }
 
 impl OpenError {
-    /// What a person can do about it.
+    /// Returns advice that a person can follow.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Location(_) => None,

@@ -1,15 +1,15 @@
 //! The result of examining a database.
 
-/// What a look at a database found.
+/// The result of examining a database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Examined {
-    /// The database's program with its version, such as `SQLite 3.51.3`.
+    /// The database system and its version, such as `SQLite 3.51.3`.
     pub program: String,
-    /// The schema's version; 0 where there is none yet.
+    /// The schema's version; 0 if there is no schema yet.
     pub version: i64,
-    /// The version that this program brings it to.
+    /// The schema version to which this program would migrate it.
     pub latest: i64,
-    /// The size, in bytes.
+    /// The size of the database, in bytes.
     pub bytes: u64,
 }
 

@@ -1,16 +1,16 @@
-//! Whether a SQLite file is intact: a glance at each opening, a whole look where somebody asks for it.
+//! Checks whether a SQLite file is intact: briefly at each opening, completely on request.
 //!
-//! SQLite itself refuses a header that makes no sense, a schema that it cannot read, and a file that is
-//! shorter than its header says. Whether every page is what it should be takes a look at every page, and
-//! no command may take longer the more a file holds.
+//! SQLite itself refuses a corrupt header, a schema that it cannot read, and a file that is shorter than its header
+//! says. Checking every page means reading every page, and no ordinary command may take longer because a file is
+//! large.
 
 use sqlx::{AssertSqlSafe, Row as _, SqliteConnection};
 
-/// The largest file that is looked at page by page at each opening, in bytes: a few milliseconds.
+/// The largest file, in bytes, that is checked page by page at each opening. The check takes a few milliseconds.
 const WHOLE_BYTES: i64 = 4 << 20;
 
-/// Looks at a file at its opening: at all of a small one, else at both ends of every table. Gives the
-/// first thing that is wrong.
+/// Checks a file at its opening: all of a small file, both ends of every table of a larger one. Returns the first
+/// damage that was found.
 pub(super) async fn glance(file: &mut SqliteConnection) -> Result<Option<String>, sqlx::Error> {
     let bytes: i64 = sqlx::query_scalar(
         "select page_count * page_size from pragma_page_count, pragma_page_size",
@@ -26,8 +26,7 @@ pub(super) async fn glance(file: &mut SqliteConnection) -> Result<Option<String>
     Ok(wrong(&found))
 }
 
-/// Looks at every page, every index and every reference from row to row. Gives the first things that
-/// are wrong.
+/// Checks every page, every index and every foreign key. Returns the first three kinds of damage that were found.
 pub(super) async fn whole(file: &mut SqliteConnection) -> Result<Option<String>, sqlx::Error> {
     let found: Vec<String> = sqlx::query_scalar("pragma integrity_check(3)")
         .fetch_all(&mut *file)
@@ -51,9 +50,9 @@ fn wrong(found: &str) -> Option<String> {
     (found != "ok").then(|| found.lines().collect::<Vec<_>>().join(" "))
 }
 
-/// Reads the first and the last row of every table: the root of each, and a way down to both ends.
+/// Reads the first and the last row of every table: the table's root page, and a path down to either end.
 async fn ends(file: &mut SqliteConnection) -> Result<(), sqlx::Error> {
-    // In the order of the tree that holds the rows: by their numbers, or by the key.
+    // Order by the B-tree that holds the rows, the row ID or the primary key, so that only its two ends are read.
     let tables: Vec<(String, String)> = sqlx::query_as(
         "select s.name, coalesce((select i.name \
              from pragma_table_list(s.name) l, pragma_table_info(s.name) i \
@@ -63,7 +62,7 @@ async fn ends(file: &mut SqliteConnection) -> Result<(), sqlx::Error> {
     .fetch_all(&mut *file)
     .await?;
     for (table, key) in tables {
-        // Names of the file's own schema, quoted.
+        // Safe: names from the file's own schema, quoted.
         let [table, key] = [table, key].map(|name| name.replace('"', "\"\""));
         let ends = format!(
             "select * from (select * from \"{table}\" order by \"{key}\" limit 1) union all \

@@ -1,31 +1,31 @@
-//! Where a database is.
+//! The address of a database.
 
 use std::{path::PathBuf, str::FromStr};
 
 use sqlx::postgres::PgConnectOptions;
 
-/// Where a database is.
+/// The address of a database.
 #[derive(Debug, Clone)]
 pub enum Location {
     /// A server: `postgres://user@host/database`.
     Postgres(Box<Server>),
     /// A file: `sqlite:///path/to/matins.db`, or the bare path.
     SqliteFile(PathBuf),
-    /// Nowhere: `sqlite::memory:`, gone when it is closed. For simulations.
+    /// In memory: `sqlite::memory:`. The data is lost when the database is closed. Simulations use it.
     SqliteMemory,
 }
 
-/// How a database on a PostgreSQL server is reached.
+/// The addresses of a database on a PostgreSQL server.
 #[derive(Debug, Clone)]
 pub struct Server {
-    /// Its address, perhaps that of a pooler.
+    /// The address for queries, which may be that of a pooler.
     pub(super) options: PgConnectOptions,
-    /// The address of the same database without a pooler between, for listening and migrations.
+    /// The address of the same database without a pooler, for notifications and migrations.
     pub(super) direct: Option<PgConnectOptions>,
 }
 
 impl Location {
-    /// The same database, for whose listening and migrations there is an address without a pooler between.
+    /// Returns the same location with a direct address, which bypasses the pooler for notifications and migrations.
     pub fn with_direct(self, address: &str) -> Result<Self, InvalidLocation> {
         let Self::Postgres(mut server) = self else {
             return Err(InvalidLocation::DirectOfFile);
@@ -42,7 +42,7 @@ fn is_of_server(address: &str) -> bool {
     address.starts_with("postgres://") || address.starts_with("postgresql://")
 }
 
-/// Why a text says no place of a database. Addresses may hold passwords, so it is not repeated.
+/// The reason why a text is not the address of a database. It does not repeat the text, which may hold a password.
 #[derive(Debug, thiserror::Error)]
 pub enum InvalidLocation {
     /// The text is empty.
@@ -59,10 +59,10 @@ pub enum InvalidLocation {
     /// PostgreSQL's driver does not understand the address.
     #[error("read the address of the PostgreSQL database")]
     Postgres(#[source] sqlx::Error),
-    /// A direct address is named for a file.
+    /// A direct address is configured for a file.
     #[error("read the direct address of the database: only one on a PostgreSQL server has another")]
     DirectOfFile,
-    /// The direct address is no server's.
+    /// The direct address is not that of a PostgreSQL server.
     #[error("read the direct address of the database: expected `postgres://user@host/database`")]
     Direct,
     /// The SQLite address carries parameters.

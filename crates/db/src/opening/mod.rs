@@ -1,8 +1,8 @@
-//! Opening a database: looking before touching, then bringing it to this version.
+//! Opening a database: check it without changing it, then migrate its schema to this version.
 //!
-//! What is not a Matins database of a known version is refused with its reason and left byte for byte as
-//! it was, and so is one that is damaged, as far as a glance can tell: opening must not take longer the
-//! more a database holds. [`examine`] looks at all of it.
+//! A database that is not a Matins database of a known version is refused with the reason and stays byte for byte as
+//! it was. The same holds for a damaged database, as far as a brief check can tell, because opening must not take
+//! longer the more a database holds. [`examine`] checks all of it.
 
 mod error;
 mod examined;
@@ -18,11 +18,11 @@ pub use location::{InvalidLocation, Location, Server};
 
 use crate::{database::Database, schema::Schema};
 
-/// Opens the database at `location`, creates it if it is a SQLite file that does not exist, and
-/// brings its schema to this version.
+/// Opens the database at `location` and migrates its schema to this version. Creates a SQLite file that does not
+/// exist.
 ///
-/// Safe while other processes use or open the same database. An interrupted migration leaves the
-/// version before or the version after, nothing between.
+/// Other processes may use or open the same database meanwhile. An interrupted migration leaves the previous version
+/// or the new one, and no state between.
 pub async fn open(location: &Location, schema: &'static Schema) -> Result<Database, OpenError> {
     match location {
         Location::Postgres(server) => postgres::open(server, schema).await,
@@ -31,8 +31,8 @@ pub async fn open(location: &Location, schema: &'static Schema) -> Result<Databa
     }
 }
 
-/// Looks at all of a database without changing it: whose it is, its version, and of a SQLite file every
-/// page, which takes the longer the larger it is. `None` where there is no file.
+/// Checks all of a database without changing it: its owner, its version, and every page of a SQLite file, which takes
+/// longer the larger the file is. Returns `None` if there is no file.
 pub async fn examine(location: &Location, schema: &Schema) -> Result<Option<Examined>, OpenError> {
     match location {
         Location::Postgres(server) => postgres::examine(server, schema).await.map(Some),
@@ -41,7 +41,7 @@ pub async fn examine(location: &Location, schema: &Schema) -> Result<Option<Exam
     }
 }
 
-/// Opens a database of the latest version to read alone: whatever would write fails.
+/// Opens a database of the latest version for reading only. Every write fails.
 pub async fn open_to_read(
     location: &Location,
     schema: &'static Schema,

@@ -22,9 +22,9 @@ use crate::{
     schema::{PROGRAM, Schema},
 };
 
-/// PostgreSQL 14, as the server says it.
+/// PostgreSQL 14, in the form of `server_version_num`.
 const NEEDED: i64 = 14_00_00;
-/// The key of the advisory lock that one migration holds; "matins" in ASCII.
+/// The key of the advisory lock that a migration holds; "matins" in ASCII.
 const MIGRATION_LOCK: i64 = 0x6d61_7469_6e73;
 
 pub(super) async fn open(server: &Server, schema: &'static Schema) -> Result<Database, OpenError> {
@@ -41,8 +41,8 @@ pub(super) async fn open(server: &Server, schema: &'static Schema) -> Result<Dat
     Ok(database)
 }
 
-/// Reaches the direct address of a database, where one is named: it must lead to the same one and keep
-/// sessions.
+/// Connects to the direct address, if one is configured. The address must lead to the same database, without a
+/// pooler.
 async fn reach_directly(
     server: &Server,
     pool: &mut Reached,
@@ -62,7 +62,7 @@ async fn reach_directly(
     Ok(Some(direct))
 }
 
-/// Says what stands before the database, and what can be done about it.
+/// Logs that a pooler stands before the database, and the setting that removes its disadvantages.
 fn tell(kept: bool, direct: bool) {
     match (kept, direct) {
         (true, _) => {}
@@ -78,7 +78,7 @@ fn tell(kept: bool, direct: bool) {
     }
 }
 
-/// Looks at the server and at the schema's version.
+/// Checks the server, and returns its version, the schema's version and the database's size.
 pub(super) async fn examine(server: &Server, schema: &Schema) -> Result<Examined, OpenError> {
     let mut reached = reach(&server.options, Purpose::Read).await?;
     let mut transaction = reached.begin("read the version of the schema").await?;
@@ -99,7 +99,7 @@ pub(super) async fn examine(server: &Server, schema: &Schema) -> Result<Examined
     ))
 }
 
-/// Opens a database whose every transaction only reads.
+/// Opens a database in which every transaction only reads.
 pub(super) async fn open_to_read(server: &Server) -> Result<Database, OpenError> {
     let mut reached = reach(&server.options, Purpose::Read).await?;
     let kept = reached.sessions_are_kept().await?;
@@ -129,12 +129,13 @@ fn database(reached: &Reached, kept: bool, direct: Option<&Reached>) -> Database
     Database::new(Pools::Postgres(pool, Arc::new(link)))
 }
 
-/// A statement that the server is not to keep: through a pooler, its name would be in another's way.
+/// Returns a query that the server does not keep prepared: through a pooler, its name could collide with that of
+/// another client's statement.
 fn query(text: &'static str) -> Query<'static, Postgres, PgArguments> {
     sqlx::query(text).persistent(false)
 }
 
-/// The same, for one value.
+/// Returns such a query for a single value.
 fn scalar<T>(text: &'static str) -> QueryScalar<'static, Postgres, T, PgArguments>
 where
     (T,): for<'r> FromRow<'r, PgRow>,
@@ -142,7 +143,7 @@ where
     sqlx::query_scalar(text).persistent(false)
 }
 
-/// Refuses a server that is too old and a role that stands too high. Gives the server's version.
+/// Refuses a server that is too old and a role that bypasses row-level security. Returns the server's version.
 async fn check_server(connection: &mut PgConnection) -> Result<String, OpenError> {
     let row = query(
         "select cast(current_setting('server_version_num') as bigint) as number, \
@@ -175,12 +176,12 @@ async fn check_server(connection: &mut PgConnection) -> Result<String, OpenError
     Ok(version)
 }
 
-/// Applies what is missing, in one transaction under a lock that ends with it.
+/// Applies the missing migrations in one transaction, under a lock that ends with it.
 async fn migrate(reached: &mut Reached, schema: &'static Schema) -> Result<(), OpenError> {
     let mut transaction = reached.begin("begin a migration").await?;
     check_server(&mut transaction).await?;
-    // However long another migration takes, and this one on large tables. Only for the locks of tables it
-    // waits no longer than others do: whoever waits for them keeps everybody else waiting.
+    // Wait without limit for another migration, and let this one run without limit on large tables. Restore the limit
+    // for table locks afterwards: a lock request that waits also blocks all later requests for that table.
     set(
         &mut transaction,
         "set local statement_timeout = 0; set local lock_timeout = 0",
@@ -225,7 +226,7 @@ async fn set(transaction: &mut PgConnection, text: &'static str) -> Result<(), O
         .map_err(failed("set how long a migration waits"))
 }
 
-/// Brings rows in order if the database was restored from another server. Returns whether it was.
+/// Renumbers rows if the database was restored from another server. Returns `true` if it was.
 async fn adopt(transaction: &mut PgConnection, schema: &Schema) -> Result<bool, sqlx::Error> {
     let is_from_another_server: bool = scalar(schema.is_from_another_server)
         .fetch_one(&mut *transaction)
@@ -238,7 +239,7 @@ async fn adopt(transaction: &mut PgConnection, schema: &Schema) -> Result<bool, 
     Ok(is_from_another_server)
 }
 
-/// Reads the schema's version; 0 if there is nothing yet.
+/// Returns the schema's version. Returns 0 if there is no schema yet.
 async fn version(transaction: &mut PgConnection, schema: &Schema) -> Result<i64, OpenError> {
     let reading = "read the version of the schema";
     let row = query(
@@ -264,7 +265,7 @@ async fn version(transaction: &mut PgConnection, schema: &Schema) -> Result<i64,
             })
         };
     }
-    // Versions before this table told which programs may go on.
+    // Versions before the column `works_with` allowed no earlier program to go on.
     let tells: bool = scalar(
         "select exists (select from pg_attribute where attname = 'works_with' \
          and attrelid = 'automation.schema_versions'::regclass)",
@@ -303,7 +304,7 @@ async fn version(transaction: &mut PgConnection, schema: &Schema) -> Result<i64,
     Ok(found)
 }
 
-/// Refuses to bring the schema to a version with which servers cannot go on that run.
+/// Refuses a migration that would break servers which are running.
 async fn refuse_beside_old_servers(
     transaction: &mut PgConnection,
     schema: &Schema,
@@ -344,7 +345,7 @@ async fn apply(
     schema: &Schema,
     version: i64,
 ) -> Result<(), sqlx::Error> {
-    // `if not exists` would ask for the right to create schemas even where it exists.
+    // `if not exists` would require the right to create schemas even if the schema exists.
     let exists: bool = scalar("select to_regnamespace('automation') is not null")
         .fetch_one(&mut *transaction)
         .await?;
@@ -357,7 +358,7 @@ async fn apply(
         sqlx::raw_sql(migration.postgres)
             .execute(&mut *transaction)
             .await?;
-        // Columns that earlier versions do not have.
+        // Versions before 9 do not have the column `works_with`.
         let note = if migration.version < 9 {
             "insert into schema_versions (version, name) values ($1, $2)"
         } else {

@@ -1,9 +1,9 @@
-//! Reaching a PostgreSQL server: by itself, or through a pooler that may lend its connections out for one
+//! Connecting to a PostgreSQL server: directly, or through a pooler that may lend its connections out for one
 //! transaction each.
 //!
-//! **Invariants:** what keeps no sessions is found out by what it does, not by its name, and where that
-//! cannot be seen it is served as if it kept none, which works everywhere. Nothing here depends on a
-//! session: each look is one text, or inside a transaction that sets what it needs.
+//! **Invariants:** a pooler is detected by its behavior, not by its name. If the behavior is unclear, the server is
+//! treated as if it kept no sessions, which works everywhere. Nothing in this module depends on a session: each check
+//! is one text, or runs in a transaction that sets what it needs.
 
 use std::time::Duration;
 
@@ -20,50 +20,50 @@ use crate::{
     link::{Link, Sessions},
 };
 
-/// What holds in every transaction: set once for a connection, and where connections keep nothing at each
-/// transaction's beginning.
+/// The settings that every transaction needs. They are set once for a connection, or at the beginning of each
+/// transaction if connections do not keep them.
 const SETTINGS: [(&str, &str); 5] = [
     ("search_path", "automation"),
-    // Statements are short. To compile one, because its rows are guessed too high, takes a hundred times as long
-    // as to run it.
+    // Statements are short. Compiling one because its number of rows is overestimated takes a hundred times as long
+    // as running it.
     ("jit", "off"),
     // A transaction never waits for anything but the database.
     ("idle_in_transaction_session_timeout", "15s"),
-    // Nor does a statement wait for ever: a loop that hangs fires nothing.
+    // A statement must not wait forever either: a scheduler loop that hangs fires no trigger.
     ("lock_timeout", "30s"),
     ("statement_timeout", "60s"),
 ];
-/// Which server process serves, and whether what was set for the connection holds there.
+/// Returns the ID of the server process, and whether the settings of the connection hold there.
 const BACKEND: &str = "select pg_backend_pid() as pid, \
      current_setting('search_path') = 'automation' and current_setting('lock_timeout') = '30s' as told";
-/// How often two connections are compared. A pooler that has many servers to lend may give one
-/// connection the same one again by chance.
+/// The number of times that two connections are compared. A pooler with many server connections may by chance lend
+/// the same one to a client twice.
 const ROUNDS: usize = 3;
-/// How long a connection may wait for a server to be lent, before it is clear that it has none.
+/// The time after which a connection that waits for a server process counts as waiting for the pooler.
 const LENDING: Duration = Duration::from_secs(2);
 
-/// With which SQLSTATE a pooler refuses what the server itself would take.
+/// The SQLSTATE with which a pooler refuses a request that the server itself accepts.
 const NOT_THE_PROTOCOL: &str = "08P01";
 
-/// Whether a database is opened to write.
+/// The purpose for which a database is opened: to write, or only to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
     Use,
     Read,
 }
 
-/// A server that was reached.
+/// A PostgreSQL server that accepted a connection.
 pub(super) struct Reached {
-    /// A connection; `None` where looking at the sessions has cost it.
+    /// The open connection. `None` if [`Self::sessions_are_kept`] has abandoned it.
     connection: Option<PgConnection>,
-    /// What further connections are made with.
+    /// The options of further connections.
     pub(super) options: PgConnectOptions,
     purpose: Purpose,
-    /// Whether the server took what connections are told at their start.
+    /// `true` if the server accepted the settings in the startup message.
     told: bool,
 }
 
-/// Connects. Poolers may refuse what a connection is told at its start: then it is told nothing.
+/// Connects to a server. If it refuses the settings in the startup message, as poolers may, connects without them.
 pub(super) async fn reach(
     options: &PgConnectOptions,
     purpose: Purpose,
@@ -95,24 +95,25 @@ pub(super) async fn reach(
     })
 }
 
-/// Whether a connection was refused for what it was told: not for who it is, where it goes, or when.
+/// Returns `true` if a connection may have been refused because of its settings, and not because of its role, its
+/// database or the moment.
 fn may_be_what_it_was_told(error: &sqlx::Error) -> bool {
     let Some(code) = code(error) else {
         return false;
     };
-    // Sign-in; no such database; too many connections; starting or stopping.
+    // Sign-in refused; no such database; too many connections; starting up or shutting down.
     !["28", "3D", "53", "57"]
         .iter()
         .any(|class| code.starts_with(class))
 }
 
-/// The SQLSTATE of what a server or a pooler has refused.
+/// Returns the SQLSTATE with which a server or a pooler refused a request.
 fn code(error: &sqlx::Error) -> Option<String> {
     let refused = error.as_database_error()?;
     Some(refused.code().unwrap_or_default().into_owned())
 }
 
-/// Asks which server process serves a connection, in one text that is not prepared.
+/// Returns the ID of the server process behind a connection, with one text that is not prepared.
 async fn backend(
     connection: &mut PgConnection,
     text: &'static str,
@@ -122,7 +123,7 @@ async fn backend(
 }
 
 impl Reached {
-    /// The connection, made anew where there is none any more.
+    /// Returns the connection. Connects again if there is none.
     pub(super) async fn connection(&mut self) -> Result<&mut PgConnection, OpenError> {
         let connection = match self.connection.take() {
             Some(connection) => connection,
@@ -141,7 +142,7 @@ impl Reached {
         }
     }
 
-    /// What follows `begin` where connections keep nothing.
+    /// Returns the statements that follow `begin` if connections keep no settings.
     fn preamble(&self) -> String {
         let only_reads = match self.purpose {
             Purpose::Read => "; set transaction read only",
@@ -151,12 +152,12 @@ impl Reached {
         format!("{only_reads}{}", settings.concat())
     }
 
-    /// Begins a transaction of the whole system, in one round trip, whatever the connection keeps.
+    /// Begins a transaction of the system scope in one round trip, whatever settings the connection keeps.
     pub(super) async fn begin(
         &mut self,
         doing: &'static str,
     ) -> Result<sqlx::Transaction<'_, sqlx::Postgres>, OpenError> {
-        // Safe: made of constants.
+        // Safe: the text consists of constants.
         let text = format!(
             "begin{}; set local matins.scope = 'system'",
             self.preamble()
@@ -169,11 +170,14 @@ impl Reached {
         })
     }
 
-    /// Finds out whether each connection is a session of its own.
+    /// Returns `true` if each connection is a session of its own.
     ///
-    /// Two connections that are served by one server process are not, nor is one that another process
-    /// serves at its next statement, or none at all while another holds a transaction open. A pooler that
-    /// ends transactions after each statement is refused.
+    /// Sessions are shared if one server process serves two connections, if another process serves a connection's
+    /// next statement, or if none does while another connection holds a transaction open.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::NoTransactions`] if a pooler ends transactions after each statement.
     pub(super) async fn sessions_are_kept(&mut self) -> Result<bool, OpenError> {
         let asking = "ask who serves this connection";
         let options = self.options.clone();
@@ -185,7 +189,7 @@ impl Reached {
         let mut kept = true;
         for round in 0..ROUNDS {
             if round > 0 {
-                // By itself: a pooler takes its server back between two texts, not within one.
+                // Send it alone: a pooler takes its server process back between two texts, not within one.
                 let ended = timeout(LENDING, other.execute("rollback")).await;
                 kept = ended.is_ok_and(|ended| ended.is_ok());
                 if !kept {
@@ -195,7 +199,8 @@ impl Reached {
             let begin = "begin; select pg_backend_pid() as pid, true as told";
             match timeout(LENDING, backend(&mut other, begin)).await {
                 Ok(Ok((pid, _))) if pid != mine => {}
-                // One process for both; or there is but one to lend, and nobody knows how it is lent.
+                // Either one process serves both connections, or the pooler has only one process to lend. How it
+                // lends that process is unclear then, so assume the worse.
                 Ok(Ok(_)) | Err(_) => kept = false,
                 Ok(Err(source)) if code(&source).as_deref() == Some(NOT_THE_PROTOCOL) => {
                     return Err(OpenError::NoTransactions { source });
@@ -211,7 +216,7 @@ impl Reached {
                 Ok(Ok(_)) => kept = false,
                 Ok(Err(error)) => return Err(failed(asking)(error)),
                 Err(_) => {
-                    // It waits for the server that the other holds.
+                    // The connection waits for the server process that `other` holds.
                     self.connection = None;
                     kept = false;
                 }
@@ -220,12 +225,13 @@ impl Reached {
                 break;
             }
         }
-        // With it its transaction ends. It may be waiting itself, so nobody waits for it.
+        // Dropping the connection ends its transaction. Do not wait for that, because the connection itself may be
+        // waiting for a server process.
         drop(other);
         Ok(kept)
     }
 
-    /// How the database is served that was reached so.
+    /// Returns the link to the database that was reached.
     pub(super) fn link(&self, kept: bool, direct: Option<&Self>) -> Link {
         let own = kept.then(|| self.options.clone());
         Link {
@@ -245,11 +251,12 @@ impl Reached {
         }
     }
 
-    /// Whether both lead to one database of one running server: a lock that one takes is seen by the other.
+    /// Returns `true` if both lead to one database of one running server: each sees the locks that the other takes.
     pub(super) async fn is_where(&mut self, other: &mut Self) -> Result<bool, OpenError> {
         let doing = "compare the database with the direct one";
         let mut here = self.begin(doing).await?;
-        // A key that no other process of this server has, nor one of another server by chance.
+        // Use the backend's start time as the key: no other process of this server has it, nor by chance one of
+        // another server.
         let row = sqlx::query(
             "select pid, key, cast(pg_advisory_xact_lock_shared(key) as text) as locked from ( \
                select pid, cast(extract(epoch from backend_start) * 1000000 as bigint) as key \
@@ -279,7 +286,7 @@ impl Reached {
     }
 }
 
-/// Names what was being done when a driver's call failed.
+/// Returns a function that adds the name of the failed step to a driver's error.
 pub(super) fn failed(doing: &'static str) -> impl FnOnce(sqlx::Error) -> OpenError {
     move |error| Error::of_postgres(doing, error).into()
 }

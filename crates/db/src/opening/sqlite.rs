@@ -20,9 +20,9 @@ use crate::{
     schema::{PROGRAM, Schema},
 };
 
-/// "Matn" in the file's header says whose database it is.
+/// "Matn", by which the file's header identifies a Matins database.
 const APPLICATION_ID: i64 = 0x4d61_746e;
-/// Earlier versions can damage a database in WAL mode: <https://www.sqlite.org/wal.html>
+/// The earliest supported version. Earlier ones can damage a database in WAL mode: <https://www.sqlite.org/wal.html>
 const NEEDED: [u32; 3] = [3, 51, 3];
 const NEEDED_TEXT: &str = "3.51.3";
 
@@ -57,18 +57,18 @@ pub(super) async fn open_memory(schema: &'static Schema) -> Result<Database, Ope
     finish(only.clone(), only).await
 }
 
-/// The pages that the connection keeps which writes, in KiB: a transaction of many rows fits.
+/// The page cache of the connection that writes, in KiB (negative): a transaction of many rows fits into it.
 const WRITER_CACHE: &str = "-16384";
-/// How many rows of an answer may wait to be read.
+/// The number of rows of a result that may wait to be read.
 const ROWS_AHEAD: usize = 512;
-/// After how many pages of the log they are folded into the file: that waits for the disk twice, and
-/// 16 MiB are read again in no time after a crash.
+/// The size of the write-ahead log, in pages, at which it is folded into the file. Folding waits for the disk twice,
+/// and reading 16 MiB again after a crash takes almost no time.
 const WAL_PAGES: &str = "4000";
 
-/// What every connection has, whether it reads or writes.
+/// Returns the options of every connection, whether it reads or writes.
 ///
-/// FULL syncs every commit: what was answered survives a power failure. Memory mapping is off:
-/// a disk error would then be a signal instead of an error.
+/// `synchronous = FULL` syncs every commit, so that a commit that was confirmed survives a power failure. Memory
+/// mapping is off, because with it a disk error would be a signal instead of an error.
 fn options() -> SqliteConnectOptions {
     SqliteConnectOptions::new()
         .busy_timeout(ACQUIRE_TIMEOUT)
@@ -78,14 +78,14 @@ fn options() -> SqliteConnectOptions {
         .pragma("temp_store", "memory")
         .pragma("trusted_schema", "off")
         .statement_cache_capacity(PREPARED_STATEMENTS)
-        // Rows come from a thread of its own: it need not wait for whoever reads them.
+        // A thread of the driver reads the rows ahead, so that it does not wait for the consumer of each row.
         .row_buffer_size(ROWS_AHEAD)
 }
 
-/// Connections stay open: one in memory is the database, and others are cheap.
+/// Returns the options of a pool whose connections stay open, because a connection in memory is the database itself.
 ///
-/// One goes only if its transaction did not end as the driver believes: on a full disk SQLite rolls
-/// back by itself, the driver's own rollback then fails, and it would begin no other ever after.
+/// A connection is closed only if its transaction did not end as the driver believes. On a full disk, SQLite rolls
+/// back by itself, the driver's own rollback then fails, and the connection could never begin a transaction again.
 fn pool(connections: u32) -> SqlitePoolOptions {
     SqlitePoolOptions::new()
         .max_connections(connections)
@@ -96,14 +96,14 @@ fn pool(connections: u32) -> SqlitePoolOptions {
         .test_before_acquire(false)
         .after_release(|connection, _| {
             Box::pin(async move {
-                // Flushes the rollback that a dropped transaction leaves behind.
+                // Flushes the rollback that a dropped transaction has queued.
                 connection.ping().await?;
                 Ok(!connection.is_in_transaction())
             })
         })
 }
 
-/// Creates the file for its owner alone; SQLite gives its side files the same rights.
+/// Creates the file for its owner alone. SQLite gives its side files the same permissions.
 fn create_if_missing(path: &Path) -> Result<(), OpenError> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -119,10 +119,10 @@ fn create_if_missing(path: &Path) -> Result<(), OpenError> {
     }
 }
 
-/// Looks at the file through a connection that cannot write, before any other touches it.
+/// Checks the file through a connection that cannot write, before any other connection opens it.
 ///
-/// Through SQLite, not by reading bytes: its side files count, and closing a second descriptor of
-/// the file would drop the locks that other connections of this process hold.
+/// It goes through SQLite instead of reading bytes, because the side files count, and because closing a second
+/// descriptor of the file would release the locks that other connections of this process hold.
 async fn inspect(path: &Path, schema: &Schema) -> Result<(), OpenError> {
     let mut file = look(path, false).await?;
     let refused = |error| refusal(path, error);
@@ -133,7 +133,8 @@ async fn inspect(path: &Path, schema: &Schema) -> Result<(), OpenError> {
     damaged(path, wrong)
 }
 
-/// Opens a connection that cannot write; of a file that nobody has open, without side files.
+/// Opens a connection that cannot write. If `quiet`, SQLite creates no side files, which is safe only while no other
+/// connection has the file open.
 async fn look(path: &Path, quiet: bool) -> Result<SqliteConnection, OpenError> {
     let options = SqliteConnectOptions::new()
         .filename(path)
@@ -155,7 +156,7 @@ fn damaged(path: &Path, wrong: Option<String>) -> Result<(), OpenError> {
     })
 }
 
-/// Looks at every page of the file, where there is one.
+/// Checks every page of the file. Returns `None` if there is no file.
 pub(super) async fn examine(path: &Path, schema: &Schema) -> Result<Option<Examined>, OpenError> {
     match path.try_exists() {
         Ok(true) => {}
@@ -169,13 +170,13 @@ pub(super) async fn examine(path: &Path, schema: &Schema) -> Result<Option<Exami
     }
     let quiet = is_quiet(path);
     match look_at_all(path, schema, quiet).await {
-        // Somebody began to write meanwhile, so what was read need not fit together.
+        // A writer has opened the file meanwhile, so the pages that were read may not fit together. Check again.
         Err(_) if quiet && !is_quiet(path) => look_at_all(path, schema, false).await.map(Some),
         looked => looked.map(Some),
     }
 }
 
-/// Whether nobody has the file open: those who do have a log beside it.
+/// Returns `true` if no connection has the file open: an open file has a write-ahead log beside it.
 fn is_quiet(path: &Path) -> bool {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
@@ -205,7 +206,7 @@ async fn look_at_all(path: &Path, schema: &Schema, quiet: bool) -> Result<Examin
     ))
 }
 
-/// Opens a file to read alone; where nobody has it open, as it is now.
+/// Opens a file for reading only. If no connection has the file open, it is read as it is now, without side files.
 pub(super) async fn open_to_read(path: &Path) -> Result<Database, OpenError> {
     let file = options().filename(path).read_only(true);
     let readers = pool(SQLITE_READERS)
@@ -215,7 +216,7 @@ pub(super) async fn open_to_read(path: &Path) -> Result<Database, OpenError> {
     finish(readers.clone(), readers).await
 }
 
-/// Tells apart why a file could not even be looked at: <https://www.sqlite.org/rescode.html>
+/// Returns the reason why a file could not be checked, by SQLite's result code: <https://www.sqlite.org/rescode.html>
 fn refusal(path: &Path, error: sqlx::Error) -> OpenError {
     let path = path.to_owned();
     let code = error
@@ -233,12 +234,12 @@ fn refusal(path: &Path, error: sqlx::Error) -> OpenError {
     }
 }
 
-/// Who made a file, and at which version.
+/// The marks of the application and the version in a file.
 struct Stamp {
     application_id: i64,
     version: i64,
     objects: i64,
-    /// The program that applied that version, which schemas name from version 13 on.
+    /// The program that applied that version. Schemas record it from version 13 on.
     program: Option<String>,
 }
 
@@ -251,7 +252,7 @@ impl Stamp {
         .fetch_one(&mut *connection)
         .await?;
         let version: i64 = row.try_get("user_version")?;
-        // The table is not there in earlier versions, and need not be in those of another application.
+        // The table does not exist in earlier versions, and may not exist in another application's file.
         let named: bool = sqlx::query_scalar(
             "select exists (select 1 from pragma_table_info('schema_versions') where name = 'program')",
         )
@@ -274,7 +275,8 @@ impl Stamp {
         })
     }
 
-    /// Takes an empty file and one of ours; a file without a stamp but with content is another's.
+    /// Accepts an empty file and one of Matins. A file with content but without the mark belongs to another
+    /// application.
     fn accept(&self, path: &Path, schema: &Schema) -> Result<(), OpenError> {
         let database = || path.display().to_string();
         let empty = self.application_id == 0 && self.version == 0 && self.objects == 0;
@@ -296,7 +298,7 @@ impl Stamp {
     }
 }
 
-/// Applies what is missing. The write lock is held from the look at the version to the commit.
+/// Applies the missing migrations. Holds the write lock from reading the version to the commit.
 async fn migrate(
     writer: &SqlitePool,
     path: &Path,
@@ -359,7 +361,7 @@ async fn apply(
         .execute(&mut **transaction)
         .await?;
     }
-    // Pragmas take no parameters; both are constants of this program.
+    // Pragmas take no parameters; both values are constants of this program.
     let stamp = format!(
         "pragma application_id = {APPLICATION_ID}; pragma user_version = {}",
         schema.latest()
@@ -386,7 +388,7 @@ async fn finish(writer: SqlitePool, readers: SqlitePool) -> Result<Database, Ope
     }))
 }
 
-/// Reads which columns each unique index has, in the words of SQLite's messages.
+/// Returns the unique indexes by their columns, in the form in which SQLite's messages list them.
 async fn unique_indexes(pool: &SqlitePool) -> Result<UniqueIndexes, sqlx::Error> {
     let rows = sqlx::query(
         "select t.name as table_name, i.name as index_name, i.origin, c.name as column_name \
@@ -412,7 +414,7 @@ async fn unique_indexes(pool: &SqlitePool) -> Result<UniqueIndexes, sqlx::Error>
     ))
 }
 
-/// Names what was being done when a driver's call failed.
+/// Returns a function that adds the name of the failed step to a driver's error.
 fn failed(doing: &'static str) -> impl FnOnce(sqlx::Error) -> OpenError {
     move |error| Error::of(doing, error, &UniqueIndexes::default()).into()
 }

@@ -1,9 +1,9 @@
 //! Messages between the seats of a session.
 //!
-//! **Invariants:** a message is a row first, one for each seat that receives it, and numbered as all rows of
-//! a transcript are: under the session's lock, in the transaction that writes it. Whoever subscribes always
-//! reads rows by their numbers; what wakes a subscriber carries none. A message is given again to whoever
-//! subscribes anew, until its seat has acknowledged it.
+//! **Invariants:** each message is first a row, one for each receiving seat. It is numbered like all rows of a
+//! transcript: under the session's lock, in the transaction that writes it. Subscribers read rows by number; their
+//! notifications carry none. A message is delivered again to each new subscription until its seat has acknowledged
+//! it.
 
 mod published;
 
@@ -28,7 +28,7 @@ use crate::{
 
 pub use published::Published;
 
-/// Whom a message is for.
+/// The recipients of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recipients {
     /// One seat of the session, perhaps the sender's own.
@@ -40,13 +40,13 @@ pub enum Recipients {
 /// A message to be published in a session.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewMessage {
-    /// Whose it is.
+    /// The seat that sends the message.
     pub from: SeatId,
-    /// Whom it is for.
+    /// The recipients.
     pub to: Recipients,
-    /// The text of the row.
+    /// The text of the transcript row.
     pub content: String,
-    /// Everything else: an object.
+    /// The metadata of the transcript row: an object.
     pub metadata: Value,
 }
 
@@ -57,19 +57,19 @@ pub struct SeatMessage {
     pub id: MessageId,
     /// The session.
     pub session: SessionId,
-    /// Its number in the session.
+    /// The row's number in the session.
     pub seq: i64,
-    /// Whose it is.
+    /// The seat that sent the message.
     pub from: SeatId,
-    /// Whom it is for.
+    /// The seat that receives the message.
     pub to: SeatId,
-    /// The text of the row.
+    /// The text of the transcript row.
     pub content: String,
-    /// Everything else, with the seats as `_from_seat` and `_to_seat`.
+    /// The metadata of the transcript row, which includes the seats as `_from_seat` and `_to_seat`.
     pub metadata: Value,
-    /// When it was published.
+    /// The instant of publication.
     pub created_at: Timestamp,
-    /// When its seat acknowledged it.
+    /// The instant at which the receiving seat acknowledged the message. `None` until then.
     pub delivered_at: Option<Timestamp>,
 }
 
@@ -90,8 +90,12 @@ impl SeatMessage {
 }
 
 impl Store {
-    /// Publishes a message in a session: a row for each seat that receives it, in the order of the seats'
-    /// ids, and none where there is nobody else. A closed session refuses it.
+    /// Publishes a message in a session. Writes a row for each receiving seat, in the order of the seats' IDs, and
+    /// none if the session has no other seat.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Refused`] if the session is closed, [`Error::NotFound`] if a seat is not of this session.
     pub async fn publish(
         &self,
         tenant: TenantId,
@@ -108,6 +112,7 @@ impl Store {
                     .iter()
                     .map(|row| row.get("id"))
                     .collect::<Result<_, _>>()?;
+                // Lock seats before the session, which is the lock order of all transitions.
                 lock_seats(tx, &seats).await?;
                 lock_session(tx, session).await?;
                 let row = tx
@@ -141,11 +146,11 @@ impl Store {
                 };
                 let mut journal = Journal::default();
                 let mut published = Vec::with_capacity(to.len());
-                // The session is locked, so that these are the numbers under which they are written.
+                // The session is locked, so these are the numbers under which `write` stores the rows.
                 for (seq, to) in (there.last_seq + 1..).zip(to) {
                     let metadata = addressed(&new.metadata, new.from, to);
                     let content = new.content.clone();
-                    // A message is sent with a tool; the agent's own role is for what it answers people.
+                    // The agent sends a message by a tool call. Its role `assistant` is for answers to people.
                     let entry = self.entry(Role::Tool, EntryKind::Message, content, metadata, now);
                     published.push(SeatMessage {
                         id: entry.id,
@@ -167,8 +172,11 @@ impl Store {
         .await
     }
 
-    /// Notes that a message has reached the seat that it is for, and gives when it first did. A message
-    /// that is another seat's, or another tenant's, is as if it were not there.
+    /// Records that a message has reached its seat, and returns the instant of the first acknowledgement.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`] if the message belongs to another seat or another tenant.
     pub async fn acknowledge(
         &self,
         tenant: TenantId,
@@ -192,7 +200,7 @@ impl Store {
     }
 }
 
-/// What a message carries beside its words, with the seats, so that transcripts and traces show them.
+/// Returns the metadata of a message with its seats added, so that transcripts and traces show them.
 fn addressed(metadata: &Value, from: SeatId, to: SeatId) -> Value {
     let mut all = metadata.as_object().cloned().unwrap_or_default();
     all.insert("_from_seat".into(), json!(from));

@@ -1,4 +1,4 @@
-//! Reading what is published in a session, as it comes.
+//! Subscriptions to the messages that are published in a session.
 
 use std::collections::VecDeque;
 
@@ -11,13 +11,13 @@ use crate::{
     waking::{Changes, Wanted},
 };
 
-/// How many messages are read at once.
+/// The maximum number of messages that one read returns.
 const PAGE: u32 = 100;
 
-/// What is published in a session, from a place on and as it comes. It ends with the session.
+/// A stream of the messages of a session, from a position on. It ends when the session is deleted.
 ///
-/// What was published before anybody listened to the session's channel is read after that, by its number:
-/// nothing is lost between what was missed and what comes.
+/// Subscribing precedes the first read, and messages are read by number. So no message is lost between those that
+/// were published before the subscription and those that follow.
 pub struct Published {
     store: Store,
     tenant: TenantId,
@@ -25,10 +25,10 @@ pub struct Published {
     to: Option<SeatId>,
     /// The number of the last message that was read.
     cursor: i64,
-    /// Up to this number only what is not acknowledged is given.
+    /// The number up to which only messages that are not acknowledged are delivered.
     floor: i64,
     read: VecDeque<SeatMessage>,
-    /// Whether there may be more than was read.
+    /// `true` if there may be messages that are not read yet.
     look: bool,
     over: bool,
     changes: Changes,
@@ -36,10 +36,10 @@ pub struct Published {
 }
 
 impl Store {
-    /// Subscribes to what is published in a session, for one seat or for all. With `since`, everything after
-    /// that number is given; without, what was not acknowledged so far and everything from now on.
+    /// Subscribes to the messages of a session, for one seat or for all. With `since`, delivers all messages after
+    /// that number. Without it, delivers the messages that are not acknowledged yet, and all future ones.
     ///
-    /// Must be called inside a runtime.
+    /// Must be called inside a Tokio runtime.
     pub async fn subscribe(
         &self,
         tenant: TenantId,
@@ -47,7 +47,7 @@ impl Store {
         to: Option<SeatId>,
         since: Option<i64>,
     ) -> Result<Published, Error> {
-        // First of all: whatever is read is older than what wakes.
+        // Subscribe before the first read: a message that is published between them would wait for the next poll.
         let changes = self.changes();
         let channel = Wanted::new(&self.wakes, session.uuid());
         let mut tx = self.db.read(Scope::Tenant(tenant)).await?;
@@ -81,8 +81,8 @@ impl Store {
 }
 
 impl Published {
-    /// Waits for the next message, in the order of their numbers; `None` once the session is gone. Nothing is
-    /// lost if whoever calls stops waiting, nor after an error.
+    /// Waits for the next message, in the order of their numbers. Returns `None` once the session is deleted. No
+    /// message is lost if the future is dropped, or after an error.
     pub async fn next(&mut self) -> Result<Option<SeatMessage>, Error> {
         loop {
             if let Some(message) = self.read.pop_front() {
@@ -100,7 +100,7 @@ impl Published {
         }
     }
 
-    /// Reads the next messages; where there are none, whether the session is there.
+    /// Reads the next messages. If there are none, checks whether the session still exists.
     async fn read_on(&mut self) -> Result<(), Error> {
         let mut tx = self.store.db.read(Scope::Tenant(self.tenant)).await?;
         let (tenant, session, to) = (self.tenant, self.session, self.to);
@@ -121,7 +121,7 @@ impl Published {
         } else {
             true
         };
-        // From here on nothing waits, so nothing is half done.
+        // There is no await below, so a dropped future leaves the fields consistent.
         let all = found.len() < PAGE as usize;
         if let Some(last) = found.back() {
             self.cursor = last.seq;

@@ -1,7 +1,7 @@
-//! Deliveries: taken by one sender at a time, tried until they have arrived or are given up.
+//! Deliveries of notifications: one sender claims each, and tries until the endpoint accepts it or it is given up.
 //!
-//! **Invariant:** an attempt is noted before it is made, and its number is its fence. Whoever is lost
-//! between the two leaves a delivery that is sent again, under the same id.
+//! **Invariant:** an attempt is counted before it is made, and its number is its fence. If a sender dies in between,
+//! the lease expires and another sender repeats the delivery under the same ID.
 
 use model::{
     DeliveryId, EndpointId, SessionId, TenantId, Timestamp,
@@ -21,15 +21,15 @@ use crate::{
     store::Store,
 };
 
-/// How many deliveries one transaction removes at the most.
+/// The maximum number of deliveries that one transaction removes.
 const DELIVERIES_AT_ONCE: u32 = 500;
 
-/// A delivery that was taken to be sent.
+/// A delivery that a sender has claimed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claimed {
-    /// Whose it is.
+    /// The tenant of the delivery.
     pub tenant: TenantId,
-    /// The delivery; its `attempts` count this one.
+    /// The delivery. Its `attempts` include the attempt that the claim begins.
     pub delivery: Delivery,
 }
 
@@ -71,10 +71,10 @@ impl NewDelivery {
     }
 }
 
-/// What became of an attempt.
+/// The result of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attempted {
-    /// The status and the beginning of the answer, or why there was none.
+    /// The status and the beginning of the response, or the reason why there was none.
     pub answer: Result<(u16, String), String>,
     /// The instant at which the attempt began.
     pub started_at: Timestamp,
@@ -83,7 +83,7 @@ pub struct Attempted {
 }
 
 impl Store {
-    /// Lists endpoints that have something due, those that wait longest first.
+    /// Lists endpoints with due deliveries, the longest overdue first.
     pub async fn endpoints_due(
         &self,
         limit: u32,
@@ -99,7 +99,7 @@ impl Store {
             .collect()
     }
 
-    /// Takes deliveries of an endpoint, to be sent before `until`: nobody else takes them till then.
+    /// Claims due deliveries of an endpoint, with a lease until `until`. No other sender claims them before that.
     pub async fn claim_deliveries(
         &self,
         endpoint: EndpointId,
@@ -123,8 +123,8 @@ impl Store {
         .await
     }
 
-    /// Writes what became of an attempt, and what follows. One that lost its lease, so that another
-    /// attempt was begun, writes into the log alone. Gives the delivery's state.
+    /// Records the result of an attempt and its consequences, and returns the state of the delivery. If another
+    /// attempt has begun since, because the lease had expired, only adds the result to the log of attempts.
     pub async fn record_delivery(
         &self,
         claimed: &Claimed,
@@ -146,8 +146,9 @@ impl Store {
         self.transact(scope, |tx, _| {
             Box::pin(async move {
                 let (id, number) = (delivery.id, delivery.attempts);
+                // 1. Lock the endpoint before its deliveries, the same order as in `disable`.
                 lock(tx, delivery.endpoint_id).await?;
-                // It may have gone with its endpoint or its session.
+                // The delivery may have been deleted with its endpoint or its session.
                 let there = sql!("deliveries/by_id");
                 if tx
                     .fetch_optional(there, params![*tenant, id])
@@ -156,6 +157,7 @@ impl Store {
                 {
                     return Ok(state);
                 }
+                // 2. Log the attempt, even if its lease has expired.
                 let status = status.map(i64::from);
                 tx.execute(
                     sql!("deliveries/insert_attempt"),
@@ -171,6 +173,7 @@ impl Store {
                     },
                 )
                 .await?;
+                // 3. Record the result, fenced by the number of the attempt.
                 let ended_at = next.is_none().then_some(now);
                 let params = params! { "deliveries/record";
                     id: id,
@@ -209,7 +212,7 @@ impl Store {
         found.iter().map(delivery).collect()
     }
 
-    /// Reads a delivery and what became of its attempts.
+    /// Returns a delivery and its attempts.
     pub async fn delivery(
         &self,
         scope: Scope,
@@ -226,8 +229,12 @@ impl Store {
         Ok((delivery(&row)?, attempts))
     }
 
-    /// Sends an endpoint a test, whatever kinds of notifications it chose. The delivery gets the ID `delivery`.
-    /// Refused with [`Error::Made`] if that ID already exists.
+    /// Sends a test delivery to an endpoint, whichever kinds of notifications it receives. The delivery gets the ID
+    /// `delivery`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Made`] if that ID is used, [`Error::Refused`] if the endpoint is disabled.
     pub async fn test_endpoint(
         &self,
         tenant: TenantId,
@@ -239,7 +246,8 @@ impl Store {
         let scope = Scope::Tenant(tenant);
         self.transact(scope, |tx, _| {
             Box::pin(async move {
-                // Of two requests with one ID, the second one waits here and then finds the delivery of the first.
+                // Lock first: of two requests with one ID, the second waits here and then finds the delivery of the
+                // first.
                 lock(tx, id).await?;
                 let used = tx
                     .fetch_optional(sql!("deliveries/by_id"), params![tenant, delivery])
@@ -257,8 +265,11 @@ impl Store {
         .await
     }
 
-    /// Sends a delivery that is over once more, under the same id. One that had used up its attempts has
-    /// one more.
+    /// Sends a finished delivery once more under the same ID. A delivery that has used up its attempts gets one more.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Refused`] if the endpoint is disabled or the delivery is still pending.
     pub async fn redeliver(
         &self,
         scope: Scope,
@@ -285,8 +296,7 @@ impl Store {
         .await
     }
 
-    /// Removes deliveries that are over and were made before an instant, some of them. Gives how many
-    /// went.
+    /// Removes some finished deliveries that were created before an instant. Returns the number of removed rows.
     pub async fn trim_deliveries(&self, before: Timestamp) -> Result<u64, Error> {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
@@ -303,7 +313,7 @@ impl Store {
     }
 }
 
-/// What an attempt means for its endpoint.
+/// Applies the consequences of an attempt to its endpoint, which may disable the endpoint.
 async fn follow(
     tx: &mut Tx,
     scope: Scope,
@@ -333,7 +343,11 @@ async fn follow(
     }
 }
 
-/// Reads an endpoint that must not be disabled.
+/// Returns an endpoint.
+///
+/// # Errors
+///
+/// [`Error::Refused`] if the endpoint is disabled.
 async fn enabled(
     tx: &mut Tx,
     scope: Scope,

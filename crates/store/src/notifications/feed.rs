@@ -1,4 +1,4 @@
-//! From a tenant's feed to deliveries.
+//! Creates deliveries from a tenant's feed.
 
 use model::{
     AutomationId, DeliveryId, EndpointId, TenantId, Timestamp, feed::FeedCursor,
@@ -13,25 +13,25 @@ use crate::{
     stored::{self, StoredEvents},
 };
 
-/// What an endpoint wants to be told, and how far it was told.
+/// The notifications that an endpoint receives, and its cursor in the feed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subscription {
     /// The endpoint.
     pub endpoint: EndpointId,
-    /// Whose it is.
+    /// The tenant of the endpoint.
     pub tenant: TenantId,
-    /// What it wants to be told of.
+    /// The kinds of notifications that the endpoint receives.
     pub events: Vec<NotificationKind>,
-    /// The only automation of which it is told.
+    /// The only automation whose notifications the endpoint receives. `None`: all automations.
     pub automation: Option<AutomationId>,
-    /// The only channel of whose sessions it is told.
+    /// The only channel whose sessions' notifications the endpoint receives. `None`: all sessions.
     pub channel: Option<String>,
-    /// The place in the feed up to which it was told.
+    /// The cursor up to which deliveries were created.
     pub cursor: FeedCursor,
 }
 
 impl Subscription {
-    /// Whether it wants to be told this.
+    /// Returns `true` if the endpoint receives a notification.
     pub fn wants(&self, notice: &Notice) -> bool {
         self.events.contains(&notice.kind)
             && (self.automation.is_none() || self.automation == notice.event.automation_id)
@@ -40,7 +40,7 @@ impl Subscription {
 }
 
 impl Store {
-    /// Lists what endpoints want to be told, those that are disabled left out.
+    /// Lists the subscriptions of all enabled endpoints.
     pub async fn subscriptions(&self) -> Result<Vec<Subscription>, Error> {
         let mut tx = self.db.read(Scope::System).await?;
         let found = tx
@@ -59,9 +59,8 @@ impl Store {
         found.iter().map(read).collect()
     }
 
-    /// Makes the deliveries of what an endpoint is to be told, and moves it on in the feed to `to`: one
-    /// transaction. Gives whether it did; where somebody else was first, or the endpoint was disabled
-    /// meanwhile, nothing is done.
+    /// Creates deliveries for an endpoint and advances its cursor to `to` in one transaction. Returns `false` and
+    /// changes nothing if another process has advanced the cursor, or if the endpoint was disabled meanwhile.
     pub async fn tell(
         &self,
         subscription: &Subscription,
@@ -73,6 +72,7 @@ impl Store {
             Box::pin(async move {
                 let (before, after) = (subscription.cursor.to_string(), to.to_string());
                 let id = subscription.endpoint;
+                // The cursor is the fence: creating deliveries without it would send events twice.
                 let moved = tx
                     .execute(sql!("endpoints/advance"), params![id, before, after])
                     .await?;

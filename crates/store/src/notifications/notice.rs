@@ -1,6 +1,6 @@
-//! The facts of notifications: events of a feed, with the session, the automation and the run that they are about.
+//! The facts of notifications: events of a feed, with their sessions, automations and runs.
 //!
-//! `service` makes the text of a notification from these facts.
+//! `service` renders the text of a notification from these facts.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -23,30 +23,29 @@ use crate::{
     store::Store,
 };
 
-/// An event that leads to a notification.
+/// An event that causes a notification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
     /// The kind of the notification.
     pub kind: NotificationKind,
     /// The event.
     pub event: FeedEvent,
-    /// The session that the event is about, as it is now.
+    /// The session of the event, in its present state.
     pub session: Option<NoticeSession>,
-    /// The automation that the event belongs to. For an answer: the automation that asked, as it was when it
-    /// asked.
+    /// The automation of the event. For an answer: the automation whose turn it ends, as it was when the turn began.
     pub automation: Option<NoticeAutomation>,
-    /// The run that the event is about, as it is now.
+    /// The run of the event, in its present state.
     pub run: Option<Run>,
 }
 
 impl Notice {
-    /// Returns the ID of the event. It is unique while the log exists.
+    /// Returns the ID of the event. The ID is unique while the log exists.
     pub fn event_id(&self) -> String {
         let FeedEvent { cursor, event, .. } = &self.event;
         format!("evt_{}_{}", cursor.log.simple(), event.seq)
     }
 
-    /// The channel of the session.
+    /// Returns the channel of the session.
     pub(super) fn channel(&self) -> Option<&str> {
         let place = self.session.as_ref()?.channel.as_ref()?;
         Some(&place.channel)
@@ -58,15 +57,15 @@ impl Notice {
 pub struct NoticeSession {
     /// The ID of the session.
     pub id: SessionId,
-    /// Its type.
+    /// The type of the session.
     pub session_type: SessionType,
     /// The stable external name of the session.
     pub key: Option<String>,
     /// The title of the session.
     pub title: Option<String>,
-    /// Its state.
+    /// The state of the session.
     pub state: SessionState,
-    /// The place outside where people talk in it.
+    /// The external place in which people talk in the session.
     pub channel: Option<Channel>,
 }
 
@@ -84,7 +83,7 @@ pub struct NoticeAutomation {
 }
 
 impl Store {
-    /// Finds the events of a tenant's feed that lead to notifications, and reads the facts for each.
+    /// Returns the events of a tenant's feed that cause notifications, with their facts.
     pub async fn notices(
         &self,
         tenant: TenantId,
@@ -108,12 +107,12 @@ impl Store {
 
 fn kind(event: &FeedEvent) -> Option<NotificationKind> {
     let kind = NotificationKind::of_change(&event.event.change)?;
-    // An answer without its row has no text to send.
+    // An answer whose row is missing has no text to send.
     let has_text = kind != NotificationKind::MessagePublished || event.message.is_some();
     has_text.then_some(kind)
 }
 
-/// The rows that events are about, each read once.
+/// The rows that events refer to, each read once.
 struct Facts {
     sessions: HashMap<SessionId, NoticeSession>,
     automations: HashMap<AutomationId, NoticeAutomation>,
@@ -157,7 +156,7 @@ impl Facts {
     }
 }
 
-/// Returns the run that an event is about. Of an approval it is the run whose agent requested it.
+/// Returns the run of an event. For an approval, it is the run whose agent requested the approval.
 fn run_of(event: &FeedEvent) -> Option<RunId> {
     match &event.event.change {
         Change::Run { run_id, .. } | Change::Approval { run_id, .. } => Some(*run_id),
@@ -208,7 +207,7 @@ fn automation(row: &Row) -> Result<NoticeAutomation, Error> {
     })
 }
 
-/// Reads rows by ID.
+/// Returns rows by ID.
 async fn by_id<I: Copy + Ord + Hash + Stored, T>(
     tx: &mut Tx,
     statement: &'static Statement,

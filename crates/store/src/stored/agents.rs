@@ -1,4 +1,4 @@
-//! The document `harnesses.config`: how to start an agent, and what it offered when it last started.
+//! The document `harnesses.config`: an agent's configuration, and the offers of its last start.
 
 use std::collections::BTreeMap;
 

@@ -42,7 +42,7 @@ pub(crate) struct StoredEvent {
 }
 
 impl StoredEvent {
-    /// Encodes a change.
+    /// Returns the columns of a change.
     pub(crate) fn of(change: &Change) -> Self {
         let (kind, about, body) = match change {
             Change::Session { session_id, change } => {
@@ -94,7 +94,7 @@ impl StoredEvent {
         }
     }
 
-    /// Decodes the change. Returns [`Change::Unknown`] if a later version wrote it in a form of its own.
+    /// Returns the change. Returns [`Change::Unknown`] if a later version wrote it in an unknown form.
     pub(crate) fn change(self) -> Change {
         let Self { kind, about, body } = self;
         let change = match kind.as_str() {
@@ -129,8 +129,8 @@ impl StoredEvent {
     }
 }
 
-/// The body of a session's event. The forms differ by their keys; the first that fits is taken, so the form
-/// with the fewest keys is the last.
+/// The body of a session's event. The forms differ by their keys. Serde takes the first form that fits, so the form
+/// with the fewest keys must be the last.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum SessionBody {

@@ -1,8 +1,8 @@
-//! Documents that state facts or list words: `agent_runs.flags`, `agent_runs.prompt_ref`, `api_tokens.scopes`
-//! and `webhook_endpoints.events`.
+//! Documents that state facts or list names: `agent_runs.flags`, `agent_runs.prompt_ref`, `api_tokens.scopes` and
+//! `notification_endpoints.events`.
 //!
-//! No server acts wrongly because it ignores a part of them, so their tables have no columns for formats: a
-//! permission or a notification that this server does not know is one that it neither grants nor sends.
+//! Their tables have no columns for formats, because a server may safely ignore a part of them: it neither grants a
+//! permission nor sends a notification that it does not know.
 
 use std::{collections::BTreeSet, str::FromStr};
 
@@ -125,7 +125,7 @@ impl Document for StoredEvents {
 }
 
 impl StoredEvents {
-    /// Makes the document that takes the place of `before`, and keeps the words there that this program does not know.
+    /// Returns the document that replaces `before`. Keeps the names there that this program does not know.
     pub(crate) fn over(events: &Vec<NotificationKind>, before: Self) -> Self {
         let Self(mut words) = Self::of(events);
         let unknown = before.0.into_iter();
@@ -134,7 +134,7 @@ impl StoredEvents {
     }
 }
 
-/// Reads the words that this program knows. A later version may have written others.
+/// Returns the names that this program knows. A later version may have written others.
 fn known_words<T: FromStr>(words: &[String]) -> impl Iterator<Item = T> {
     words.iter().filter_map(|word| word.parse().ok())
 }

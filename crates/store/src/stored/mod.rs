@@ -1,4 +1,4 @@
-//! Documents that the database keeps as JSON, each with a type of its own that only this crate uses.
+//! Documents that the database stores as JSON. Each has a type of its own, which only this crate uses.
 //!
 //! - [`Document`] is one stored document. It converts from and into the domain type in `model`.
 //! - [`FORMAT`] is the format of the documents that this program writes.
@@ -46,33 +46,33 @@ pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// A document as a row holds it.
 pub(crate) trait Document: Serialize + DeserializeOwned {
-    /// The type that decisions are made with.
+    /// The domain type, with which the program makes decisions.
     type Domain;
 
-    /// Makes the document of a domain value.
+    /// Returns the document of a domain value.
     fn of(domain: &Self::Domain) -> Self;
 
-    /// Makes the domain value.
+    /// Returns the domain value of the document.
     ///
     /// # Errors
     ///
     /// If a stored value is corrupt.
     fn into_domain(self) -> Result<Self::Domain, BoxError>;
 
-    /// Returns the least format whose servers honour the document. Overridden where a key must not be ignored.
+    /// Returns the lowest format whose servers honour the document. Override it if a key must not be ignored.
     fn needs_format(&self) -> i64 {
         EVERY_FORMAT
     }
 }
 
-/// Reads a document from a column.
+/// Returns the domain value of a document in a column.
 pub(crate) fn read<D: Document>(row: &Row, column: &'static str) -> Result<D::Domain, Error> {
     let stored: D = row.json(column)?;
     let domain = stored.into_domain();
     domain.map_err(|source| row.nonsense(column, source).into())
 }
 
-/// Reads a document from a column that may be null.
+/// Returns the domain value of a document in a column. Returns `None` if the column is null.
 pub(crate) fn read_optional<D: Document>(
     row: &Row,
     column: &'static str,
@@ -82,18 +82,18 @@ pub(crate) fn read_optional<D: Document>(
     domain.map_err(|source| row.nonsense(column, source).into())
 }
 
-/// Returns the least format whose servers honour a document.
+/// Returns the lowest format whose servers honour a document.
 pub(crate) fn needs_format_of<D: Document>(domain: &D::Domain) -> i64 {
     D::of(domain).needs_format()
 }
 
-/// Reads the least format whose servers honour the documents of a row.
+/// Returns the lowest format whose servers honour the documents of a row.
 pub(crate) fn needs_format(row: &Row) -> Result<i64, Error> {
     Ok(row.get("needs_format")?)
 }
 
-/// Returns nothing for documents that cannot be read because a later version wrote them. The caller must not act on
-/// the row.
+/// Returns `None` for documents that cannot be read because a later version wrote them. The caller must not act on
+/// such a row.
 pub(crate) fn known<T>(row: &Row, read: Result<T, Error>) -> Result<Option<T>, Error> {
     match read {
         Err(error) if error.is_nonsense() && !honours(needs_format(row)?) => Ok(None),
@@ -102,6 +102,10 @@ pub(crate) fn known<T>(row: &Row, read: Result<T, Error>) -> Result<Option<T>, E
 }
 
 /// Refuses to act on documents that this program does not honour.
+///
+/// # Errors
+///
+/// [`Error::NewerFormat`] if the documents need a later format.
 pub(crate) fn require_honoured(what: &'static str, name: &str, needed: i64) -> Result<(), Error> {
     if honours(needed) {
         Ok(())
@@ -110,16 +114,16 @@ pub(crate) fn require_honoured(what: &'static str, name: &str, needed: i64) -> R
     }
 }
 
-/// A document that is ready to be written.
+/// A document in the form in which it is stored.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Written {
     /// The JSON.
     pub(crate) value: Value,
-    /// The least format whose servers honour it.
+    /// The lowest format whose servers honour the document.
     pub(crate) needs_format: i64,
 }
 
-/// Writes a document.
+/// Returns the stored form of a domain value.
 pub(crate) fn write<D: Document>(domain: &D::Domain) -> Written {
     let document = D::of(domain);
     Written {
@@ -130,12 +134,12 @@ pub(crate) fn write<D: Document>(domain: &D::Domain) -> Written {
 
 /// Returns the JSON of a document.
 pub(crate) fn value_of<D: Document>(document: &D) -> Value {
-    // Stored types have text keys and finite numbers alone, so that this cannot fail.
+    // This cannot fail: stored types have only text keys and finite numbers.
     serde_json::to_value(document).unwrap_or_default()
 }
 
-/// Writes a document in place of the one in a column of `row`, and keeps the keys there that this program does not
-/// know.
+/// Returns the stored form of a domain value that replaces the document in a column of `row`. Keeps the keys of that
+/// document that this program does not know.
 ///
 /// # Errors
 ///
@@ -161,16 +165,15 @@ fn rewrite_value<D: Document>(
     Ok(written)
 }
 
-/// Returns the format of a document that is written in place of one of format `before`: keys of a later format may
-/// stay in it.
+/// Returns the format of a document that replaces one of format `before`: keys of a later format may stay in it.
 pub(crate) fn format_over(before: i64) -> i64 {
     before.max(FORMAT)
 }
 
-/// Copies keys from `before` to `written` that are unknown: those that are no longer there in `known`, which is
-/// `before` after this program has read and written it. Keys of free-form maps survive that, so that a removed
-/// entry of `env` does not come back. For example, with `before` `{"a": 1, "later": 2}`, `known` `{"a": 1}` and
-/// `written` `{"a": 3}`, the result is `{"a": 3, "later": 2}`.
+/// Copies unknown keys from `before` to `written`. A key is unknown if it is missing in `known`, which is `before`
+/// after this program has read and written it. Entries of free-form maps survive that, so that a removed entry of
+/// `env` does not come back. For example, with `before` `{"a": 1, "later": 2}`, `known` `{"a": 1}` and `written`
+/// `{"a": 3}`, the result is `{"a": 3, "later": 2}`.
 fn keep_unknown(before: &Value, known: &Value, written: &mut Value) {
     match (before, known, written) {
         (Value::Object(before), Value::Object(known), Value::Object(written)) => {
@@ -185,7 +188,7 @@ fn keep_unknown(before: &Value, known: &Value, written: &mut Value) {
             }
         }
         (Value::Array(before), Value::Array(known), Value::Array(written)) => {
-            // Items of a list have no names. An item that stays the same keeps its unknown keys.
+            // Items of a list have no keys by which they could be matched. An unchanged item keeps its unknown keys.
             for (at, item) in written.iter_mut().enumerate() {
                 let stays = known.get(at) == Some(item);
                 let same = if stays {

@@ -57,7 +57,7 @@ impl Document for StoredPolicies {
     type Domain = Policies;
 
     fn of(policies: &Policies) -> Self {
-        // Without `..`, so that a new policy does not compile before it is stored.
+        // Destructure without `..`, so that a new policy does not compile until it is stored.
         let Policies {
             overlap,
             queue_limit,

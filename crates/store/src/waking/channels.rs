@@ -1,4 +1,5 @@
-//! The channels of sessions, listened to while somebody subscribes to what is published in them.
+//! The notification channels of sessions. A process listens to the channel of a session while a task subscribes to
+//! the session's messages.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -10,40 +11,40 @@ use uuid::Uuid;
 
 use super::mutex::lock;
 
-/// What the channels of sessions begin with; the id follows, with underscores.
+/// The prefix of the channel names. The session's ID follows, with underscores.
 const PREFIX: &str = "automation_session_";
 
-/// The name of a session's channel.
+/// Returns the name of a session's channel.
 pub(super) fn name(session: Uuid) -> String {
     format!("{PREFIX}{}", session.to_string().replace('-', "_"))
 }
 
-/// The session of a channel's name, where it is one's.
+/// Returns the session of a channel's name. Returns `None` if it is not a session's channel.
 pub(super) fn session(name: &str) -> Option<Uuid> {
     let id = name.strip_prefix(PREFIX)?.replace('_', "-");
     Uuid::try_parse(&id).ok()
 }
 
-/// Who subscribes to which session in this process.
+/// The subscriptions of this process to sessions.
 #[derive(Debug, Default)]
 pub(super) struct Channels {
-    /// How many subscribe to each.
+    /// The number of subscribers of each session.
     wanted: Mutex<HashMap<Uuid, usize>>,
     changed: Notify,
 }
 
 impl Channels {
-    /// The sessions to which anybody subscribes.
+    /// Returns the sessions that have a subscriber.
     pub(super) fn wanted(&self) -> HashSet<Uuid> {
         lock(&self.wanted).keys().copied().collect()
     }
 
-    /// Waits until the first has come to a session or the last has gone, since this was waited for last.
+    /// Waits until a session has got its first subscriber or lost its last one since the last call.
     pub(super) async fn changed(&self) {
         self.changed.notified().await;
     }
 
-    /// Counts a subscriber of a session.
+    /// Counts a new subscriber of a session.
     pub(super) fn add(&self, session: Uuid) {
         let mut wanted = lock(&self.wanted);
         let count = wanted.entry(session).or_default();
@@ -53,7 +54,7 @@ impl Channels {
         }
     }
 
-    /// Counts a subscriber of a session no more.
+    /// Removes a subscriber of a session from the count.
     pub(super) fn remove(&self, session: Uuid) {
         let mut wanted = lock(&self.wanted);
         if let Some(count) = wanted.get_mut(&session) {

@@ -1,9 +1,8 @@
-//! Who waits for changes, and is woken after they are committed.
+//! Change notification: tasks wait for changes and are woken after the changes are committed.
 //!
-//! **Invariants:** a wake-up carries ids and nothing else; whoever is woken reads for himself. It may come
-//! for nothing or twice, and where it is lost another one for everything follows within [`POLL`], or
-//! [`POLL_UNHEARD`] while nobody can listen. Nothing runs and nothing is sent while nobody waits. What waits
-//! for a sleeper is bounded.
+//! **Invariants:** a notification carries IDs and no data; the woken task reads the rows itself. A notification may
+//! be spurious or repeated. If one is lost, all tasks are woken within [`POLL`], or within [`POLL_UNHEARD`] while no
+//! connection can listen. Without a waiting task, no watcher runs. The memory for pending notifications is bounded.
 
 mod channels;
 mod mutex;
@@ -38,11 +37,12 @@ use crate::{
     store::Store,
 };
 
-/// How often everybody is woken for whatever was missed: the net below all else.
+/// The interval at which all tasks are woken, in case a notification was lost.
 const POLL: Duration = Duration::from_secs(5);
-/// The same while no connection listens on PostgreSQL: then it is the only way to hear of others.
+/// The interval while no connection listens on PostgreSQL, because polling is then the only way to notice changes of
+/// other processes.
 const POLL_UNHEARD: Duration = Duration::from_secs(1);
-/// One who waits for changes.
+/// A task's subscription to changes.
 #[derive(Debug)]
 pub struct Changes {
     sleeper: Arc<Sleeper>,
@@ -51,8 +51,8 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Waits until something has changed since the last call, or since this was made. Nothing is lost if
-    /// whoever calls stops waiting.
+    /// Waits until something has changed since the last call, or since the subscription began. The future may be
+    /// dropped without losing a change.
     pub async fn next(&mut self) -> Changed {
         loop {
             let changed = std::mem::take(&mut *lock(&self.sleeper.changed));
@@ -75,10 +75,11 @@ impl Drop for Changes {
 }
 
 impl Store {
-    /// Tells from now on what changes, whoever changes it: this process after its commits; others through
-    /// one listening connection on PostgreSQL, and on SQLite by a look at the file ten times a second.
+    /// Subscribes to changes of all processes. This process reports its own changes after each commit. It learns of
+    /// others through one listening connection on PostgreSQL, and by polling the file ten times a second on SQLite.
     ///
-    /// Whoever waits subscribes first and reads then. Must be called inside a runtime.
+    /// The caller must subscribe first and read afterwards: a change between a read and the subscription would be
+    /// missed. Must be called inside a Tokio runtime.
     pub fn changes(&self) -> Changes {
         let wakes = Arc::clone(&self.wakes);
         let sleeper = Arc::new(Sleeper::default());
@@ -96,7 +97,7 @@ impl Store {
 }
 
 impl Store {
-    /// The task that looks for what others change, for as long as somebody keeps it.
+    /// Returns the task that watches for changes of other processes. The task runs while a subscription holds it.
     fn watcher(&self, sleepers: &mut Sleepers) -> Arc<Watcher> {
         sleepers.watcher.upgrade().unwrap_or_else(|| {
             let watcher = Arc::new(Watcher(tokio::spawn(watch(
@@ -108,7 +109,7 @@ impl Store {
         })
     }
 
-    /// How the changes that other processes make are noticed at this moment.
+    /// Returns the way in which changes of other processes are noticed at this moment.
     pub fn listening(&self) -> ListenerState {
         let wakes = &self.wakes;
         let watched = lock(&wakes.sleepers).watcher.strong_count() > 0;
@@ -120,7 +121,7 @@ impl Store {
     }
 }
 
-/// Looks for what others change, until nobody waits any more.
+/// Watches for changes of other processes. The task is aborted when its last subscription is dropped.
 async fn watch(database: Database, wakes: Arc<Wakes>) {
     let wakes = &*wakes;
     let others = async {
@@ -139,7 +140,7 @@ async fn watch(database: Database, wakes: Arc<Wakes>) {
                 ListenerState::Polling { .. } => POLL_UNHEARD,
                 _ => POLL,
             };
-            // Another state is another period.
+            // A new state may have a new interval, so restart the timer.
             if timeout(period, state.changed()).await.is_err() {
                 wakes.wake_all();
                 if period == POLL_UNHEARD {

@@ -1,4 +1,4 @@
-//! What other processes change, as PostgreSQL tells it.
+//! Notices the changes of other processes on PostgreSQL, by notifications.
 
 use std::{collections::HashSet, time::Duration};
 
@@ -12,18 +12,18 @@ use super::{
 };
 use crate::database::{Database, Error, ListenAddress, Listener, Notification};
 
-/// The channel of all changes: a notification's payload is the id of a log, or names what there is to do.
+/// The channel of all changes. The payload is the ID of a log, or the name of a kind of work.
 const CHANNEL: &str = "matins_wake";
-/// The pause before another connection is tried.
+/// The pause before the next attempt to connect.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// How a silent connection is found out.
+/// The heartbeat of the listening connection.
 #[derive(Debug, Clone, Copy)]
 struct Pulse {
-    /// How often the listening connection is asked for a sign of life. One of which only this end is left
-    /// would be silent for ever.
+    /// The interval of the heartbeat. Without a heartbeat, a connection whose server has vanished would stay silent
+    /// forever.
     every: Duration,
-    /// How long it may take to give one, or to listen to another channel.
+    /// The maximum wait for a reply to a heartbeat, or to a change of the channels.
     answer: Duration,
 }
 
@@ -32,10 +32,11 @@ const PULSE: Pulse = Pulse {
     answer: Duration::from_secs(5),
 };
 
-/// Listens until the database is closed, with one connection after the other, where anybody can listen.
+/// Listens until the database is closed. Connects again whenever the connection is lost.
 pub(super) async fn watch(wakes: &Wakes, database: &Database) {
     let listening = async {
         let Some(address) = database.listen_address() else {
+            // No connection can listen through a pooler. Keep this task alive, because polling goes on beside it.
             wakes.state.unheard(Unheard::Pooler);
             return std::future::pending().await;
         };
@@ -48,18 +49,19 @@ pub(super) async fn watch(wakes: &Wakes, database: &Database) {
             tokio::time::sleep(PAUSE).await;
         }
     };
-    // `None` says that the database is closed.
+    // `None` means that the database is closed.
     let _: Option<()> = database.while_open(listening).await;
 }
 
-/// Listens until the connection is lost. It is given up with all that it listened to, and everybody looks.
+/// Listens until the connection is lost. The next connection wakes all tasks, because notifications may have been
+/// lost.
 async fn listen(wakes: &Wakes, address: &ListenAddress, pulse: Pulse) -> Result<(), Error> {
     let mut listener = Listener::connect(address, pulse.answer).await?;
     listener.listen(CHANNEL).await?;
     let mut heard = HashSet::new();
     adjust(&mut listener, &mut heard, wakes).await?;
     wakes.state.set(ListenerState::Listening);
-    // What changed before it listened.
+    // Wake all tasks for changes that were committed before the connection listened.
     wakes.wake_all();
     wakes.workers.call_for_everything();
     let mut heartbeat = tokio::time::interval(pulse.every);
@@ -73,7 +75,7 @@ async fn listen(wakes: &Wakes, address: &ListenAddress, pulse: Pulse) -> Result<
             },
             () = wakes.channels.changed() => {
                 let new = adjust(&mut listener, &mut heard, wakes).await?;
-                // What was published before it was listened to.
+                // Wake the tasks for messages that were published before the connection listened to the channel.
                 wakes.wake(&new);
             }
             _ = heartbeat.tick() => {
@@ -83,7 +85,7 @@ async fn listen(wakes: &Wakes, address: &ListenAddress, pulse: Pulse) -> Result<
     }
 }
 
-/// Wakes those whom a notification is for. Whoever sends another payload has nothing to do with this.
+/// Wakes the tasks for which a notification is meant. Ignores a payload of an unknown kind.
 fn hear(wakes: &Wakes, notification: &Notification) {
     let payload = notification.payload();
     let log = match notification.channel() {
@@ -96,8 +98,8 @@ fn hear(wakes: &Wakes, notification: &Notification) {
     }
 }
 
-/// Listens to the channels of the sessions that are subscribed to and to no others, in one round trip.
-/// Gives those that are new.
+/// Listens to the channels of the sessions that have subscribers, and to no others, in one round trip. Returns the
+/// sessions that are new.
 async fn adjust(
     listener: &mut Listener,
     heard: &mut HashSet<Uuid>,

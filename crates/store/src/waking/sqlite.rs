@@ -1,4 +1,4 @@
-//! What other processes change in a SQLite file.
+//! Notices the changes of other processes in a SQLite file, by polling.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use crate::{
     database::{Database, Error},
 };
 
-/// How often the file is looked at.
+/// The interval of the polls.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Wakes everybody when there are more numbered transactions than this process has made. SQLite's own
-/// `data_version` would tell of this process's as well.
+/// Wakes all tasks if the file has more numbered transactions than this process has made. SQLite's `data_version`
+/// cannot be used, because it also counts the commits of other connections of this process.
 pub(super) async fn watch(wakes: &Wakes, database: &Database) {
     let mut look = tokio::time::interval(LOOK);
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -24,11 +24,11 @@ pub(super) async fn watch(wakes: &Wakes, database: &Database) {
         match last(database).await {
             Ok(last) => {
                 let foreign = last - wakes.own();
-                // Own ones are counted before they can be seen, so a lower number says only that one
-                // is under way.
+                // This process counts its own transactions before they are visible, so a lower number only means that
+                // one of them is in progress.
                 match known {
                     Some(known) if foreign <= known => continue,
-                    // At first for what changed before there was anything to compare with.
+                    // The first poll wakes all tasks, because there is no earlier number to compare with.
                     _ => wakes.wake_all(),
                 }
                 known = Some(foreign);

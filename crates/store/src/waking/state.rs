@@ -1,36 +1,36 @@
-//! How changes of other processes are noticed, for people and figures.
+//! The way in which changes of other processes are noticed, for status pages and metrics.
 
 use tokio::{sync::watch, time::Instant};
 
-/// How the changes that other processes make are noticed.
+/// The way in which changes of other processes are noticed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ListenerState {
-    /// Nobody waits for any, so nothing looks.
+    /// No task waits for changes, so no watcher runs.
     #[default]
     Idle,
-    /// A connection listens for what the server tells.
+    /// A connection listens for the server's notifications.
     Listening,
-    /// The file is looked at ten times a second.
+    /// The SQLite file is polled ten times a second.
     Looking,
-    /// Nobody can listen: whoever waits looks once a second.
+    /// No connection can listen, so all waiting tasks poll once a second.
     Polling {
-        /// Why.
+        /// The reason why no connection listens.
         why: Unheard,
-        /// Since when, by the monotonic clock.
+        /// The instant at which polling began, by the monotonic clock.
         since: Instant,
     },
 }
 
-/// Why nobody listens.
+/// The reason why no connection listens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unheard {
-    /// A pooler lends connections out for one transaction each, and no direct address is named.
+    /// A pooler lends connections out for one transaction each, and no direct address is configured.
     Pooler,
-    /// It has not succeeded yet, or the connection was lost; it is tried again.
+    /// The connection is not established yet, or was lost. The process tries again.
     Lost,
 }
 
-/// The state, for one who changes it and others who read it or wait for a change.
+/// The state, with one writer, and readers that can wait for a change.
 #[derive(Debug, Default)]
 pub(super) struct State(watch::Sender<ListenerState>);
 
@@ -47,7 +47,7 @@ impl State {
         self.0.send_replace(state);
     }
 
-    /// Notes that nobody can listen, since now where it was not so before.
+    /// Records that no connection can listen. Keeps the instant of the first such call.
     pub(super) fn unheard(&self, why: Unheard) {
         self.0.send_if_modified(|state| {
             let known = matches!(state, ListenerState::Polling { why: known, .. } if *known == why);

@@ -1,4 +1,4 @@
-//! Everybody in this process who waits for changes.
+//! The tasks of this process that wait for changes.
 
 use std::{
     collections::HashSet,
@@ -14,16 +14,16 @@ use uuid::Uuid;
 use super::{channels::Channels, mutex::lock, state::State, workers::Workers};
 use crate::database::CommitObserver;
 
-/// How many logs wait for a sleeper by their ids; beyond that, it is woken for everything.
+/// The maximum number of changed logs that are kept for a task. Beyond it, the task is woken for all logs.
 const PENDING: usize = 4096;
 
-/// What has changed since the last look.
+/// The changes since the last call of `Changes::next`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Changed {
-    /// Anything may have changed, whatever is in `logs`.
+    /// `true` if anything may have changed, whatever `logs` holds.
     pub everything: bool,
-    /// The sessions and the automations whose logs have grown, the sessions whose turns have written more
-    /// text, and those that are gone.
+    /// The sessions and the automations whose logs have grown, the sessions whose turns have written text, and the
+    /// objects that were deleted.
     pub logs: HashSet<Uuid>,
 }
 
@@ -48,17 +48,17 @@ impl Changed {
     }
 }
 
-/// Everybody who waits for changes of one database in this process.
+/// The tasks of this process that wait for changes of one database.
 #[derive(Debug, Default)]
 pub(crate) struct Wakes {
     pub(super) sleepers: Mutex<Sleepers>,
-    /// How many sleepers there are.
+    /// The number of subscriptions, so that a commit without any subscription takes no lock.
     pub(super) waiting: AtomicUsize,
-    /// How many transactions this process has committed that noted a change, or is about to. On SQLite each of them
-    /// has taken a number.
+    /// The number of transactions with a recorded change that this process has committed or is about to commit. On
+    /// SQLite, each of them has taken a number.
     own: AtomicI64,
     pub(super) workers: Workers,
-    /// Which sessions' channels are listened to.
+    /// The sessions whose channels are listened to.
     pub(super) channels: Channels,
     pub(super) state: State,
 }
@@ -82,7 +82,7 @@ impl Sleeper {
     }
 }
 
-/// The task that looks for what others change. It ends with the last who waits.
+/// The task that watches for changes of other processes. It is aborted when its last subscription is dropped.
 #[derive(Debug)]
 pub(super) struct Watcher(pub(super) JoinHandle<()>);
 
@@ -93,7 +93,7 @@ impl Drop for Watcher {
 }
 
 impl Wakes {
-    /// Wakes everybody for some logs.
+    /// Wakes all tasks for some logs.
     pub(crate) fn wake(&self, logs: &[Uuid]) {
         if logs.is_empty() || self.waiting.load(Ordering::SeqCst) == 0 {
             return;
@@ -103,7 +103,7 @@ impl Wakes {
         }
     }
 
-    /// Wakes everybody for everything.
+    /// Wakes all tasks for all logs.
     pub(super) fn wake_all(&self) {
         for sleeper in &lock(&self.sleepers).all {
             sleeper.wake(Changed::everything);
@@ -116,8 +116,8 @@ impl Wakes {
 }
 
 impl CommitObserver for Wakes {
-    /// Counts a transaction before anybody can see it, so that whoever compares the count with the number in the
-    /// file never takes it for another process's.
+    /// Counts a transaction before it is visible. Otherwise a poll between the commit and the count would take the
+    /// transaction for another process's.
     fn before_commit(&self) {
         self.own.fetch_add(1, Ordering::SeqCst);
     }
@@ -126,7 +126,8 @@ impl CommitObserver for Wakes {
         self.own.fetch_sub(1, Ordering::SeqCst);
     }
 
-    /// Wakes the readers of the logs. A reader that is woken for nothing finds nothing.
+    /// Wakes the readers of the logs, even after a failed commit: the commit may have succeeded, and a reader that is
+    /// woken without a change reads nothing new.
     fn after_commit(&self, changed: &[Uuid]) {
         self.wake(changed);
     }

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::wakes::Wakes;
 
-/// One subscriber's share in the channel of a session.
+/// One subscription to the channel of a session. Dropping it ends the subscription.
 #[derive(Debug)]
 pub(crate) struct Wanted {
     session: Uuid,

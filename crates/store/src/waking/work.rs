@@ -1,6 +1,6 @@
-//! Who works, and is told when another server has made something to do.
+//! Notification of workers: a loop that does work waits here for work that another server has created.
 //!
-//! On SQLite nobody else makes anything: whoever writes is in this process, and says so himself.
+//! On SQLite, there is no other server: every writer is in this process, which signals its loops itself.
 
 use std::sync::{Arc, atomic::Ordering};
 
@@ -11,18 +11,18 @@ use super::{
 };
 use crate::{database::Dialect, store::Store};
 
-/// What there may be to do.
+/// The kinds of work that may have arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Calls {
     /// A run may be claimed.
     pub queue: bool,
-    /// Something is due earlier than before.
+    /// A trigger or a backoff is due earlier than before.
     pub schedule: bool,
-    /// A run under way is to be called off.
+    /// The cancellation of a running turn was requested.
     pub cancel: bool,
 }
 
-/// One who works, and waits for what others make to do.
+/// A worker's subscription to work that other servers create.
 #[derive(Debug)]
 pub struct Work {
     called: Arc<Called>,
@@ -30,7 +30,7 @@ pub struct Work {
 }
 
 impl Work {
-    /// Waits until another server has made something to do. Nothing is lost if whoever calls stops waiting.
+    /// Waits until another server has created work. The future may be dropped without losing a signal.
     pub async fn next(&mut self) -> Calls {
         loop {
             let kinds = self.called.kinds.swap(0, Ordering::SeqCst);
@@ -48,9 +48,9 @@ impl Work {
 }
 
 impl Store {
-    /// Tells from now on when another server has made something to do. On SQLite there is none.
+    /// Subscribes to work that other servers create. On SQLite, there is none.
     ///
-    /// Must be called inside a runtime.
+    /// Must be called inside a Tokio runtime.
     pub fn work(&self) -> Work {
         let called = Arc::new(Called::default());
         let wakes = &self.wakes;

@@ -1,4 +1,4 @@
-//! Everybody who works in this process, and what each was called for.
+//! The subscriptions of the workers of this process, and the kinds of work that were signalled to each.
 
 use std::sync::{
     Mutex, PoisonError, Weak,
@@ -7,37 +7,37 @@ use std::sync::{
 
 use tokio::sync::Notify;
 
-/// What there is to do, as the database names it in its notifications.
+/// The kinds of work, by the names that the database uses in its notifications.
 pub(super) const KINDS: [(&str, u8); 3] = [("queue", 1), ("schedule", 2), ("cancel", CANCEL)];
 const CANCEL: u8 = 4;
 const EVERYTHING: u8 = 7;
 
-/// Everybody who works in this process.
+/// The subscriptions of all workers of this process.
 #[derive(Debug, Default)]
 pub(super) struct Workers(pub(super) Mutex<Vec<Weak<Called>>>);
 
 #[derive(Debug, Default)]
 pub(super) struct Called {
-    /// What it was called for since it last looked.
+    /// The kinds that were signalled since the last call of `Work::next`.
     pub(super) kinds: AtomicU8,
     pub(super) bell: Notify,
 }
 
 impl Workers {
-    /// Calls everybody for what a notification names, if it names something.
+    /// Signals the kind that a notification names to all workers. Ignores an unknown kind.
     pub(super) fn call(&self, kind: &str) {
         if let Some((_, kind)) = KINDS.iter().find(|(name, _)| *name == kind) {
             self.ring(*kind);
         }
     }
 
-    /// Calls everybody for everything: nobody knows what was missed.
+    /// Signals all kinds, because notifications may have been lost.
     pub(super) fn call_for_everything(&self) {
         self.ring(EVERYTHING);
     }
 
-    /// Calls everybody to look for what may have been made meanwhile. Whether a turn is to be called off is
-    /// looked at with its heartbeat, which is not to come more often because nobody can listen.
+    /// Signals all kinds but cancellations, for workers that poll. A turn learns of its cancellation with its
+    /// heartbeat, which must not become more frequent because no connection can listen.
     pub(super) fn call_to_look(&self) {
         self.ring(EVERYTHING & !CANCEL);
     }

@@ -1,5 +1,5 @@
--- Claims a key for a request, with the id that is reserved for what it makes. Where the key is claimed
--- already nothing changes, and what comes back is what it was claimed for.
+-- Claims an idempotency key for a request, and reserves the ID of the object that the request creates. If the key is
+-- already claimed, changes nothing and returns the existing claim.
 -- $1 tenant, $2 key, $3 hash of the request, $4 reserved id, $5 now
 insert into idempotency_keys (tenant_id, key, request_sha256, created_id, created_at)
 values ($1, $2, $3, $4, $5)

@@ -1,4 +1,4 @@
--- Lists what became of the attempts at a delivery.
+-- Lists the attempts at a delivery.
 -- $1 tenant or null, $2 delivery
 select number, status, error, answer, started_at, ended_at
 from webhook_attempts

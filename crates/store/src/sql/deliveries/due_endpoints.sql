@@ -1,4 +1,4 @@
--- Lists endpoints that have something due, those that wait longest first.
+-- Lists endpoints with due deliveries, the longest overdue first.
 -- $1 now, $2 limit
 select endpoint_id, min(next_attempt_at) as at
 from webhook_deliveries

@@ -1,4 +1,4 @@
--- Gives up whatever is on its way to an endpoint.
+-- Gives up all pending deliveries of an endpoint.
 -- $1 endpoint, $2 why, $3 now
 update webhook_deliveries
 set state = 'failed', next_attempt_at = null, leased_until = null, last_error = $2, ended_at = $3

@@ -1,4 +1,4 @@
--- Adds to the log of a delivery what became of an attempt.
+-- Adds an attempt to the log of a delivery.
 -- :delivery, :number, :tenant, :status or null, :error or null, :answer or null, :started_at, :ended_at
 insert into webhook_attempts
     (delivery_id, number, tenant_id, status, error, answer, started_at, ended_at)

@@ -1,4 +1,5 @@
--- Writes what became of an attempt at a delivery, unless another one was begun meanwhile.
+-- Records the result of an attempt. The fence is the number of attempts: no row if another attempt has begun
+-- meanwhile.
 -- :id, :attempt number of the attempt, :state, :next_attempt_at next attempt or null, :status or null, :error
 -- or null, :ended_at or null
 update webhook_deliveries

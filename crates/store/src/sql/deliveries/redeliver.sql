@@ -1,4 +1,5 @@
--- Sends a delivery that is over once more. Its attempts go on counting from the last full round.
+-- Makes a finished delivery pending again. Its count of attempts continues, so a delivery that had used up its
+-- attempts gets one more.
 -- $1 tenant or null, $2 id, $3 now
 update webhook_deliveries
 set state = 'pending', next_attempt_at = $3, ended_at = null

@@ -1,5 +1,5 @@
--- Moves an endpoint on in the feed from the place that was read: whoever comes second moves nothing, and
--- so makes no second delivery of an event.
+-- Advances an endpoint's cursor from the value that was read. The cursor is the fence: a second process changes no
+-- row, and so creates no second delivery of an event.
 -- $1 id, $2 place before, $3 place after
 update notification_endpoints
 set cursor = $3

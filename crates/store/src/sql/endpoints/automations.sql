@@ -1,4 +1,4 @@
--- Reads what notifications say of automations.
+-- Returns the facts of automations for notifications.
 -- Each row: $1 id
 with item (id) as (values /* row */ ($1))
 select id, name, pause_reason, attention

@@ -1,4 +1,4 @@
--- Reads one endpoint, with its secrets.
+-- Returns one endpoint with its secrets.
 -- $1 tenant or null, $2 id
 select id, tenant_id, name, url, events, automation_id, channel, failing_since, disabled_at, disabled_reason, previous_until, created_at, updated_at, secret, previous_secret
 from notification_endpoints

@@ -1,4 +1,4 @@
--- Stops telling endpoints of an automation that is gone: they would never hear of anything again.
+-- Disables the endpoints of a deleted automation, because they would never receive a notification again.
 -- $1 automation, $2 reason, $3 now
 update notification_endpoints
 set disabled_at = $3, disabled_reason = $2, updated_at = $3

@@ -1,4 +1,4 @@
--- Changes an endpoint, where nobody else has meanwhile.
+-- Changes an endpoint, with optimistic locking by the instant of its last change.
 -- :tenant or null, :id, :changed_before when it was changed before, :name, :url address, :events, :automation
 -- or null, :channel or null, :now
 update notification_endpoints

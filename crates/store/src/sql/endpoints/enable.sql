@@ -1,4 +1,4 @@
--- Tells an endpoint again, of what is yet to come.
+-- Enables an endpoint, which then receives notifications of later events only.
 -- $1 tenant or null, $2 id, $3 place in the feed, $4 now
 update notification_endpoints
 set disabled_at = null, disabled_reason = null, failing_since = null, cursor = $3, updated_at = $4

@@ -1,4 +1,4 @@
--- Makes an endpoint of notifications.
+-- Inserts an endpoint.
 -- :id, :tenant, :name, :url address, :events, :automation or null, :channel or null, :secret, :cursor the place
 -- in the feed from which it is told, :now
 insert into notification_endpoints

@@ -1,4 +1,4 @@
--- Gives an endpoint another secret. The one before signs as well for a while.
+-- Replaces the secret of an endpoint. The previous secret also signs for a while.
 -- $1 tenant or null, $2 id, $3 secret, $4 until when the one before holds, $5 now
 update notification_endpoints
 set previous_secret = secret, previous_until = $4, secret = $3, updated_at = $5

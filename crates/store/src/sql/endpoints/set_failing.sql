@@ -1,4 +1,4 @@
--- Notes since when nothing arrives at an endpoint, or with null that something did.
+-- Records the instant since which no delivery has succeeded, or with null that one has. Keeps the first such instant.
 -- $1 id, $2 since when, or null
 update notification_endpoints
 set failing_since = $2

@@ -1,4 +1,4 @@
--- Lists what the endpoints that are told of anything want, and how far they were told.
+-- Lists the subscriptions and the cursors of enabled endpoints.
 select id, tenant_id, events, automation_id, channel, cursor
 from notification_endpoints
 where disabled_at is null

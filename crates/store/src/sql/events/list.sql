@@ -1,4 +1,4 @@
--- Reads a session's log from a number on.
+-- Returns the events of a session's log after a sequence number.
 -- $1 tenant or null, $2 session, $3 after, $4 limit
 select seq, kind, ref_id, body, created_at
 from session_events

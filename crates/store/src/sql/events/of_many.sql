@@ -1,5 +1,5 @@
--- Reads on in the logs of many sessions, each event with its message; a session without news has one row
--- without an event, one that is not there none. Numbers have no gap, so they bound the news of each.
+-- Returns the next events of many sessions, each with its message. A session without a new event has one row without
+-- an event, and a deleted session has none. Sequence numbers have no gaps, so a range of numbers limits each session.
 -- Each row: $1 session, $2 after. $3 tenant or null, $4 how many of each
 with item (session_id, after) as (values /* row */ ($1, $2))
 select s.id as session_id, s.last_seq, e.seq, e.kind, e.ref_id, e.body, e.created_at,

@@ -1,5 +1,5 @@
--- Says when the oldest run of a session was made that is not over. What holds a seat and what waits for
--- one are found by an index each, so that runs that are over cost nothing.
+-- Returns the creation time of a session's oldest unfinished run. One index finds the runs that hold a seat and
+-- another one those that wait for a seat, so that finished runs cost nothing.
 -- $1 tenant, $2 session
 select min(found.at) as at
 from (

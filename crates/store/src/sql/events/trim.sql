@@ -1,5 +1,5 @@
--- Removes the beginning of a log up to the first event that is young enough, a piece at a time: what is
--- kept has no gap, whatever the clock did.
+-- Removes a limited number of events from the beginning of a log, up to the first event that is recent enough. So the
+-- rest has no gap, even if the clock was set back.
 -- $1 session, $2 oldest that stays, $3 limit
 with page as (
     select seq, created_at from session_events where session_id = $1 order by seq limit $3

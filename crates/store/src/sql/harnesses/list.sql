@@ -1,4 +1,4 @@
--- Lists harnesses by name.
+-- Lists agents by name.
 -- $1 tenant or null
 select id, name, config, format, needs_format from harnesses
 where ($1 is null or tenant_id = $1)

@@ -1,4 +1,4 @@
--- Makes a harness, or gives the one of that name a new configuration.
+-- Inserts an agent, or replaces the configuration of the agent with its name.
 -- :id, :tenant, :name, :config configuration, :now, :format, :needs_format format that it needs
 insert into harnesses (id, tenant_id, name, config, created_at, updated_at, format, needs_format)
 values (:id, :tenant, :name, :config, :now, :now, :format, :needs_format)

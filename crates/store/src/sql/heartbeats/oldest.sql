@@ -1,2 +1,2 @@
--- Says when the oldest heartbeat was.
+-- Returns the instant of the oldest heartbeat.
 select min(beat_at) as at from run_heartbeats

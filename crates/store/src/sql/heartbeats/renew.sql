@@ -1,4 +1,4 @@
--- Renews the heartbeats of a worker's runs; one that does not come back is the worker's no more.
+-- Renews the heartbeats of a worker's runs. A run that is not returned no longer belongs to the worker.
 -- Each row: $1 run. $2 worker, $3 now
 with item (id) as (values /* row */ ($1))
 update run_heartbeats set beat_at = $3

@@ -1,4 +1,4 @@
--- Removes heartbeats that runs left behind which are over.
+-- Removes the heartbeats of finished runs.
 -- $1 oldest end that stays, $2 limit
 delete from run_heartbeats where run_id in (
     select h.run_id

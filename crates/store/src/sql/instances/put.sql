@@ -1,4 +1,4 @@
--- Registers an instance, or says that it was used again. One that was given up stays so until it is served.
+-- Registers an instance, or records its use. A removed instance stays removed until a server serves it.
 -- $1 tenant, $2 id, $3 name, $4 kind, $5 now
 insert into instances (tenant_id, id, name, kind, state, config, last_seen_at, created_at)
 values ($1, $2, $3, $4, 'online', '{}', $5, $5)

@@ -1,4 +1,4 @@
--- Registers an instance for tenants who have not used it so far, as others know it.
+-- Registers an instance for tenants that have not used it so far, with the data that another tenant has of it.
 -- Each row: $1 tenant. $2 instance, $3 now
 with item (tenant_id) as (values /* row */ ($1))
 insert into instances (tenant_id, id, name, kind, state, config, last_seen_at, created_at)

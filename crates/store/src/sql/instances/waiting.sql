@@ -1,5 +1,5 @@
--- Lists the instances with who serves them and how many queued runs wait for each because their memory lies
--- there.
+-- Lists the instances with their servers, and with the number of queued runs that wait for each because the memory of
+-- their agents is in its data folder.
 -- $1 tenant or null
 select i.id, i.name, i.state, i.last_seen_at, v.worker_id, v.version, v.format, v.seen_at, v.stopped_at, (
     select count(*)

@@ -1,5 +1,5 @@
--- Reads the texts that running turns have written, the pieces that reach beyond a position in each: those
--- that begin after it, and the last one that does not.
+-- Returns the live texts of running turns beyond a position in each: the pieces that begin after the position, and
+-- the last piece that begins at or before it if it reaches further.
 -- Each row: $1 run, $2 position in bytes. $3 tenant or null, $4 limit
 with item (run_id, after) as (values /* row */ ($1, $2))
 select l.run_id, l.position, l.text

@@ -1,4 +1,4 @@
--- Removes text that runs left behind which are over: the transcript has what they said.
+-- Removes the live texts of finished runs, because the transcript has them.
 -- $1 oldest end that stays, $2 pieces that are looked at
 delete from run_live where run_id in (
     select l.run_id

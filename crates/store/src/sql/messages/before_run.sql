@@ -1,5 +1,5 @@
--- Finds the number after which a transcript has what belongs to a run: that before its first row, or
--- where it has none yet, the newest of its session.
+-- Returns the sequence number after which a transcript has the rows of a run: the number before the run's first row,
+-- or the newest number of its session if the run has no row yet.
 -- $1 tenant or null, $2 run
 select coalesce((select min(m.seq) - 1 from agent_messages m where m.run_id = r.id), s.last_seq) as seq
 from agent_runs r

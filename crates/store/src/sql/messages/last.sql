@@ -1,4 +1,4 @@
--- Reads the last rows of a transcript, the last one first.
+-- Returns the last rows of a transcript, the newest first.
 -- $1 tenant or null, $2 session, $3 limit
 select id, seq, run_id, role, kind, content, metadata, created_at
 from agent_messages

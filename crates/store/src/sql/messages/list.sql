@@ -1,4 +1,4 @@
--- Reads a transcript from a number on.
+-- Returns the rows of a transcript after a sequence number.
 -- $1 tenant or null, $2 session, $3 after, $4 limit
 select id, seq, run_id, role, kind, content, metadata, created_at
 from agent_messages

@@ -1,5 +1,4 @@
--- Writes a row of the transcript, or brings one up to date that the same run wrote before; no row
--- means that the id is another run's.
+-- Inserts a transcript row, or updates the row if the same run wrote it. No row: the ID belongs to another run.
 -- :id, :tenant, :session, :seq number, :run, :from_seat, :to_seat, :role, :kind, :content, :metadata, :now
 insert into agent_messages
     (id, tenant_id, session_id, seq, run_id, from_seat_id, to_seat_id, role, kind, content, metadata, created_at)

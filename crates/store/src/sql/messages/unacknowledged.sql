@@ -1,4 +1,4 @@
--- Reads what is published in a session and not acknowledged, from a number on and up to another one.
+-- Returns the messages between the seats of a session that are not acknowledged, in a range of sequence numbers.
 -- $1 tenant, $2 session, $3 to seat or null for all, $4 after, $5 up to, $6 limit
 select id, session_id, seq, from_seat_id, to_seat_id, content, metadata, created_at, delivered_at
 from agent_messages

@@ -1,4 +1,4 @@
--- Counts the automations that there are, and names the one that is due next.
+-- Counts the automations, and returns the one that is due next.
 -- $1 tenant or null
 select
     (

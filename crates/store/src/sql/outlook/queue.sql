@@ -1,5 +1,5 @@
--- Counts the runs that are not over by status, and says since when the oldest queued one waits. Each count
--- is asked for as an index has it, so that runs that are over cost nothing.
+-- Counts the unfinished runs by status, and returns the arrival of the oldest queued input. The condition of each
+-- count matches that of an index, so that finished runs cost nothing.
 -- $1 tenant or null
 select
     (

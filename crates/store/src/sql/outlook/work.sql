@@ -1,7 +1,7 @@
--- Says what the scheduler has to do, in one look: when the next trigger is due, when the next backoff
--- is over (one that is over already waits for its seat, not for the time), and whether something waits
--- that could start: what runs/left_behind.sql would find; and whether something waits for an instance that is
--- gone.
+-- Returns the pending work of the scheduler in one query: the instant of the next due trigger, and the end of the
+-- next backoff. A backoff that has ended does not count, because its run waits for a seat and not for the time.
+-- `waiting` is true if a waiting run could start, by the conditions of runs/left_behind.sql. `gone` is true if a run
+-- waits for a removed instance.
 -- $1 now, $2 highest format that this server honours: it fires nothing that needs a later one
 select
     (

@@ -1,4 +1,4 @@
--- Starts a run's internal record with the prompt that is sent.
+-- Inserts a run's internal record with the prompt that is sent.
 -- $1 run, $2 tenant, $3 prompt reference, $4 rendered prompt, $5 variables, $6 now
 insert into run_records
     (run_id, tenant_id, prompt_ref, rendered_prompt, variables, diagnostics, created_at, updated_at)

@@ -1,4 +1,4 @@
--- Completes a run's internal record, which a run that never began has none of yet.
+-- Completes a run's internal record. Inserts one for a run that never began.
 -- $1 run, $2 tenant, $3 diagnostics, $4 error or null, $5 now
 insert into run_records (run_id, tenant_id, variables, diagnostics, error, created_at, updated_at)
 values /* row */ ($1, $2, '{}', $3, $4, $5, $5)

@@ -1,4 +1,4 @@
--- Reads a run's internal record.
+-- Returns a run's internal record.
 -- $1 tenant or null, $2 run
 select prompt_ref, rendered_prompt, variables, diagnostics, error
 from run_records

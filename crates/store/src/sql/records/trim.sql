@@ -1,6 +1,6 @@
--- Removes the internal records of runs that ended long ago, the oldest first. Runs that ended before a
--- time were made before it, so their ids are lower than its first one; the record of one that a clock set
--- back makes look otherwise stays for longer.
+-- Removes the internal records of runs that ended before an instant, the oldest first. A run that ended before an
+-- instant was created before it, so its ID is lower than the first ID of that instant. If a clock was set back, a
+-- record may violate this, and then stays longer.
 -- $1 oldest end that stays, $2 the first id of that instant, $3 limit
 delete from run_records where run_id in (
     select d.run_id

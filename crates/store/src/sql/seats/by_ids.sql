@@ -1,4 +1,4 @@
--- Reads seats.
+-- Returns seats by ID.
 -- Each row: $1 id
 with item (id) as (values /* row */ ($1))
 select id, tenant_id, session_id, role, harness_id, is_entry, instance_id, acp_session_id, turns, usage, settings, format, needs_format, updated_at

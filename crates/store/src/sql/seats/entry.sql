@@ -1,4 +1,4 @@
--- Finds the seats of sessions that take the inputs that name none.
+-- Returns the entry seats of sessions, which receive the inputs that name no seat.
 -- Each row: $1 session
 with item (id) as (values /* row */ ($1))
 select id, tenant_id, session_id

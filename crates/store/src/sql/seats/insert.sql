@@ -1,4 +1,4 @@
--- Makes a seat.
+-- Inserts seats.
 -- :id, :tenant, :session, :role, :name, :harness, :is_entry, :settings, :now, :format, :needs_format format
 -- that it needs
 insert into agent_definitions

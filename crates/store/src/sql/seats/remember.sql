@@ -1,4 +1,4 @@
--- Keeps the agents' sessions as the memory of seats: their turns have ended.
+-- Stores the IDs of the agents' sessions in seats whose turns have ended, so that later turns can restore them.
 -- Each row: $1 seat, $2 agent's session id. $3 now
 with item (id, acp_session_id) as (values /* row */ ($1, $2))
 update agent_definitions

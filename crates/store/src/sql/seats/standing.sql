@@ -1,5 +1,5 @@
--- Says of seats whether a run holds each, whether one waits for it (attempts in their backoff left
--- out), and the state of its session.
+-- Returns the status of seats. `held` is true if a run holds the seat. `waited_for` is true if a run waits for it,
+-- without those in their backoff. `state` is that of the seat's session.
 -- Each row: $1 seat. $2 now
 with item (id) as (values /* row */ ($1))
 select

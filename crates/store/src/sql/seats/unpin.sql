@@ -1,4 +1,4 @@
--- Lets seats go that no turn has ended on: until then a retry may move them.
+-- Unpins seats on which no turn has ended, so that a retry may run on another instance.
 -- Each row: $1 seat. $2 now
 with item (id) as (values /* row */ ($1))
 update agent_definitions set instance_id = null, updated_at = $2

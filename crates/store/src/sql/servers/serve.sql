@@ -1,5 +1,5 @@
--- Notes that a server serves a data folder from now on; no row is changed where another one has begun to since
--- it was looked who does.
+-- Records that a server serves a data folder from now on. No row: another server has begun to serve it since the
+-- caller read the previous one.
 -- :instance, :worker, :version version of the program, :schema_version version of the schema that it knows,
 -- :now, :worker_before who did before, or null, :format highest format that it honours
 insert into servers (instance_id, worker_id, version, schema_version, started_at, seen_at, format)

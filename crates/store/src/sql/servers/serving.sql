@@ -1,3 +1,3 @@
--- Says who serves a data folder, or did last.
+-- Returns the server that serves a data folder, or the last one that did.
 -- $1 instance
 select worker_id, version, format, seen_at, stopped_at from servers where instance_id = $1

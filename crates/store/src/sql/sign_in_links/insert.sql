@@ -1,4 +1,4 @@
--- Makes a link that signs a browser in, for a token that is worth something. No row: it is not.
+-- Inserts a link that signs a browser in with a valid token. No row: the token is revoked or expired.
 -- $1 hash, $2 tenant, $3 token, $4 now, $5 expires at
 insert into sign_in_links (hash, tenant_id, token_id, created_at, expires_at)
 select $1, t.tenant_id, t.id, $4, $5

@@ -1,4 +1,4 @@
--- Adds to what was used on a day.
+-- Adds usage to the day of a spender and currency.
 -- Each row: :tenant, :spender, :automation or null, :day, :currency, :tokens, :cost, :turns
 insert into spending (tenant_id, spender_id, automation_id, day, currency, tokens, cost, turns)
 values /* row */ (:tenant, :spender, :automation, :day, :currency, :tokens, :cost, :turns)

@@ -1,4 +1,4 @@
--- Says what spenders have used in a month, and on a day of it.
+-- Returns the usage of automations in a month, and on a day of it.
 -- Each row: $1 spender. $2 the beginning of the month, $3 that of the next, $4 the day
 with item (id) as (values /* row */ ($1))
 select

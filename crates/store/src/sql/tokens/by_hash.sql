@@ -1,5 +1,5 @@
--- Finds the token of a secret, if it is worth anything: neither revoked nor expired, and no more is the one
--- that signed it in.
+-- Returns the token with the hash of a secret. No row: the token, or the token that signed its browser in, is revoked
+-- or expired.
 -- $1 hash, $2 now
 select id, tenant_id, kind, role, name, shown, scopes, parent_id, created_at, expires_at, revoked_at, last_used_at
 from api_tokens

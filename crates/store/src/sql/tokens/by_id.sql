@@ -1,4 +1,4 @@
--- Reads one token.
+-- Returns one token.
 -- $1 tenant or null, $2 id
 select id, tenant_id, kind, role, name, shown, scopes, parent_id, created_at, expires_at, revoked_at, last_used_at
 from api_tokens

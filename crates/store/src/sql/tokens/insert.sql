@@ -1,4 +1,4 @@
--- Makes a token for a program.
+-- Inserts a token for a program.
 -- :id, :tenant, :role, :name, :hash, :shown beginning, :scopes or null, :now, :expires_at or null
 insert into api_tokens
     (id, tenant_id, kind, role, name, hash, shown, scopes, created_at, expires_at)

@@ -1,6 +1,6 @@
--- Makes the token of a browser that another one signs in: it may do what that one may. No row: that one
--- is worth nothing. A browser's token signs in as the one that it came from, so that none is further than
--- one step from its end.
+-- Inserts the token of a browser that another token signs in, with the permissions of that token. No row: that token
+-- is revoked or expired. If that token is itself a browser's, its parent becomes the parent, so that every browser
+-- token is one step from the token that ends it.
 -- :id, :hash, :shown beginning, :expires_at, :tenant or null, :signed_in_by the token that signs in, :now
 insert into api_tokens
     (id, tenant_id, kind, role, name, hash, shown, scopes, parent_id, created_at, expires_at)

@@ -1,4 +1,4 @@
--- Notes that tokens were shown, unless that was noted a moment ago.
+-- Records the use of tokens, unless a recent use is recorded.
 -- Each row: $1 id. $2 now, $3 the latest use after which it is noted again
 with item (id) as (values /* row */ ($1))
 update api_tokens set last_used_at = $2

@@ -1,4 +1,4 @@
--- Removes tokens of browsers that ended long ago.
+-- Removes browser tokens that expired before an instant.
 -- $1 oldest end that stays, $2 limit
 delete from api_tokens where id in (
     select id from api_tokens

@@ -1,4 +1,4 @@
--- Reads triggers.
+-- Returns triggers by ID.
 -- Each row: $1 id
 with item (id) as (values /* row */ ($1))
 select id, tenant_id, automation_id, kind, spec, needs_format, next_scheduled_for, next_fire_at, last_scheduled_for, done_at

@@ -1,4 +1,4 @@
--- Reads what came with webhooks, for whatever attempt at their inputs.
+-- Returns the payloads of webhooks by input, for any attempt at the input. The row belongs to the first attempt.
 -- Each row: $1 input
 with item (id) as (values /* row */ ($1))
 select r.input_id, p.payload

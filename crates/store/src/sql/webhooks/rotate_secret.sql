@@ -1,4 +1,4 @@
--- Gives a trigger another secret. The one before holds for a while.
+-- Replaces the secret of a trigger. The previous secret stays valid for a while.
 -- $1 tenant or null, $2 trigger, $3 secret, $4 until when the one before holds, $5 now
 update webhook_secrets
 set previous_secret = secret, previous_until = $4, secret = $3, updated_at = $5

@@ -1,4 +1,5 @@
--- Reads what is needed to check a webhook: its trigger, neither removed itself nor its automation.
+-- Returns the trigger and the secrets with which a webhook request is verified. No row: the trigger or its automation
+-- was removed.
 -- $1 tenant or null, $2 trigger
 select t.id, t.tenant_id, t.automation_id, w.secret, w.previous_secret, w.previous_until
 from webhook_secrets w

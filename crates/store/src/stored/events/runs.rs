@@ -25,7 +25,7 @@ pub(super) enum RunBody {
     },
     Succeeded {
         attempt: i64,
-        /// Always null. The old program writes the key for every end.
+        /// Always null. Earlier versions write the key for every end.
         #[serde(default)]
         reason: (),
     },

@@ -1,5 +1,5 @@
--- Takes deliveries of an endpoint to send them, the oldest first: nobody else does until the lease is
--- over. The number of the attempt is its fence.
+-- Claims due deliveries of an endpoint, the oldest first. No other sender claims them until the lease expires. The
+-- number of the attempt is its fence.
 -- $1 endpoint, $2 now, $3 until when, $4 limit
 with chosen as materialized (
     select id from webhook_deliveries

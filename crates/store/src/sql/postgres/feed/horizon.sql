@@ -1,6 +1,6 @@
--- Says how far a feed can be read: up to the oldest transaction that is under way, in whatever database
--- of the server, since one of them may still write what comes before the others; which transaction no
--- one has begun; and the last place that retention has removed.
+-- Returns the bounds of a feed. `horizon` is the oldest open transaction in any database of the server, because an
+-- open transaction may still write events with lower numbers. `next` is the first transaction that has not begun. The
+-- rest is the last cursor that retention has removed.
 -- $1 tenant
 select pg_snapshot_xmin(pg_current_snapshot())::text::bigint as horizon,
     pg_snapshot_xmax(pg_current_snapshot())::text::bigint as next,

@@ -1,4 +1,4 @@
--- Locks a harness, whose configuration is to be compared and changed.
+-- Locks agents whose configuration is compared and changed.
 -- Each row: $1 id
 with item (id) as (values /* row */ ($1))
 select id from harnesses

@@ -1,4 +1,4 @@
--- Has the server plan the next statements as it does by itself: null is what the connection has.
+-- Restores the planner's settings for the next statements. A null value restores the connection's setting.
 select
     set_config('plan_cache_mode', null, true) as mode,
     set_config('enable_seqscan', null, true) as scan,

@@ -1,4 +1,4 @@
--- Locks the rows of seats, by id: every insert, end, pause and resume does so first.
+-- Locks seats in the order of their IDs. Every insert, end, pause and resume of a run takes these locks first.
 -- Each row: $1 seat
 with item (id) as (values /* row */ ($1))
 select id

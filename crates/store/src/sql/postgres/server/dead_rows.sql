@@ -1,5 +1,4 @@
--- Counts the rows of the tables that change most, those that live and those that nobody has cleaned up yet, as the
--- server's statistics estimate them.
+-- Returns the numbers of live and dead rows of the tables that change most, as the server's statistics estimate them.
 select cast(relname as text) as name, n_dead_tup as dead, n_live_tup as live
 from pg_stat_user_tables
 where schemaname = 'automation'

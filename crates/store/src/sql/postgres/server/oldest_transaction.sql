@@ -1,5 +1,5 @@
--- Says since when the oldest transaction is open in this database, of sessions as far as the role may see and of
--- those that were prepared: nothing that was removed or changed since is cleaned up before its end.
+-- Returns the beginning of the oldest open or prepared transaction in this database, as far as the role may see.
+-- Vacuum cannot remove rows that were changed since then.
 select least(
     (
         select min(a.xact_start) from pg_stat_activity a

@@ -1,5 +1,5 @@
--- Says what the role may do in the schema, how the server cleans up, and how many connections it has and allows to
--- the role in this database. Names of tables are joined by commas; none where there are none.
+-- Returns the role's privileges in the schema, the settings of vacuuming, and the numbers of connections that are
+-- open and that the role may open in this database. Table names are joined by commas; null if there are none.
 select
     cast(current_user as text) as role,
     has_schema_privilege('automation', 'usage') as may_use,

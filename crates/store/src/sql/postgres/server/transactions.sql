@@ -1,4 +1,4 @@
--- Lists the oldest transactions that others have open in this database, as far as the role may see.
+-- Lists the oldest open transactions of other clients in this database, as far as the role may see.
 -- $1 limit
 select cast(pid as bigint) as process, cast(usename as text) as role, application_name as program,
     state like 'idle in transaction%' as idle, xact_start as since

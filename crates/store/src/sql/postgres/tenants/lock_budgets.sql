@@ -1,5 +1,5 @@
--- Reads the budgets of the tenants of runs, where they have one, and locks those tenants, so that of two
--- turns that begin at once one sees the other.
+-- Returns the budgets of the tenants of runs and locks those tenants that have one, so that one of two concurrent
+-- turns sees the usage of the other.
 -- Each row: $1 run
 with item (id) as (values /* row */ ($1))
 select id, budget, needs_format from tenants

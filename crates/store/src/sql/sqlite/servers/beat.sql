@@ -1,5 +1,5 @@
--- Notes that a server is still there; no row means that another one serves its data folder now. A file has
--- no servers of other versions.
+-- Records a server's heartbeat. No row: another server serves its data folder. A SQLite file has no servers of other
+-- versions, so the schema version is 0.
 -- $1 instance, $2 worker, $3 now
 update servers set seen_at = $3
 where instance_id = $1 and worker_id = $2

@@ -1,4 +1,4 @@
--- Reads the budgets of the tenants of runs, where they have one.
+-- Returns the budgets of the tenants of runs, where they have one. It needs no lock on SQLite.
 -- Each row: $1 run
 with item (id) as (values /* row */ ($1))
 select id, budget, needs_format from tenants

@@ -1,2 +1,2 @@
--- Reads the number of the last transaction that wrote what readers wait for.
+-- Returns the number of the last transaction that recorded a change.
 select last from transaction_ids
