@@ -282,6 +282,11 @@ impl RunState {
         }
     }
 
+    /// `true` if this worker has claimed the run, and the turn has not begun.
+    pub fn is_claimed_by(&self, worker: &WorkerId) -> bool {
+        matches!(self, Self::Delivered { worker_id, .. } if worker_id == worker)
+    }
+
     /// Returns the worker that has the run, or had it at its end.
     pub fn worker_id(&self) -> Option<&WorkerId> {
         match self {

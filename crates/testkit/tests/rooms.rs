@@ -4,6 +4,8 @@
 //! alone, for example by reading the clock, so this test searches the code of each crate, without its comments and
 //! its test modules.
 
+#![expect(clippy::unwrap_used, reason = "a test and its helpers")]
+
 use std::{
     collections::BTreeSet,
     fs,

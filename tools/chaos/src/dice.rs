@@ -1,4 +1,4 @@
-//! Random choices from a seed (SplitMix64), so that the same seed gives the same faults and messages.
+//! Random choices from a seed (`SplitMix64`), so that the same seed gives the same faults and messages.
 
 use std::{ops::Range, time::Duration};
 

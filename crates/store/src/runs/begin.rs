@@ -133,11 +133,7 @@ impl Store {
                     let run = &found.run;
                     // Fence: after this worker's claim the run may have ended or been requeued, so that a late worker
                     // must not start a second agent for it.
-                    let is_mine = matches!(
-                        &run.state,
-                        RunState::Delivered { worker_id, .. } if worker_id == worker
-                    );
-                    if !is_mine {
+                    if !run.state.is_claimed_by(worker) {
                         continue;
                     }
                     let own = run.automation_id;
