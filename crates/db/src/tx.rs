@@ -204,7 +204,6 @@ impl Tx {
 
     /// Runs a statement and returns its row. Returns `None` if there is no row.
     ///
-    ///
     /// # Errors
     ///
     /// [`Error::TooManyRows`] if the statement returns more than one row.
@@ -226,7 +225,6 @@ impl Tx {
     }
 
     /// Runs a statement that returns exactly one row.
-    ///
     ///
     /// # Errors
     ///
@@ -313,8 +311,8 @@ impl Tx {
         })
     }
 
-    /// Undoes all changes and releases the locks before it returns. A transaction that is only dropped does so later,
-    /// when its connection is used again.
+    /// Undoes all changes and releases the locks before it returns. A transaction that is only dropped does so a
+    /// moment later, when its connection returns to the pool.
     pub async fn rollback(self) -> Result<(), Error> {
         match self.connection {
             Connection::Postgres(transaction, _) => {

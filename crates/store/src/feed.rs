@@ -144,6 +144,7 @@ impl Store {
             lost: horizon.lost(after),
         };
         if page.lost.is_some() {
+            // Continue at the end of the feed: the caller must tell its reader that events are missing.
             page.scanned = horizon.end;
             return Ok(page);
         }

@@ -123,8 +123,8 @@ impl Store {
         .await
     }
 
-    /// Records the result of an attempt and its consequences, and returns the state of the delivery. If another
-    /// attempt has begun since, because the lease had expired, only adds the result to the log of attempts.
+    /// Records the result of an attempt and its consequences, and returns the state to which the result leads. If
+    /// another attempt has begun since, because the lease had expired, only adds the result to the log of attempts.
     pub async fn record_delivery(
         &self,
         claimed: &Claimed,
