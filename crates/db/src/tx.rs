@@ -131,6 +131,7 @@ impl Tx {
     /// it is the first ID.
     pub fn note_change(&mut self, id: Uuid) -> bool {
         let is_first = self.changed.is_empty();
+        // A transaction usually notes the same log several times in a row. A repeated ID does no harm.
         if self.changed.last() != Some(&id) {
             self.changed.push(id);
         }
@@ -331,6 +332,7 @@ impl Tx {
     pub async fn commit(self) -> Result<(), Error> {
         #[cfg(feature = "failpoints")]
         failpoint::reached("commit");
+        // The observer does not count transactions without a recorded change.
         let observer = self.observer.filter(|_| !self.changed.is_empty());
         let committing = observer.as_deref().map(Committing::new);
         let committed = match self.connection {
@@ -359,6 +361,7 @@ impl<'a> Committing<'a> {
     }
 
     fn ended(mut self, committed: bool, changed: &[Uuid]) {
+        // Take the observer, so that the drop below does not report the commit a second time.
         let Some(observer) = self.0.take() else {
             return;
         };

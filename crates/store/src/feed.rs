@@ -173,6 +173,7 @@ impl Store {
                 page.more = true;
                 return Ok(page);
             }
+            // Advance the cursor over other automations' events, too, so that no later page scans them again.
             page.scanned = cursor(row)?;
             if row.get("wanted")? {
                 page.events.push(feed_event(row)?);

@@ -16,8 +16,8 @@ const PAGE: u32 = 100;
 
 /// A stream of the messages of a session, from a position on. It ends when the session is deleted.
 ///
-/// It subscribes before its first read, and reads messages by number, so that no message is missed or repeated between
-/// the messages of the past and those that follow.
+/// It subscribes before its first read, and reads messages by number, so that no message is missed or repeated
+/// between the messages of the past and those that follow.
 pub struct Published {
     store: Store,
     tenant: TenantId,

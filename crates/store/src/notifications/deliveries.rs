@@ -116,6 +116,7 @@ impl Store {
                     )
                     .await?;
                 let mut claimed = found.iter().map(claimed).collect::<Result<Vec<_>, _>>()?;
+                // `returning` has no order, and the deliveries of a session must be sent in order.
                 claimed.sort_by_key(|one| one.delivery.id);
                 Ok(claimed)
             })
