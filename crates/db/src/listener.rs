@@ -107,7 +107,7 @@ impl Listener {
 }
 
 /// Waits for a reply of the server for at most `reply_timeout`. The caller must drop the connection after a timeout,
-/// because a late reply would be taken for the reply to the next statement.
+/// because its server may have vanished.
 async fn in_time<T>(
     reply_timeout: Duration,
     answer: impl Future<Output = Result<T, sqlx::Error>>,

@@ -118,6 +118,7 @@ impl Statement {
             Dialect::Postgres => &self.ran_on_postgres,
             Dialect::Sqlite => &self.ran_on_sqlite,
         };
+        // The flag keeps the mutex out of every later execution.
         if !ran.load(Ordering::Relaxed) {
             ran.store(true, Ordering::Relaxed);
             EXECUTED

@@ -131,6 +131,7 @@ impl Tx {
     /// it is the first ID.
     pub fn note_change(&mut self, id: Uuid) -> bool {
         let is_first = self.changed.is_empty();
+        // A transaction usually notes the same log several times in a row. A repeated ID does no harm.
         if self.changed.last() != Some(&id) {
             self.changed.push(id);
         }
@@ -204,7 +205,6 @@ impl Tx {
 
     /// Runs a statement and returns its row. Returns `None` if there is no row.
     ///
-    ///
     /// # Errors
     ///
     /// [`Error::TooManyRows`] if the statement returns more than one row.
@@ -226,7 +226,6 @@ impl Tx {
     }
 
     /// Runs a statement that returns exactly one row.
-    ///
     ///
     /// # Errors
     ///
@@ -313,8 +312,8 @@ impl Tx {
         })
     }
 
-    /// Undoes all changes and releases the locks before it returns. A transaction that is only dropped does so later,
-    /// when its connection is used again.
+    /// Undoes all changes and releases the locks before it returns. A transaction that is only dropped does so a
+    /// moment later, when its connection returns to the pool.
     pub async fn rollback(self) -> Result<(), Error> {
         match self.connection {
             Connection::Postgres(transaction, _) => {
@@ -333,6 +332,7 @@ impl Tx {
     pub async fn commit(self) -> Result<(), Error> {
         #[cfg(feature = "failpoints")]
         failpoint::reached("commit");
+        // The observer does not count transactions without a recorded change.
         let observer = self.observer.filter(|_| !self.changed.is_empty());
         let committing = observer.as_deref().map(Committing::new);
         let committed = match self.connection {
@@ -361,6 +361,7 @@ impl<'a> Committing<'a> {
     }
 
     fn ended(mut self, committed: bool, changed: &[Uuid]) {
+        // Take the observer, so that the drop below does not report the commit a second time.
         let Some(observer) = self.0.take() else {
             return;
         };

@@ -92,6 +92,7 @@ impl<I, O> Drop for Served<I, O> {
         if !self.left {
             let mut waiting = lock(&self.waiting);
             waiting.served = false;
+            // Dropping the senders ends each waiting `submit` with `Error::Abandoned`.
             waiting.items.clear();
         }
     }
@@ -119,6 +120,7 @@ async fn serve_all<C: Sync, I: Sync, O: Send>(
             let mut taken = Vec::new();
             let mut left = Vec::new();
             for (item, sender) in waiting.items.drain(..) {
+                // Items that do not fit the first one wait for the next batch, in their order.
                 let fits = taken.first().is_none_or(|(first, _)| fits(first, &item));
                 if fits && taken.len() < MAX_BATCH {
                     taken.push((item, sender));

@@ -144,6 +144,7 @@ impl Store {
             lost: horizon.lost(after),
         };
         if page.lost.is_some() {
+            // Continue at the end of the feed: the caller must tell its reader that events are missing.
             page.scanned = horizon.end;
             return Ok(page);
         }
@@ -172,6 +173,7 @@ impl Store {
                 page.more = true;
                 return Ok(page);
             }
+            // Advance the cursor over other automations' events, too, so that no later page scans them again.
             page.scanned = cursor(row)?;
             if row.get("wanted")? {
                 page.events.push(feed_event(row)?);

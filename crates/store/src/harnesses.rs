@@ -35,6 +35,7 @@ impl Store {
                     let before = locked(tx, tenant, found.get("id")?).await?;
                     return write(tx, tenant, &before, config, offers, now).await;
                 }
+                // If another transaction has inserted the name meanwhile, the statement updates that row.
                 let id = HarnessId::generate(now, self.ids());
                 let stored = stored::write::<StoredAgent>(&(config.clone(), offers.cloned()));
                 let (format, needed) = (stored::FORMAT, stored.needs_format);

@@ -17,7 +17,7 @@ use crate::{
 pub struct InstanceStanding {
     /// The ID of the instance.
     pub id: InstanceId,
-    /// The name of the automation.
+    /// The name of the instance.
     pub name: String,
     /// The server that serves the instance, or the last one that did. `None` if no server ever has.
     pub server: Option<Serving>,

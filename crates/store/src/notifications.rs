@@ -52,6 +52,7 @@ impl Store {
         now: Timestamp,
     ) -> Result<Secret, Error> {
         let head = self.feed_head(tenant).await?;
+        // The cursor is older than the endpoint: an event that is committed in between is delivered, not lost.
         let made = self
             .transact(Scope::Tenant(tenant), |tx, _| {
                 Box::pin(async move {
@@ -191,6 +192,7 @@ impl Store {
     ) -> Result<Secret, Error> {
         self.transact(scope, |tx, _| {
             Box::pin(async move {
+                // Record the response first, so that a repeated request does not rotate the secret again.
                 answers::keep(tx, scope, answered).await?;
                 let secret = Secret::generate(self.ids());
                 let params = params![scope.tenant(), id, secret.reveal(), previous_until, now];

@@ -186,6 +186,7 @@ impl Store {
                     .fetch_one(sql!("events/open_since"), params![tenant, session])
                     .await?;
                 let open_since: Option<Timestamp> = row.optional("at")?;
+                // Readers of an unfinished run need its events from its beginning.
                 let before = open_since.map_or(before, |since| since.min(before));
                 let removed = tx
                     .fetch_all(sql!("events/trim"), params![session, before, ROWS_AT_ONCE])

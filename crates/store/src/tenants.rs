@@ -130,6 +130,7 @@ impl Store {
                 if tx.execute(sql!("tenants/set_budget"), params).await? == 0 {
                     return Err(changed()?);
                 }
+                // Runs that wait for the old budget would otherwise wait until the end of its period.
                 spend::release(tx, id, None, now).await
             })
         })

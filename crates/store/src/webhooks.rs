@@ -68,6 +68,7 @@ impl Store {
     ) -> Result<Secret, Error> {
         self.transact(scope, |tx, _| {
             Box::pin(async move {
+                // Record the response first, so that a repeated request does not rotate the secret again.
                 answers::keep(tx, scope, answered).await?;
                 let found = tx
                     .fetch_optional(sql!("webhooks/trigger"), params![scope.tenant(), id])

@@ -119,11 +119,13 @@ fn database(reached: &Reached, kept: bool, direct: Option<&Reached>) -> Database
     let link = reached.link(kept, direct);
     let mut options = reached.options.clone();
     if !link.prepares() {
+        // A pooler may run a statement on another server process than the one that has prepared it.
         options = options.statement_cache_capacity(0);
     }
     let pool = PgPoolOptions::new()
         .max_connections(POSTGRES_CONNECTIONS)
         .acquire_timeout(ACQUIRE_TIMEOUT)
+        // A test would cost each transaction a round trip. `Database::begin` replaces dead connections instead.
         .test_before_acquire(false)
         .connect_lazy_with(options);
     Database::new(Pools::Postgres(pool, Arc::new(link)))
@@ -193,6 +195,7 @@ async fn migrate(reached: &mut Reached, schema: &'static Schema) -> Result<(), O
         .await
         .map_err(failed("wait for another migration"))?;
     set(&mut transaction, "set local lock_timeout = '30s'").await?;
+    // Read the version under the lock: another process may have migrated while this one waited.
     let version = version(&mut transaction, schema).await?;
     if version < schema.latest() {
         refuse_beside_old_servers(&mut transaction, schema, version).await?;

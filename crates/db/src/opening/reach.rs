@@ -3,7 +3,7 @@
 //!
 //! **Invariants:** a pooler is detected by its behavior, not by its name. If the behavior is unclear, the server is
 //! treated as if it kept no sessions, which works everywhere. Nothing in this module depends on a session: each check
-//! is one text, or runs in a transaction that sets what it needs.
+//! is one text, or runs in a transaction that sets the settings that it needs.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ const BACKEND: &str = "select pg_backend_pid() as pid, \
 /// The number of times that two connections are compared. A pooler with many server connections may by chance lend
 /// the same one to a client twice.
 const ROUNDS: usize = 3;
-/// The time after which a connection that waits for a server process counts as waiting for the pooler.
+/// The maximum wait for a pooler to lend a server process. After it, the pooler counts as having none to lend.
 const LENDING: Duration = Duration::from_secs(2);
 
 /// The SQLSTATE with which a pooler refuses a request that the server itself accepts.

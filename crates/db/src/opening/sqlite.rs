@@ -27,8 +27,11 @@ const NEEDED: [u32; 3] = [3, 51, 3];
 const NEEDED_TEXT: &str = "3.51.3";
 
 pub(super) async fn open_file(path: &Path, schema: &'static Schema) -> Result<Database, OpenError> {
+    // 1. Create the file with narrow permissions, which SQLite itself would not do.
     create_if_missing(path)?;
+    // 2. Refuse another application's, a newer or a damaged file, before a connection could change it.
     inspect(path, schema).await?;
+    // 3. Open the writer and migrate.
     let file = options().filename(path);
     let writer = pool(1)
         .connect_with(
@@ -40,6 +43,7 @@ pub(super) async fn open_file(path: &Path, schema: &'static Schema) -> Result<Da
         .await
         .map_err(failed("open the file for writing"))?;
     migrate(&writer, path, schema).await?;
+    // 4. Open the readers last, because a read-only connection cannot put a new file into WAL mode.
     let readers = pool(SQLITE_READERS)
         .connect_with(file.read_only(true))
         .await

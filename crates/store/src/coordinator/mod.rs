@@ -112,7 +112,7 @@ impl Store {
                     .iter()
                     .map(|row| row.get("id"))
                     .collect::<Result<_, _>>()?;
-                // Lock seats before the session, which is the lock order of all transitions.
+                // 1. Lock the seats before the session, which is the lock order of all transitions.
                 lock_seats(tx, &seats).await?;
                 lock_session(tx, session).await?;
                 let row = tx
@@ -120,6 +120,7 @@ impl Store {
                     .await?;
                 let there =
                     rows::session(&row.ok_or_else(|| Error::not_found("session", session))?)?;
+                // 2. Check the session and the seats.
                 if there.status().admission() == Admission::Refuse {
                     return Err(Error::Refused(Refused {
                         what: SessionStatus::WHAT,
@@ -138,6 +139,7 @@ impl Store {
                     Recipients::Seat(to) => vec![to],
                     Recipients::Others => seats.into_iter().filter(|to| *to != new.from).collect(),
                 };
+                // 3. Write a row for each receiving seat.
                 let place = Place {
                     tenant,
                     session,

@@ -16,8 +16,8 @@ const PAGE: u32 = 100;
 
 /// A stream of the messages of a session, from a position on. It ends when the session is deleted.
 ///
-/// Subscribing precedes the first read, and messages are read by number. So no message is lost between those that
-/// were published before the subscription and those that follow.
+/// It subscribes before its first read, and reads messages by number, so that no message is missed or repeated
+/// between the messages of the past and those that follow.
 pub struct Published {
     store: Store,
     tenant: TenantId,

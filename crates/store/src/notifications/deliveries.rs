@@ -116,6 +116,7 @@ impl Store {
                     )
                     .await?;
                 let mut claimed = found.iter().map(claimed).collect::<Result<Vec<_>, _>>()?;
+                // `returning` has no order, and the deliveries of a session must be sent in order.
                 claimed.sort_by_key(|one| one.delivery.id);
                 Ok(claimed)
             })
@@ -123,8 +124,8 @@ impl Store {
         .await
     }
 
-    /// Records the result of an attempt and its consequences, and returns the state of the delivery. If another
-    /// attempt has begun since, because the lease had expired, only adds the result to the log of attempts.
+    /// Records the result of an attempt and its consequences, and returns the state to which the result leads. If
+    /// another attempt has begun since, because the lease had expired, only adds the result to the log of attempts.
     pub async fn record_delivery(
         &self,
         claimed: &Claimed,

@@ -95,6 +95,7 @@ impl Drop for Watcher {
 impl Wakes {
     /// Wakes all tasks for some logs.
     pub(crate) fn wake(&self, logs: &[Uuid]) {
+        // Every commit comes here, so take no lock while no task waits.
         if logs.is_empty() || self.waiting.load(Ordering::SeqCst) == 0 {
             return;
         }
