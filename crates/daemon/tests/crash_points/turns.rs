@@ -178,12 +178,12 @@ async fn nothing_is_left(runs: &[Run]) {
 
 /// The server that died wakes, and changes nothing (I4).
 async fn the_dead_write_nothing(store: &Store, run: &Run) {
-    let worker = run.state.worker_id().clone().unwrap();
+    let worker = run.state.worker_id().unwrap();
     let finished = model::turn::Finished::bare(model::outcome::Outcome::Stopped(
         model::outcome::StopReason::EndTurn,
     ));
     let before = snapshot(store).await;
-    let settled = store.finish(run.id, &worker, &finished, run.input_at);
+    let settled = store.finish(run.id, worker, &finished, run.input_at);
     assert_eq!(settled.await.unwrap(), Settled::Lost, "I4: {run:#?}");
     assert_eq!(snapshot(store).await, before, "I4: {run:#?}");
 }

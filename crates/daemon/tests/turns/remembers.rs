@@ -127,7 +127,7 @@ pub(crate) async fn a_person_and_a_schedule_at_the_same_moment_are_two_turns_in_
         .await
         .unwrap()
         .iter()
-        .map(|run| run.status())
+        .map(model::entity::Run::status)
         .collect();
     statuses.sort();
     assert_eq!(statuses, [RunStatus::Queued, RunStatus::Deferred]);

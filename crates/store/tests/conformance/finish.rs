@@ -71,7 +71,7 @@ pub(crate) async fn every_outcome_leaves_its_status_and_a_visible_end(db: &TestS
         assert!(shown[1].starts_with("system: "), "{shown:?}");
         // What is shown is what is kept, but for what follows.
         let message = run.state.message().unwrap();
-        assert!(shown[1].contains(&message), "{shown:?} {message}");
+        assert!(shown[1].contains(message), "{shown:?} {message}");
     }
 }
 

@@ -155,7 +155,7 @@ pub(crate) async fn a_declined_run_is_skipped_with_its_reason_and_starts_the_nex
     let row = stage.run(run).await;
     assert_eq!(
         (row.status(), row.state.reason()),
-        (Skipped, Some("precheck".into()))
+        (Skipped, Some("precheck"))
     );
     assert_eq!(row.state.ended_at(), Some(stage.now()));
     assert_eq!(
@@ -197,7 +197,7 @@ pub(crate) async fn a_declined_run_takes_the_session_along_that_it_had_for_itsel
     let row = stage.run(run).await;
     assert_eq!(
         (row.status(), row.state.reason()),
-        (Skipped, Some("precheck".into()))
+        (Skipped, Some("precheck"))
     );
     assert_eq!((row.session_id, row.seat_id), (None, None));
     let gone = stage.store.session(stage.scope(), session).await;
