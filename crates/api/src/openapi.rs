@@ -1,5 +1,5 @@
 //! The document of the API (`OpenAPI` 3.1), generated from the annotations of the routes and of the types in
-//! [`api-types`].
+//! [`api_types`].
 //!
 //! The generated document is not complete enough for client generators. One module each corrects it: [`errors`],
 //! [`numbers`], [`pages`], [`unions`], [`examples`] and [`fields`].

@@ -3,7 +3,7 @@
 //! The doc comment of a route function is public text: its first line is the summary of the operation in the API
 //! reference, and the rest is the description. The same holds for the fields of types that derive `IntoParams`.
 //! **Invariant:** a handler reads the request, checks the permission, calls [`service`] and converts the result to a
-//! type of [`api-types`]; the rules are in [`service`].
+//! type of [`api_types`]; the rules are in [`service`].
 
 mod access;
 mod approvals;
