@@ -138,10 +138,15 @@ impl Service {
             Ok(submitted) => return self.run_by_id(submitted.run_id).await,
             Err(error) => error,
         };
-        let first = match error {
-            store::Error::Made { .. } => self.made_by(reserved).await?,
-            _ => None,
+        let (store::Error::Made { .. }, Some(input)) = (&error, reserved) else {
+            return Err(error.into());
         };
-        first.ok_or_else(|| error.into())
+        // The run is gone if its session was deleted after the store refused the ID.
+        let first = self.made_by(reserved).await?;
+        first.ok_or_else(|| Error::NotFound {
+            what: "the run of the input",
+            given: input.to_string(),
+            nearest: None,
+        })
     }
 }

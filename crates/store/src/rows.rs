@@ -5,6 +5,7 @@ use model::{
     access::Token,
     approval::{Approval, ApprovalState, ApprovalStatus, Decider, Decision, Question},
     automation::AutomationState,
+    budget,
     entity::{
         Automation, Channel, Message, Run, RunRecord, Seat, SeatSettings, Session, Tenant, Trigger,
     },
@@ -225,15 +226,22 @@ fn run_in(row: &Row, state: RunState) -> Result<Run, Error> {
     })
 }
 
+/// The reason that is shown for a run whose row has none.
+const UNKNOWN_REASON: &str = "unknown";
+
 /// Returns the state of a run that has not ended. Returns `None` if the run has ended.
 fn open_state(row: &Row, status: RunStatus) -> Result<Option<RunState>, Error> {
     Ok(Some(match status {
         RunStatus::Deferred => {
-            // Only a run that waits for its budget has a message before its end.
-            let deferral = match (row.optional("not_before")?, row.optional("message")?) {
-                (None, _) => Deferral::Turn,
-                (Some(until), None) => Deferral::Backoff(until),
-                (Some(until), Some(message)) => Deferral::Budget { until, message },
+            let reason: Option<String> = row.optional("reason")?;
+            let deferral = match row.optional("not_before")? {
+                None => Deferral::Turn,
+                Some(until) if reason.as_deref() == Some(budget::REASON) => Deferral::Budget {
+                    until,
+                    message: row.optional("message")?.unwrap_or_default(),
+                },
+                // A later version may write another reason. The run waits for the instant all the same.
+                Some(until) => Deferral::Backoff(until),
             };
             RunState::Deferred(deferral)
         }
@@ -278,7 +286,9 @@ fn ended_state(row: &Row, status: RunStatus) -> Result<RunState, Error> {
         let stop_reason = row.optional("stop_reason")?;
         return Ok(RunState::Succeeded { end, stop_reason });
     }
-    let reason = row.get("reason")?;
+    // Every transition writes a reason, and no constraint demands one: a row without it must not hide a whole list.
+    let reason: Option<String> = row.optional("reason")?;
+    let reason = reason.unwrap_or_else(|| UNKNOWN_REASON.to_owned());
     Ok(match status {
         RunStatus::Cancelled => RunState::Cancelled { end, reason },
         RunStatus::Stalled => RunState::Stalled { end, reason },

@@ -36,7 +36,8 @@ pub struct Store {
 pub(crate) type Environment<'t, 'env> = PhantomData<&'t &'env ()>;
 
 impl Store {
-    /// Returns a store for an open database. A session without a working directory gets one of its own below
+    /// Returns a store for an open database. Clones of a store wake each other after commits; two stores of one
+    /// database hear of each other's commits as two processes do. A session without a working directory gets one of its own below
     /// `folders`, which must be an absolute path.
     pub fn new(db: Database, entropy: Arc<dyn Entropy>, folders: PathBuf) -> Self {
         let wakes = Arc::<Wakes>::default();

@@ -27,6 +27,9 @@ use crate::{
 /// The interval at which the follower polls a run whose condition may lie outside of its session.
 const RECHECK_INTERVAL: Duration = Duration::from_secs(1);
 
+/// The interval at which the follower reads the run while the trace is silent, because a proxy may hold back a stream.
+const TRACE_RECHECK_INTERVAL: Duration = Duration::from_secs(5);
+
 /// The continuing trace of a session.
 type Events = Pin<Box<dyn Stream<Item = Result<TraceNews, Error>> + Send>>;
 
@@ -157,6 +160,11 @@ impl<'a> Follower<'a> {
             .waiting
             .as_ref()
             .is_some_and(|it| !matches!(it, Waiting::Approval { .. }));
+        let interval = if waits_elsewhere {
+            RECHECK_INTERVAL
+        } else {
+            TRACE_RECHECK_INTERVAL
+        };
         loop {
             let Some(trace) = events else {
                 sleep(RECHECK_INTERVAL).await;
@@ -164,7 +172,7 @@ impl<'a> Follower<'a> {
             };
             let news = tokio::select! {
                 news = trace.next() => news,
-                () = sleep(RECHECK_INTERVAL), if waits_elsewhere => return Ok(()),
+                () = sleep(interval) => return Ok(()),
             };
             match news {
                 Some(Ok(TraceNews::Event(event))) => {

@@ -116,7 +116,7 @@ fn kind(event: &FeedEvent) -> Option<NotificationKind> {
 struct Facts {
     sessions: HashMap<SessionId, NoticeSession>,
     automations: HashMap<AutomationId, NoticeAutomation>,
-    runs: HashMap<RunId, Run>,
+    runs: HashMap<RunId, Option<Run>>,
 }
 
 impl Facts {
@@ -133,7 +133,7 @@ impl Facts {
                 automation,
             )
             .await?,
-            runs: by_id(tx, sql!("endpoints/runs"), runs.collect(), rows::run).await?,
+            runs: by_id(tx, sql!("endpoints/runs"), runs.collect(), run).await?,
         })
     }
 
@@ -150,7 +150,7 @@ impl Facts {
             kind,
             session: session.cloned(),
             automation,
-            run: run.cloned(),
+            run: run.cloned().flatten(),
             event,
         }
     }
@@ -176,6 +176,19 @@ fn source(row: &Message) -> Option<NoticeAutomation> {
         pause_reason: None,
         attention: None,
     })
+}
+
+/// Reads a run. Returns `None` if its row is corrupt, because one such row must not stop the notifications of every
+/// endpoint: the notice is then sent without the run.
+fn run(row: &Row) -> Result<Option<Run>, Error> {
+    match rows::run(row) {
+        Err(error) if error.is_nonsense() => {
+            let id: RunId = row.get("id")?;
+            tracing::warn!(%error, run = %id, "cannot describe the run {id} in a notification");
+            Ok(None)
+        }
+        run => run.map(Some),
+    }
 }
 
 fn session(row: &Row) -> Result<NoticeSession, Error> {

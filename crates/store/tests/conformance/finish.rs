@@ -6,11 +6,12 @@ use model::{
     event::Event,
     outcome::{Failure, FailureKind, Outcome, StopReason},
     policy::SessionMode,
-    run::RunFlags,
     run::RunStatus::{self, Cancelled, Failed, Queued, Stalled, Succeeded},
+    run::{Deferral, RunFlags, RunState},
     turn::{EntryKind, Finished, Role, Settled},
 };
 use serde_json::json;
+use store::{Scope, params};
 
 use crate::{
     fixtures::TestStore,
@@ -369,4 +370,36 @@ pub(crate) async fn no_answer_is_too_little_to_be_kept_and_told(db: &TestStore) 
         let told = |event: &&Event| about(&event.change) == kept.id.to_string();
         assert_eq!(events.iter().filter(told).count(), 1, "{words}");
     }
+}
+
+pub(crate) async fn run_whose_row_lacks_its_reason_is_listed_all_the_same(db: &TestStore) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let run = stage.say(session, "hello").await.run_id;
+    stage.start(run).await;
+    let refused = Finished::bare(Outcome::Stopped(StopReason::Refusal));
+    assert_eq!(stage.finish(run, &refused).await, Settled::Written);
+    // No transition writes this, and no constraint forbids it.
+    let sql = "update agent_runs set reason = null";
+    db.run(Scope::System, sql, params![]).await.unwrap();
+    let found = stage.run(run).await;
+    assert_eq!(found.status(), Failed);
+    assert_eq!(found.state.reason(), Some("unknown"));
+}
+
+pub(crate) async fn run_deferred_for_a_reason_of_a_later_version_waits_for_its_instant(
+    db: &TestStore,
+) {
+    let stage = Stage::set(db).await;
+    let session = stage.session().await;
+    let first = stage.say(session, "one").await.run_id;
+    stage.start(first).await;
+    let second = stage.say(session, "two").await.run_id;
+    let until = stage.now() + std::time::Duration::from_secs(60);
+    let sql =
+        "update agent_runs set not_before = $1, reason = 'weather', message = 'rain' where id = $2";
+    let changed = db.run(Scope::System, sql, params![until, second]).await;
+    changed.unwrap();
+    let found = stage.run(second).await;
+    assert_eq!(found.state, RunState::Deferred(Deferral::Backoff(until)));
 }

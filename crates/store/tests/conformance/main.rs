@@ -258,7 +258,9 @@ behaviours! {
         finish: [
             every_outcome_leaves_its_status_and_a_visible_end, a_finish_by_another_worker_changes_nothing,
             the_answer_is_a_message_with_its_source, an_answer_without_text_is_said_to_be_none,
-            no_answer_is_too_little_to_be_kept_and_told, what_was_answered_before_a_failure_is_kept_and_marked,
+            no_answer_is_too_little_to_be_kept_and_told,
+            run_deferred_for_a_reason_of_a_later_version_waits_for_its_instant,
+            run_whose_row_lacks_its_reason_is_listed_all_the_same, what_was_answered_before_a_failure_is_kept_and_marked,
             only_a_turn_that_ended_makes_the_agents_session_the_memory, usage_title_and_record_are_kept,
             an_agent_that_ends_as_cancelled_unasked_has_failed_and_that_counts,
             an_automation_that_keeps_failing_pauses_itself, failures_that_are_tried_again_count_once,
