@@ -104,7 +104,8 @@ fn voice() -> Voice {
     let names = String::from_utf8(output.stdout).unwrap();
     let mut voice = Voice::default();
     for name in names.split_terminator('\0') {
-        let mark = if name.ends_with(".sql") { "--" } else { "//" };
+        let is_sql = Path::new(name).extension() == Some("sql".as_ref());
+        let mark = if is_sql { "--" } else { "//" };
         if LEFT_OUT.iter().any(|part| name.contains(part)) {
             continue;
         }

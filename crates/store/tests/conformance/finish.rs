@@ -395,7 +395,7 @@ pub(crate) async fn run_deferred_for_a_reason_of_a_later_version_waits_for_its_i
     let first = stage.say(session, "one").await.run_id;
     stage.start(first).await;
     let second = stage.say(session, "two").await.run_id;
-    let until = stage.now() + std::time::Duration::from_secs(60);
+    let until = stage.now() + std::time::Duration::from_mins(1);
     let sql =
         "update agent_runs set not_before = $1, reason = 'weather', message = 'rain' where id = $2";
     let changed = db.run(Scope::System, sql, params![until, second]).await;
