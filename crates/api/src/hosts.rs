@@ -27,7 +27,8 @@ impl Hosts {
         }
     }
 
-    /// Whether a `Host` header names one of them, with whatever port.
+    /// `true` if a `Host` header has one of the names, with any port or none. Comparing whole names keeps
+    /// `localhost.evil.example` out.
     pub(crate) fn allow(&self, host: &str) -> bool {
         let host = host.to_ascii_lowercase();
         let port = |rest: &str| match rest.strip_prefix(':') {

@@ -25,7 +25,11 @@ impl Default for SignIns {
 }
 
 impl SignIns {
-    /// Counts an attempt, and refuses one too many.
+    /// Counts an attempt of an address.
+    ///
+    /// # Errors
+    ///
+    /// Returns 429 if the address has no attempt left.
     pub(crate) fn attempt(&self, from: IpAddr) -> Result<(), Failure> {
         if self.0.len() > REMEMBERED {
             self.0.retain_recent();

@@ -1,4 +1,4 @@
-//! When tokens were last used.
+//! The last uses of tokens.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -16,7 +16,8 @@ const REMEMBERED_USES: usize = 10_000;
 pub(crate) struct Uses(Mutex<HashMap<TokenId, Timestamp>>);
 
 impl Uses {
-    /// Notes a use, unless one was noted a moment ago. The request does not wait for it.
+    /// Records that a token was used, unless this process recorded a use of it within [`limits::TOKEN_USE_NOTED`].
+    /// The write happens in a task of its own, so that the request neither waits for it nor fails with it.
     pub(crate) fn note(&self, store: &Store, token: TokenId, now: Timestamp) {
         {
             let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! Everything that says something of a setting: flag over environment over file over default.
+//! The sources of settings. A flag takes precedence over the environment, then the file, then the default.
 
 use std::{
     collections::BTreeMap,

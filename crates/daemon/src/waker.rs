@@ -1,4 +1,4 @@
-//! What wakes the loops.
+//! The signals that wake the loops.
 
 use std::sync::Arc;
 
@@ -34,7 +34,8 @@ impl Waker {
         self.notifier.notify_one();
     }
 
-    /// Wakes the loops for what other servers make to do, for as long as somebody waits for it.
+    /// Wakes the loops when another server reports new work. Never returns; the caller stops the future by dropping
+    /// it.
     pub(crate) async fn woken_by(self, mut work: Work) {
         loop {
             let calls = work.next().await;

@@ -1,4 +1,4 @@
-//! What a row of a transcript is, and whose words it holds.
+//! The author and the kind of a row of a transcript.
 
 use crate::text_enum::text_enum;
 

@@ -1,4 +1,4 @@
-//! What a policy cannot be.
+//! The error for an invalid policy.
 
 /// The error for a policy that is invalid, or contradicts the session mode.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -1,4 +1,4 @@
-//! Whether unified mode is on.
+//! The setting of unified mode.
 
 /// The setting of unified mode for one request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -66,7 +66,7 @@ const SERDE_IN_MODEL: [&str; 11] = [
     "turn.rs",
 ];
 
-/// The crates whose SQL may name the tables: the store, and the tools and test helpers that check what it wrote.
+/// The crates whose SQL may name the tables: the store, and the tools and test helpers that check its rows.
 const NAMES_TABLES: [&str; 4] = ["store", "testkit", "bench", "chaos"];
 
 /// The words of SQL that stand in front of the name of a table.

@@ -5,8 +5,17 @@ use model::access::Permission;
 
 use crate::{caller::Caller, problem::Failure};
 
-/// Refuses another precheck than before, and another place for one, to whoever may not say what runs on the
-/// server: a relative name in its command means another program there. What stays may stay.
+/// Requires the permission `harnesses:write` if a request changes the precheck of an automation, or the directory in
+/// which the precheck runs.
+///
+/// A precheck is a command that the server runs, so that it needs the permission that also decides which command
+/// lines start agents. The directory counts as well, because a relative program name in the command means another
+/// program in another directory. A request that changes neither needs no further permission, so that a caller with
+/// less permission can edit the rest. `before` is `None` when the automation is created.
+///
+/// # Errors
+///
+/// Returns 403 if the caller lacks the permission.
 pub(super) fn check_precheck(
     caller: &Caller,
     before: Option<&AutomationRequest>,
