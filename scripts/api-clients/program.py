@@ -74,7 +74,7 @@ def main(url: str, token: str) -> None:
         kind=TriggerRequestCronKind.CRON, expression="0 9 1 1 *", zone="Europe/Prague"
     )
     request = AutomationRequest(
-        name=NAME, prompt="What changed since yesterday?", harness="demo", triggers=[cron]
+        name=NAME, prompt="What changed since yesterday?", agent="demo", triggers=[cron]
     )
     created = body(create_automation.sync(client=client, body=request))
     assert created.policies.overlap is None

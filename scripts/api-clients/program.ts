@@ -28,7 +28,7 @@ const created: Schemas["AutomationView"] = body(
     body: {
       name: NAME,
       prompt: "What changed since yesterday?",
-      harness: "demo",
+      agent: "demo",
       triggers: [{ kind: "cron", expression: "0 9 1 1 *", zone: "Europe/Prague" }],
     },
   }),

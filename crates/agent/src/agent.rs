@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use model::harness::ResourceLimits;
+use model::agent::ResourceLimits;
 use serde_json::Value;
 use tokio::{
     sync::{Semaphore, mpsc, watch},
@@ -53,7 +53,7 @@ pub struct Launch {
     pub lease: Duration,
     /// The limits of memory, processes, processor time and files of the agent's processes.
     pub resources: ResourceLimits,
-    /// The ID of the sign-in method that the harness names, if any.
+    /// The ID of the sign-in method that the agent names, if any.
     pub authenticate: Option<String>,
 }
 
@@ -102,10 +102,10 @@ pub enum StartError {
         /// The version in the agent's reply, as JSON.
         answered: Value,
     },
-    /// The harness names a sign-in method that the agent does not offer to programs.
+    /// The agent names a sign-in method that the agent does not offer to programs.
     #[error("sign in by {method:?}: the agent offers {}", names(.offered))]
     SignInUnknown {
-        /// The method that the harness names.
+        /// The method that the agent names.
         method: String,
         /// The methods that the agent offers.
         offered: Vec<AuthMethod>,
@@ -180,7 +180,7 @@ impl Starting {
         self.agent.lease()
     }
 
-    /// Negotiates the protocol: offers version 1, verifies the version of the reply, and signs in if the harness
+    /// Negotiates the protocol: offers version 1, verifies the version of the reply, and signs in if the agent
     /// names a method. If the future is dropped, the guard kills the agent's processes.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use model::harness::ResourceLimits;
+use model::agent::ResourceLimits;
 use tokio::{
     io::{AsyncRead, AsyncReadExt},
     sync::watch,

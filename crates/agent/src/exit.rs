@@ -49,9 +49,9 @@ impl Excess {
 impl fmt::Display for Excess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Memory => "its processes used more memory than its harness allows",
-            Self::Processes => "it started more processes than its harness allows",
-            Self::Cpu => "its processes used more processor time than its harness allows",
+            Self::Memory => "its processes used more memory than its agent allows",
+            Self::Processes => "it started more processes than its agent allows",
+            Self::Cpu => "its processes used more processor time than its agent allows",
         })
     }
 }

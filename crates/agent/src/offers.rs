@@ -38,7 +38,7 @@ pub struct Offers {
 /// A sign-in method.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuthMethod {
-    /// The ID of the method, for `authenticate` of a harness.
+    /// The ID of the method, for `authenticate` of an agent.
     pub id: String,
     /// The name that the agent shows to people.
     pub name: String,

@@ -6,7 +6,7 @@
 
 use std::{path::Path, sync::PoisonError, time::Duration};
 
-use model::{AcpSessionId, harness::RestoreBy};
+use model::{AcpSessionId, agent::RestoreBy};
 use tokio::time::timeout;
 
 use crate::{
@@ -29,10 +29,10 @@ const BUSY_WRITER: &str = "thread_active_writer";
 /// The reason why a session could not be opened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OpenError {
-    /// The agent cannot restore sessions by the method that the harness wants.
+    /// The agent cannot restore sessions by the method that the agent wants.
     #[error("restore the session: the agent offers {offered}, {wanted} was asked for")]
     Unsupported {
-        /// The methods that the harness accepts.
+        /// The methods that the agent accepts.
         wanted: &'static str,
         /// The methods that the agent offers.
         offered: &'static str,
@@ -51,7 +51,7 @@ pub enum OpenError {
         /// The session.
         id: AcpSessionId,
     },
-    /// A person must sign in, or the harness must name a sign-in method.
+    /// A person must sign in, or the agent must name a sign-in method.
     #[error("open a session: the agent wants a sign-in; it offers {}", names(.methods))]
     SignInNeeded {
         /// The sign-in methods that the agent offers.

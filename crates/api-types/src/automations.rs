@@ -1,7 +1,7 @@
 //! Automations, their requests and patches, and previews of schedules.
 
 use model::{
-    AutomationId, HarnessId, SessionId, TenantId, Timestamp,
+    AgentId, AutomationId, SessionId, TenantId, Timestamp,
     automation::AutomationState,
     entity,
     policy::{Overlap, SessionMode},
@@ -36,9 +36,9 @@ pub struct AutomationRequest {
     /// The session in which the turns run.
     #[serde(default)]
     pub session: SessionTarget,
-    /// The name or the ID of the harness. If absent, a bound automation uses the harness of its session.
+    /// The name or the ID of the agent. If absent, a bound automation uses the agent of its session.
     #[serde(default)]
-    pub harness: Option<String>,
+    pub agent: Option<String>,
     /// The working directory, as an absolute path. If absent, each session gets a folder of its own, and a bound
     /// automation uses the directory of its session.
     #[serde(default)]
@@ -49,7 +49,7 @@ pub struct AutomationRequest {
     /// The mode and the settings of the agents.
     #[serde(default)]
     pub settings: SeatSettingsRequest,
-    /// The permission rules of the automation, in addition to those of the harness.
+    /// The permission rules of the automation, in addition to those of the agent.
     #[serde(default)]
     pub permissions: PermissionRulesRequest,
 }
@@ -80,10 +80,10 @@ pub struct AutomationPatch {
     #[serde(skip_serializing_if = "Change::is_keep")]
     #[schema(value_type = Option<SessionTarget>)]
     pub session: Change<SessionTarget>,
-    /// The name or the ID of the harness.
+    /// The name or the ID of the agent.
     #[serde(skip_serializing_if = "Change::is_keep")]
     #[schema(value_type = Option<String>)]
-    pub harness: Change<String>,
+    pub agent: Change<String>,
     /// The working directory, as an absolute path.
     #[serde(skip_serializing_if = "Change::is_keep")]
     #[schema(value_type = Option<String>)]
@@ -96,7 +96,7 @@ pub struct AutomationPatch {
     #[serde(skip_serializing_if = "Change::is_keep")]
     #[schema(value_type = Option<SeatSettingsPatch>)]
     pub settings: Change<SeatSettingsPatch>,
-    /// The permission rules of the automation, in addition to those of the harness. The list replaces the present
+    /// The permission rules of the automation, in addition to those of the agent. The list replaces the present
     /// one.
     #[serde(skip_serializing_if = "Change::is_keep")]
     #[schema(value_type = Option<PermissionRulesRequest>)]
@@ -112,7 +112,7 @@ impl AutomationRequest {
             triggers: Vec::new(),
             zone: None,
             session: SessionTarget::Fresh,
-            harness: None,
+            agent: None,
             cwd: None,
             policies: PoliciesRequest::default(),
             settings: SeatSettingsRequest::default(),
@@ -138,8 +138,8 @@ pub struct AutomationView {
     /// The automation.
     #[serde(flatten)]
     pub automation: Automation,
-    /// The name of the harness.
-    pub harness: String,
+    /// The name of the agent.
+    pub agent: String,
     /// The triggers, the manual one first.
     pub triggers: Vec<Trigger>,
     /// The next instants at which the triggers fire, before jitter.
@@ -180,7 +180,7 @@ impl AutomationView {
                 SessionMode::Continuous => SessionTarget::Continuous,
                 SessionMode::Bound => SessionTarget::Bound(key.unwrap_or_default()),
             },
-            harness: Some(self.harness.clone()),
+            agent: Some(self.agent.clone()),
             cwd: automation.cwd.clone(),
             policies: model::policy::Policies::from(automation.policies.clone()).into(),
             settings: entity::SeatSettings::from(automation.settings.clone()).into(),
@@ -218,8 +218,8 @@ pub struct Automation {
     pub attention: Option<String>,
     /// The prompt of the agent.
     pub prompt: String,
-    /// The harness that starts the agent.
-    pub harness_id: HarnessId,
+    /// The agent that starts the agent.
+    pub agent_id: AgentId,
     /// The working directory of the sessions. Null if each session has a folder of its own.
     pub cwd: Option<String>,
     /// The kind of session in which the turns run.
@@ -232,7 +232,7 @@ pub struct Automation {
     pub policies: Policies,
     /// The mode and the settings of the agents.
     pub settings: SeatSettings,
-    /// The permission rules of the automation, in addition to those of the harness.
+    /// The permission rules of the automation, in addition to those of the agent.
     pub permissions: PermissionRules,
     /// The number of inputs since the last success that failed after all their attempts.
     pub consecutive_failures: i64,
@@ -254,7 +254,7 @@ impl From<entity::Automation> for Automation {
             pause_reason,
             attention,
             prompt,
-            harness_id,
+            agent_id,
             cwd,
             session_mode,
             bound_session_key,
@@ -274,7 +274,7 @@ impl From<entity::Automation> for Automation {
             pause_reason,
             attention,
             prompt,
-            harness_id,
+            agent_id,
             cwd,
             session_mode,
             bound_session_key,

@@ -15,11 +15,11 @@
 //! `queue`) are those of `model`.
 
 mod access;
+mod agents;
 mod approvals;
 mod automations;
 mod budgets;
 mod document;
-mod harnesses;
 mod messages;
 mod milliseconds;
 mod notification;
@@ -38,11 +38,11 @@ mod triggers;
 mod waiting;
 
 pub use access::*;
+pub use agents::*;
 pub use approvals::*;
 pub use automations::*;
 pub use budgets::*;
 pub use document::Change;
-pub use harnesses::*;
 pub use messages::*;
 pub use model::{
     access::{Permission, Role, TokenKind},

@@ -1,7 +1,7 @@
 //! Sessions, their seats, transcripts and replays, and the requests that create and change sessions.
 
 use model::{
-    AcpSessionId, AutomationId, HarnessId, InstanceId, SeatId, SessionId, TenantId, Timestamp,
+    AcpSessionId, AgentId, AutomationId, InstanceId, SeatId, SessionId, TenantId, Timestamp,
     automation::AutomationState,
     entity,
     session::{SessionKind, SessionStatus, SessionType},
@@ -18,9 +18,9 @@ use crate::{
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SessionRequest {
-    /// The name or the ID of the harness that starts the agent.
+    /// The name or the ID of the agent that starts the agent.
     #[schema(min_length = 1)]
-    pub harness: String,
+    pub agent: String,
     /// The working directory, as an absolute path. The directory never changes. If absent, the session gets a folder
     /// of its own.
     #[serde(default)]
@@ -158,8 +158,8 @@ pub struct Seat {
     pub session_id: SessionId,
     /// The role of the agent in the session.
     pub role: String,
-    /// The harness that starts the agent.
-    pub harness_id: HarnessId,
+    /// The agent that starts the agent.
+    pub agent_id: AgentId,
     /// `true` if the seat takes the inputs that name no seat.
     pub is_entry: bool,
     /// The instance that holds the agent's memory. Null until the first turn begins.
@@ -183,7 +183,7 @@ impl From<entity::Seat> for Seat {
             id,
             session_id,
             role,
-            harness_id,
+            agent_id,
             is_entry,
             instance_id,
             acp_session_id,
@@ -196,7 +196,7 @@ impl From<entity::Seat> for Seat {
             id,
             session_id,
             role,
-            harness_id,
+            agent_id,
             is_entry,
             instance_id,
             acp_session_id,

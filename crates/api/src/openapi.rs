@@ -35,7 +35,7 @@ use crate::{Api, routes};
         (name = "access", description = "Tenants, tokens, and browsers that sign in."),
         (name = "approvals", description = "Permission requests of agents, and the decisions of people."),
         (name = "automations", description = "Prompts that run on time, with their policies."),
-        (name = "harnesses", description = "The command lines that start agents."),
+        (name = "agents", description = "The command lines that start agents."),
         (name = "instances", description = "The data folders in which agents run and keep their files."),
         (name = "notifications", description = "Endpoints that get signed notifications, and their deliveries."),
         (name = "runs", description = "Attempts at inputs, with their outcomes."),

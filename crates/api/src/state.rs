@@ -49,7 +49,7 @@ pub(crate) struct Shared {
     pub(crate) probe: Arc<dyn Probe>,
     /// The environment variables by which installed agents are found.
     pub(crate) environment: BTreeMap<String, String>,
-    /// The command line of the demonstration agent, for the harnesses of new tenants.
+    /// The command line of the demonstration agent, for the agents of new tenants.
     pub(crate) demo_command: Vec<String>,
     pub(crate) allowance: Allowance,
     pub(crate) wake: Wake,
@@ -144,7 +144,7 @@ impl ApiBuilder {
     }
 
     /// Sets the environment in which the programs of agents are looked up, and the command line of the demonstration
-    /// agent. New tenants get a harness with that command line.
+    /// agent. New tenants get an agent with that command line.
     #[must_use]
     pub fn agents(
         mut self,
@@ -203,7 +203,7 @@ mod tests {
     use futures::stream;
     use http::{Request, StatusCode};
     use http_body_util::BodyExt;
-    use model::harness::HarnessConfig;
+    use model::agent::AgentConfig;
     use service::{ProbeError, Probing};
     use testkit::clock::{FakeClock, SeededEntropy};
     use tower::ServiceExt;
@@ -214,7 +214,7 @@ mod tests {
     struct NoAgents;
 
     impl Probe for NoAgents {
-        fn probe<'a>(&'a self, _: &'a HarnessConfig, _: Depth) -> Probing<'a> {
+        fn probe<'a>(&'a self, _: &'a AgentConfig, _: Depth) -> Probing<'a> {
             Box::pin(async { Err(ProbeError("no such program".into())) })
         }
     }
@@ -231,7 +231,7 @@ mod tests {
         assert_eq!(builder.0.patience, PATIENCE);
         builder.0.patience = Duration::ZERO;
         let routes = crate::router(builder.build()).layer(Extension(Peer::Private));
-        for path in ["automations", "webhooks/check", "harnesses/any/check"] {
+        for path in ["automations", "webhooks/check", "agents/any/check"] {
             // Its body never comes.
             let never = stream::pending::<Result<Bytes, Infallible>>();
             let request = Request::post(format!("/api/v1/{path}"))

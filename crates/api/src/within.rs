@@ -13,10 +13,10 @@ use tokio::time::timeout;
 
 use crate::{Api, extract, problem::Failure};
 
-/// The routes whose requests may start an agent to read its capabilities. The configuration of the harness limits the
+/// The routes whose requests may start an agent to read its capabilities. The configuration of the agent limits the
 /// start, so that these requests have a longer limit here.
 const MAY_START_AN_AGENT: [&str; 4] = [
-    "/api/v1/harnesses/{harness}/check",
+    "/api/v1/agents/{agent}/check",
     "/api/v1/sessions",
     "/api/v1/automations",
     "/api/v1/automations/{automation}",

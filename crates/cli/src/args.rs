@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::{
     commands::{
-        approval, automation, completions, config, demo, demo_agent, doctor, endpoint, harness,
+        agent, approval, automation, completions, config, demo, demo_agent, doctor, endpoint,
         instance, login, man, run, serve, session, sign_in, tenant, token, trace,
     },
     failure::EXIT_CODES,
@@ -40,7 +40,7 @@ pub(crate) enum Command {
 /// Commands that ask the API, wherever it is.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Asking {
-    Harness(harness::Args),
+    Agent(agent::Args),
     Automation(automation::Args),
     Session(session::Args),
     Run(run::Args),

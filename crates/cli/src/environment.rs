@@ -49,7 +49,7 @@ pub(crate) fn own() -> BTreeMap<String, OsString> {
         .collect()
 }
 
-/// Returns the whole environment, from which harnesses may pass variables on to agents. Omits variables that are not
+/// Returns the whole environment, from which agents may pass variables on to agents. Omits variables that are not
 /// UTF-8.
 pub(crate) fn for_agents() -> BTreeMap<String, String> {
     std::env::vars_os()

@@ -194,7 +194,7 @@ fn flags(app: &App, flags: RunFlags) {
     }
     if flags.permissions_denied > 0 {
         app.output.aside(&format!(
-            "Permissions denied: {}. Rules of the harness or the automation (--allow) grant them.",
+            "Permissions denied: {}. Rules of the agent or the automation (--allow) grant them.",
             flags.permissions_denied
         ));
     }

@@ -122,7 +122,7 @@ fn within_runtime(command: impl Future<Output = Result<Exit, Failure>>) -> Resul
 async fn ask(command: Asking, config: &Config, output: Output) -> Result<Exit, Failure> {
     let app = App::find(config, output).await?;
     let exit = match command {
-        Asking::Harness(args) => commands::harness::run(args, &app).await,
+        Asking::Agent(args) => commands::agent::run(args, &app).await,
         Asking::Automation(args) => commands::automation::run(args, &app).await,
         Asking::Session(args) => commands::session::run(args, &app).await,
         Asking::Run(args) => commands::run::run(args, &app).await,

@@ -1,4 +1,4 @@
-//! `harness check` with real agents that think with a model server of this machine.
+//! `agent check` with real agents that think with a model server of this machine.
 
 #![expect(clippy::unwrap_used, reason = "tests and their helpers")]
 
@@ -7,7 +7,7 @@ use std::{path::Path, process::Command};
 use serde_json::Value;
 use testkit::{acp_lines::Launch, model_server::ModelServer, real_agents};
 
-/// What `harness check --restore` finds of an agent.
+/// What `agent check --restore` finds of an agent.
 fn check(data: &Path, launch: &Launch) -> Value {
     let matins = |args: &[String]| {
         let output = Command::new(env!("CARGO_BIN_EXE_matins"))
@@ -26,7 +26,7 @@ fn check(data: &Path, launch: &Launch) -> Value {
             .map(|word| (*word).to_owned())
             .collect::<Vec<_>>()
     };
-    let mut add = words(&["harness", "add", "real"]);
+    let mut add = words(&["agent", "add", "real"]);
     for (name, value) in &launch.env {
         add.extend(["--env".to_owned(), format!("{name}={value}")]);
     }
@@ -34,7 +34,7 @@ fn check(data: &Path, launch: &Launch) -> Value {
     add.push(launch.command.to_str().unwrap().to_owned());
     add.extend(launch.args.clone());
     matins(&add);
-    let checked = matins(&words(&["harness", "check", "real", "--restore", "--json"]));
+    let checked = matins(&words(&["agent", "check", "real", "--restore", "--json"]));
     serde_json::from_slice(&checked).unwrap()
 }
 

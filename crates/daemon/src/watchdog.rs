@@ -208,9 +208,9 @@ pub(crate) mod tests {
     use agent::{Grace, GuardProgram};
     use model::{
         ApprovalId, Clock as _, Entropy, InstanceId, SessionId, WorkerId,
+        agent::AgentConfig,
         approval::{ApprovalStatus, Question},
         entity::SeatSettings,
-        harness::HarnessConfig,
         run::RunStatus,
         session::{SessionKind, SessionType},
         turn::{Beat, Begin, Settled},
@@ -275,8 +275,8 @@ pub(crate) mod tests {
         let tenant = store.ensure_tenant("default", now).await.unwrap();
         let registered = store.register_host(tenant, host.instance, "test", now);
         registered.await.unwrap();
-        let config = HarnessConfig::new(vec!["agent".into()]);
-        let harness = store.put_harness(tenant, "agent", &config, None, now);
+        let config = AgentConfig::new(vec!["agent".into()]);
+        let agent = store.put_agent(tenant, "agent", &config, None, now);
         let id = SessionId::generate(now, &*host.entropy);
         let session = NewSession {
             id,
@@ -288,7 +288,7 @@ pub(crate) mod tests {
             channel: None,
             cwd: store.working_directory(None, id),
             schedule_id: None,
-            harness: harness.await.unwrap().id,
+            agent: agent.await.unwrap().id,
             settings: SeatSettings::default(),
         };
         store.create_session(tenant, &session, now).await.unwrap();

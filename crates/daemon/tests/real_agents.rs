@@ -9,7 +9,7 @@ mod world;
 use std::path::Path;
 
 use daemon::Daemon;
-use model::{SessionId, entity::Run, harness::HarnessConfig, run::RunStatus};
+use model::{SessionId, agent::AgentConfig, entity::Run, run::RunStatus};
 use rustix::process::{Signal, kill_process};
 use testkit::{acp_lines::Launch, model_server::ModelServer, processes::marked, real_agents};
 
@@ -18,10 +18,10 @@ use world::{Database, World, eventually};
 /// What tells one agent from another for these tests: how it is started.
 type Start = fn(&ModelServer, &Path) -> anyhow::Result<Launch>;
 
-fn config(launch: &Launch) -> HarnessConfig {
+fn config(launch: &Launch) -> AgentConfig {
     let program = launch.command.to_str().unwrap().to_owned();
     let command = [program].into_iter().chain(launch.args.clone()).collect();
-    let mut config = HarnessConfig::new(command);
+    let mut config = AgentConfig::new(command);
     config.env = launch.env.iter().cloned().collect();
     config
 }
@@ -46,8 +46,8 @@ async fn remembers(database: Database, start: Start) {
     let home = world.path("home");
     std::fs::create_dir(&home).unwrap();
     let launch = start(&server, &home).unwrap();
-    let harness = world.harness_with(&config(&launch)).await;
-    let session = world.session(harness).await;
+    let agent = world.agent_with(&config(&launch)).await;
+    let session = world.session(agent).await;
 
     ended_well(&world, session, "Remember the heron.").await;
     ended_well(&world, session, "What was it?").await;

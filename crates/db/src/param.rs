@@ -4,7 +4,7 @@ use std::{borrow::Cow, mem::discriminant};
 
 use jiff_sqlx::ToSqlx as _;
 use model::{
-    AcpSessionId, ApprovalId, AutomationId, DeliveryId, EndpointId, HarnessId, InputId, InstanceId,
+    AcpSessionId, AgentId, ApprovalId, AutomationId, DeliveryId, EndpointId, InputId, InstanceId,
     MessageId, RunId, SeatId, SessionId, TaskId, TenantId, Timestamp, TokenId, TriggerId, WorkerId,
 };
 use serde_json::Value;
@@ -232,7 +232,7 @@ macro_rules! from_ids {
 
 from_ids!(
     TenantId,
-    HarnessId,
+    AgentId,
     InstanceId,
     SessionId,
     SeatId,

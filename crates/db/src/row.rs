@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use model::{
-    AcpSessionId, ApprovalId, AutomationId, DeliveryId, EndpointId, HarnessId, InputId, InstanceId,
+    AcpSessionId, AgentId, ApprovalId, AutomationId, DeliveryId, EndpointId, InputId, InstanceId,
     MessageId, RunId, SeatId, SessionId, TaskId, TenantId, Timestamp, TokenId, TriggerId, WorkerId,
 };
 use serde::de::DeserializeOwned;
@@ -172,7 +172,7 @@ macro_rules! stored_as {
 
 stored_as! {
     TenantId: Uuid => Self::from_uuid;
-    HarnessId: Uuid => Self::from_uuid;
+    AgentId: Uuid => Self::from_uuid;
     InstanceId: Uuid => Self::from_uuid;
     SessionId: Uuid => Self::from_uuid;
     SeatId: Uuid => Self::from_uuid;

@@ -8,7 +8,7 @@ use std::{
 };
 
 use api_types::Depth;
-use model::harness::Harness;
+use model::agent::Agent;
 use rustix::fs::{Access, access};
 use server::{AgentProbe, DataFolder, OsEntropy, guard_program};
 use service::{Probe, excerpt, install_hint};
@@ -18,20 +18,20 @@ use crate::{finding::Finding, wording::with_sources};
 /// The maximum number of characters of an error or a name in a finding.
 const TOLD_CHARS: usize = 300;
 
-/// Checks each harness in use. Starts its agent as well if `start_in` is given, in that data folder.
+/// Checks each agent in use. Starts its agent as well if `start_in` is given, in that data folder.
 pub(crate) async fn look(
-    in_use: &[&Harness],
+    in_use: &[&Agent],
     start_in: Option<&DataFolder>,
     environment: &BTreeMap<String, String>,
     search_path: &OsStr,
 ) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for harness in in_use {
-        let found = program(harness, search_path);
+    for agent in in_use {
+        let found = program(agent, search_path);
         let there = found.is_ok();
         match start_in {
             Some(folder) if there => {
-                findings.push(started(harness, folder, environment.clone()).await);
+                findings.push(started(agent, folder, environment.clone()).await);
             }
             _ => findings.push(found.unwrap_or_else(|finding| finding)),
         }
@@ -45,24 +45,24 @@ pub(crate) async fn look(
     findings
 }
 
-fn check(harness: &Harness) -> String {
-    format!("agent {}", excerpt(&harness.name, TOLD_CHARS))
+fn check(agent: &Agent) -> String {
+    format!("agent {}", excerpt(&agent.name, TOLD_CHARS))
 }
 
-/// Returns a finding with the path of the harness's program. The error is the finding that there is no such program.
-fn program(harness: &Harness, search_path: &OsStr) -> Result<Finding, Finding> {
-    let name = harness.config.command.first().map_or("", String::as_str);
-    // The harness may set another `PATH` for its agent.
-    let path = harness.config.env.get("PATH").map(OsStr::new);
+/// Returns a finding with the path of the agent's program. The error is the finding that there is no such program.
+fn program(agent: &Agent, search_path: &OsStr) -> Result<Finding, Finding> {
+    let name = agent.config.command.first().map_or("", String::as_str);
+    // The agent may set another `PATH` for its agent.
+    let path = agent.config.env.get("PATH").map(OsStr::new);
     if let Some(found) = find(name, path.unwrap_or(search_path)) {
-        return Ok(Finding::ok(check(harness), found.display().to_string()));
+        return Ok(Finding::ok(check(agent), found.display().to_string()));
     }
-    let remedy = install_hint(&harness.config).map_or_else(
+    let remedy = install_hint(&agent.config).map_or_else(
         || "install it, or set PATH to where it is".to_owned(),
         |install| format!("install it: {install}"),
     );
     let found = format!("there is no program {name:?} on PATH");
-    Err(Finding::problem(check(harness), found, remedy))
+    Err(Finding::problem(check(agent), found, remedy))
 }
 
 /// Returns the file that the system would execute for a program name: the name itself if it contains a slash,
@@ -79,7 +79,7 @@ fn find(name: &str, path: &OsStr) -> Option<PathBuf> {
 
 /// Starts the agent, reads the capabilities that it announces, and stops it.
 async fn started(
-    harness: &Harness,
+    agent: &Agent,
     folder: &DataFolder,
     environment: BTreeMap<String, String>,
 ) -> Finding {
@@ -89,7 +89,7 @@ async fn started(
         cwd: folder.path().to_owned(),
         entropy: Arc::new(OsEntropy),
     };
-    match probe.probe(&harness.config, Depth::Offers).await {
+    match probe.probe(&agent.config, Depth::Offers).await {
         Ok(probed) => {
             let name = probed
                 .offers
@@ -98,12 +98,12 @@ async fn started(
                 .unwrap_or("an agent without a name");
             let version = probed.offers.version.as_deref().unwrap_or("");
             let found = excerpt(&format!("{name} {version}"), TOLD_CHARS);
-            Finding::ok(check(harness), format!("{found} starts"))
+            Finding::ok(check(agent), format!("{found} starts"))
         }
         Err(error) => {
             let found = with_sources(&error);
-            let remedy = format!("matins harness check {}", harness.name);
-            Finding::problem(check(harness), excerpt(&found, TOLD_CHARS), remedy)
+            let remedy = format!("matins agent check {}", agent.name);
+            Finding::problem(check(agent), excerpt(&found, TOLD_CHARS), remedy)
         }
     }
 }

@@ -37,7 +37,7 @@ pub struct Subject {
     pub configuration: LoadedConfiguration,
     /// The path of the data folder. `None` if no folder is configured and there is no home directory.
     pub data_folder: Option<PathBuf>,
-    /// The environment from which harnesses may pass variables on to agents.
+    /// The environment from which agents may pass variables on to agents.
     pub environment: BTreeMap<String, String>,
     /// The value of `PATH`, in which the programs of agents are searched.
     pub search_path: OsString,

@@ -9,7 +9,7 @@ use std::{
 
 use config::Config;
 use model::{
-    Clock, HarnessId, InstanceId, automation::AutomationState, entity::Automation, harness::Harness,
+    AgentId, Clock, InstanceId, agent::Agent, automation::AutomationState, entity::Automation,
 };
 use server::{DataFolder, OsEntropy};
 use service::{clean, excerpt};
@@ -32,18 +32,18 @@ const TOLD_CHARS: usize = 120;
 pub(crate) struct Standing {
     /// The enabled automations.
     pub(crate) enabled: Vec<Automation>,
-    pub(crate) harnesses: Vec<Harness>,
+    pub(crate) agents: Vec<Agent>,
     /// `true` if other instances share the database.
     pub(crate) shared: bool,
     findings: Vec<Finding>,
 }
 
 impl Standing {
-    /// Returns the harnesses that enabled automations use.
-    pub(crate) fn in_use(&self) -> Vec<&Harness> {
-        let used: BTreeSet<HarnessId> = self.enabled.iter().map(|it| it.harness_id).collect();
-        let harnesses = self.harnesses.iter();
-        harnesses.filter(|it| used.contains(&it.id)).collect()
+    /// Returns the agents that enabled automations use.
+    pub(crate) fn in_use(&self) -> Vec<&Agent> {
+        let used: BTreeSet<AgentId> = self.enabled.iter().map(|it| it.agent_id).collect();
+        let agents = self.agents.iter();
+        agents.filter(|it| used.contains(&it.id)).collect()
     }
 }
 
@@ -100,7 +100,7 @@ pub(crate) async fn look(
     ));
     findings.extend(enabled.iter().filter_map(working_directory));
     Ok(Standing {
-        harnesses: store.harnesses(Scope::System).await?,
+        agents: store.agents(Scope::System).await?,
         enabled,
         shared,
         findings,

@@ -18,9 +18,9 @@ text_enum! {
     Role, "a role" {
         /// May do everything.
         Admin = "admin",
-        /// Works with sessions, automations, runs and approvals, and reads harnesses and instances.
+        /// Works with sessions, automations, runs and approvals, and reads agents and instances.
         Member = "member",
-        /// Reads sessions, automations, runs, approvals, harnesses and instances.
+        /// Reads sessions, automations, runs, approvals, agents and instances.
         Viewer = "viewer",
         /// An instance that runs agents.
         Runtime = "runtime",
@@ -50,10 +50,10 @@ text_enum! {
         ApprovalsRead = "approvals:read",
         /// Decide approvals.
         ApprovalsWrite = "approvals:write",
-        /// Read harnesses.
-        HarnessesRead = "harnesses:read",
-        /// Create and change harnesses. A harness is a command that runs on the server.
-        HarnessesWrite = "harnesses:write",
+        /// Read agents.
+        AgentsRead = "agents:read",
+        /// Create and change agents. An agent is a command that runs on the server.
+        AgentsWrite = "agents:write",
         /// Read instances.
         InstancesRead = "instances:read",
         /// Remove instances.
@@ -90,7 +90,7 @@ impl Role {
                     | P::RunsWrite
                     | P::ApprovalsRead
                     | P::ApprovalsWrite
-                    | P::HarnessesRead
+                    | P::AgentsRead
                     | P::InstancesRead
             ),
             Self::Viewer => matches!(
@@ -99,7 +99,7 @@ impl Role {
                     | P::AutomationsRead
                     | P::RunsRead
                     | P::ApprovalsRead
-                    | P::HarnessesRead
+                    | P::AgentsRead
                     | P::InstancesRead
             ),
             Self::Runtime | Self::Run => false,
@@ -174,7 +174,7 @@ mod tests {
         for beyond in [
             Permission::RecordsRead,
             Permission::TokensRead,
-            Permission::HarnessesWrite,
+            Permission::AgentsWrite,
         ] {
             assert!(!member.contains(&beyond), "{beyond}");
         }

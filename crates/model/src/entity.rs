@@ -10,7 +10,7 @@ use crate::{
     budget::Budget,
     entry::{EntryKind, Role},
     ids::{
-        AcpSessionId, AutomationId, HarnessId, InputId, InstanceId, MessageId, RunId, SeatId,
+        AcpSessionId, AgentId, AutomationId, InputId, InstanceId, MessageId, RunId, SeatId,
         SessionId, TenantId, TriggerId,
     },
     permission::PermissionRules,
@@ -93,8 +93,8 @@ pub struct Seat {
     pub session_id: SessionId,
     /// The task of the agent in the session.
     pub role: String,
-    /// The harness that starts the agent.
-    pub harness_id: HarnessId,
+    /// The agent that starts the agent.
+    pub agent_id: AgentId,
     /// `true` if the seat receives inputs that name no seat.
     pub is_entry: bool,
     /// The instance that holds the agent's memory. `None` until the first turn begins.
@@ -137,8 +137,8 @@ pub struct Automation {
     pub attention: Option<String>,
     /// The prompt.
     pub prompt: String,
-    /// The harness that starts the agent.
-    pub harness_id: HarnessId,
+    /// The agent that starts the agent.
+    pub agent_id: AgentId,
     /// The working directory of the automation's sessions. `None`: each session gets a folder of its own.
     pub cwd: Option<String>,
     /// The session that receives each run's turn.
@@ -151,7 +151,7 @@ pub struct Automation {
     pub policies: Policies,
     /// The mode and the settings of the seats in its sessions.
     pub settings: SeatSettings,
-    /// The rules that answer permission requests, in addition to the harness's rules.
+    /// The rules that answer permission requests, in addition to the agent's rules.
     pub permissions: PermissionRules,
     /// The lowest document format that a server must support to run this automation. Servers below it leave the
     /// automation alone, because they would ignore settings that limit it.

@@ -136,8 +136,8 @@ macro_rules! typed_id {
 typed_id! {
     /// The ID of a tenant, which owns all other entities.
     TenantId = "ten", "a tenant";
-    /// The ID of a harness, which starts one ACP agent.
-    HarnessId = "har", "a harness";
+    /// The ID of an agent, which starts one ACP agent.
+    AgentId = "har", "an agent";
     /// The ID of an instance: the data folder of one machine, where agents run.
     InstanceId = "ins", "an instance";
     /// The ID of a session: a conversation with an agent.
@@ -167,7 +167,7 @@ typed_id! {
 }
 
 /// The ID that an agent gave to its own session. The ID is opaque: Matins never parses it, and never compares IDs of
-/// different harnesses, instances or working directories.
+/// different agents, instances or working directories.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(transparent)]

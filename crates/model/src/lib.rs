@@ -5,6 +5,7 @@
 //! that tests can fix both.
 
 pub mod access;
+pub mod agent;
 pub mod allowance;
 pub mod approval;
 pub mod automation;
@@ -14,7 +15,6 @@ mod entry;
 pub mod event;
 pub mod feed;
 pub mod fleet;
-pub mod harness;
 pub mod ids;
 mod invalid_policy;
 pub mod lifecycle;

@@ -34,7 +34,7 @@ text_enum! {
     FailureKind, "a kind of failure" {
         /// The agent's process could not be started, or did not answer `initialize` in time.
         Start = "start",
-        /// The agent requires a sign-in, and the harness does not name a sign-in method that the agent offers.
+        /// The agent requires a sign-in, and the agent does not name a sign-in method that the agent offers.
         SignIn = "sign_in",
         /// The agent speaks another version of the protocol, or violates the protocol.
         Protocol = "protocol",
@@ -54,7 +54,7 @@ text_enum! {
         Inactive = "inactive",
         /// The turn took longer than the `timeout_seconds` policy allows.
         Timeout = "timeout",
-        /// The agent's processes exceeded the resource limits of their harness.
+        /// The agent's processes exceeded the resource limits of their agent.
         Limit = "limit",
         /// A budget is used up.
         Budget = "budget",

@@ -5,7 +5,7 @@
 use std::{collections::BTreeMap, fmt, time::Duration};
 
 use crate::{
-    harness::HarnessConfig,
+    agent::AgentConfig,
     ids::{AutomationId, RunId, SessionId},
     time::Timestamp,
 };
@@ -72,7 +72,7 @@ impl Question {
     /// Returns the whole environment of the command: the variables of `server` that every agent receives, and
     /// variables that describe the run.
     pub fn environment(&self, server: &BTreeMap<String, String>) -> BTreeMap<String, String> {
-        let mut environment = HarnessConfig::new(Vec::new()).environment(server);
+        let mut environment = AgentConfig::new(Vec::new()).environment(server);
         let scheduled_for = self.scheduled_for.map(|at| at.to_string());
         environment.extend([
             (

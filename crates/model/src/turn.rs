@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
+    agent::Agent,
     budget::Accounts,
     entity::{Run, Seat, Session},
-    harness::Harness,
     ids::{AcpSessionId, MessageId, RunId, SeatId},
     outcome::{Failure, Outcome},
     permission::PermissionRules,
@@ -31,11 +31,11 @@ pub struct Assignment {
     pub session: Session,
     /// The seat, with the agent's memory.
     pub seat: Seat,
-    /// The harness that starts the agent.
-    pub harness: Harness,
+    /// The agent that starts the agent.
+    pub agent: Agent,
     /// The policies that apply to the turn.
     pub policies: Policies,
-    /// The rules that answer permission requests: the automation's and the harness's.
+    /// The rules that answer permission requests: the automation's and the agent's.
     pub permissions: PermissionRules,
     /// The prompt.
     pub prompt: Rendered,

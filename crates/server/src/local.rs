@@ -47,7 +47,7 @@ pub struct Local {
     pub(crate) guard: GuardProgram,
     /// The settings of the daemon.
     pub settings: Settings,
-    /// The environment from which harnesses may pass variables on to agents.
+    /// The environment from which agents may pass variables on to agents.
     pub(crate) environment: BTreeMap<String, String>,
     probe: Arc<dyn Probe>,
     demo_command: Vec<String>,
@@ -120,7 +120,7 @@ impl Local {
             Arc::clone(&local.entropy),
             Arc::clone(&local.probe),
         );
-        service.add_known_harnesses(&local.demo_command).await?;
+        service.add_known_agents(&local.demo_command).await?;
         Ok(local)
     }
 

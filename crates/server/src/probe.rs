@@ -18,7 +18,7 @@ use api_types::{Depth, LimitsHeldBy, Probed, RestoreProbe, SessionProbe, SignIn}
 use futures::future::BoxFuture;
 use model::{
     AcpSessionId, Entropy,
-    harness::{HarnessConfig, Offers},
+    agent::{AgentConfig, Offers},
     outcome::StopReason,
 };
 use service::{Probe, ProbeError, Probing};
@@ -46,7 +46,7 @@ pub struct AgentProbe {
 }
 
 impl Probe for AgentProbe {
-    fn probe<'a>(&'a self, config: &'a HarnessConfig, depth: Depth) -> Probing<'a> {
+    fn probe<'a>(&'a self, config: &'a AgentConfig, depth: Depth) -> Probing<'a> {
         Box::pin(async move {
             let mut random = [0; 8];
             self.entropy.fill(&mut random);
@@ -70,7 +70,7 @@ impl AgentProbe {
     /// Probes an agent whose processes carry the marker `name`, in an existing folder.
     async fn look(
         &self,
-        config: &HarnessConfig,
+        config: &AgentConfig,
         depth: Depth,
         name: &str,
         folder: &Path,
@@ -126,7 +126,7 @@ impl AgentProbe {
     /// Starts the agent under a guard.
     async fn start(
         &self,
-        config: &HarnessConfig,
+        config: &AgentConfig,
         name: &str,
         folder: &Path,
     ) -> Result<Agent, agent::StartError> {
@@ -155,7 +155,7 @@ impl AgentProbe {
     /// `None` if none was started.
     async fn try_restore(
         &self,
-        config: &HarnessConfig,
+        config: &AgentConfig,
         name: &str,
         folder: &Path,
         agent: Agent,

@@ -78,7 +78,7 @@ impl Service {
         }
     }
 
-    /// Creates a tenant with its default harnesses and the token of its first admin. With a reserved `id`, completes
+    /// Creates a tenant with its default agents and the token of its first admin. With a reserved `id`, completes
     /// or returns the tenant that an earlier request has created; the secret of an existing token is not returned.
     pub async fn create_tenant(
         &self,
@@ -98,7 +98,7 @@ impl Service {
             tenant: id,
             ..self.clone()
         };
-        of_tenant.add_known_harnesses(demo_command).await?;
+        of_tenant.add_known_agents(demo_command).await?;
         // The ID of the token is derived from the tenant's, so that a repeated request finds the existing token.
         let token = of_tenant.first_token(Some(TokenId::from_uuid(id.uuid())));
         let token = token.await?;

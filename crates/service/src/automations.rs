@@ -238,7 +238,7 @@ impl Service {
         };
         let last_runs = self.store.runs(scope, filter, SHOWN_RUNS).await?;
         Ok(AutomationView {
-            harness: self.store.harness(scope, automation.harness_id).await?.name,
+            agent: self.store.agent(scope, automation.agent_id).await?.name,
             newer_format: (automation.needs_format > store::FORMAT).then_some(NewerFormat {
                 needed: automation.needs_format,
                 honoured: store::FORMAT,

@@ -1,4 +1,4 @@
-//! The catalogue of known agents: how to start, install and sign in to each. It is the data file `harnesses.toml`,
+//! The catalogue of known agents: how to start, install and sign in to each. It is the data file `agents.toml`,
 //! compiled into the program.
 
 use std::{
@@ -7,12 +7,12 @@ use std::{
 };
 
 use api_types::Presence;
-use model::harness::{HarnessConfig, RestoreBy};
+use model::agent::{AgentConfig, RestoreBy};
 use serde::Deserialize;
 
-const CATALOGUE: &str = include_str!("harnesses.toml");
+const CATALOGUE: &str = include_str!("agents.toml");
 
-/// One agent of the catalogue. `harnesses.toml` describes the fields.
+/// One agent of the catalogue. `agents.toml` describes the fields.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Known {
@@ -34,14 +34,14 @@ struct Known {
     mode: Option<String>,
 }
 
-/// Returns the catalogue by harness name. The file is part of the program, and a test reads it, so that it always
+/// Returns the catalogue by agent name. The file is part of the program, and a test reads it, so that it always
 /// parses.
 fn known() -> BTreeMap<String, Known> {
     toml::from_str(CATALOGUE).unwrap_or_default()
 }
 
-/// Returns the catalogue entry of the program that a harness starts, whatever the name of the harness.
-fn of(config: &HarnessConfig) -> Option<Known> {
+/// Returns the catalogue entry of the program that an agent starts, whatever the name of the agent.
+fn of(config: &AgentConfig) -> Option<Known> {
     let program = |command: &[String]| {
         let program = Path::new(command.first()?).file_name()?;
         Some(program.to_owned())
@@ -52,10 +52,10 @@ fn of(config: &HarnessConfig) -> Option<Known> {
         .find(|known| program(&known.command).as_ref() == Some(&wanted))
 }
 
-/// Returns the harnesses of the catalogue with their names.
-pub(crate) fn harnesses() -> Vec<(String, HarnessConfig)> {
-    let harness = |(name, known): (String, Known)| {
-        let mut config = HarnessConfig::new(known.command);
+/// Returns the agents of the catalogue with their names.
+pub(crate) fn agents() -> Vec<(String, AgentConfig)> {
+    let agent = |(name, known): (String, Known)| {
+        let mut config = AgentConfig::new(known.command);
         config.pass_env = known.sign_in_env;
         config.pass_env.extend(known.pass_env);
         config.pass_env.sort_unstable();
@@ -66,24 +66,24 @@ pub(crate) fn harnesses() -> Vec<(String, HarnessConfig)> {
         config.mode = known.mode;
         (name, config)
     };
-    known().into_iter().map(harness).collect()
+    known().into_iter().map(agent).collect()
 }
 
-/// Returns the command that installs the agent of a harness. Returns `None` if its program is not in the catalogue.
-pub fn install_hint(config: &HarnessConfig) -> Option<String> {
+/// Returns the command that installs the agent of an agent. Returns `None` if its program is not in the catalogue.
+pub fn install_hint(config: &AgentConfig) -> Option<String> {
     of(config).map(|known| format!("`{}` (it needs {})", known.install, known.needs))
 }
 
-/// Returns how to sign in to the agent of a harness. Returns `None` if its program is not in the catalogue.
-pub(crate) fn sign_in_hint(config: &HarnessConfig) -> Option<String> {
+/// Returns how to sign in to the agent of an agent. Returns `None` if its program is not in the catalogue.
+pub(crate) fn sign_in_hint(config: &AgentConfig) -> Option<String> {
     let known = of(config)?;
     let variables = known.sign_in_env.join(", ");
     Some(format!("{}; or set one of {variables}", known.sign_in))
 }
 
-/// Returns whether the agent of a harness is installed and signed in. Searches the environment that the agent would
+/// Returns whether the agent of an agent is installed and signed in. Searches the environment that the agent would
 /// get from `server`, the environment of the server, because the agent sees no other variables.
-pub fn presence(config: &HarnessConfig, server: &BTreeMap<String, String>) -> Presence {
+pub fn presence(config: &AgentConfig, server: &BTreeMap<String, String>) -> Presence {
     let environment = config.environment(server);
     let known = of(config);
     let (variables, files) = known.as_ref().map_or((&[][..], &[][..]), |known| {
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn the_catalogue_can_be_read_and_says_how_to_get_each() {
-        let names: Vec<_> = harnesses().into_iter().map(|(name, _)| name).collect();
+        let names: Vec<_> = agents().into_iter().map(|(name, _)| name).collect();
         assert_eq!(
             names,
             [
@@ -158,7 +158,7 @@ mod tests {
             );
             assert!(!known.sign_in_env.is_empty(), "{name}");
         }
-        for (name, config) in harnesses() {
+        for (name, config) in agents() {
             let mut once = config.pass_env.clone();
             once.dedup();
             assert_eq!(once, config.pass_env, "{name}");
@@ -175,7 +175,7 @@ mod tests {
             ("HOME".to_owned(), text(home.path())),
             ("PATH".to_owned(), text(&bin)),
         ]);
-        let (_, codex) = harnesses().remove(1);
+        let (_, codex) = agents().remove(1);
         let seen = presence(&codex, &server);
         assert_eq!((seen.program, seen.signed_in_by), (None, None));
         assert!(seen.sign_in.unwrap().contains("codex login"));
@@ -194,7 +194,7 @@ mod tests {
         server.insert("OPENAI_API_KEY".into(), "k".into());
         let seen = presence(&codex, &server);
         assert_eq!(seen.signed_in_by.as_deref(), Some("OPENAI_API_KEY"));
-        // What the harness does not pass on does not help its agent.
+        // What the agent does not pass on does not help its agent.
         let mut closed = codex.clone();
         closed.pass_env.clear();
         let seen = presence(&closed, &server);

@@ -7,9 +7,9 @@ use api_types::{
     AutomationRequest, PoliciesRequest, SeatSettingsRequest, SessionTarget, TriggerRequest,
 };
 use model::{
-    HarnessId, Timestamp,
+    AgentId, Timestamp,
+    agent::Agent,
     entity::Session,
-    harness::Harness,
     policy::{Policies, SessionMode},
     schedule::{self, Period, Schedule, Spec, Zone, parse_at},
     session::Admission,
@@ -18,9 +18,9 @@ use store::NewAutomation;
 
 use crate::{Error, Service, naming, working_directory};
 
-/// The session, the working directory and the harness of an automation's turns.
+/// The session, the working directory and the agent of an automation's turns.
 struct Place {
-    harness: HarnessId,
+    agent: AgentId,
     cwd: Option<String>,
     bound_session_key: Option<String>,
 }
@@ -51,7 +51,7 @@ impl Service {
         Ok(NewAutomation {
             name,
             prompt: request.prompt.clone(),
-            harness: place.harness,
+            agent: place.agent,
             cwd: place.cwd,
             session_mode: mode,
             bound_session_key: place.bound_session_key,
@@ -71,30 +71,30 @@ impl Service {
             && self.stays_in_place(request, before).await?
         {
             return Ok(Place {
-                harness: before.harness,
+                agent: before.agent,
                 cwd: before.cwd.clone(),
                 bound_session_key: before.bound_session_key.clone(),
             });
         }
-        let (harness, cwd, bound_session_key) =
-            if let SessionTarget::Bound(given) = &request.session {
-                let so_far = before.and_then(|before| before.bound_session_key.as_deref());
-                self.bound_place(request, given, so_far).await?
-            } else {
-                let cwd = working_directory::check(request.cwd.as_deref())?;
-                (self.named_harness(request).await?, cwd, None)
-            };
+        let (agent, cwd, bound_session_key) = if let SessionTarget::Bound(given) = &request.session
+        {
+            let so_far = before.and_then(|before| before.bound_session_key.as_deref());
+            self.bound_place(request, given, so_far).await?
+        } else {
+            let cwd = working_directory::check(request.cwd.as_deref())?;
+            (self.named_agent(request).await?, cwd, None)
+        };
         if request.session.mode() != SessionMode::Fresh {
-            self.require_restore(&harness).await?;
+            self.require_restore(&agent).await?;
         }
         Ok(Place {
-            harness: harness.id,
+            agent: agent.id,
             cwd,
             bound_session_key,
         })
     }
 
-    /// `true` if an edit leaves the session, the working directory and the harness unchanged.
+    /// `true` if an edit leaves the session, the working directory and the agent unchanged.
     async fn stays_in_place(
         &self,
         request: &AutomationRequest,
@@ -105,42 +105,39 @@ impl Service {
             target => target.mode() == before.session_mode,
         };
         let same_cwd = request.cwd == before.cwd;
-        let same_harness = match &request.harness {
+        let same_agent = match &request.agent {
             None => before.session_mode == SessionMode::Bound,
-            Some(name) => self.find_harness(name).await?.id == before.harness,
+            Some(name) => self.find_agent(name).await?.id == before.agent,
         };
-        Ok(same_session && same_cwd && same_harness)
+        Ok(same_session && same_cwd && same_agent)
     }
 
-    pub(crate) async fn named_harness(
-        &self,
-        request: &AutomationRequest,
-    ) -> Result<Harness, Error> {
-        if let Some(harness) = &request.harness {
-            return self.find_harness(harness).await;
+    pub(crate) async fn named_agent(&self, request: &AutomationRequest) -> Result<Agent, Error> {
+        if let Some(agent) = &request.agent {
+            return self.find_agent(agent).await;
         }
-        let known = self.store.harnesses(self.scope()).await?;
-        let names: Vec<_> = known.into_iter().map(|harness| harness.name).collect();
+        let known = self.store.agents(self.scope()).await?;
+        let names: Vec<_> = known.into_iter().map(|agent| agent.name).collect();
         Err(Error::Missing {
-            field: "harness",
-            what: "a harness",
+            field: "agent",
+            what: "an agent",
             expected: format!("accepted are {}", names.join(", ")),
         })
     }
 
-    /// Returns the harness, the working directory and the session key of an automation that is to be bound to a
+    /// Returns the agent, the working directory and the session key of an automation that is to be bound to a
     /// session. The directory is always `None`, because the session has its own.
     ///
     /// # Errors
     ///
     /// Returns an error if the session is closed or has no key, or if the request contradicts the directory, the
-    /// settings or the harness of the session.
+    /// settings or the agent of the session.
     async fn bound_place(
         &self,
         request: &AutomationRequest,
         given: &str,
         so_far: Option<&str>,
-    ) -> Result<(Harness, Option<String>, Option<String>), Error> {
+    ) -> Result<(Agent, Option<String>, Option<String>), Error> {
         let cwd = working_directory::check(request.cwd.as_deref())?;
         // 1. Find the session. If the request names none, it is the unified conversation, whose key takes the
         // place of the reference.
@@ -162,20 +159,20 @@ impl Service {
             let problem = "the mode and the settings of its agent were given when it began";
             return Err(Error::invalid("session", given, problem));
         }
-        // 3. Take the harness from the seat that receives inputs, and refuse another one.
+        // 3. Take the agent from the seat that receives inputs, and refuse another one.
         let seats = self.store.seats(self.scope(), session.id).await?;
         let Some(seat) = seats.iter().find(|seat| seat.is_entry) else {
             let problem = "it has no agent that takes inputs";
             return Err(Error::invalid("session", given, problem));
         };
-        let harness = self.store.harness(self.scope(), seat.harness_id).await?;
-        if let Some(other) = &request.harness
-            && self.find_harness(other).await?.id != harness.id
+        let agent = self.store.agent(self.scope(), seat.agent_id).await?;
+        if let Some(other) = &request.agent
+            && self.find_agent(other).await?.id != agent.id
         {
-            let problem = format!("the session {given} has the harness {}", harness.name);
-            return Err(Error::invalid("harness", other, problem));
+            let problem = format!("the session {given} has the agent {}", agent.name);
+            return Err(Error::invalid("agent", other, problem));
         }
-        Ok((harness, None, Some(key)))
+        Ok((agent, None, Some(key)))
     }
 }
 

@@ -8,7 +8,7 @@ use crate::{Error, Service};
 impl Service {
     /// Replaces the definition of the automation that was read as `seen`, entirely or not at all. Returns the
     /// automation as [`Service::create_automation`] does. With `reset`, detaches the automation from its current
-    /// session, so that the edit may change the harness and the directory.
+    /// session, so that the edit may change the agent and the directory.
     ///
     /// # Errors
     ///
@@ -50,7 +50,7 @@ pub(crate) fn definition_of(seen: &AutomationView) -> NewAutomation {
     NewAutomation {
         name: automation.name,
         prompt: automation.prompt,
-        harness: automation.harness_id,
+        agent: automation.agent_id,
         cwd: automation.cwd,
         session_mode: automation.session_mode,
         bound_session_key: automation.bound_session_key,

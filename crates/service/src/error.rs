@@ -3,7 +3,7 @@
 use std::{borrow::Cow, fmt};
 
 use model::{
-    harness::RestoreBy, lifecycle::Refused, policy::InvalidPolicy, schedule, session::SessionStatus,
+    agent::RestoreBy, lifecycle::Refused, policy::InvalidPolicy, schedule, session::SessionStatus,
 };
 
 use crate::ProbeError;
@@ -77,15 +77,15 @@ pub enum Error {
         /// Two of the matching IDs.
         candidates: [String; 2],
     },
-    /// The agent cannot restore a session in the way that its harness requires.
+    /// The agent cannot restore a session in the way that its agent requires.
     #[error(
-        "use the harness {harness:?} for a session that goes on: its agent {}, so it can only run \
+        "use the agent {agent:?} for a session that goes on: its agent {}, so it can only run \
          automations with fresh sessions",
         offers_not(*.restore)
     )]
     CannotRestore {
-        /// The name of the harness.
-        harness: String,
+        /// The name of the agent.
+        agent: String,
         /// The required way to restore a session.
         restore: RestoreBy,
     },
@@ -97,11 +97,11 @@ pub enum Error {
         /// The status of the session.
         state: SessionStatus,
     },
-    /// The agent of a harness could not be started.
-    #[error("start the agent of the harness {harness:?}")]
+    /// The agent of an agent could not be started.
+    #[error("start the agent of the agent {agent:?}")]
     Probe {
-        /// The name of the harness.
-        harness: String,
+        /// The name of the agent.
+        agent: String,
         /// The command that installs the agent. `None` if the agent is not in the catalogue.
         install: Option<String>,
         /// The error of the start.
@@ -204,20 +204,18 @@ impl Error {
             Self::InField(within) => within.error.hint(),
             Self::NotFound { what, .. } => list_command(what),
             Self::Ambiguous { .. } => Some("give more of the id".into()),
-            Self::CannotRestore { harness, .. } => Some(format!(
-                "use fresh sessions, or another harness; `matins harness check {harness}` looks at \
+            Self::CannotRestore { agent, .. } => Some(format!(
+                "use fresh sessions, or another agent; `matins agent check {agent}` looks at \
                  the agent again"
             )),
             Self::SessionClosed { .. } => {
                 Some("`matins session list` shows the sessions that are open".into())
             }
-            Self::Probe {
-                harness, install, ..
-            } => Some(match install {
+            Self::Probe { agent, install, .. } => Some(match install {
                 Some(install) => {
-                    format!("install it with {install}, then try `matins harness check {harness}`")
+                    format!("install it with {install}, then try `matins agent check {agent}`")
                 }
-                None => format!("`matins harness check {harness}` tries it alone"),
+                None => format!("`matins agent check {agent}` tries it alone"),
             }),
             Self::Store(store::Error::KeptBySession { name, .. }) => Some(format!(
                 "`matins automation edit {name} --reset ...` lets go of that session: the next run \
@@ -266,7 +264,7 @@ impl Error {
 
 fn list_command(what: &str) -> Option<String> {
     let command = [
-        "harness",
+        "agent",
         "automation",
         "session",
         "run",

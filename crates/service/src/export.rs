@@ -32,8 +32,8 @@ pub struct Export {
 /// The header of an export and the format of its rows.
 struct Writing {
     session: Session,
-    /// The name of the session's harness.
-    harness: Option<String>,
+    /// The name of the session's agent.
+    agent: Option<String>,
     /// The name of the automation that created the session.
     automation: Option<String>,
     /// The time zone of the times in Markdown. `None` for JSON Lines.
@@ -56,13 +56,8 @@ impl Service {
         };
         let view = self.session(given).await?;
         let entry = view.seats.iter().find(|seat| seat.is_entry);
-        let harness = match entry {
-            Some(seat) => Some(
-                self.store
-                    .harness(self.scope(), seat.harness_id)
-                    .await?
-                    .name,
-            ),
+        let agent = match entry {
+            Some(seat) => Some(self.store.agent(self.scope(), seat.agent_id).await?.name),
             None => None,
         };
         let automation = match view.session.schedule_id {
@@ -74,7 +69,7 @@ impl Service {
             last: view.session.last_seq,
             writing: Writing {
                 session: view.session,
-                harness,
+                agent,
                 automation,
                 markdown: (format == ExportFormat::Markdown).then(|| zone.jiff().clone()),
                 at: self.now(),
@@ -129,7 +124,7 @@ impl Writing {
                     "type": session.session_type,
                     "state": session.state,
                     "directory": session.cwd,
-                    "harness": self.harness,
+                    "agent": self.agent,
                     "automation_id": session.schedule_id,
                     "automation_name": self.automation,
                     "created_at": session.created_at,
@@ -142,7 +137,7 @@ impl Writing {
         let facts = [
             ("Session", Some(format!("`{id}`"))),
             ("State", Some(session.state.to_string())),
-            ("Agent", self.harness.clone()),
+            ("Agent", self.agent.clone()),
             ("Automation", self.automation.clone()),
             ("Directory", Some(format!("`{}`", one_line(&session.cwd)))),
             ("Begun", Some(date_time(zone, session.created_at))),

@@ -7,6 +7,7 @@
 //! incoming webhooks.
 
 mod access;
+mod agents;
 mod approvals;
 mod automations;
 mod budgets;
@@ -17,7 +18,6 @@ mod edit_automation;
 mod error;
 mod export;
 mod fires;
-mod harnesses;
 mod instances;
 mod naming;
 pub mod notification_text;
@@ -42,13 +42,13 @@ use std::sync::Arc;
 use model::{Clock, Entropy, TenantId, Timestamp, allowance::Allowance};
 use store::{Scope, Store};
 
+pub use agents::DEMO_AGENT;
 pub use approvals::ApprovalQuery;
 pub use automations::AutomationQuery;
 pub use catalogue::{install_hint, presence};
 pub use error::{Error, Kind};
 pub use export::Export;
 pub use fires::SHOWN_FIRES;
-pub use harnesses::DEMO_HARNESS;
 pub use outlook::Outlook;
 pub use probe::{Probe, ProbeError, Probing};
 pub use runs::RunQuery;

@@ -3,7 +3,7 @@
 use std::{error::Error, future::Future, pin::Pin};
 
 use api_types::{Depth, Probed};
-use model::harness::HarnessConfig;
+use model::agent::AgentConfig;
 
 /// The reason for which an agent could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -17,5 +17,5 @@ pub type Probing<'a> = Pin<Box<dyn Future<Output = Result<Probed, ProbeError>> +
 /// processes.
 pub trait Probe: Send + Sync {
     /// Starts the agent, examines it to the given depth, and ends it. Afterwards none of its processes runs.
-    fn probe<'a>(&'a self, config: &'a HarnessConfig, depth: Depth) -> Probing<'a>;
+    fn probe<'a>(&'a self, config: &'a AgentConfig, depth: Depth) -> Probing<'a>;
 }

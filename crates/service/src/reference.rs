@@ -5,8 +5,8 @@
 
 use model::{
     ApprovalId, AutomationId, RunId, SessionId, TokenId,
+    agent::Agent,
     entity::{Automation, Session},
-    harness::Harness,
     nearest::nearest,
 };
 use uuid::Uuid;
@@ -27,16 +27,16 @@ impl Service {
         Ok(self.find_automation(given).await?.id)
     }
 
-    /// Returns the harness with this name or ID.
-    pub(crate) async fn find_harness(&self, given: &str) -> Result<Harness, Error> {
-        let mut all = self.store.harnesses(self.scope()).await?;
+    /// Returns the agent with this name or ID.
+    pub(crate) async fn find_agent(&self, given: &str) -> Result<Agent, Error> {
+        let mut all = self.store.agents(self.scope()).await?;
         let found = all
             .iter()
-            .position(|harness| harness.name == given || harness.id.to_string() == given);
+            .position(|agent| agent.name == given || agent.id.to_string() == given);
         match found {
             Some(index) => Ok(all.swap_remove(index)),
             None => Err(not_found(
-                "harness",
+                "agent",
                 given,
                 all.iter().map(|known| known.name.as_str()),
             )),

@@ -59,19 +59,19 @@ impl Service {
         id: Option<SessionId>,
     ) -> Result<Session, Error> {
         if let Some(id) = id {
-            // Before any check: the harness or the directory may have changed since the first request.
+            // Before any check: the agent or the directory may have changed since the first request.
             match self.store.session(self.scope(), id).await {
                 Err(store::Error::NotFound { .. }) => {}
                 there => return Ok(there?),
             }
         }
-        let harness = self.find_harness(&request.harness).await?;
+        let agent = self.find_agent(&request.agent).await?;
         let title = match &request.title {
             Some(title) => Some(naming::name("title", title)?),
             None => None,
         };
         let cwd = working_directory::check(request.cwd.as_deref())?;
-        self.require_restore(&harness).await?;
+        self.require_restore(&agent).await?;
         let key = match &request.session_key {
             Some(key) => Some(naming::name("session_key", key)?),
             None => None,
@@ -93,7 +93,7 @@ impl Service {
             title,
             cwd: self.store.working_directory(cwd.as_deref(), id),
             schedule_id: None,
-            harness: harness.id,
+            agent: agent.id,
             settings: request.settings.clone().into(),
         };
         self.store.create_session(self.tenant, &new, now).await?;

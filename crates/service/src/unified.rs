@@ -7,8 +7,8 @@
 use api_types::{AutomationRequest, SeatSettingsRequest};
 use model::{
     SessionId,
+    agent::Agent,
     entity::{SeatSettings, Session},
-    harness::Harness,
     session::{SessionKind, SessionType},
 };
 use store::{InSession, NewSession};
@@ -64,7 +64,7 @@ impl Service {
         })
     }
 
-    /// Returns the unified conversation. Creates it if necessary, with the harness of the request or else with that
+    /// Returns the unified conversation. Creates it if necessary, with the agent of the request or else with that
     /// of `chat`.
     async fn unified_session(
         &self,
@@ -75,11 +75,11 @@ impl Service {
         if let Some(found) = find().await? {
             return Ok(found);
         }
-        let harness = match (&request.harness, chat) {
-            (None, Some(chat)) => self.harness_of(chat).await?,
-            _ => self.named_harness(request).await?,
+        let agent = match (&request.agent, chat) {
+            (None, Some(chat)) => self.agent_of(chat).await?,
+            _ => self.named_agent(request).await?,
         };
-        self.require_restore(&harness).await?;
+        self.require_restore(&agent).await?;
         // Refuse the request before the conversation is created, so that a refused request leaves no conversation
         // behind.
         if let Some(cwd) = working_directory::check(request.cwd.as_deref())? {
@@ -87,7 +87,7 @@ impl Service {
             return Err(working_directory::invalid(&cwd, problem));
         }
         if request.settings != SeatSettingsRequest::default() {
-            let problem = "the unified conversation begins with the settings of its harness";
+            let problem = "the unified conversation begins with the settings of its agent";
             return Err(Error::invalid("session", UNIFIED_KEY, problem));
         }
         let now = self.now();
@@ -102,7 +102,7 @@ impl Service {
             channel: None,
             cwd: self.store.working_directory(None, id),
             schedule_id: None,
-            harness: harness.id,
+            agent: agent.id,
             settings: SeatSettings::default(),
         };
         match self.store.create_session(self.tenant, &new, now).await {
@@ -118,14 +118,14 @@ impl Service {
         })
     }
 
-    async fn harness_of(&self, session: &Session) -> Result<Harness, Error> {
+    async fn agent_of(&self, session: &Session) -> Result<Agent, Error> {
         let seats = self.store.seats(self.scope(), session.id).await?;
         let seat = seats.iter().find(|seat| seat.is_entry);
         let seat = seat.ok_or_else(|| {
             let problem = "it has no agent that takes inputs";
             Error::invalid("session", &session.id.to_string(), problem)
         })?;
-        Ok(self.store.harness(self.scope(), seat.harness_id).await?)
+        Ok(self.store.agent(self.scope(), seat.agent_id).await?)
     }
 }
 

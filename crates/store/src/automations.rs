@@ -12,7 +12,7 @@ mod stopping;
 mod triggers;
 
 use model::{
-    AutomationId, HarnessId, TenantId, Timestamp, TriggerId,
+    AgentId, AutomationId, TenantId, Timestamp, TriggerId,
     automation::{AutomationEvent, AutomationState},
     entity::{Automation, SeatSettings},
     event::AutomationChange,
@@ -52,8 +52,8 @@ pub struct NewAutomation {
     pub name: String,
     /// The prompt.
     pub prompt: String,
-    /// The harness that starts the agent.
-    pub harness: HarnessId,
+    /// The agent that starts the agent.
+    pub agent: AgentId,
     /// The working directory of its sessions, an absolute path. `None` gives each session a folder of its own.
     pub cwd: Option<String>,
     /// The session that receives each run's turn.
@@ -64,7 +64,7 @@ pub struct NewAutomation {
     pub policies: Policies,
     /// The mode and the settings of the seats in its sessions.
     pub settings: SeatSettings,
-    /// The rules that answer permission requests, in addition to the harness's rules.
+    /// The rules that answer permission requests, in addition to the agent's rules.
     pub permissions: PermissionRules,
     /// The triggers, except the manual one, which every automation has.
     pub triggers: Vec<Spec>,
@@ -107,7 +107,7 @@ impl Store {
                             tenant: tenant,
                             name: new.name.as_str(),
                             prompt: new.prompt.as_str(),
-                            harness: new.harness,
+                            agent: new.agent,
                             cwd: new.cwd.as_deref(),
                             session_mode: new.session_mode.as_str(),
                             bound_key: new.bound_session_key.as_deref(),

@@ -13,6 +13,7 @@
 #[macro_use]
 pub extern crate db as database;
 
+mod agents;
 mod answers;
 mod approvals;
 mod automations;
@@ -21,7 +22,6 @@ mod clock;
 mod coordinator;
 mod error;
 mod feed;
-mod harnesses;
 mod instances;
 mod journal;
 mod locks;

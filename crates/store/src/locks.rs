@@ -11,7 +11,7 @@
 //! state before that must call [`lock_session`].
 //!
 //! Statements that choose rows and lock them at once stay with their transitions: `triggers/due`, `runs/claim`,
-//! `runs/own`, `deliveries/claim`. So do the locks of harnesses, endpoints and instances.
+//! `runs/own`, `deliveries/claim`. So do the locks of agents, endpoints and instances.
 //!
 //! On SQLite these functions only read, because a writing transaction locks the whole database when it begins.
 

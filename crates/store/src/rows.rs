@@ -3,6 +3,7 @@
 use model::{
     TriggerId,
     access::Token,
+    agent::Agent,
     approval::{Approval, ApprovalState, ApprovalStatus, Decider, Decision, Question},
     automation::AutomationState,
     budget,
@@ -10,7 +11,6 @@ use model::{
         Automation, Channel, Message, Run, RunRecord, Seat, SeatSettings, Session, Tenant, Trigger,
     },
     event::Event,
-    harness::Harness,
     permission::PermissionRules,
     policy::{Policies, SessionMode},
     run::{Deferral, RunEnd, RunState, RunStatus},
@@ -27,14 +27,14 @@ use crate::{
     },
 };
 
-pub(crate) fn harness(row: &Row) -> Result<Harness, Error> {
+pub(crate) fn agent(row: &Row) -> Result<Agent, Error> {
     let needs_format = stored::needs_format(row)?;
     let read = stored::known(row, stored::read::<StoredAgent>(row, "config"))?;
     let Some((config, offers)) = read else {
         let name: String = row.get("name")?;
-        return Err(Error::newer_format("harness", name, needs_format));
+        return Err(Error::newer_format("agent", name, needs_format));
     };
-    Ok(Harness {
+    Ok(Agent {
         id: row.get("id")?,
         name: row.get("name")?,
         config,
@@ -85,7 +85,7 @@ pub(crate) fn seat(row: &Row) -> Result<Seat, Error> {
         id: row.get("id")?,
         session_id: row.get("session_id")?,
         role: row.get("role")?,
-        harness_id: row.get("harness_id")?,
+        agent_id: row.get("harness_id")?,
         is_entry: row.get("is_entry")?,
         instance_id: row.optional("instance_id")?,
         acp_session_id: row.optional("acp_session_id")?,
@@ -151,7 +151,7 @@ fn automation_in(row: &Row, documents: Documents) -> Result<Automation, Error> {
         pause_reason: row.optional("pause_reason")?,
         attention: row.optional("attention")?,
         prompt: row.get("prompt")?,
-        harness_id: row.get("harness_id")?,
+        agent_id: row.get("harness_id")?,
         cwd: row.optional("cwd")?,
         session_mode: documents.session_mode,
         bound_session_key: row.optional("bound_session_key")?,

@@ -10,7 +10,7 @@ mod page;
 mod read;
 
 use model::{
-    AutomationId, HarnessId, SeatId, SessionId, TenantId, Timestamp,
+    AgentId, AutomationId, SeatId, SessionId, TenantId, Timestamp,
     entity::{Channel, Seat, SeatSettings, Session},
     event::{Change, SessionChange},
     lifecycle::{Lifecycle, Refused},
@@ -58,8 +58,8 @@ pub struct NewSession {
     pub cwd: String,
     /// The automation that creates the session.
     pub schedule_id: Option<AutomationId>,
-    /// The harness of its entry seat.
-    pub harness: HarnessId,
+    /// The agent of its entry seat.
+    pub agent: AgentId,
     /// The mode and the settings of its entry seat.
     pub settings: SeatSettings,
 }
@@ -293,7 +293,7 @@ pub(crate) async fn insert_all(
             session: new.id,
             role: "agent",
             name: "agent",
-            harness: new.harness,
+            agent: new.agent,
             is_entry: true,
             settings: settings.value,
             now: now,

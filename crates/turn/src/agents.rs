@@ -10,7 +10,7 @@ use model::{Clock, Entropy};
 pub struct Agents {
     /// The command that starts guards.
     pub guard: GuardProgram,
-    /// The server's environment, from which harnesses may pass on variables.
+    /// The server's environment, from which agents may pass on variables.
     pub environment: BTreeMap<String, String>,
     /// The clock. On PostgreSQL a `FleetClock`, which follows the database's clock, so that all servers agree.
     pub clock: Arc<dyn Clock>,

@@ -174,7 +174,7 @@ impl Turn<'_> {
     /// Starts the agent once its session may be restored. The heartbeat's lease keeps the agent alive meanwhile.
     async fn start(&mut self, rules: ByRules, deadline: Instant) -> Result<Agent, Early> {
         let assignment = self.assignment;
-        let config = &assignment.harness.config;
+        let config = &assignment.agent.config;
         let settled = self.settled();
         attended(None, &mut self.pulse, deadline, settled).await?;
         let cwd = PathBuf::from(&assignment.session.cwd);
@@ -201,11 +201,11 @@ impl Turn<'_> {
         started.map_err(|error| Early::failed(&error))
     }
 
-    /// Waits until the session is old enough to be restored, if the harness sets such an age. Only a session that has
+    /// Waits until the session is old enough to be restored, if the agent sets such an age. Only a session that has
     /// had exactly one turn needs the wait.
     fn settled(&self) -> impl Future<Output = ()> + use<> {
         let (seat, clock) = (&self.assignment.seat, Arc::clone(&self.agents.clock));
-        let age = self.assignment.harness.config.restore_after_seconds;
+        let age = self.assignment.agent.config.restore_after_seconds;
         let waits = seat.acp_session_id.is_some() && seat.turns == 1;
         let from = seat.updated_at + Duration::from_secs(age.into());
         async move {
@@ -223,7 +223,7 @@ impl Turn<'_> {
         deadline: Instant,
     ) -> Result<model::AcpSessionId, Early> {
         let assignment = self.assignment;
-        let config = &assignment.harness.config;
+        let config = &assignment.agent.config;
         let cwd = Path::new(&assignment.session.cwd);
         let open = async {
             match &assignment.seat.acp_session_id {
@@ -235,7 +235,7 @@ impl Turn<'_> {
         let opened = attended(Some(&lease), &mut self.pulse, deadline, open).await?;
         let opened = opened.map_err(|error| Early::failed(&error))?;
 
-        // The seat's own mode and settings take precedence over those of the harness.
+        // The seat's own mode and settings take precedence over those of the agent.
         let seat = &assignment.seat.settings;
         let mode = seat.mode.as_deref().or(config.mode.as_deref());
         let mut settings = config.settings.clone();

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use agent::{Command, Status};
 use model::{
-    harness::ResourceLimits,
+    agent::ResourceLimits,
     limits,
     precheck::{Question, Reply, Verdict},
     turn::Finished,

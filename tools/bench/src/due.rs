@@ -7,7 +7,7 @@ use std::{
 
 use anyhow::{Result, ensure};
 use model::{
-    HarnessId, TenantId, Timestamp,
+    AgentId, TenantId, Timestamp,
     entity::SeatSettings,
     permission::PermissionRules,
     policy::{Policies, SessionMode},
@@ -36,7 +36,7 @@ pub(crate) async fn make(world: &World, triggers: u32) -> Result<Timestamp> {
         zone: "Europe/Prague".into(),
     };
     let before: Timestamp = "2026-11-22T00:00:00Z".parse()?;
-    let new = (0..triggers).map(|number| automation(number, world.harness, cron.clone()));
+    let new = (0..triggers).map(|number| automation(number, world.agent, cron.clone()));
     create_all(world, world.tenant, new, before).await?;
     Ok("2026-11-22T08:00:00Z".parse()?)
 }
@@ -69,11 +69,11 @@ pub(crate) async fn create_all(
 }
 
 /// An automation with a session for each run.
-pub(crate) fn automation(number: u32, harness: HarnessId, schedule: Spec) -> NewAutomation {
+pub(crate) fn automation(number: u32, agent: AgentId, schedule: Spec) -> NewAutomation {
     NewAutomation {
         name: format!("automation {number}"),
         prompt: "What is due today?".into(),
-        harness,
+        agent,
         cwd: None,
         session_mode: SessionMode::Fresh,
         bound_session_key: None,

@@ -10,7 +10,7 @@ use std::{
 
 use anyhow::{Context as _, Result, ensure};
 use daemon::Daemon;
-use model::{Clock as _, HarnessId, TenantId, Timestamp, harness::HarnessConfig, schedule::Spec};
+use model::{AgentId, Clock as _, TenantId, Timestamp, agent::AgentConfig, schedule::Spec};
 use sqlx::{PgConnection, types::Uuid};
 use tokio::time::sleep;
 
@@ -58,10 +58,10 @@ pub(crate) async fn measure(server: &Server, folder: &Path, triggers: u32) -> Re
         at,
         zone: "UTC".into(),
     };
-    let burst = (0..triggers).map(|number| automation(number, world.harness, at(instant)));
+    let burst = (0..triggers).map(|number| automation(number, world.agent, at(instant)));
     create_all(&world, world.tenant, burst, before).await?;
-    let (other, harness) = another_tenant(&world).await?;
-    let apart = (0..OTHERS).map(|number| automation(number, harness, at(instant + APART * number)));
+    let (other, agent) = another_tenant(&world).await?;
+    let apart = (0..OTHERS).map(|number| automation(number, agent, at(instant + APART * number)));
     create_all(&world, other, apart, before).await?;
     database.settle().await?;
 
@@ -119,17 +119,15 @@ pub(crate) async fn measure(server: &Server, folder: &Path, triggers: u32) -> Re
 }
 
 /// Makes another tenant with what its automations need.
-async fn another_tenant(world: &World) -> Result<(TenantId, HarnessId)> {
+async fn another_tenant(world: &World) -> Result<(TenantId, AgentId)> {
     let (store, now) = (&world.store, super::world::now());
     let tenant = store.ensure_tenant("other", now).await?;
     store
         .register_host(tenant, world.instance, "bench", now)
         .await?;
-    let config = HarnessConfig::new(vec!["true".into()]);
-    let harness = store
-        .put_harness(tenant, "bench", &config, None, now)
-        .await?;
-    Ok((tenant, harness.id))
+    let config = AgentConfig::new(vec!["true".into()]);
+    let agent = store.put_agent(tenant, "bench", &config, None, now).await?;
+    Ok((tenant, agent.id))
 }
 
 /// When the runs of a tenant were committed, by the instants of their triggers: the last of each. Nobody has

@@ -118,7 +118,7 @@ impl System {
             expression: "* * * * * *".into(),
             zone: "UTC".into(),
         };
-        let mut new = automation(0, world.harness, every_second);
+        let mut new = automation(0, world.agent, every_second);
         new.policies = Policies {
             pause_after_failures: 0,
             ..Policies::default()

@@ -66,7 +66,7 @@ async fn make(world: &World, schedules: u32, first: Timestamp) -> Result<()> {
             expression: format!("{second} 0 0 22 11 *"),
             zone: "UTC".into(),
         };
-        automation(second * schedules + number, world.harness, cron)
+        automation(second * schedules + number, world.agent, cron)
     });
     create_all(world, world.tenant, new, before).await
 }

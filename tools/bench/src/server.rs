@@ -94,14 +94,14 @@ async fn make(programs: &Programs, folder: &Path, schedules: u32) -> Result<()> 
         folder.join("sessions"),
     );
     let tenant = store.ensure_tenant("default", world::now()).await?;
-    let harnesses = store.harnesses(store::Scope::Tenant(tenant)).await?;
-    let harness = harnesses.first().context("there is no harness")?.id;
+    let agents = store.agents(store::Scope::Tenant(tenant)).await?;
+    let agent = agents.first().context("there is no agent")?.id;
     let yearly = Spec::Cron {
         expression: "0 9 1 1 *".into(),
         zone: "Europe/Prague".into(),
     };
     for number in 0..schedules {
-        let new = automation(number, harness, yearly.clone());
+        let new = automation(number, agent, yearly.clone());
         store
             .create_automation(tenant, None, &new, world::now())
             .await?;

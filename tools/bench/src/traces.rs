@@ -206,7 +206,7 @@ async fn make(client: &Client, count: usize) -> Result<Vec<String>> {
     let mut sessions = Vec::with_capacity(count);
     for _ in 0..count {
         let request = SessionRequest {
-            harness: "demo".into(),
+            agent: "demo".into(),
             cwd: None,
             title: None,
             session_key: None,

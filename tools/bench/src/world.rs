@@ -4,9 +4,9 @@ use std::{path::Path, sync::Arc};
 
 use anyhow::Result;
 use model::{
-    Entropy, HarnessId, InstanceId, SessionId, TenantId, Timestamp, WorkerId,
+    AgentId, Entropy, InstanceId, SessionId, TenantId, Timestamp, WorkerId,
+    agent::AgentConfig,
     entity::SeatSettings,
-    harness::HarnessConfig,
     session::{SessionKind, SessionType},
 };
 use store::{Location, NewSession, Store};
@@ -19,7 +19,7 @@ pub(crate) struct World {
     pub(crate) store: Store,
     pub(crate) entropy: Arc<dyn Entropy>,
     pub(crate) tenant: TenantId,
-    pub(crate) harness: HarnessId,
+    pub(crate) agent: AgentId,
     pub(crate) instance: InstanceId,
     pub(crate) worker: WorkerId,
 }
@@ -49,7 +49,7 @@ impl World {
         Self::open_for(folder, vec!["true".into()]).await
     }
 
-    /// Opens a new SQLite file below `folder`, with a harness that runs `command`.
+    /// Opens a new SQLite file below `folder`, with an agent that runs `command`.
     pub(crate) async fn open_for(folder: &Path, command: Vec<String>) -> Result<Self> {
         let location = Location::SqliteFile(folder.join("matins.db"));
         Self::open_at(&location, folder, command).await
@@ -70,9 +70,9 @@ impl World {
         store
             .register_host(tenant, instance, "bench", now())
             .await?;
-        let config = HarnessConfig::new(command);
-        let harness = store
-            .put_harness(tenant, "bench", &config, None, now())
+        let config = AgentConfig::new(command);
+        let agent = store
+            .put_agent(tenant, "bench", &config, None, now())
             .await?
             .id;
         let worker = WorkerId::generate("bench", std::process::id(), &*entropy);
@@ -80,7 +80,7 @@ impl World {
             store,
             entropy,
             tenant,
-            harness,
+            agent,
             instance,
             worker,
         })
@@ -100,7 +100,7 @@ pub(crate) async fn session(world: &World, cwd: &Path) -> Result<SessionId> {
         channel: None,
         cwd: cwd.to_string_lossy().into_owned(),
         schedule_id: None,
-        harness: world.harness,
+        agent: world.agent,
         settings: SeatSettings::default(),
     };
     let (session, _) = world

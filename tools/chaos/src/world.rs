@@ -84,7 +84,7 @@ fn tempers(home: &Path) -> Vec<Temper> {
 /// The definition of an automation to create.
 struct Plan {
     name: &'static str,
-    harness: &'static str,
+    agent: &'static str,
     session: &'static str,
     triggers: Value,
     policies: Value,
@@ -92,14 +92,14 @@ struct Plan {
 
 fn plan(
     name: &'static str,
-    harness: &'static str,
+    agent: &'static str,
     session: &'static str,
     triggers: Value,
     policies: Value,
 ) -> Plan {
     Plan {
         name,
-        harness,
+        agent,
         session,
         triggers,
         policies,
@@ -230,10 +230,10 @@ impl World {
             let home = homes.join(temper.name);
             let command = command(programs, &home, &temper)?;
             let config = json!({ "command": command, "pass_env": [CANARY_VARIABLE] });
-            let path = format!("/harnesses/{}", temper.name);
+            let path = format!("/agents/{}", temper.name);
             api.must(Method::PUT, &path, Some(&config), None, PATIENCE)
                 .await
-                .with_context(|| format!("make the harness {}", temper.name))?;
+                .with_context(|| format!("make the agent {}", temper.name))?;
             self.homes.push(home);
         }
         let mut tenant = Tenant {
@@ -245,9 +245,9 @@ impl World {
             continuous: Vec::new(),
         };
         for number in 0..if first { 4 } else { 2 } {
-            let harness = if number % 2 == 0 { "worker" } else { "quick" };
+            let agent = if number % 2 == 0 { "worker" } else { "quick" };
             let cwd = folder(&root.join("work").join(name).join(format!("talk-{number}")))?;
-            let body = json!({ "harness": harness, "cwd": cwd, "title": format!("talk {number}") });
+            let body = json!({ "agent": agent, "cwd": cwd, "title": format!("talk {number}") });
             let key = format!("session-{number}");
             tenant
                 .talks
@@ -279,7 +279,7 @@ impl Tenant {
         let number = self.automations.len();
         let body = json!({
             "name": format!("later {number}"), "prompt": "What a later version asks for.",
-            "harness": "quick", "session": "fresh", "triggers": every("3s"), "policies": policies,
+            "agent": "quick", "session": "fresh", "triggers": every("3s"), "policies": policies,
             "cwd": folder(&root.join("work").join(self.name).join(format!("later-{number}")))?,
         });
         let key = format!("automation-later-{number}");
@@ -331,7 +331,7 @@ impl Tenant {
         });
         // A bound automation takes the agent and the folder of its session, so it must not name its own.
         if plan.session != "bound" {
-            body["harness"] = json!(plan.harness);
+            body["agent"] = json!(plan.agent);
             body["cwd"] = json!(folder(&root.join("work").join(self.name).join(&slug))?);
         }
         let id = self

@@ -11,13 +11,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use model::harness::ResourceLimits;
+use model::agent::ResourceLimits;
 use rustix::process::{Resource, Rlimit, getpid, getrlimit, setrlimit};
 
 use super::{cgroup::Cgroup, process::Table};
 use crate::exit::{Excess, Used};
 
-/// The soft limit of open files for a harness that sets none: the default of Linux.
+/// The soft limit of open files for an agent that sets none: the default of Linux.
 const USUAL_OPEN_FILES: u64 = 1024;
 /// The period of polling.
 const LOOK: Duration = Duration::from_secs(1);

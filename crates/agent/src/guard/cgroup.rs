@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use model::harness::ResourceLimits;
+use model::agent::ResourceLimits;
 
 use super::process::Table;
 use crate::exit::{Excess, Used};

@@ -23,7 +23,7 @@ use tokio::{
 };
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use model::harness::ResourceLimits;
+use model::agent::ResourceLimits;
 
 use super::{
     GuardProgram, MARKER_VARIABLE, WORKER_VARIABLE,
@@ -145,7 +145,7 @@ pub(crate) fn launch(tree: &Tree<'_>) -> io::Result<Launched> {
     command.arg(group.as_deref().unwrap_or_else(|| Path::new("")));
     command.args(tree.command);
     // The agent inherits the guard's environment and working directory. The variables of worker and marker come last,
-    // so that a harness cannot set them and hide its processes from a sweep.
+    // so that an agent cannot set them and hide its processes from a sweep.
     command
         .env_clear()
         .envs(tree.env)

@@ -1,7 +1,7 @@
 //! The limits of an agent's processes as one argument of the guard. The format needs no version, because worker and
 //! guard are the same program.
 
-use model::harness::ResourceLimits;
+use model::agent::ResourceLimits;
 use serde::{Deserialize, Serialize};
 
 #[derive(Serialize, Deserialize)]

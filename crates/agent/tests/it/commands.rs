@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use agent::{Command, CommandError, Status};
-use model::harness::ResourceLimits;
+use model::agent::ResourceLimits;
 
 use crate::support::{LONG, World, file_made, guard_program, within};
 

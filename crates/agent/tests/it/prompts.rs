@@ -1,7 +1,7 @@
 //! Prompts, what is told meanwhile, and how they end.
 
 use agent::{Cost, Grace, PlanEntry, PromptError, Status, ToolCall, Update, Usage};
-use model::{harness::RestoreBy, outcome::StopReason};
+use model::{agent::RestoreBy, outcome::StopReason};
 use serde_json::json;
 use testkit::scripted::{Crash, Event, Step};
 use tokio::sync::mpsc;

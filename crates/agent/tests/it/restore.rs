@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use agent::{Limits, McpServer, OpenError};
-use model::{AcpSessionId, harness::RestoreBy};
+use model::{AcpSessionId, agent::RestoreBy};
 use testkit::scripted::{Event, Offers, OnRestore, Script, Step};
 
 use crate::support::{World, events, ledger, say, start, text};
@@ -47,7 +47,7 @@ fn restored_by(script: &Script) -> Vec<&'static str> {
 }
 
 #[tokio::test]
-async fn resume_is_used_if_offered_else_load_unless_the_harness_says_which() {
+async fn resume_is_used_if_offered_else_load_unless_the_agent_says_which() {
     for (resume, load, how, expected) in [
         (true, true, RestoreBy::Auto, "resume"),
         (true, false, RestoreBy::Auto, "resume"),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use agent::SettingsError;
-use model::harness::RestoreBy;
+use model::agent::RestoreBy;
 use testkit::scripted::{Event, Script, Setting};
 
 use crate::support::{World, events};

@@ -172,7 +172,7 @@ async fn an_agent_that_wants_a_sign_in_says_which_ways_there_are() {
 }
 
 #[tokio::test]
-async fn the_sign_in_that_the_harness_names_is_used() {
+async fn the_sign_in_that_the_agent_names_is_used() {
     let world = World::new();
     let mut script = world.script();
     script.sign_in = Some("api-key".into());

@@ -13,7 +13,7 @@ use agent::{
     Permissions, PromptError, StartError, Update, guard::MARKER_VARIABLE,
 };
 use futures::future::{BoxFuture, ready};
-use model::{harness::ResourceLimits, outcome::StopReason};
+use model::{agent::ResourceLimits, outcome::StopReason};
 use tempfile::TempDir;
 use testkit::scripted::{Event, Ledger, Script, program};
 use tokio::sync::mpsc;

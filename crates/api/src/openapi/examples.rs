@@ -158,7 +158,7 @@ fn of_request(name: &str) -> Option<Value> {
     Some(match name {
         "triggers" => json!([{ "kind": "cron", "expression": "0 9 * * 1-5" }]),
         "name" => json!("standup"),
-        "harness" => json!("demo"),
+        "agent" => json!("demo"),
         "title" => json!("Notes"),
         "zone" => json!("Europe/Prague"),
         "comment" => json!("It only reads."),
@@ -185,7 +185,7 @@ fn text(field: &str, schema: &Value) -> Value {
         "name" | "bound_automations" => "standup",
         "prompt" => "What changed since yesterday?",
         "content" | "words" | "text" => "Look at the new issues.",
-        "harness" => "demo",
+        "agent" => "demo",
         "url" => "https://example.com/hook",
         "cwd" => "/srv/project",
         "command" => "matins",

@@ -6,9 +6,9 @@
 //! type of [`api_types`]; the rules are in [`service`].
 
 mod access;
+mod agents;
 mod approvals;
 mod automations;
-mod harnesses;
 mod instances;
 mod lists;
 mod notifications;
@@ -30,7 +30,7 @@ pub(crate) fn all() -> OpenApiRouter<Api> {
         .merge(automations::routes())
         .merge(runs::routes())
         .merge(approvals::routes())
-        .merge(harnesses::routes())
+        .merge(agents::routes())
         .merge(instances::routes())
         .merge(webhooks::routes())
         .merge(notifications::routes())

@@ -287,25 +287,22 @@ pub(crate) async fn only_admins_of_the_install_make_tenants(world: &World) {
     assert_eq!(all["items"].as_array().unwrap().len(), 2);
     let again = world.post("/tenants", json!({ "name": "other" })).await;
     assert!(again.problem(409).contains("other"));
-    // A new tenant has its own harnesses, and nobody else's.
-    let harnesses = world
-        .ask_as(&other, "GET", "/harnesses", None, &[])
+    // A new tenant has its own agents, and nobody else's.
+    let agents = world
+        .ask_as(&other, "GET", "/agents", None, &[])
         .await
         .expect(200);
-    let items = harnesses["items"].as_array().unwrap();
-    assert!(
-        items.iter().any(|one| one["name"] == "claude"),
-        "{harnesses}"
-    );
+    let items = agents["items"].as_array().unwrap();
+    assert!(items.iter().any(|one| one["name"] == "claude"), "{agents}");
 }
 
 pub(crate) async fn values_of_variables_are_for_those_who_may_change_them(world: &World) {
     let config = json!({ "command": ["good-agent"], "env": { "API_KEY": "hunter2" } });
-    let put = world.ask_as(&world.admin, "PUT", "/harnesses/keyed", Some(&config), &[]);
+    let put = world.ask_as(&world.admin, "PUT", "/agents/keyed", Some(&config), &[]);
     put.await.expect(200);
-    assert!(world.get("/harnesses/keyed").await.text.contains("hunter2"));
+    assert!(world.get("/agents/keyed").await.text.contains("hunter2"));
     let member = world.token(Role::Member, None).await;
-    for path in ["/harnesses", "/harnesses/keyed"] {
+    for path in ["/agents", "/agents/keyed"] {
         let seen = world.ask_as(&member, "GET", path, None, &[]).await;
         assert!(seen.text.contains("API_KEY") && !seen.text.contains("hunter2"));
     }

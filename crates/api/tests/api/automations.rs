@@ -10,13 +10,13 @@ use crate::world::{Answer, World};
 pub(crate) async fn an_automation_is_made_shown_and_changed(world: &World) {
     let asked = json!({
         "prompt": "Look at the new issues.",
-        "harness": "good",
+        "agent": "good",
         "triggers": [{ "kind": "cron", "expression": "30 8 * * 1-5", "zone": "Europe/Prague" }],
         "policies": { "jitter_seconds": 60 },
     });
     let made = world.post("/automations", asked).await.expect(201);
     assert_eq!(made["name"], "look-at-the-new-issues");
-    assert_eq!(made["harness"], "good");
+    assert_eq!(made["agent"], "good");
     // Each policy has a default that can be read.
     assert_eq!(made["policies"]["jitter_seconds"], 60);
     assert_eq!(made["policies"]["queue_limit"], 100);
@@ -42,7 +42,7 @@ pub(crate) async fn an_automation_is_made_shown_and_changed(world: &World) {
         .await
         .expect(200);
     assert_eq!(resumed["state"], "enabled");
-    let replaced = json!({ "name": "issues", "prompt": "Look.", "harness": "good" });
+    let replaced = json!({ "name": "issues", "prompt": "Look.", "agent": "good" });
     let replaced = world
         .ask_as(&world.admin, "PUT", &path, Some(&replaced), &[])
         .await
@@ -76,7 +76,7 @@ pub(crate) async fn the_default_of_every_policy_is_read(world: &World) {
     world
         .post(
             "/sessions",
-            json!({ "harness": "good", "session_key": "chat" }),
+            json!({ "agent": "good", "session_key": "chat" }),
         )
         .await
         .expect(201);
@@ -86,7 +86,7 @@ pub(crate) async fn the_default_of_every_policy_is_read(world: &World) {
         ("bound:chat", "queue"),
     ] {
         let asked =
-            json!({ "name": session, "prompt": "Look.", "harness": "good", "session": session });
+            json!({ "name": session, "prompt": "Look.", "agent": "good", "session": session });
         let made = world.post("/automations", asked).await.expect(201);
         // Nobody has named one, so the one that holds follows where the turns go.
         assert_eq!(made["overlap"], overlap, "{session}");
@@ -137,7 +137,7 @@ pub(crate) async fn an_edit_names_what_it_has_seen(world: &World) {
 
 pub(crate) async fn a_patch_changes_what_it_names(world: &World) {
     let asked = json!({
-        "name": "daily", "prompt": "Look.", "harness": "good",
+        "name": "daily", "prompt": "Look.", "agent": "good",
         "triggers": [{ "kind": "every", "period": "2h" }],
         "policies": { "overlap": "skip", "queue_limit": 7 },
     });

@@ -55,7 +55,7 @@ impl World {
 pub(crate) async fn a_budget_is_set_read_and_used_up(world: &World) {
     let cost = json!({ "amount": "20.5", "currency": "USD" });
     let asked = json!({
-        "name": "daily", "prompt": "Look.", "harness": "good",
+        "name": "daily", "prompt": "Look.", "agent": "good",
         "policies": { "budget": { "day": { "tokens": 100 }, "month": { "cost": cost } } },
     });
     let made = world.post("/automations", asked).await.expect(201);
@@ -104,7 +104,7 @@ pub(crate) async fn a_budget_is_set_read_and_used_up(world: &World) {
 pub(crate) async fn a_budget_that_makes_no_sense_is_refused_by_name(world: &World) {
     let ask = async |budget: Value| {
         let asked = json!({
-            "name": "daily", "prompt": "Look.", "harness": "good", "policies": { "budget": budget },
+            "name": "daily", "prompt": "Look.", "agent": "good", "policies": { "budget": budget },
         });
         let made = world.post("/automations", asked).await;
         let tenant = format!("/tenants/{}/budget", world.tenant);

@@ -60,7 +60,7 @@ fn of_automations(there: &Value) -> Vec<Refusal> {
         ),
         (json!({ "cwd": "here" }), "cwd", "here"),
     ] {
-        let mut body = json!({ "prompt": "Look.", "harness": "good" });
+        let mut body = json!({ "prompt": "Look.", "agent": "good" });
         let fields = more.as_object().unwrap().clone();
         body.as_object_mut().unwrap().extend(fields);
         table.push(("POST /automations".into(), Some(body), 422, field, value));
@@ -75,7 +75,7 @@ fn of_automations(there: &Value) -> Vec<Refusal> {
             "POST /automations".into(),
             Some(json!({ "prompt": "x" })),
             422,
-            "harness",
+            "agent",
             "accepted are",
         ),
         (
@@ -91,7 +91,7 @@ fn of_automations(there: &Value) -> Vec<Refusal> {
     table
 }
 
-fn of_harnesses_and_budgets() -> Vec<Refusal> {
+fn of_agents_and_budgets() -> Vec<Refusal> {
     let mut table: Vec<Refusal> = Vec::new();
     for (more, field, value) in [
         (
@@ -112,12 +112,12 @@ fn of_harnesses_and_budgets() -> Vec<Refusal> {
         let mut body = json!({ "command": ["good-agent"] });
         let fields = more.as_object().unwrap().clone();
         body.as_object_mut().unwrap().extend(fields);
-        table.push(("PUT /harnesses/mine".into(), Some(body), 422, field, value));
+        table.push(("PUT /agents/mine".into(), Some(body), 422, field, value));
     }
     let budget = Some(json!({ "day": { "tokens": 0 } }));
     let request = "PUT /tenants/default/budget".to_owned();
     table.push((request, budget, 422, "day.tokens", "from 1 to"));
-    let session = Some(json!({ "harness": "good", "cwd": "here" }));
+    let session = Some(json!({ "agent": "good", "cwd": "here" }));
     table.push(("POST /sessions".into(), session, 422, "cwd", "absolute"));
     table
 }
@@ -207,49 +207,49 @@ pub(crate) async fn what_cannot_be_taken_is_named(world: &World) {
     let session = world.session().await;
     let say = format!("/sessions/{session}/messages");
     for (path, body, status, named) in [
-        ("/sessions", json!({}), 400, "harness"),
-        ("/sessions", json!({ "harness": 7 }), 400, "harness"),
+        ("/sessions", json!({}), 400, "agent"),
+        ("/sessions", json!({ "agent": 7 }), 400, "agent"),
         (
             "/sessions",
-            json!({ "harness": "goood" }),
+            json!({ "agent": "goood" }),
             404,
             "did you mean",
         ),
         (
             "/sessions",
-            json!({ "harness": "good", "cwd": "here" }),
+            json!({ "agent": "good", "cwd": "here" }),
             422,
             "here",
         ),
         (
             "/sessions",
-            json!({ "harness": "good", "titel": "x" }),
+            json!({ "agent": "good", "titel": "x" }),
             400,
             "titel",
         ),
         (
             "/sessions",
-            json!({ "harness": "good", "title": "a\u{0}b" }),
+            json!({ "agent": "good", "title": "a\u{0}b" }),
             400,
             "title",
         ),
         (say.as_str(), json!({ "words": "  " }), 422, "words"),
-        ("/automations", json!({ "prompt": "x" }), 422, "harness"),
+        ("/automations", json!({ "prompt": "x" }), 422, "agent"),
         (
             "/automations",
-            json!({ "prompt": "x", "harness": "good", "session": "new" }),
+            json!({ "prompt": "x", "agent": "good", "session": "new" }),
             400,
             "session",
         ),
         (
             "/automations",
-            json!({ "prompt": "x", "harness": "good", "triggers": [{ "kind": "rrule" }] }),
+            json!({ "prompt": "x", "agent": "good", "triggers": [{ "kind": "rrule" }] }),
             400,
             "triggers",
         ),
         (
             "/automations",
-            json!({ "prompt": "x", "harness": "good", "session": "bound:none" }),
+            json!({ "prompt": "x", "agent": "good", "session": "bound:none" }),
             404,
             "none",
         ),
@@ -285,7 +285,7 @@ pub(crate) async fn what_cannot_be_taken_is_named(world: &World) {
     let run = format!("run_{}", "0197".repeat(8));
     for (request, body, status, field, value) in [
         of_automations(&automation),
-        of_harnesses_and_budgets(),
+        of_agents_and_budgets(),
         of_queries(&session, &run),
     ]
     .concat()

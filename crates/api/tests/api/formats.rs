@@ -20,7 +20,7 @@ async fn set_needs(world: &World, table: &str, needs: i64) {
 }
 
 pub(crate) async fn too_new_automation_is_refused_shown_paused_and_deleted(world: &World) {
-    let asked = json!({ "name": "daily", "prompt": "Look.", "harness": "good",
+    let asked = json!({ "name": "daily", "prompt": "Look.", "agent": "good",
         "triggers": [{ "kind": "cron", "expression": "0 9 * * *" }] });
     let made = world.post("/automations", asked).await.expect(201);
     assert_eq!(made["newer_format"], Value::Null);
@@ -76,6 +76,6 @@ pub(crate) async fn too_new_automation_is_refused_shown_paused_and_deleted(world
     world.delete("/automations/daily").await.expect(200);
 
     set_needs(world, "harnesses", later).await;
-    let checked = world.post("/harnesses/good/check", json!({})).await;
+    let checked = world.post("/agents/good/check", json!({})).await;
     assert!(checked.problem(409).contains(&format!("format {later}")));
 }

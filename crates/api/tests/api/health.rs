@@ -17,7 +17,7 @@ use http_body_util::BodyExt as _;
 use model::{
     Clock, Timestamp,
     access::{Permission, Role},
-    harness::HarnessConfig,
+    agent::AgentConfig,
 };
 use serde_json::{Value, json};
 use service::{Probe, ProbeError, Probing};
@@ -37,7 +37,7 @@ const OURS: (&str, &str) = ("host", "localhost:7347");
 struct NoAgents;
 
 impl Probe for NoAgents {
-    fn probe<'a>(&'a self, _: &'a HarnessConfig, _: Depth) -> Probing<'a> {
+    fn probe<'a>(&'a self, _: &'a AgentConfig, _: Depth) -> Probing<'a> {
         Box::pin(async { Err(ProbeError("no such program".into())) })
     }
 }
@@ -257,7 +257,7 @@ pub(crate) async fn figures_count_what_waits_of_all_tenants(world: &World) {
     let routes = routes(world, |api| api);
     let foreign = world.other_tenant("acme").await;
     for token in [&foreign, &world.admin] {
-        let asked = json!({ "harness": "good" });
+        let asked = json!({ "agent": "good" });
         let made = world
             .ask_as(token, "POST", "/sessions", Some(&asked), &[])
             .await;

@@ -119,8 +119,8 @@ on_both! {
         a_body_that_is_too_long_is_refused,
     ]
     prechecks: [
-        a_precheck_is_set_by_those_who_may_change_harnesses,
-        where_a_precheck_runs_is_changed_by_those_who_may_change_harnesses,
+        a_precheck_is_set_by_those_who_may_change_agents,
+        where_a_precheck_runs_is_changed_by_those_who_may_change_agents,
         a_precheck_that_runs_nothing_is_refused,
     ]
     unified: [

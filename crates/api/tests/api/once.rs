@@ -64,11 +64,11 @@ pub(crate) async fn the_same_request_with_the_same_key_creates_once(world: &Worl
     let automation = world.automation("daily").await;
     let automation = automation["id"].as_str().unwrap();
     let words = json!({ "words": "Good morning" });
-    let asked = json!({ "prompt": "Look.", "harness": "good" });
+    let asked = json!({ "prompt": "Look.", "agent": "good" });
     let endpoint = json!({ "name": "e", "url": "https://example.com/", "events": ["run.failed"] });
     let token = json!({ "name": "t", "role": "viewer" });
     let all = [
-        ("/sessions".to_owned(), Some(json!({ "harness": "good" }))),
+        ("/sessions".to_owned(), Some(json!({ "agent": "good" }))),
         (format!("/sessions/{session}/messages"), Some(words)),
         ("/automations".to_owned(), Some(asked)),
         (format!("/automations/{automation}/fire"), None),
@@ -101,14 +101,14 @@ pub(crate) async fn the_same_request_with_the_same_key_creates_once(world: &Worl
 }
 
 pub(crate) async fn a_key_of_another_request_is_refused(world: &World) {
-    let one = json!({ "harness": "good", "title": "One" });
-    let other = json!({ "harness": "good", "title": "Other" });
+    let one = json!({ "agent": "good", "title": "One" });
+    let other = json!({ "agent": "good", "title": "Other" });
     world.once("k", "/sessions", Some(one)).await.expect(201);
     let refused = world.once("k", "/sessions", Some(other)).await;
     assert!(refused.problem(409).contains("another request"));
     // Another tenant's keys are its own.
     let foreign = world.other_tenant("other").await;
-    let body = json!({ "harness": "good" });
+    let body = json!({ "agent": "good" });
     let headers = [("idempotency-key", "k")];
     let made = world.ask_as(&foreign, "POST", "/sessions", Some(&body), &headers);
     made.await.expect(201);
@@ -119,9 +119,9 @@ pub(crate) async fn a_key_of_another_request_is_refused(world: &World) {
 }
 
 pub(crate) async fn a_request_that_was_refused_may_come_again_put_right(world: &World) {
-    let wrong = json!({ "harness": "none" });
+    let wrong = json!({ "agent": "none" });
     world.once("k", "/sessions", Some(wrong)).await.problem(404);
-    let right = json!({ "harness": "good" });
+    let right = json!({ "agent": "good" });
     world.once("k", "/sessions", Some(right)).await.expect(201);
 }
 

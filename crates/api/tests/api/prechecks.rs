@@ -16,10 +16,10 @@ impl World {
     }
 }
 
-pub(crate) async fn a_precheck_is_set_by_those_who_may_change_harnesses(world: &World) {
+pub(crate) async fn a_precheck_is_set_by_those_who_may_change_agents(world: &World) {
     let member = world.token(Role::Member, None).await;
     let asked = json!({
-        "name": "daily", "prompt": "Look.", "harness": "good", "policies": asking("check"),
+        "name": "daily", "prompt": "Look.", "agent": "good", "policies": asking("check"),
     });
     let create = async |token: &str| {
         world
@@ -27,7 +27,7 @@ pub(crate) async fn a_precheck_is_set_by_those_who_may_change_harnesses(world: &
             .await
     };
     let refused = create(&member).await.problem(403);
-    assert!(refused.contains("harnesses:write"), "{refused}");
+    assert!(refused.contains("agents:write"), "{refused}");
     let made = create(&world.admin).await.expect(201);
     let precheck = json!({ "command": ["check"], "timeout_seconds": 60 });
     assert_eq!(made["policies"]["precheck"], precheck);
@@ -50,7 +50,7 @@ pub(crate) async fn a_precheck_is_set_by_those_who_may_change_harnesses(world: &
     ] {
         let patch = json!({ "policies": other });
         let refused = world.change(&member, &patch).await.problem(403);
-        assert!(refused.contains("harnesses:write"), "{refused}");
+        assert!(refused.contains("agents:write"), "{refused}");
         world.change(&world.admin, &patch).await.expect(200);
     }
     let none = world.get("/automations/daily").await.expect(200);
@@ -59,14 +59,12 @@ pub(crate) async fn a_precheck_is_set_by_those_who_may_change_harnesses(world: &
     world.change(&member, &patch).await.problem(403);
 }
 
-pub(crate) async fn where_a_precheck_runs_is_changed_by_those_who_may_change_harnesses(
-    world: &World,
-) {
+pub(crate) async fn where_a_precheck_runs_is_changed_by_those_who_may_change_agents(world: &World) {
     let member = world.token(Role::Member, None).await;
     let [here, there] = ["here", "there"].map(|_| tempfile::tempdir().unwrap());
     let path = |folder: &tempfile::TempDir| folder.path().to_str().unwrap().to_owned();
     let asked = json!({
-        "name": "daily", "prompt": "Look.", "harness": "good", "cwd": path(&here),
+        "name": "daily", "prompt": "Look.", "agent": "good", "cwd": path(&here),
         "policies": asking("./check"),
     });
     let made = world.post("/automations", asked.clone()).await.expect(201);
@@ -78,14 +76,14 @@ pub(crate) async fn where_a_precheck_runs_is_changed_by_those_who_may_change_har
         .ask_as(&member, "PUT", "/automations/daily", Some(&whole), &[])
         .await;
     let refused = replaced.problem(403);
-    assert!(refused.contains("harnesses:write"), "{refused}");
+    assert!(refused.contains("agents:write"), "{refused}");
     for elsewhere in [
         json!({ "cwd": path(&there) }),
         json!({ "cwd": null }),
         json!({ "session": "bound:web:7" }),
     ] {
         let refused = world.change(&member, &elsewhere).await.problem(403);
-        assert!(refused.contains("harnesses:write"), "{refused}");
+        assert!(refused.contains("agents:write"), "{refused}");
     }
     let shown = world.get("/automations/daily").await.expect(200);
     assert_eq!(shown["cwd"], cwd);

@@ -14,7 +14,7 @@ fn ids(list: &Value) -> Vec<String> {
 pub(crate) async fn lists_show_regular_sessions_unless_asked_otherwise(world: &World) {
     let session = world.session().await;
     let slack = json!({
-        "harness": "good",
+        "agent": "good",
         "session_key": "slack:C1:17",
         "channel": { "channel": "slack", "chat_id": "C1", "thread": "17" },
     });
@@ -84,7 +84,7 @@ pub(crate) async fn lists_are_read_page_by_page(world: &World) {
 
 pub(crate) async fn a_session_is_found_by_its_text(world: &World) {
     world.session().await;
-    let titled = json!({ "harness": "good", "title": "The 100% Plan" });
+    let titled = json!({ "agent": "good", "title": "The 100% Plan" });
     let titled = world.post("/sessions", titled).await.expect(201);
     let id = titled["id"].as_str().unwrap();
     for text in ["100%25", "the%20100", id] {
@@ -121,7 +121,7 @@ pub(crate) async fn a_session_moves_on_in_its_life_and_nowhere_else(world: &Worl
 }
 
 pub(crate) async fn inputs_to_a_draft_wait_until_it_is_enabled(world: &World) {
-    let draft = json!({ "harness": "good", "draft": true });
+    let draft = json!({ "agent": "good", "draft": true });
     let draft = world.post("/sessions", draft).await.expect(201);
     assert_eq!(draft["state"], "draft");
     let path = format!("/sessions/{}", draft["id"].as_str().unwrap());

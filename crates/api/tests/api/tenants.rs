@@ -43,16 +43,16 @@ fn operations() -> Vec<Operation> {
 /// A body that an operation takes. An operation that is new and takes one needs a line here.
 fn body(id: &str) -> Option<Value> {
     Some(match id {
-        "create_session" => json!({ "harness": "good" }),
+        "create_session" => json!({ "agent": "good" }),
         "edit_session" => json!({ "title": "Mine now" }),
         "say" => json!({ "words": "Hello" }),
         "create_automation" | "replace_automation" => {
-            json!({ "prompt": "Look.", "harness": "good", "name": "mine" })
+            json!({ "prompt": "Look.", "agent": "good", "name": "mine" })
         }
         "edit_automation" => json!({ "prompt": "Mine now" }),
         "preview_fires" => json!({ "triggers": [{ "kind": "cron", "expression": "0 9 * * *" }] }),
         "add_trigger" => json!({ "kind": "cron", "expression": "0 9 * * *" }),
-        "put_harness" => json!({ "command": ["good-agent"] }),
+        "put_agent" => json!({ "command": ["good-agent"] }),
         "create_token" => json!({ "name": "mine", "role": "viewer" }),
         "set_tenant_budget" => json!({ "day": { "turns": 1 } }),
         "create_tenant" => json!({ "name": "mine" }),
@@ -94,7 +94,7 @@ impl Things {
         let endpoint = world.post("/endpoints", endpoint).await.expect(201);
         let tested = format!("/endpoints/{}/test", endpoint["id"].as_str().unwrap());
         let delivery = world.post(&tested, json!({})).await.expect(202);
-        let harness = world.get("/harnesses/good").await.expect(200);
+        let agent = world.get("/agents/good").await.expect(200);
         let here = model::InstanceId::from_uuid(uuid::Uuid::from_u128(9));
         let now = model::Clock::now(&*world.clock);
         let registered = world
@@ -111,7 +111,7 @@ impl Things {
                 ("automation", text(&automation["id"])),
                 ("trigger", text(&webhook.unwrap()["id"])),
                 ("run", text(&run["id"])),
-                ("harness", text(&harness["id"])),
+                ("agent", text(&agent["id"])),
                 ("instance", here.to_string()),
                 ("token", text(&token)),
                 ("tenant", world.tenant.to_string()),
@@ -141,7 +141,7 @@ impl Things {
             ("automation", "aut"),
             ("trigger", "trg"),
             ("run", "run"),
-            ("harness", "har"),
+            ("agent", "har"),
             ("instance", "ins"),
             ("token", "tok"),
             ("tenant", "ten"),
@@ -176,8 +176,8 @@ pub(crate) async fn what_is_another_tenants_answers_as_if_it_were_not_there(worl
     let foreign = world.other_tenant("other").await;
     let mut walked = 0;
     for operation in operations() {
-        // A harness that is put has a name of one's own, whatever that looks like.
-        let own = operation.public || operation.id == "put_harness";
+        // An agent that is put has a name of one's own, whatever that looks like.
+        let own = operation.public || operation.id == "put_agent";
         if !operation.path.contains('{') || own {
             continue;
         }
@@ -218,7 +218,7 @@ pub(crate) async fn what_is_another_tenants_answers_as_if_it_were_not_there(worl
         let items = list.get("items").unwrap();
         assert_eq!(items, &json!([]), "{path}");
     }
-    for list in ["/tokens", "/tenants", "/harnesses"] {
+    for list in ["/tokens", "/tenants", "/agents"] {
         let answer = world.ask_as(&foreign, "GET", list, None, &[]).await;
         let items = answer.expect(200)["items"].as_array().unwrap().len();
         assert!(items > 0, "{list}: one's own is there");
@@ -227,10 +227,10 @@ pub(crate) async fn what_is_another_tenants_answers_as_if_it_were_not_there(worl
         }
     }
     for (path, body) in [
-        ("/sessions", json!({ "harness": "{harness}" })),
+        ("/sessions", json!({ "agent": "{agent}" })),
         (
             "/automations",
-            json!({ "prompt": "Look.", "harness": "{harness}" }),
+            json!({ "prompt": "Look.", "agent": "{agent}" }),
         ),
         (
             "/automations",

@@ -37,13 +37,13 @@ impl World {
     }
 
     async fn chat(&self, key: &str) {
-        let asked = json!({ "harness": "good", "session_key": key });
+        let asked = json!({ "agent": "good", "session_key": key });
         self.post("/sessions", asked).await.expect(201);
     }
 }
 
 fn bound(name: &str, session: &str) -> Value {
-    json!({ "name": name, "prompt": "Look.", "harness": "good", "session": session })
+    json!({ "name": name, "prompt": "Look.", "agent": "good", "session": session })
 }
 
 pub(crate) async fn the_server_says_whether_it_is_unified(world: &World) {

@@ -14,7 +14,7 @@ use http_body_util::BodyExt as _;
 use model::{
     AcpSessionId, Clock as _, TenantId,
     access::{Permission, Role},
-    harness::{HarnessConfig, Offers},
+    agent::{AgentConfig, Offers},
     outcome::{Outcome, StopReason},
     turn::{Finished, Settled},
 };
@@ -38,7 +38,7 @@ const LONG: Duration = Duration::from_secs(30);
 struct Agents;
 
 impl Probe for Agents {
-    fn probe<'a>(&'a self, config: &'a HarnessConfig, _: Depth) -> Probing<'a> {
+    fn probe<'a>(&'a self, config: &'a AgentConfig, _: Depth) -> Probing<'a> {
         let good = config
             .command
             .first()
@@ -152,8 +152,8 @@ impl World {
             entropy,
             Arc::new(Agents),
         );
-        let config = HarnessConfig::new(vec!["good-agent".into()]);
-        service.add_harness("good", &config).await.unwrap();
+        let config = AgentConfig::new(vec!["good-agent".into()]);
+        service.add_agent("good", &config).await.unwrap();
         let admin = service.first_token(None).await.unwrap().secret.unwrap();
         Self {
             store,
@@ -280,13 +280,13 @@ impl World {
         made["secret"].as_str().unwrap().to_owned()
     }
 
-    /// Makes another tenant with the harness `good`, and gives the secret of its admin's token.
+    /// Makes another tenant with the agent `good`, and gives the secret of its admin's token.
     pub(crate) async fn other_tenant(&self, name: &str) -> String {
         let made = self.post("/tenants", json!({ "name": name })).await;
         let token = made.expect(201)["token"]["secret"].clone();
         let token = token.as_str().unwrap().to_owned();
         let config = json!({ "command": ["good-agent"] });
-        self.ask_as(&token, "PUT", "/harnesses/good", Some(&config), &[])
+        self.ask_as(&token, "PUT", "/agents/good", Some(&config), &[])
             .await
             .expect(200);
         token
@@ -294,13 +294,13 @@ impl World {
 
     /// Begins a session of people, and gives its id.
     pub(crate) async fn session(&self) -> String {
-        let made = self.post("/sessions", json!({ "harness": "good" })).await;
+        let made = self.post("/sessions", json!({ "agent": "good" })).await;
         made.expect(201)["id"].as_str().unwrap().to_owned()
     }
 
     /// Makes an automation that fires on demand.
     pub(crate) async fn automation(&self, name: &str) -> Value {
-        let asked = json!({ "name": name, "prompt": "Look.", "harness": "good" });
+        let asked = json!({ "name": name, "prompt": "Look.", "agent": "good" });
         self.post("/automations", asked).await.expect(201)
     }
 }

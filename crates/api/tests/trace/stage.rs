@@ -14,10 +14,10 @@ use api::trace::{Hub, Settings, Trace};
 use api_types::TraceEvent;
 use futures::StreamExt as _;
 use model::{
-    Clock as _, HarnessId, InstanceId, RunId, SessionId, TenantId, Timestamp, WorkerId,
+    AgentId, Clock as _, InstanceId, RunId, SessionId, TenantId, Timestamp, WorkerId,
+    agent::AgentConfig,
     entity::SeatSettings,
     event::Event,
-    harness::HarnessConfig,
     outcome::{Outcome, StopReason},
     permission::PermissionRules,
     policy::{Policies, SessionMode},
@@ -42,7 +42,7 @@ pub(crate) struct Stage {
     pub(crate) clock: FakeClock,
     pub(crate) tenant: TenantId,
     pub(crate) stop: CancellationToken,
-    harness: HarnessId,
+    agent: AgentId,
     instance: InstanceId,
     pub(crate) worker: WorkerId,
     home: TestDatabase,
@@ -72,8 +72,8 @@ impl Stage {
         let now = clock.now();
         let tenant = store.ensure_tenant("default", now).await.unwrap();
         let instance = InstanceId::from_uuid(Uuid::from_u128(1));
-        let config = HarnessConfig::new(vec!["agent".into()]);
-        let harness = store.put_harness(tenant, "agent", &config, None, now).await;
+        let config = AgentConfig::new(vec!["agent".into()]);
+        let agent = store.put_agent(tenant, "agent", &config, None, now).await;
         let registered = store.register_host(tenant, instance, "host", now);
         registered.await.unwrap();
         Self {
@@ -81,7 +81,7 @@ impl Stage {
             clock,
             tenant,
             stop: CancellationToken::new(),
-            harness: harness.unwrap().id,
+            agent: agent.unwrap().id,
             instance,
             worker: WorkerId::from_stored("host-1-aaaaaaaa".into()),
             home,
@@ -126,7 +126,7 @@ impl Stage {
             channel: None,
             cwd: "/work".into(),
             schedule_id: None,
-            harness: self.harness,
+            agent: self.agent,
             settings: SeatSettings::default(),
         };
         let made = self.store.create_session(self.tenant, &new, self.now());
@@ -137,7 +137,7 @@ impl Stage {
         let new = NewAutomation {
             name: "report".into(),
             prompt: "Do it.".into(),
-            harness: self.harness,
+            agent: self.agent,
             cwd: None,
             session_mode: SessionMode::Continuous,
             bound_session_key: None,

@@ -12,7 +12,7 @@ use model::{
     schedule::Period,
 };
 use server::{DataFolder, Local, Reach, Server, SystemClock};
-use service::DEMO_HARNESS;
+use service::DEMO_AGENT;
 use store::Location;
 use tokio::time::sleep;
 
@@ -152,7 +152,7 @@ async fn create(app: &App, every: Option<Period>) -> Result<AutomationView, Fail
             zone: None,
         }],
         session: SessionTarget::Continuous,
-        harness: Some(DEMO_HARNESS.into()),
+        agent: Some(DEMO_AGENT.into()),
         ..AutomationRequest::new(PROMPT)
     };
     Ok(app.client.create_automation(&request).await?)
@@ -284,7 +284,7 @@ fn farewell(app: &App, folder: &str, session: Option<SessionId>) -> Result<(), F
     Ok(app.output.line(&format!(
         "\n{stopped}\n  go on       {matins} demo --dir {folder}\n  look        {matins} --data {folder} \
          session show {session}\n  talk        {matins} --data {folder} session say {session} \
-         \"Hello\"\n  real agents {matins} harness list",
+         \"Hello\"\n  real agents {matins} agent list",
         stopped = paint(BOLD, "Stopped. The session stays, and so does what it remembers."),
     ))?)
 }

@@ -1,5 +1,6 @@
 //! The commands, one per module. Each module declares its arguments, calls the API and prints the response.
 
+pub(crate) mod agent;
 pub(crate) mod approval;
 pub(crate) mod automation;
 mod budget;
@@ -10,7 +11,6 @@ pub(crate) mod demo_agent;
 pub(crate) mod doctor;
 pub(crate) mod endpoint;
 mod first_token;
-pub(crate) mod harness;
 pub(crate) mod instance;
 pub(crate) mod login;
 pub(crate) mod man;

@@ -74,7 +74,7 @@ struct Moved {
 #[derive(Debug, clap::Args)]
 #[command(
     override_usage = "matins session say [OPTIONS] <SESSION> <WORDS>\n       \
-                      matins session say [OPTIONS] --new --harness <NAME> <WORDS>"
+                      matins session say [OPTIONS] --new --agent <NAME> <WORDS>"
 )]
 struct Say {
     /// The session (its key, its id or the beginning of that), unless --new; then the words, or - to
@@ -82,11 +82,11 @@ struct Say {
     #[arg(required = true, num_args = 1..=2, value_names = ["SESSION", "WORDS"])]
     said: Vec<String>,
     /// Begin a new session
-    #[arg(long, requires = "harness")]
+    #[arg(long, requires = "agent")]
     new: bool,
-    /// The harness of the new session
+    /// The agent of the new session
     #[arg(long, value_name = "NAME", requires = "new")]
-    harness: Option<String>,
+    agent: Option<String>,
     /// The working directory of the new session [default: a folder of its own]
     #[arg(long, value_name = "DIR", requires = "new")]
     dir: Option<PathBuf>,
@@ -164,10 +164,10 @@ async fn say(app: &App, say: Say) -> Result<Exit, Failure> {
             .with_hint("matins session say --help shows both forms")
     };
     let mut said = say.said.into_iter();
-    let run = match (say.new, say.harness, said.next(), said.next()) {
-        (true, Some(harness), Some(words), None) => {
+    let run = match (say.new, say.agent, said.next(), said.next()) {
+        (true, Some(agent), Some(words), None) => {
             let request = SessionRequest {
-                harness,
+                agent,
                 cwd: absolute(app, say.dir)?,
                 title: say.title,
                 settings: say.settings.settings().into(),

@@ -24,7 +24,7 @@ fn a_login_is_tried_stored_and_used_until_it_is_removed() {
     assert!(done.stdout.contains("as admin of default"), "{done:#?}");
     assert_eq!(fs::metadata(&stored).unwrap().mode() & 0o777, 0o600);
 
-    let add = ["automation", "add", "--on-demand", "--harness", "demo"];
+    let add = ["automation", "add", "--on-demand", "--agent", "demo"];
     let add: Vec<_> = add.into_iter().chain(["--name", "news", "Work"]).collect();
     home.run(&add).done();
     assert_eq!(world.run(&["automation", "show", "news"]).code, 0);
@@ -78,7 +78,7 @@ fn a_wrong_token_a_missing_one_and_a_server_that_is_not_there_are_told_apart() {
 fn a_token_may_do_what_its_role_permits_and_nothing_when_it_is_taken_back() {
     let world = World::new();
     let _server = world.serve();
-    let said = world.json(&["session", "say", "--new", "--harness", "demo", "Hello"]);
+    let said = world.json(&["session", "say", "--new", "--agent", "demo", "Hello"]);
     let run = said["run"]["id"].as_str().unwrap();
     let session = said["run"]["session_id"].as_str().unwrap();
     let create = ["token", "create", "looks", "--role", "viewer"];
@@ -99,7 +99,7 @@ fn a_token_may_do_what_its_role_permits_and_nothing_when_it_is_taken_back() {
         &["session", "say", session, "Hello"][..],
         &["token", "list"],
         &["tenant", "create", "other"],
-        &["harness", "add", "evil", "--", "sh"],
+        &["agent", "add", "evil", "--", "sh"],
     ] {
         let refused = viewer.run(refused);
         assert_eq!(refused.code, 8, "{refused:#?}");
@@ -123,7 +123,7 @@ fn a_token_may_do_what_its_role_permits_and_nothing_when_it_is_taken_back() {
 fn tenants_see_nothing_of_each_other() {
     let world = World::new();
     let _server = world.serve();
-    let said = world.json(&["session", "say", "--new", "--harness", "demo", "Hello"]);
+    let said = world.json(&["session", "say", "--new", "--agent", "demo", "Hello"]);
     let session = said["run"]["session_id"].as_str().unwrap();
     let made = world.json(&["tenant", "create", "other"]);
     let other = world.elsewhere(made["token"]["secret"].as_str().unwrap());

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::world::World;
 
-const BEGIN: [&str; 5] = ["session", "say", "--new", "--harness", "demo"];
+const BEGIN: [&str; 5] = ["session", "say", "--new", "--agent", "demo"];
 
 /// Begins a session and gives its id.
 fn begin(world: &World, words: &str) -> String {
@@ -67,7 +67,7 @@ fn a_fired_automation_answers_and_its_session_shows_only_when_asked_for() {
             "automation",
             "add",
             "--on-demand",
-            "--harness",
+            "--agent",
             "demo",
             "--session",
             "continuous",
@@ -108,14 +108,14 @@ fn what_is_only_queued_waits_and_is_taken_before_what_comes_later() {
 fn a_turn_that_fails_says_so_and_where_to_look() {
     let world = World::new();
     world
-        .run(&["harness", "add", "gone", "--", "/no/such/agent"])
+        .run(&["agent", "add", "gone", "--", "/no/such/agent"])
         .done();
     world
         .run(&[
             "automation",
             "add",
             "--on-demand",
-            "--harness",
+            "--agent",
             "gone",
             "--attempts",
             "1",
@@ -141,8 +141,8 @@ fn a_turn_that_fails_says_so_and_where_to_look() {
 #[test]
 fn ctrl_c_calls_the_turn_off_and_that_shows() {
     let world = World::new();
-    world.slow_harness();
-    let said = world.start(&["session", "say", "--new", "--harness", "slow", "Hello"]);
+    world.slow_agent();
+    let said = world.start(&["session", "say", "--new", "--agent", "slow", "Hello"]);
     let running = |world: &World| world.json(&["run", "list", "--status", "running"]);
     world.wait_for("the turn begins", |world| running(world)[0].is_object());
     said.signal(Signal::INT);
@@ -159,7 +159,7 @@ fn ctrl_c_calls_the_turn_off_and_that_shows() {
 #[test]
 fn the_reader_of_an_answer_may_go_away_while_the_turn_goes_on() {
     let world = World::new();
-    let mut said = world.command(&["session", "say", "--new", "--harness", "demo", "Hello"]);
+    let mut said = world.command(&["session", "say", "--new", "--agent", "demo", "Hello"]);
     let mut child = said
         .stdout(std::process::Stdio::piped())
         .stderr(std::process::Stdio::null())

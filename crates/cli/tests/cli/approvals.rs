@@ -19,7 +19,7 @@ fn tidy(world: &World, prompts: impl IntoIterator<Item = Vec<Step>>) -> Script {
     script.prompts = prompts.into_iter().collect();
     let command = script.command().unwrap();
     let command = command.iter().map(String::as_str);
-    let add = ["harness", "add", "scripted", "--"].into_iter();
+    let add = ["agent", "add", "scripted", "--"].into_iter();
     world.run(&add.chain(command).collect::<Vec<_>>()).done();
     let add = [
         "automation",
@@ -27,7 +27,7 @@ fn tidy(world: &World, prompts: impl IntoIterator<Item = Vec<Step>>) -> Script {
         "--on-demand",
         "--name",
         "tidy",
-        "--harness",
+        "--agent",
         "scripted",
         "--session",
         "continuous",

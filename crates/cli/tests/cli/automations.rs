@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::world::World;
 
 fn add(world: &World, more: &[&str]) -> Value {
-    let args: Vec<_> = ["automation", "add", "--harness", "demo"]
+    let args: Vec<_> = ["automation", "add", "--agent", "demo"]
         .into_iter()
         .chain(more.iter().copied())
         .collect();
@@ -26,7 +26,7 @@ fn a_new_automation_shows_its_next_five_fires_with_zone_and_offset() {
             "Europe/Prague",
             "--session",
             "continuous",
-            "--harness",
+            "--agent",
             "demo",
             "--dir",
             "project",
@@ -170,7 +170,7 @@ fn a_prompt_is_read_from_standard_input() {
         "automation",
         "add",
         "--on-demand",
-        "--harness",
+        "--agent",
         "demo",
         "--json",
         "-",
@@ -243,7 +243,7 @@ fn two_automations_of_one_name_are_refused() {
         "automation",
         "add",
         "--on-demand",
-        "--harness",
+        "--agent",
         "demo",
         "--name",
         "a",

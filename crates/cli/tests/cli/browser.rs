@@ -132,7 +132,7 @@ fn pages_of_others_get_nothing_and_change_nothing() {
         "automation",
         "add",
         "--on-demand",
-        "--harness",
+        "--agent",
         "demo",
         "--name",
         "daily",

@@ -9,7 +9,7 @@ fn a_budget_is_given_shown_changed_and_cleared() {
         "automation",
         "add",
         "--on-demand",
-        "--harness",
+        "--agent",
         "demo",
         "--name",
         "news",
@@ -45,7 +45,7 @@ fn a_budget_is_given_shown_changed_and_cleared() {
 #[test]
 fn words_beyond_the_tenants_budget_are_answered_with_it() {
     let world = World::new();
-    let say = ["session", "say", "--new", "--harness", "demo", "Hello"];
+    let say = ["session", "say", "--new", "--agent", "demo", "Hello"];
     world.run(&say).done();
     let edit = ["tenant", "edit", "default", "--budget", "1 turn/day"];
     let told = world.run(&edit).done();

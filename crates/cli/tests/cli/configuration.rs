@@ -66,16 +66,16 @@ fn a_password_is_never_shown() {
         &["config", "show", "--json"],
         &["doctor"],
         &["doctor", "--json"],
-        &["harness", "list"],
-        &["harness", "list", "--database", "mysql://me:s3cret@host/x"],
+        &["agent", "list"],
+        &["agent", "list", "--database", "mysql://me:s3cret@host/x"],
         &[
-            "harness",
+            "agent",
             "list",
             "--database",
             "postgres://me:s3cret@host:port/x",
         ],
         &[
-            "harness",
+            "agent",
             "list",
             "--database-direct",
             "postgres://me:s3cret@host:port/x",
@@ -104,7 +104,7 @@ fn a_file_that_cannot_be_taken_is_refused_before_anything_is_done() {
         "[scheduler]\ntick_secnds = 3\n\n[serve]\nstop_seconds = \"x\"\n",
     );
     for args in [
-        &["harness", "list"][..],
+        &["agent", "list"][..],
         &["serve"],
         &["demo", "--turns", "1"],
     ] {
@@ -165,17 +165,17 @@ fn a_file_is_checked_alone_and_what_other_parts_read_is_checked_as_well() {
 #[test]
 fn a_file_that_is_named_must_be_there_and_the_usual_one_need_not() {
     let world = World::new();
-    world.run(&["harness", "list"]).done();
+    world.run(&["agent", "list"]).done();
     let path = world.run(&["config", "path"]);
     assert!(path.stderr.contains("not there"), "{path:#?}");
-    let refused = world.run(&["harness", "list", "--config", "none.toml"]);
+    let refused = world.run(&["agent", "list", "--config", "none.toml"]);
     assert_eq!(refused.code, 6, "{refused:#?}");
     assert!(
         refused.stderr.contains("none.toml (named by --config)"),
         "{refused:#?}"
     );
     let elsewhere = world.beside("data").with("MATINS_CONFIG", "none.toml");
-    let refused = elsewhere.run(&["harness", "list"]);
+    let refused = elsewhere.run(&["agent", "list"]);
     assert_eq!(refused.code, 6, "{refused:#?}");
     assert!(
         refused.stderr.contains("named by MATINS_CONFIG"),
@@ -200,7 +200,7 @@ fn the_file_says_where_data_lie_and_how_logs_are_written() {
         &world,
         "data = \"~/elsewhere\"\n[log]\nformat = \"json\"\ndirectives = \"info\"\n",
     );
-    let mut command = world.command(&["harness", "list"]);
+    let mut command = world.command(&["agent", "list"]);
     let listed = command.env_remove("MATINS_DATA").output().unwrap();
     assert!(listed.status.success(), "{listed:#?}");
     assert!(world.path().join("elsewhere/matins.db").exists());
@@ -212,7 +212,7 @@ fn the_file_says_where_data_lie_and_how_logs_are_written() {
 #[test]
 fn a_variable_that_looks_like_a_setting_and_is_none_is_warned_of() {
     let world = World::new().with("MATINS_WROKERS", "2");
-    let told = world.run(&["harness", "list"]);
+    let told = world.run(&["agent", "list"]);
     assert_eq!(told.code, 0, "{told:#?}");
     for says in ["WARN", "MATINS_WROKERS", "did you mean MATINS_WORKERS?"] {
         assert!(told.stderr.contains(says), "{told:#?}");
@@ -220,7 +220,7 @@ fn a_variable_that_looks_like_a_setting_and_is_none_is_warned_of() {
     let agents = World::new()
         .with("MATINS_RUN", "run_1")
         .with("MATINS_RUN_WORKER", "host-1-00000001");
-    let told = agents.run(&["harness", "list"]);
+    let told = agents.run(&["agent", "list"]);
     assert!(
         !told.stderr.contains("MATINS_RUN"),
         "the marker of agents is known: {told:#?}"

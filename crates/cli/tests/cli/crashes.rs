@@ -46,7 +46,7 @@ impl Stage {
     fn with(mut self, prompts: impl IntoIterator<Item = Vec<Step>>) -> Self {
         self.script.prompts = prompts.into_iter().collect();
         let command = self.script.command().unwrap();
-        let add = ["harness", "add", "scripted", "--"];
+        let add = ["agent", "add", "scripted", "--"];
         let command = command.iter().map(String::as_str);
         let args: Vec<_> = add.into_iter().chain(command).collect();
         self.world.run(&args).done();
@@ -133,7 +133,7 @@ fn text(value: &Value) -> &str {
 /// Begins a second turn of a session under a server, and gives the server's and the run's id.
 fn in_mid_turn(stage: &Stage) -> (crate::world::Running, String) {
     let server = stage.world.serve();
-    let say = ["session", "say", "--new", "--harness", "scripted", "One"];
+    let say = ["session", "say", "--new", "--agent", "scripted", "One"];
     let session = stage.world.json(&say)["run"]["session_id"].clone();
     stage
         .world
@@ -207,13 +207,7 @@ fn a_frozen_server_loses_its_turn_and_writes_nothing_when_it_thaws(mut stage: St
     let stage = stage.with([held]);
     let frozen = stage.world.serve();
     let say = [
-        "session",
-        "say",
-        "--new",
-        "--harness",
-        "scripted",
-        "Go",
-        "--queue",
+        "session", "say", "--new", "--agent", "scripted", "Go", "--queue",
     ];
     stage.world.run(&say).done();
     stage.wait_for_file("began");

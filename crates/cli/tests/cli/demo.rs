@@ -98,7 +98,7 @@ fn a_demonstration_that_paused_itself_says_so_and_how_to_go_on() {
         let args = ["--data", folder].into_iter().chain(args.iter().copied());
         world.run(&args.collect::<Vec<_>>()).done()
     };
-    there(&["harness", "add", "broken", "--", "false"]);
+    there(&["agent", "add", "broken", "--", "false"]);
     there(&[
         "automation",
         "add",
@@ -106,7 +106,7 @@ fn a_demonstration_that_paused_itself_says_so_and_how_to_go_on() {
         "1s",
         "--name",
         "demo",
-        "--harness",
+        "--agent",
         "broken",
         "--attempts",
         "1",

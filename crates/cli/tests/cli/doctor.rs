@@ -61,14 +61,14 @@ fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     found
 }
 
-fn automation(world: &World, harness: &str) {
+fn automation(world: &World, agent: &str) {
     let add = [
         "automation",
         "add",
         "--every",
         "1h",
-        "--harness",
-        harness,
+        "--agent",
+        agent,
         "--name",
         "tidy",
         "x",
@@ -211,7 +211,7 @@ fn rights_of_others_are_told() {
 fn an_agent_that_is_not_there_or_does_not_start_is_a_problem() {
     let world = World::new();
     world
-        .run(&["harness", "add", "gone", "--", "no-such-agent"])
+        .run(&["agent", "add", "gone", "--", "no-such-agent"])
         .done();
     automation(&world, "gone");
     assert_found(&world, "agent gone", "problem", "\"no-such-agent\"");
@@ -225,7 +225,7 @@ fn an_agent_that_is_not_there_or_does_not_start_is_a_problem() {
     };
     assert!(checks.iter().any(started), "{checks:#?}");
     world
-        .run(&["harness", "add", "demo", "--", "sh", "-c", "exit 3"])
+        .run(&["agent", "add", "demo", "--", "sh", "-c", "exit 3"])
         .done();
     assert_found(&world, "agent demo", "ok", "/sh");
     let (code, checks) = told(&world, &["--agents"]);
@@ -235,7 +235,7 @@ fn an_agent_that_is_not_there_or_does_not_start_is_a_problem() {
 #[test]
 fn a_worker_that_was_killed_and_a_folder_that_is_gone_are_told() {
     let world = World::new();
-    world.slow_harness();
+    world.slow_agent();
     let work = world.path().join("work");
     fs::create_dir(&work).unwrap();
     let add = [
@@ -243,7 +243,7 @@ fn a_worker_that_was_killed_and_a_folder_that_is_gone_are_told() {
         "add",
         "--every",
         "1h",
-        "--harness",
+        "--agent",
         "slow",
         "--name",
         "tidy",
@@ -281,7 +281,7 @@ fn a_shared_database_is_looked_at_with_the_instances_that_runs_wait_for() {
         "--on-demand",
         "--session",
         "continuous",
-        "--harness",
+        "--agent",
         "demo",
         "--name",
         "tidy",
@@ -293,7 +293,7 @@ fn a_shared_database_is_looked_at_with_the_instances_that_runs_wait_for() {
     here.run(&["automation", "fire", "tidy", "--queue"]).done();
     assert_found(&here, "instances", "ok", "1 instance");
     let other = here.beside("other");
-    other.run(&["harness", "list"]).done();
+    other.run(&["agent", "list"]).done();
     assert_found(&other, "instances", "warning", "1 run waits for");
     assert_found(&other, "server", "ok", "others that share the database");
 }
@@ -302,7 +302,7 @@ fn a_shared_database_is_looked_at_with_the_instances_that_runs_wait_for() {
 async fn a_server_that_others_share_is_looked_at_in_every_respect() {
     let database = TestDatabase::empty_postgres().unwrap();
     let world = World::new().with("MATINS_DATABASE", database.url());
-    world.run(&["harness", "list"]).done();
+    world.run(&["agent", "list"]).done();
     for (check, says) in [
         ("database clock", "it, known within"),
         ("database role", "may do all that is needed"),

@@ -11,7 +11,7 @@ fn standup(world: &World) -> Value {
         "0 9 * * 1-5",
         "--zone",
         "Europe/Prague",
-        "--harness",
+        "--agent",
         "demo",
         "--session",
         "continuous",
@@ -221,7 +221,7 @@ fn an_edit_that_cannot_be_is_refused_whole() {
         (&["--prompt", "x", "--cron", "61 * * * *"], 2, "61"),
         (&["--zone", "Mars"], 2, "Mars"),
         (&["--overlap", "allow"], 2, "fresh sessions"),
-        (&["--harness", "dmo"], 3, "did you mean \"demo\"?"),
+        (&["--agent", "dmo"], 3, "did you mean \"demo\"?"),
         (&["--dir", "nowhere"], 2, "does not exist"),
         (&["--session", "bound:nobody"], 3, "nobody"),
         (&["--remove-trigger", "ffff"], 3, "ffff"),
@@ -246,11 +246,11 @@ fn an_edit_that_cannot_be_is_refused_whole() {
 }
 
 #[test]
-fn a_session_that_goes_on_keeps_its_harness_until_it_is_let_go() {
+fn a_session_that_goes_on_keeps_its_agent_until_it_is_let_go() {
     let world = World::new();
     standup(&world);
-    let other = ["harness", "add", "other", "--"];
-    let demo = world.json(&["harness", "list"]);
+    let other = ["agent", "add", "other", "--"];
+    let demo = world.json(&["agent", "list"]);
     let demo = demo.as_array().unwrap().iter();
     let demo = demo.into_iter().find(|one| one["name"] == "demo").unwrap();
     let command = demo["config"]["command"].as_array().unwrap().iter();
@@ -258,12 +258,12 @@ fn a_session_that_goes_on_keeps_its_harness_until_it_is_let_go() {
     let args: Vec<_> = other.into_iter().chain(command).collect();
     world.run(&args).done();
     world.run(&["automation", "fire", "standup"]).done();
-    let refused = world.run(&["automation", "edit", "standup", "--harness", "other"]);
+    let refused = world.run(&["automation", "edit", "standup", "--agent", "other"]);
     assert_eq!(refused.code, 4, "{refused:#?}");
     assert!(refused.stderr.contains("its session ses_"), "{refused:#?}");
     assert!(refused.stderr.contains("--reset"), "{refused:#?}");
-    let edited = edit(&world, &["--harness", "other", "--reset"]);
-    assert_eq!(edited["harness"], "other");
+    let edited = edit(&world, &["--agent", "other", "--reset"]);
+    assert_eq!(edited["agent"], "other");
     assert_eq!(edited["session"], Value::Null);
     let fired = world.run(&["automation", "fire", "standup"]).done();
     assert!(fired.contains("This is turn 1"), "{fired}");
@@ -277,7 +277,7 @@ async fn an_automation_that_cannot_be_read_is_named_and_hides_no_other() {
         "automation",
         "add",
         "--on-demand",
-        "--harness",
+        "--agent",
         "demo",
         "--name",
         "sound",

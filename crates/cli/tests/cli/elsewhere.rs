@@ -4,7 +4,7 @@ use crate::world::{Done, World};
 
 /// Commands that change nothing, and commands that are refused; each in three ways.
 const SAME: &[&[&str]] = &[
-    &["harness", "list"],
+    &["agent", "list"],
     &["automation", "list"],
     &["automation", "show", "news"],
     &["automation", "show", "nothing"],
@@ -18,8 +18,8 @@ const SAME: &[&[&str]] = &[
     ],
     &["automation", "preview", "--cron", "61 * * * *"],
     &["automation", "preview", "--every", "soon"],
-    &["automation", "add", "61 * * * *", "x", "--harness", "demo"],
-    &["automation", "add", "--every", "1h", "x", "--harness", "no"],
+    &["automation", "add", "61 * * * *", "x", "--agent", "demo"],
+    &["automation", "add", "--every", "1h", "x", "--agent", "no"],
     &["automation", "edit", "news", "--overlap", "allow"],
     &["automation", "fire", "nothing"],
     &["automation", "delete", "nothing"],
@@ -64,14 +64,14 @@ fn ask(world: &World, command: &[&str], json: bool, names: [&str; 2]) -> Done {
 #[test]
 fn a_command_answers_alike_with_a_server_elsewhere_and_alone() {
     let world = World::new();
-    let add = ["automation", "add", "--at", "2199-01-01T00:00", "--harness"];
+    let add = ["automation", "add", "--at", "2199-01-01T00:00", "--agent"];
     let add: Vec<_> = add
         .into_iter()
         .chain(["demo", "--session", "continuous", "--name", "news", "Work"])
         .collect();
     world.run(&add).done();
     world.run(&["automation", "fire", "news"]).done();
-    let said = world.json(&["session", "say", "--new", "--harness", "demo", "Hello"]);
+    let said = world.json(&["session", "say", "--new", "--agent", "demo", "Hello"]);
     let (session, run) = (&said["run"]["session_id"], &said["run"]["id"]);
     let names = [session.as_str().unwrap(), run.as_str().unwrap()];
 
@@ -99,10 +99,10 @@ fn what_is_done_elsewhere_is_done_there() {
     let world = World::new();
     let _server = world.serve();
     let elsewhere = world.elsewhere(&world.token());
-    let said = elsewhere.run(&["session", "say", "--new", "--harness", "demo", "Hello"]);
+    let said = elsewhere.run(&["session", "say", "--new", "--agent", "demo", "Hello"]);
     assert!(said.stdout.contains("This is turn 1"), "{said:#?}");
     assert!(!said.stderr.contains("this process takes"), "{said:#?}");
-    let add = ["automation", "add", "--every", "1h", "--harness", "demo"];
+    let add = ["automation", "add", "--every", "1h", "--agent", "demo"];
     let add: Vec<_> = add.into_iter().chain(["--name", "news", "Work"]).collect();
     elsewhere.run(&add).done();
     let fired = elsewhere.run(&["automation", "fire", "news"]).done();
@@ -125,7 +125,7 @@ fn what_is_done_elsewhere_is_done_there() {
 #[test]
 fn a_session_is_moved_on_in_its_life() {
     let world = World::new();
-    let said = world.json(&["session", "say", "--new", "--harness", "demo", "Hello"]);
+    let said = world.json(&["session", "say", "--new", "--agent", "demo", "Hello"]);
     let session = said["run"]["session_id"].as_str().unwrap();
     let go = |how: &str| world.run(&["session", how, session]);
     let state = || world.json(&["session", "show", session])["state"].clone();

@@ -64,7 +64,7 @@ fn wait_for(world: &World, run: &Value, expected: &str) {
     world.wait_for(expected, |world| status(world, run) == expected);
 }
 
-const NEW: [&str; 3] = ["--new", "--harness", "demo"];
+const NEW: [&str; 3] = ["--new", "--agent", "demo"];
 
 /// Has the first server alone take a first turn. Gives its session.
 fn remembered(fleet: &Fleet) -> String {
@@ -103,12 +103,8 @@ fn words_said_to_one_server_are_taken_at_once_where_their_memory_lies() {
 fn a_turn_is_called_off_at_once_by_another_server() {
     let fleet = Fleet::new();
     let one = fleet.one.serve();
-    fleet.one.slow_harness();
-    let run = queue(
-        &fleet.one,
-        &["--new", "--harness", "slow"],
-        "Take your time",
-    );
+    fleet.one.slow_agent();
+    let run = queue(&fleet.one, &["--new", "--agent", "slow"], "Take your time");
     wait_for(&fleet.one, &run, "running");
     let _other = fleet.other.serve();
     fleet.other.run(&["run", "cancel", id(&run)]).done();
@@ -123,7 +119,7 @@ fn a_schedule_made_at_one_server_is_kept_by_another_when_that_one_dies() {
     let _other = fleet.other.serve();
     one.freeze();
     let add = ["automation", "add", "--name", "often", "--every", "1s"];
-    let add = [&add[..], &["--harness", "demo", "Look"]].concat();
+    let add = [&add[..], &["--agent", "demo", "Look"]].concat();
     // By a command of its own, beside a server that does nothing any more.
     fleet.one.beside("third").run(&add).done();
     fleet.other.wait_for("a run", |world| {

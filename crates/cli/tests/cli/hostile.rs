@@ -20,7 +20,7 @@ fn scripted(world: &World, name: &str, steps: Vec<Step>) {
     let script = Script::new(world.path().join(name)).prompt(steps);
     let command = script.command().unwrap();
     let command = command.iter().map(String::as_str);
-    let add = ["harness", "add", name, "--"].into_iter();
+    let add = ["agent", "add", name, "--"].into_iter();
     world.run(&add.chain(command).collect::<Vec<_>>()).done();
 }
 
@@ -55,8 +55,8 @@ fn agents_that_send_too_much_cost_the_server_little_memory_and_others_nothing() 
         scripted(&world, name, steps.clone());
     }
     let server = world.serve();
-    let say = |harness: &str, words: &str, more: &[&str]| {
-        let say = ["session", "say", "--new", "--harness", harness, words];
+    let say = |agent: &str, words: &str, more: &[&str]| {
+        let say = ["session", "say", "--new", "--agent", agent, words];
         world.json(&say.iter().chain(more).copied().collect::<Vec<_>>())
     };
     say("good", "Hello", &[]);

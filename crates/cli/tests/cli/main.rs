@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "tests and their helpers")]
 
 mod access;
+mod agents;
 mod alone;
 mod approvals;
 mod automations;
@@ -17,7 +18,6 @@ mod doctor;
 mod edits;
 mod elsewhere;
 mod fleet;
-mod harnesses;
 mod hostile;
 mod notifications;
 mod prechecks;

@@ -82,7 +82,7 @@ fn an_endpoint_is_made_tried_changed_and_removed() {
 #[test]
 fn a_webhook_is_added_and_its_secret_shown_and_changed() {
     let world = World::new();
-    let add = ["automation", "add", "--webhook", "--harness", "demo"];
+    let add = ["automation", "add", "--webhook", "--agent", "demo"];
     let add: Vec<_> = add.into_iter().chain(["--name", "push", "Look"]).collect();
     world.run(&add).done();
     let shown = world.json(&["automation", "webhook", "push"]);
@@ -120,7 +120,7 @@ fn a_webhook_is_added_and_its_secret_shown_and_changed() {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 40"), "{answer}");
-    let none = ["automation", "add", "--on-demand", "--harness", "demo"];
+    let none = ["automation", "add", "--on-demand", "--agent", "demo"];
     let none: Vec<_> = none.into_iter().chain(["--name", "calm", "Work"]).collect();
     world.run(&none).done();
     let none = world.run(&["automation", "webhook", "calm"]);

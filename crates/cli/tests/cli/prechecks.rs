@@ -9,7 +9,7 @@ use testkit::processes::marked;
 use crate::world::World;
 
 fn asking(world: &World, precheck: &str) {
-    let add = ["automation", "add", "--on-demand", "--harness", "demo"];
+    let add = ["automation", "add", "--on-demand", "--agent", "demo"];
     let named = ["--name", "news", "--precheck", precheck, "Read the news"];
     world.json(&[&add[..], &named].concat());
 }

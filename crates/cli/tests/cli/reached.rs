@@ -168,10 +168,10 @@ fn a_server_that_is_frozen_is_done_without() {
 #[tokio::test]
 async fn a_process_that_takes_a_turn_alone_serves_its_agents_meanwhile() {
     let world = World::new();
-    world.slow_harness();
+    world.slow_agent();
     let stale = world.data().join("matins-4194999.sock");
     drop(std::os::unix::net::UnixListener::bind(&stale).unwrap());
-    let taking = world.start(&["session", "say", "--new", "--harness", "slow", "Work"]);
+    let taking = world.start(&["session", "say", "--new", "--agent", "slow", "Work"]);
     let socket = world.data().join(format!("matins-{}.sock", taking.id()));
     world.wait_for("its socket is there", |_| socket.exists());
     assert!(!stale.exists(), "that of a dead process is removed");

@@ -10,8 +10,8 @@ use crate::world::World;
 const LATER: &str = "2199-01-01T00:00:00Z";
 
 /// Says something in a new session, and leaves it to whoever serves. Gives the run.
-fn queue(world: &World, harness: &str) -> String {
-    let args = ["session", "say", "--new", "--harness", harness];
+fn queue(world: &World, agent: &str) -> String {
+    let args = ["session", "say", "--new", "--agent", agent];
     let args: Vec<_> = args.into_iter().chain(["--queue", "Hello"]).collect();
     let queued = world.json(&args);
     queued["run"]["id"].as_str().unwrap().to_owned()
@@ -49,7 +49,7 @@ fn a_run_that_waits_is_called_off_and_tried_again() {
 #[test]
 fn a_run_that_runs_is_called_off_and_the_others_of_its_session_stay() {
     let world = World::new();
-    world.slow_harness();
+    world.slow_agent();
     let _server = world.serve();
     let run = queue(&world, "slow");
     let status = |world: &World, run: &str| world.json(&["run", "show", run])["status"].clone();

@@ -14,19 +14,19 @@ use rustix::process::Signal;
 use crate::world::{MATINS, World};
 
 fn fast_and_slow(world: &World) {
-    world.slow_harness();
-    for harness in ["demo", "slow"] {
+    world.slow_agent();
+    for agent in ["demo", "slow"] {
         world
             .run(&[
                 "automation",
                 "add",
                 "--on-demand",
-                "--harness",
-                harness,
+                "--agent",
+                agent,
                 "--session",
                 "continuous",
                 "--name",
-                harness,
+                agent,
                 "Work",
             ])
             .done();
@@ -59,7 +59,7 @@ fn a_server_whose_program_was_replaced_goes_on_with_its_own() {
     let home = world.path().join("home");
     let home = home.to_str().unwrap();
     let agent = [
-        "harness",
+        "agent",
         "add",
         "own",
         "--",
@@ -73,7 +73,7 @@ fn a_server_whose_program_was_replaced_goes_on_with_its_own() {
         "automation",
         "add",
         "--on-demand",
-        "--harness",
+        "--agent",
         "own",
         "--name",
         "own",
@@ -240,7 +240,7 @@ fn a_schedule_fires_while_it_is_served() {
             "add",
             "--every",
             "1s",
-            "--harness",
+            "--agent",
             "demo",
             "--session",
             "continuous",
@@ -267,7 +267,7 @@ fn whoever_follows_is_told_when_nobody_serves_any_more() {
         runs(world)[0]["status"] == "running"
     });
     // The one worker is taken, so these words wait for it.
-    let say = ["session", "say", "--new", "--harness", "demo", "Hello"];
+    let say = ["session", "say", "--new", "--agent", "demo", "Hello"];
     let said = world.start(&say);
     world.wait_for("the words wait", |world| {
         runs(world).as_array().unwrap().len() == 2

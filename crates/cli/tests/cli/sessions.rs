@@ -9,7 +9,7 @@ use crate::world::World;
 
 /// Begins a session, and says as many things in it.
 fn talk(world: &World, words: &[&str]) -> String {
-    let new = ["session", "say", "--new", "--harness", "demo", words[0]];
+    let new = ["session", "say", "--new", "--agent", "demo", words[0]];
     let begun = world.json(&new);
     let session = begun["run"]["session_id"].as_str().unwrap().to_owned();
     for words in &words[1..] {
@@ -166,16 +166,10 @@ fn deleting_a_session_takes_consent_where_automations_speak_in_it() {
 #[test]
 fn deleting_a_session_ends_the_agent_that_works_in_it() {
     let world = World::new();
-    world.slow_harness();
+    world.slow_agent();
     let mut server = world.serve();
     let run = world.json(&[
-        "session",
-        "say",
-        "--new",
-        "--harness",
-        "slow",
-        "--queue",
-        "Work",
+        "session", "say", "--new", "--agent", "slow", "--queue", "Work",
     ]);
     let run = run["run"].clone();
     let id = run["id"].as_str().unwrap();

@@ -18,7 +18,7 @@ fn event(line: &str) -> Value {
 fn a_session_is_watched_from_its_beginning_to_its_end() {
     let world = World::new();
     let _server = world.serve();
-    let said = world.json(&["session", "say", "--new", "--harness", "demo", "Hello"]);
+    let said = world.json(&["session", "say", "--new", "--agent", "demo", "Hello"]);
     let session = said["run"]["session_id"].as_str().unwrap();
     let elsewhere = world.elsewhere(&world.token());
     let mut trace = elsewhere.start(&["trace", session, "--after", "0", "--json"]);
@@ -47,7 +47,7 @@ fn a_session_is_watched_from_its_beginning_to_its_end() {
 #[test]
 fn people_read_a_line_for_each_event_and_the_words() {
     let world = World::new();
-    let said = world.json(&["session", "say", "--new", "--harness", "demo", "Hello"]);
+    let said = world.json(&["session", "say", "--new", "--agent", "demo", "Hello"]);
     let session = said["run"]["session_id"].as_str().unwrap();
     let mut trace = world.start(&["trace", session, "--after", "0"]);
     let told = trace.until("This is turn 1");
@@ -64,7 +64,7 @@ fn what_is_not_there_and_no_place_in_a_trace_are_refused() {
     assert_eq!(nobody.code, 3, "{nobody:#?}");
     let nothing = world.run(&["trace"]);
     assert_eq!(nothing.code, 2, "{nothing:#?}");
-    let said = world.json(&["session", "say", "--new", "--harness", "demo", "Hello"]);
+    let said = world.json(&["session", "say", "--new", "--agent", "demo", "Hello"]);
     let session = said["run"]["session_id"].as_str().unwrap();
     let garbage = world.run(&["trace", session, "--after", "yesterday"]);
     assert_eq!(garbage.code, 2, "{garbage:#?}");
@@ -78,7 +78,7 @@ fn everything_is_watched_at_once_and_goes_on_when_the_server_starts_anew() {
     let elsewhere = world.elsewhere(&world.token());
     let mut trace = elsewhere.start(&["trace", "--all"]);
     let say = |words: &str| {
-        let say = ["session", "say", "--new", "--harness", "demo", words];
+        let say = ["session", "say", "--new", "--agent", "demo", words];
         world.run(&say).done();
     };
     // What was there before it began is not told, so one is said until it is heard.
@@ -102,7 +102,7 @@ fn everything_is_watched_at_once_and_goes_on_when_the_server_starts_anew() {
 fn a_server_stops_at_once_however_many_streams_are_open() {
     let world = World::new();
     let server = world.serve();
-    let said = world.json(&["session", "say", "--new", "--harness", "demo", "Hello"]);
+    let said = world.json(&["session", "say", "--new", "--agent", "demo", "Hello"]);
     let session = said["run"]["session_id"].as_str().unwrap();
     let of_session = format!("sessions/{session}/trace?after=0");
     let open: Vec<_> = [of_session.as_str(), "trace"]

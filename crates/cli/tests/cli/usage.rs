@@ -13,10 +13,10 @@ fn every_command_has_help() {
         "",
         "demo",
         "serve",
-        "harness",
-        "harness list",
-        "harness check",
-        "harness add",
+        "agent",
+        "agent list",
+        "agent check",
+        "agent add",
         "automation",
         "automation add",
         "automation edit",
@@ -82,7 +82,7 @@ fn every_command_has_help() {
 }
 
 /// What `"ADD"` stands for below.
-const ADD: [&str; 4] = ["automation", "add", "--harness", "demo"];
+const ADD: [&str; 4] = ["automation", "add", "--agent", "demo"];
 
 /// Arguments, the exit code, and what the error says.
 const BAD_INPUT: &[(&[&str], i32, &[&str])] = &[
@@ -195,7 +195,7 @@ const BAD_INPUT: &[(&[&str], i32, &[&str])] = &[
     (
         &["automation", "add", "--every", "1h", "x"],
         2,
-        &["a harness", "accepted are claude, codex, demo"],
+        &["an agent", "accepted are claude, codex, demo"],
     ),
     (
         &[
@@ -204,18 +204,18 @@ const BAD_INPUT: &[(&[&str], i32, &[&str])] = &[
             "--every",
             "1h",
             "x",
-            "--harness",
+            "--agent",
             "cluade",
         ],
         3,
         &[
             "\"cluade\"",
             "did you mean \"claude\"?",
-            "matins harness list",
+            "matins agent list",
         ],
     ),
     (
-        &["harness", "check", "demp"],
+        &["agent", "check", "demp"],
         3,
         &["\"demp\"", "did you mean \"demo\"?"],
     ),
@@ -232,13 +232,13 @@ const BAD_INPUT: &[(&[&str], i32, &[&str])] = &[
     ),
     (&["session", "say", "hello"], 2, &["--new"]),
     (
-        &["session", "say", "--new", "--harness", "demo", "a", "b"],
+        &["session", "say", "--new", "--agent", "demo", "a", "b"],
         2,
         &["\"a\"", "--new"],
     ),
     (&["session", "say", "ses_0199", "hello"], 3, &["ses_0199"]),
     (
-        &["harness", "list", "--heartbeat-seconds", "100"],
+        &["agent", "list", "--heartbeat-seconds", "100"],
         2,
         &[
             "--heartbeat-seconds 100",
@@ -246,12 +246,12 @@ const BAD_INPUT: &[(&[&str], i32, &[&str])] = &[
         ],
     ),
     (
-        &["harness", "list", "--workers", "0"],
+        &["agent", "list", "--workers", "0"],
         2,
         &["--workers 0", "from 1 to 1000"],
     ),
     (
-        &["harness", "list", "--database", "mysql://x"],
+        &["agent", "list", "--database", "mysql://x"],
         2,
         &["--database", "\"mysql\"", "sqlite:"],
     ),
@@ -288,7 +288,7 @@ fn knobs_of_the_environment_are_named_where_they_are_refused() {
         ("MATINS_TICK_SECONDS", "0"),
         ("MATINS_LOG", "loud=very"),
     ] {
-        let mut command = world.command(&["harness", "list"]);
+        let mut command = world.command(&["agent", "list"]);
         let output = command.env(name, value).output().unwrap();
         let told = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{told}");
@@ -301,11 +301,8 @@ fn with_json_a_command_line_that_cannot_be_taken_is_told_in_json() {
     let world = World::new();
     for (args, says) in [
         (&["sing", "--json"][..], "'sing'"),
-        (&["--json", "harness", "list", "--loud"], "'--loud'"),
-        (
-            &["harness", "list", "--log-format", "xml", "--json"],
-            "'xml'",
-        ),
+        (&["--json", "agent", "list", "--loud"], "'--loud'"),
+        (&["agent", "list", "--log-format", "xml", "--json"], "'xml'"),
     ] {
         let refused = world.run(args);
         assert_eq!(refused.code, 2, "{refused:#?}");
@@ -339,10 +336,10 @@ fn with_json_errors_are_json() {
 #[test]
 fn a_reader_that_goes_away_is_no_error() {
     let world = World::new();
-    world.run(&["harness", "list"]).done();
+    world.run(&["agent", "list"]).done();
     for args in [
-        &["harness", "list"][..],
-        &["harness", "list", "--json"],
+        &["agent", "list"][..],
+        &["agent", "list", "--json"],
         &["--help"],
     ] {
         let mut child = world
@@ -366,7 +363,7 @@ fn a_pipe_gets_no_colours() {
         "automation",
         "add",
         "--on-demand",
-        "--harness",
+        "--agent",
         "demo",
         "Work",
     ];
@@ -377,7 +374,7 @@ fn a_pipe_gets_no_colours() {
 #[test]
 fn the_data_folder_is_its_users_alone() {
     let world = World::new();
-    world.run(&["harness", "list"]).done();
+    world.run(&["agent", "list"]).done();
     let mode = |name: &str| {
         let found = fs::metadata(world.data().join(name)).unwrap();
         found.permissions().mode() & 0o777
@@ -391,7 +388,7 @@ fn commands_that_begin_a_folder_together_agree_on_it() {
     let world = World::new();
     let lists = thread::scope(|scope| {
         let started: Vec<_> = (0..4)
-            .map(|_| scope.spawn(|| world.json(&["harness", "list"])))
+            .map(|_| scope.spawn(|| world.json(&["agent", "list"])))
             .collect();
         started
             .into_iter()
@@ -407,7 +404,7 @@ fn a_file_that_is_no_database_is_refused_and_left_alone() {
     let file = world.path().join("notes.txt");
     fs::write(&file, "not a database, but somebody's notes").unwrap();
     let file_name = file.to_str().unwrap();
-    let refused = world.run(&["harness", "list", "--database", file_name]);
+    let refused = world.run(&["agent", "list", "--database", file_name]);
     assert_eq!(refused.code, 6, "{refused:#?}");
     assert!(refused.stderr.contains("not a database"), "{refused:#?}");
     assert!(refused.stderr.contains("hint: "), "{refused:#?}");

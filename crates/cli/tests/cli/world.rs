@@ -121,12 +121,12 @@ impl World {
         database.close().await;
     }
 
-    /// Adds a harness whose agent takes as long for a turn as nobody waits.
-    pub(crate) fn slow_harness(&self) {
+    /// Adds an agent whose agent takes as long for a turn as nobody waits.
+    pub(crate) fn slow_agent(&self) {
         let home = self.folder.path().join("slow");
         let home = home.to_str().unwrap();
         let command = [
-            "harness",
+            "agent",
             "add",
             "slow",
             "--",

@@ -1,9 +1,9 @@
 //! The operations of the API, one file for each kind of resource.
 
 mod access;
+mod agents;
 mod approvals;
 mod automations;
-mod harnesses;
 mod notifications;
 mod runs;
 mod server;

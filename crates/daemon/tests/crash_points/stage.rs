@@ -10,9 +10,9 @@ use std::{
 use agent::{Grace, GuardProgram};
 use daemon::{Host, Settings, SignOfLife};
 use model::{
-    Entropy, HarnessId, InstanceId, SessionId, TenantId, Timestamp, WorkerId,
+    AgentId, Entropy, InstanceId, SessionId, TenantId, Timestamp, WorkerId,
+    agent::AgentConfig,
     entity::SeatSettings,
-    harness::HarnessConfig,
     permission::PermissionRules,
     policy::{Overlap, Policies, SessionMode},
     schedule::Spec,
@@ -115,7 +115,7 @@ pub(crate) struct Stage {
     pub(crate) url: String,
     pub(crate) store: Store,
     pub(crate) tenant: TenantId,
-    pub(crate) harness: HarnessId,
+    pub(crate) agent: AgentId,
     /// What the clock shows, in microseconds since 1970.
     pub(crate) now: i64,
     made: u32,
@@ -144,15 +144,15 @@ impl Stage {
             .register_host(tenant, here(), "here", now)
             .await
             .unwrap();
-        let config = HarnessConfig::new(vec!["agent".into()]);
-        let harness = store.put_harness(tenant, "agent", &config, None, now);
-        let harness = harness.await.unwrap().id;
+        let config = AgentConfig::new(vec!["agent".into()]);
+        let agent = store.put_agent(tenant, "agent", &config, None, now);
+        let agent = agent.await.unwrap().id;
         Self {
             home,
             url,
             store,
             tenant,
-            harness,
+            agent,
             now: EPOCH,
             made: 0,
             _database: database,
@@ -188,7 +188,7 @@ impl Stage {
             channel: None,
             cwd: self.store.working_directory(None, id),
             schedule_id: None,
-            harness: self.harness,
+            agent: self.agent,
             settings: SeatSettings::default(),
         };
         let made = self
@@ -201,7 +201,7 @@ impl Stage {
     /// Makes an automation that is due once, a second from now.
     pub(crate) async fn automation(
         &mut self,
-        harness: HarnessId,
+        agent: AgentId,
         bound: Option<String>,
         policies: Policies,
     ) -> model::AutomationId {
@@ -214,7 +214,7 @@ impl Stage {
         let new = NewAutomation {
             name: format!("job {}", self.made),
             prompt: "Do it.".into(),
-            harness,
+            agent,
             cwd: None,
             session_mode: mode,
             bound_session_key: bound,

@@ -274,8 +274,8 @@ async fn prepare(stage: &mut Stage, transition: Transition) -> ([String; 3], Opt
         },
         ..Policies::default()
     };
-    let harness = stage.harness;
-    let automation = stage.automation(harness, Some(key), policies).await;
+    let agent = stage.agent;
+    let automation = stage.automation(agent, Some(key), policies).await;
     let (tenant, store) = (stage.tenant, stage.store.clone());
     let said = store
         .say(tenant, session, None, "First", stage.instant())

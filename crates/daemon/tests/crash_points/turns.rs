@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use daemon::{Daemon, StoreLedger, scheduler, watchdog};
 use model::{
-    AutomationId, RunId, entity::Run, harness::HarnessConfig, policy::Policies, run::RunStatus,
+    AutomationId, RunId, agent::AgentConfig, entity::Run, policy::Policies, run::RunStatus,
     turn::Settled,
 };
 use store::{RunFilter, Scope, Store};
@@ -69,13 +69,13 @@ pub(crate) async fn die_at_each_point(database: Database) {
     for point in 1.. {
         let script = Script::new(stage.path().join(format!("agent-{point}")))
             .prompt([Step::Think("Hm.".into()), Step::Echo]);
-        let config = HarnessConfig::new(script.command().unwrap());
+        let config = AgentConfig::new(script.command().unwrap());
         let name = format!("agent {point}");
-        let harness = stage
+        let agent = stage
             .store
-            .put_harness(stage.tenant, &name, &config, None, stage.instant());
-        let harness = harness.await.unwrap().id;
-        let automation = stage.automation(harness, None, Policies::default()).await;
+            .put_agent(stage.tenant, &name, &config, None, stage.instant());
+        let agent = agent.await.unwrap().id;
+        let automation = stage.automation(agent, None, Policies::default()).await;
         let now = stage.wait(Duration::from_secs(1));
         let job = Job {
             url: stage.url.clone(),

@@ -62,7 +62,7 @@ impl World {
             channel: None,
             cwd: self.store.working_directory(None, id),
             schedule_id: None,
-            harness: self.harness,
+            agent: self.agent,
             settings: SeatSettings::default(),
         };
         let made = self.store.create_session(self.tenant, &new, self.clock());
@@ -98,7 +98,7 @@ impl World {
         let new = NewAutomation {
             name: format!("job {}", self.steps),
             prompt: "Do it.".into(),
-            harness: self.harness,
+            agent: self.agent,
             cwd: None,
             session_mode: mode,
             bound_session_key: (mode == SessionMode::Bound).then(|| self.key()),

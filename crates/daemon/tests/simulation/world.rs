@@ -7,8 +7,8 @@ use agent::{Grace, GuardProgram};
 use anyhow::Context as _;
 use daemon::{Host, Settings, SignOfLife};
 use model::{
-    AutomationId, Entropy, HarnessId, InstanceId, SessionId, TenantId, Timestamp, WorkerId,
-    harness::HarnessConfig,
+    AgentId, AutomationId, Entropy, InstanceId, SessionId, TenantId, Timestamp, WorkerId,
+    agent::AgentConfig,
 };
 use store::{Location, Scope, Store};
 use tempfile::TempDir;
@@ -54,7 +54,7 @@ pub(crate) struct World {
     pub(crate) time: Time,
     pub(crate) store: Store,
     pub(crate) tenant: TenantId,
-    pub(crate) harness: HarnessId,
+    pub(crate) agent: AgentId,
     pub(crate) servers: Vec<Server>,
     pub(crate) agents: Agents,
     pub(crate) schedules: Schedules,
@@ -90,9 +90,9 @@ impl World {
         let time = Time::new(crate::time::instant(epoch), ahead);
         let now = time.clock(0);
         let tenant = store.ensure_tenant("default", now).await?;
-        let config = HarnessConfig::new(vec!["agent".into()]);
-        let harness = store.put_harness(tenant, "agent", &config, None, now);
-        let harness = harness.await?.id;
+        let config = AgentConfig::new(vec!["agent".into()]);
+        let agent = store.put_agent(tenant, "agent", &config, None, now);
+        let agent = agent.await?.id;
         for (machine, name) in (0..MACHINES).zip(["here", "there"]) {
             let id = instance(machine);
             store.register_host(tenant, id, name, now).await?;
@@ -107,7 +107,7 @@ impl World {
             time,
             store,
             tenant,
-            harness,
+            agent,
             servers: Vec::new(),
             agents: Agents::default(),
             schedules: Schedules::default(),

@@ -5,8 +5,8 @@ use std::time::Duration;
 use daemon::{Daemon, watchdog};
 use model::{
     ApprovalId, Clock as _, RunId,
+    agent::AgentConfig,
     approval::{Approval, ApprovalStatus, Decider, Unruled},
-    harness::HarnessConfig,
     permission::Verdict,
     policy::Policies,
     run::RunStatus,
@@ -46,9 +46,9 @@ pub(crate) async fn fired(
     script: &Script,
     change: impl FnOnce(&mut Policies),
 ) -> RunId {
-    let config = HarnessConfig::new(script.command().unwrap());
-    let harness = world.put_harness(name, &config).await;
-    let mut new = on_demand(harness);
+    let config = AgentConfig::new(script.command().unwrap());
+    let agent = world.put_agent(name, &config).await;
+    let mut new = on_demand(agent);
     new.name = name.into();
     new.policies.unruled = Unruled::Ask;
     change(&mut new.policies);

@@ -42,8 +42,8 @@ pub(crate) async fn a_turn_that_uses_too_much_is_stopped(world: &World) {
         usage(60, 0.1),
         Step::Stall,
     ]);
-    let harness = world.harness(&script).await;
-    let mut new = on_demand(harness);
+    let agent = world.agent(&script).await;
+    let mut new = on_demand(agent);
     new.policies.budget = budget(&["50 tokens/run"]);
     let id = world.make(&new).await;
     let fired = world.fire(id).await;
@@ -76,8 +76,8 @@ pub(crate) async fn an_answer_that_was_done_before_it_heard_stands(world: &World
     let script = world
         .script()
         .prompt([usage(60, 0.1), Step::UntilCancelled, Step::say("Done.")]);
-    let harness = world.harness(&script).await;
-    let mut new = on_demand(harness);
+    let agent = world.agent(&script).await;
+    let mut new = on_demand(agent);
     new.policies.budget = budget(&["0.1 USD/day"]);
     let id = world.make(&new).await;
     let fired = world.fire(id).await;
@@ -96,8 +96,8 @@ pub(crate) async fn a_turn_has_used_by_how_much_its_session_grew(world: &World) 
         // Nothing is known of this one.
         .prompt([Step::Echo])
         .prompt([usage(45, 0.1)]);
-    let harness = world.harness(&script).await;
-    let id = world.make(&on_demand(harness)).await;
+    let agent = world.agent(&script).await;
+    let id = world.make(&on_demand(agent)).await;
     let mut spent = Vec::new();
     for _ in 0..4 {
         let fired = world.fire(id).await;
@@ -119,8 +119,8 @@ pub(crate) async fn what_a_session_used_before_it_was_counted_is_not_charged(wor
         .prompt([Step::Echo])
         .prompt([usage(90_000, 12.5), usage(90_040, 12.75)])
         .prompt([usage(90_050, 13.0)]);
-    let harness = world.harness(&script).await;
-    let mut new = on_demand(harness);
+    let agent = world.agent(&script).await;
+    let mut new = on_demand(agent);
     new.policies.budget = budget(&["1000 tokens/run", "1 USD/run"]);
     let id = world.make(&new).await;
     let mut spent = Vec::new();
@@ -146,8 +146,8 @@ pub(crate) async fn currencies_that_take_turns_are_each_charged_once(world: &Wor
             usage_in("EUR", 10, 3.0),
         ])
         .prompt([usage_in("USD", 10, 5.75), usage_in("EUR", 10, 3.25)]);
-    let harness = world.harness(&script).await;
-    let id = world.make(&on_demand(harness)).await;
+    let agent = world.agent(&script).await;
+    let id = world.make(&on_demand(agent)).await;
     let mut spent = Vec::new();
     for _ in 0..2 {
         let fired = world.fire(id).await;
@@ -171,11 +171,9 @@ pub(crate) async fn a_turn_learns_what_others_use_meanwhile(world: &World) {
     ]);
     let short = testkit::scripted::Script::new(world.path("other agent"));
     let short = short.prompt([usage(59, 0.0), Step::Echo]);
-    let long = world
-        .session(world.harness_named("long", &long).await)
-        .await;
+    let long = world.session(world.agent_named("long", &long).await).await;
     let short = world
-        .session(world.harness_named("short", &short).await)
+        .session(world.agent_named("short", &short).await)
         .await;
     let now = model::Clock::now(&*world.clock);
     let limit = budget(&["100 tokens/day"]);

@@ -19,8 +19,8 @@ pub(crate) async fn a_running_turn_is_called_off_at_once(world: &World) {
             Step::Stall,
         ])
         .prompt([Step::Echo]);
-    let harness = world.harness(&script).await;
-    let session = world.session(harness).await;
+    let agent = world.agent(&script).await;
+    let session = world.session(agent).await;
     // Heartbeats are an hour apart here: only the waker can be what tells the turn.
     let daemon = world.daemon();
     let run = world.say(session, "One").await;
@@ -70,8 +70,8 @@ pub(crate) async fn a_turn_that_was_done_before_it_heard_is_a_success(world: &Wo
         Step::say("Done already"),
         Step::stop("end_turn"),
     ]);
-    let harness = world.harness(&script).await;
-    let session = world.session(harness).await;
+    let agent = world.agent(&script).await;
+    let session = world.session(agent).await;
     let daemon = world.daemon();
     let run = world.say(session, "One").await;
     daemon.waker().wake();
@@ -87,8 +87,8 @@ pub(crate) async fn a_turn_is_called_off_while_its_agent_starts(world: &World) {
     let mut script = world.script();
     script.before_initialize = vec![Step::Touch(started.clone()), Step::Stall];
     script.ignores_end_of_input = true;
-    let harness = world.harness(&script).await;
-    let session = world.session(harness).await;
+    let agent = world.agent(&script).await;
+    let session = world.session(agent).await;
     let daemon = world.daemon();
     let run = world.say(session, "One").await;
     daemon.waker().wake();
@@ -108,8 +108,8 @@ pub(crate) async fn a_turn_is_called_off_while_its_agent_starts(world: &World) {
 
 pub(crate) async fn what_waits_is_called_off_without_a_turn(world: &World) {
     let script = world.script();
-    let harness = world.harness(&script).await;
-    let session = world.session(harness).await;
+    let agent = world.agent(&script).await;
+    let session = world.session(agent).await;
     let queued = world.say(session, "One").await;
     let deferred = world.say(session, "Two").await;
     let last = world.say(session, "Three").await;

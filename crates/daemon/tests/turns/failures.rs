@@ -1,7 +1,7 @@
 //! Failures of the machinery: what is tried again, what is not, and what people see of it.
 
 use model::{
-    harness::HarnessConfig,
+    agent::AgentConfig,
     outcome::FailureKind,
     policy::{OnCrash, Policies, Retry, SessionMode},
     run::RunStatus,
@@ -12,9 +12,9 @@ use testkit::scripted::{Crash, Event, Step};
 use crate::world::{World, automation, ledger, on_demand, opened};
 
 pub(crate) async fn a_command_that_is_not_there_uses_up_its_attempts(world: &World) {
-    let config = HarnessConfig::new(vec!["/nowhere/agent".into()]);
-    let harness = world.harness_with(&config).await;
-    let id = world.make(&on_demand(harness)).await;
+    let config = AgentConfig::new(vec!["/nowhere/agent".into()]);
+    let agent = world.agent_with(&config).await;
+    let id = world.make(&on_demand(agent)).await;
     let fired = world.fire(id).await;
     let first = world.take(fired).await;
     for number in 1..3 {
@@ -46,8 +46,8 @@ pub(crate) async fn a_command_that_is_not_there_uses_up_its_attempts(world: &Wor
 pub(crate) async fn an_agent_that_ends_before_it_introduces_itself_is_started_again(world: &World) {
     let mut script = world.script();
     script.before_initialize = vec![Step::Stderr(10), Step::Crash(Crash::Exit(7))];
-    let harness = world.harness(&script).await;
-    let session = world.session(harness).await;
+    let agent = world.agent(&script).await;
+    let session = world.session(agent).await;
     let run = world.turn(session, "Go").await;
     assert_eq!(run.state.reason(), Some("start"), "{run:#?}");
     let notice = world.last_notice(session).await;
@@ -74,8 +74,8 @@ pub(crate) async fn an_agent_that_dies_in_mid_text_is_told_so_when_it_is_asked_a
             Step::Crash(Crash::Exit(3)),
         ])
         .prompt([Step::say("It was paid.")]);
-    let harness = world.harness(&script).await;
-    let session = world.session(harness).await;
+    let agent = world.agent(&script).await;
+    let session = world.session(agent).await;
     world.turn(session, "One").await;
     let crashed = world.turn(session, "Pay the bill").await;
     assert_eq!(crashed.status(), RunStatus::Failed, "{crashed:#?}");
@@ -123,8 +123,8 @@ pub(crate) async fn where_the_policy_says_fail_a_crash_in_mid_turn_is_final(worl
     let script = world
         .script()
         .prompt([Step::say("Half"), Step::Crash(Crash::Abort)]);
-    let harness = world.harness(&script).await;
-    let mut new = on_demand(harness);
+    let agent = world.agent(&script).await;
+    let mut new = on_demand(agent);
     new.policies.on_crash = OnCrash::Fail;
     let id = world.make(&new).await;
     let fired = world.fire(id).await;
@@ -138,8 +138,8 @@ pub(crate) async fn where_the_policy_says_fail_a_crash_in_mid_turn_is_final(worl
 pub(crate) async fn a_crash_before_the_prompt_is_tried_again_whatever_the_policy(world: &World) {
     let mut script = world.script();
     script.before_open = vec![Step::Crash(Crash::Abort)];
-    let harness = world.harness(&script).await;
-    let mut new = on_demand(harness);
+    let agent = world.agent(&script).await;
+    let mut new = on_demand(agent);
     new.policies.on_crash = OnCrash::Fail;
     let id = world.make(&new).await;
     let fired = world.fire(id).await;
@@ -156,8 +156,8 @@ pub(crate) async fn a_crash_before_the_prompt_is_tried_again_whatever_the_policy
 pub(crate) async fn a_sign_in_that_nobody_can_do_is_said_and_not_tried_again(world: &World) {
     let mut script = world.script();
     script.sign_in = Some("browser".into());
-    let harness = world.harness(&script).await;
-    let session = world.session(harness).await;
+    let agent = world.agent(&script).await;
+    let session = world.session(agent).await;
     let run = world.turn(session, "Go").await;
     assert_eq!(run.state.reason(), Some("sign_in"), "{run:#?}");
     assert_eq!(world.attempts(run.id).await.len(), 1);
@@ -165,10 +165,10 @@ pub(crate) async fn a_sign_in_that_nobody_can_do_is_said_and_not_tried_again(wor
     assert!(notice.contains("browser"), "{notice}");
     assert!(ledger(&script).prompts().is_empty());
 
-    // A harness that names the way signs in, in each process.
-    let mut config = HarnessConfig::new(script.command().unwrap());
+    // An agent that names the way signs in, in each process.
+    let mut config = AgentConfig::new(script.command().unwrap());
     config.authenticate = Some("browser".into());
-    world.harness_with(&config).await;
+    world.agent_with(&config).await;
     for words in ["One", "Two"] {
         let run = world.turn(session, words).await;
         assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
@@ -185,8 +185,8 @@ pub(crate) async fn another_version_of_the_protocol_is_refused(world: &World) {
     for version in [json!(2), json!("1"), json!(null)] {
         let mut script = world.script();
         script.protocol_version = version;
-        let harness = world.harness(&script).await;
-        let session = world.session(harness).await;
+        let agent = world.agent(&script).await;
+        let session = world.session(agent).await;
         let run = world.turn(session, "Go").await;
         assert_eq!(run.state.reason(), Some("protocol"), "{run:#?}");
         assert_eq!(world.attempts(run.id).await.len(), 1);
@@ -200,8 +200,8 @@ pub(crate) async fn an_automation_that_fails_again_and_again_pauses_itself(world
         .prompt([Step::stop("refusal")])
         .prompt([Step::Echo])
         .prompt([Step::stop("refusal")]);
-    let harness = world.harness(&script).await;
-    let mut new = automation(harness, SessionMode::Continuous);
+    let agent = world.agent(&script).await;
+    let mut new = automation(agent, SessionMode::Continuous);
     new.policies = Policies {
         pause_after_failures: 2,
         retry: Retry {

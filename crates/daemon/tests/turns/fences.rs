@@ -37,8 +37,8 @@ async fn given_up(
     script: &Script,
     waker: &daemon::Waker,
 ) -> (SessionId, RunId, Vec<String>) {
-    let harness = world.harness(script).await;
-    let session = world.session(harness).await;
+    let agent = world.agent(script).await;
+    let session = world.session(agent).await;
     let run = world.say(session, "Go").await;
     waker.wake();
     made(&world.path("began")).await;
@@ -129,8 +129,8 @@ pub(crate) async fn the_attempt_after_a_stalled_one_begins_when_nothing_of_it_is
 
 pub(crate) async fn the_agent_of_a_deleted_session_is_killed_at_its_next_heartbeat(world: &World) {
     let script = held(world, []);
-    let harness = world.harness(&script).await;
-    let session = world.session(harness).await;
+    let agent = world.agent(&script).await;
+    let session = world.session(agent).await;
     let daemon = world.daemon();
     let run = world.say(session, "Go").await;
     daemon.waker().wake();
@@ -171,8 +171,8 @@ pub(crate) async fn what_a_worker_left_whose_runs_were_given_up_is_killed_before
     let (mut says, mut hears) = (left.stdin.take().unwrap(), left.stdout.take().unwrap());
     says.write_all(b"?").await.unwrap();
     hears.read_exact(&mut [0]).await.unwrap();
-    let harness = world.harness(&world.script()).await;
-    let session = world.session(harness).await;
+    let agent = world.agent(&world.script()).await;
+    let session = world.session(agent).await;
     let run = world.say(session, "Go on").await;
     let taken = daemon::take_one(&next, run, CancellationToken::new()).await;
     assert_eq!(taken.unwrap().status(), RunStatus::Succeeded);

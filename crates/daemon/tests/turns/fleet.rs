@@ -112,13 +112,13 @@ async fn two(world: &World) -> [Member; 2] {
 /// Makes an automation that is due once.
 async fn due_at(world: &World, at: Timestamp, now: Timestamp) {
     let script = world.script();
-    let harness = world.harness(&script).await;
+    let agent = world.agent(&script).await;
     let new = NewAutomation {
         triggers: vec![Spec::At {
             at,
             zone: "UTC".into(),
         }],
-        ..automation(harness, SessionMode::Fresh)
+        ..automation(agent, SessionMode::Fresh)
     };
     let made = world
         .store()
@@ -171,10 +171,10 @@ async fn servers_whose_clocks_are_ten_minutes_apart_give_up_nobody_who_lives() {
     let world = World::new(Database::Postgres).await;
     let members = two(&world).await;
     let script = world.script();
-    let harness = world.harness(&script).await;
+    let agent = world.agent(&script).await;
     for (one, other) in [(0, 1), (1, 0)] {
         let (worker, watcher) = (&members[one], &members[other]);
-        let session: SessionId = world.session(harness).await;
+        let session: SessionId = world.session(agent).await;
         let run = world.say(session, "hello").await;
         assert!(worker.claims(run).await);
         let (mut watch, mut at) = (Watch::default(), Instant::now());
@@ -213,8 +213,8 @@ async fn a_server_that_waits_for_its_last_turn_is_there_and_knows_the_time() {
     let script = world
         .script()
         .prompt([Step::Touch(began.clone()), Step::WaitFor(goes_on.clone())]);
-    let harness = world.harness(&script).await;
-    let session = world.session(harness).await;
+    let agent = world.agent(&script).await;
+    let session = world.session(agent).await;
     let run = world.say(session, "hello").await;
     let mut member = Member::new(&world, "slow", world.clock.now()).await;
     // So often it shows itself.
@@ -256,8 +256,8 @@ async fn a_server_that_waits_for_its_last_turn_is_there_and_knows_the_time() {
 async fn a_server_that_learns_the_time_takes_turns_and_dates_them_by_the_database() {
     let world = World::new(Database::Postgres).await;
     let script = world.script();
-    let harness = world.harness(&script).await;
-    let session = world.session(harness).await;
+    let agent = world.agent(&script).await;
+    let session = world.session(agent).await;
     let run = world.say(session, "hello").await;
     // It holds it for 1970 until the database tells.
     let member = Member::new(&world, "lost", Timestamp::UNIX_EPOCH).await;

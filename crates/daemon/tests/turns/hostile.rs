@@ -8,8 +8,8 @@ use crate::world::{PATIENCE, World, eventually, ledger, on_demand, opened};
 
 /// Takes one turn of an agent in a session of its own.
 async fn turn(world: &World, script: &Script) -> Run {
-    let harness = world.harness(script).await;
-    let session = world.session(harness).await;
+    let agent = world.agent(script).await;
+    let session = world.session(agent).await;
     world.turn(session, "Go").await
 }
 
@@ -179,8 +179,8 @@ pub(crate) async fn a_restore_that_answers_wrongly_fails_with_what_was_wrong(wor
     for load in [false, true] {
         let mut script = Script::new(world.path(if load { "loads" } else { "resumes" }));
         script.offers.resume = !load;
-        let harness = world.harness(&script).await;
-        let session = world.session(harness).await;
+        let agent = world.agent(&script).await;
+        let session = world.session(agent).await;
         world.turn(session, "One").await;
         for (on_restore, reason, words) in wrong.clone() {
             script.on_restore = on_restore;
@@ -204,8 +204,8 @@ pub(crate) async fn what_a_load_replays_after_its_answer_is_not_taken_for_an_ans
     let mut script = world.script();
     script.offers.resume = false;
     script.on_restore = OnRestore::ReplayAfter;
-    let harness = world.harness(&script).await;
-    let session = world.session(harness).await;
+    let agent = world.agent(&script).await;
+    let session = world.session(agent).await;
     world.turn(session, "One").await;
     let run = world.turn(session, "Two").await;
     assert_eq!(opened(&script), ["new", "load"]);
@@ -225,8 +225,8 @@ pub(crate) async fn an_agent_that_talks_on_after_its_answer_is_not_listened_to_f
         },
     ]);
     script.ignores_cancel = true;
-    let harness = world.harness(&script).await;
-    let session = world.session(harness).await;
+    let agent = world.agent(&script).await;
+    let session = world.session(agent).await;
     let run = world.say(session, "Go").await;
     take_impatiently(world, run).await;
     let run = world.run(run).await;
@@ -263,8 +263,8 @@ pub(crate) async fn an_agent_that_never_stops_to_talk_is_stopped_in_time(world: 
     ] {
         let mut script = world.script().prompt([step]);
         script.ignores_cancel = true;
-        let harness = world.harness(&script).await;
-        let mut new = on_demand(harness);
+        let agent = world.agent(&script).await;
+        let mut new = on_demand(agent);
         new.policies.timeout_seconds = 1;
         let id = world.make(&new).await;
         let run = world.fire(id).await;
@@ -362,12 +362,12 @@ pub(crate) async fn a_good_agent_beside_bad_ones_is_not_held_up(world: &World) {
             Step::Stall,
         ]);
         script.ignores_cancel = true;
-        let harness = world.harness_named(&name, &script).await;
-        let session = world.session(harness).await;
+        let agent = world.agent_named(&name, &script).await;
+        let session = world.session(agent).await;
         runs.push(world.say(session, "Go").await);
     }
     let good = world
-        .harness_named("good", &Script::new(world.path("good")))
+        .agent_named("good", &Script::new(world.path("good")))
         .await;
     let host = world.impatient_host();
     let daemon = daemon::Daemon::start(host);

@@ -14,8 +14,8 @@ use crate::world::{World, ledger, on_demand};
 /// Takes an automation's turn that may be silent and take as many seconds as said, with an agent that
 /// gets no time to end.
 async fn limited(world: &World, script: &Script, silence: u32, whole: u32) -> RunId {
-    let harness = world.harness(script).await;
-    let mut new = on_demand(harness);
+    let agent = world.agent(script).await;
+    let mut new = on_demand(agent);
     new.policies.inactivity_seconds = silence;
     new.policies.timeout_seconds = whole;
     let id = world.make(&new).await;

@@ -19,9 +19,9 @@ const SOON: Duration = Duration::from_secs(10);
 
 pub(crate) async fn the_scheduler_sleeps_until_the_due_instant(world: &World) {
     let script = world.script();
-    let harness = world.harness(&script).await;
+    let agent = world.agent(&script).await;
     world
-        .make(&automation(harness, SessionMode::Continuous))
+        .make(&automation(agent, SessionMode::Continuous))
         .await;
     let due = at("2026-11-24T08:00:00Z");
     world.clock.set(at("2026-11-23T08:00:00Z"));
@@ -50,17 +50,17 @@ pub(crate) async fn the_scheduler_sleeps_until_the_due_instant(world: &World) {
 }
 
 pub(crate) async fn what_becomes_due_while_much_is_fired_is_fired_beside_it(world: &World) {
-    let harness = world.harness(&world.script()).await;
+    let agent = world.agent(&world.script()).await;
     let due = at("2026-11-24T08:00:00Z");
     let once = |at| Spec::At {
         at,
         zone: "UTC".into(),
     };
-    let mut flood = automation(harness, SessionMode::Fresh);
+    let mut flood = automation(agent, SessionMode::Fresh);
     flood.name = "flood".into();
     flood.triggers = vec![once(due); limits::TRIGGERS_PER_FIRE as usize + 1];
     world.make(&flood).await;
-    let mut one = automation(harness, SessionMode::Fresh);
+    let mut one = automation(agent, SessionMode::Fresh);
     one.triggers = vec![once(due + Duration::from_micros(1))];
     let one = world.make(&one).await;
 
@@ -87,8 +87,8 @@ pub(crate) async fn no_more_turns_run_than_there_are_slots(world: &World) {
     let mut runs = Vec::new();
     for name in names {
         let script = waiting(world, name);
-        let harness = world.harness_named(name, &script).await;
-        let session = world.session(harness).await;
+        let agent = world.agent_named(name, &script).await;
+        let session = world.session(agent).await;
         runs.push(world.say(session, name).await);
     }
     let host = world.host_with(|settings, _| settings.workers = 2);
@@ -138,8 +138,8 @@ pub(crate) async fn two_automations_run_side_by_side(world: &World) {
             Step::WaitFor(world.path(&format!("{other} began"))),
             Step::Echo,
         ]);
-        let harness = world.harness_named(name, &script).await;
-        let mut new = automation(harness, SessionMode::Continuous);
+        let agent = world.agent_named(name, &script).await;
+        let mut new = automation(agent, SessionMode::Continuous);
         new.name = name.into();
         world.make(&new).await;
     }
@@ -157,9 +157,9 @@ pub(crate) async fn two_automations_run_side_by_side(world: &World) {
 
 pub(crate) async fn people_go_before_automations_and_nobody_into_a_running_turn(world: &World) {
     let script = waiting(world, "a").prompt([Step::Echo]);
-    let harness = world.harness_named("a", &script).await;
-    let session = world.session(harness).await;
-    let mut new = automation(harness, SessionMode::Bound);
+    let agent = world.agent_named("a", &script).await;
+    let session = world.session(agent).await;
+    let mut new = automation(agent, SessionMode::Bound);
     new.bound_session_key = Some(format!("web:{session}"));
     world.make(&new).await;
     let daemon = world.daemon();
@@ -193,9 +193,9 @@ pub(crate) async fn people_go_before_automations_and_nobody_into_a_running_turn(
 
 pub(crate) async fn a_clock_that_is_set_fires_nothing_twice_and_nothing_early(world: &World) {
     let script = world.script();
-    let harness = world.harness(&script).await;
+    let agent = world.agent(&script).await;
     let id = world
-        .make(&automation(harness, SessionMode::Continuous))
+        .make(&automation(agent, SessionMode::Continuous))
         .await;
     let fired_at = async |now: &str| {
         world.clock.set(at(now));
@@ -233,8 +233,8 @@ pub(crate) async fn a_clock_that_is_set_fires_nothing_twice_and_nothing_early(wo
 
 pub(crate) async fn a_turn_goes_on_when_the_clock_is_set(world: &World) {
     let script = waiting(world, "a");
-    let harness = world.harness_named("a", &script).await;
-    let session = world.session(harness).await;
+    let agent = world.agent_named("a", &script).await;
+    let session = world.session(agent).await;
     let host = world.host_with(|settings, _| settings.watchdog = Duration::from_millis(1));
     let daemon = daemon::Daemon::start(host);
     let run = world.say(session, "First").await;
@@ -267,8 +267,8 @@ pub(crate) async fn a_turn_goes_on_when_the_clock_is_set(world: &World) {
 /// prompted, in the order in which it was, and how many were missed.
 async fn slept(world: &World, catch_up: CatchUp) -> (Vec<u32>, i64) {
     let script = world.script();
-    let harness = world.harness(&script).await;
-    let mut new = automation(harness, SessionMode::Continuous);
+    let agent = world.agent(&script).await;
+    let mut new = automation(agent, SessionMode::Continuous);
     new.policies.catch_up = catch_up;
     new.triggers = vec![Spec::Cron {
         expression: "0 * * * *".into(),

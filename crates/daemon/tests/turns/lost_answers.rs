@@ -64,8 +64,8 @@ pub(crate) async fn a_turn_whose_beginning_was_never_answered_is_handed_back_at_
     world: &World,
 ) {
     let script = world.script().prompt([Step::say("Here I am")]);
-    let harness = world.harness(&script).await;
-    let session = world.session(harness).await;
+    let agent = world.agent(&script).await;
+    let session = world.session(agent).await;
     let run = world.say(session, "One").await;
     claim(world, run).await;
     let orders = turn::Orders::none();
@@ -96,8 +96,8 @@ pub(crate) async fn a_turn_whose_beginning_was_never_answered_is_handed_back_at_
 pub(crate) async fn a_beginning_that_is_not_answered_is_handed_back_by_a_server_that_stops(
     world: &World,
 ) {
-    let harness = world.harness(&world.script()).await;
-    let session = world.session(harness).await;
+    let agent = world.agent(&world.script()).await;
+    let session = world.session(agent).await;
     let run = world.say(session, "One").await;
     claim(world, run).await;
     let orders = turn::Orders::none();
@@ -109,8 +109,8 @@ pub(crate) async fn a_beginning_that_is_not_answered_is_handed_back_by_a_server_
 }
 
 pub(crate) async fn a_run_that_is_anothers_by_then_is_left_to_it(world: &World) {
-    let harness = world.harness(&world.script()).await;
-    let session = world.session(harness).await;
+    let agent = world.agent(&world.script()).await;
+    let session = world.session(agent).await;
     let run = world.say(session, "One").await;
     claim(world, run).await;
     let breaking = Breaking::over(world);
@@ -131,8 +131,8 @@ pub(crate) async fn a_run_whose_claim_was_never_answered_is_taken_up_by_who_clai
     world: &World,
 ) {
     let script = world.script().prompt([Step::Echo]);
-    let harness = world.harness(&script).await;
-    let session = world.session(harness).await;
+    let agent = world.agent(&script).await;
+    let session = world.session(agent).await;
     // What every claim looks at first is away, so that claims fail.
     let (workers, away) = (world.path("workers"), world.path("away"));
     fs::rename(&workers, &away).unwrap();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use daemon::notifier::{send, tell};
 use model::{
-    Clock as _, EndpointId, HarnessId, SessionId,
+    AgentId, Clock as _, EndpointId, SessionId,
     entity::{Channel, SeatSettings},
     limits,
     notification::{Delivery, DeliveryStatus, NotificationKind},
@@ -127,8 +127,8 @@ fn sender(world: &World) -> Sender {
 
 /// Takes a turn, and has its answer told to an endpoint.
 async fn answered(world: &World, hook: &Hook) {
-    let harness = world.harness(&world.script()).await;
-    let session = world.session(harness).await;
+    let agent = world.agent(&world.script()).await;
+    let session = world.session(agent).await;
     world.turn(session, "hello").await;
     eventually("a delivery", async || {
         tell(&world.host, world.clock.now()).await.unwrap();
@@ -142,8 +142,8 @@ pub(crate) async fn an_answer_arrives_signed(world: &World) {
     let server = daemon::Daemon::start(world.host_with(|settings, _| {
         settings.tick = Duration::from_millis(50);
     }));
-    let harness = world.harness(&world.script()).await;
-    let session = world.session(harness).await;
+    let agent = world.agent(&world.script()).await;
+    let session = world.session(agent).await;
     let run = world.say(session, "hello").await;
     server.waker().wake();
     let request = eventually_reads(world, &hook).await;
@@ -170,15 +170,15 @@ pub(crate) async fn an_automations_answer_goes_where_its_session_says(world: &Wo
         thread: Some(thread.into()),
     };
     let hook = Hook::new(world, "hook").await;
-    let harness = world.harness(&world.script()).await;
+    let agent = world.agent(&world.script()).await;
     // A channel's session, and another one in which its person made the automation.
-    let here = session_of(world, harness, "slack:C1:17", channel("C1", "17")).await;
-    session_of(world, harness, "slack:C2:18", channel("C2", "18")).await;
+    let here = session_of(world, agent, "slack:C1:17", channel("C1", "17")).await;
+    session_of(world, agent, "slack:C2:18", channel("C2", "18")).await;
     let bound = NewAutomation {
         name: "slack:C2:18".into(),
         bound_session_key: Some("slack:C1:17".into()),
         session_mode: SessionMode::Bound,
-        ..on_demand(harness)
+        ..on_demand(agent)
     };
     let automation = world.make(&bound).await;
     let run = world.fire(automation).await;
@@ -201,7 +201,7 @@ pub(crate) async fn an_automations_answer_goes_where_its_session_says(world: &Wo
 }
 
 /// Begins the session of a channel.
-async fn session_of(world: &World, harness: HarnessId, key: &str, channel: Channel) -> SessionId {
+async fn session_of(world: &World, agent: AgentId, key: &str, channel: Channel) -> SessionId {
     let now = world.clock.now();
     let id = SessionId::generate(now, &*world.host.entropy);
     let new = NewSession {
@@ -214,7 +214,7 @@ async fn session_of(world: &World, harness: HarnessId, key: &str, channel: Chann
         channel: Some(channel),
         cwd: world.store().working_directory(None, id),
         schedule_id: None,
-        harness,
+        agent,
         settings: SeatSettings::default(),
     };
     let made = world.store().create_session(world.tenant, &new, now);

@@ -35,8 +35,8 @@ pub(crate) async fn each_stop_reason_is_an_outcome_of_its_own(world: &World) {
         .iter()
         .fold(world.script(), |script, (reason, ..)| says(script, reason));
     let script = says(script, "end_turn");
-    let harness = world.harness(&script).await;
-    let session = world.session(harness).await;
+    let agent = world.agent(&script).await;
+    let session = world.session(agent).await;
 
     for (reason, status, notice) in expected {
         let run = world.turn(session, reason).await;
@@ -65,8 +65,8 @@ pub(crate) async fn each_stop_reason_is_an_outcome_of_its_own(world: &World) {
 
 pub(crate) async fn a_stop_reason_that_nobody_knows_is_a_failure(world: &World) {
     let script = world.script().prompt([Step::stop("tired")]);
-    let harness = world.harness(&script).await;
-    let session = world.session(harness).await;
+    let agent = world.agent(&script).await;
+    let session = world.session(agent).await;
     let run = world.turn(session, "Go").await;
     assert_eq!(run.status(), RunStatus::Failed, "{run:#?}");
     assert_eq!(run.state.reason(), Some("protocol"));
@@ -75,8 +75,8 @@ pub(crate) async fn a_stop_reason_that_nobody_knows_is_a_failure(world: &World) 
 
 pub(crate) async fn an_empty_answer_is_flagged_and_said(world: &World) {
     let script = world.script().prompt([]).prompt([Step::say(" \n")]);
-    let harness = world.harness(&script).await;
-    let session = world.session(harness).await;
+    let agent = world.agent(&script).await;
+    let session = world.session(agent).await;
     for words in ["One", "Two"] {
         let run = world.turn(session, words).await;
         assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
@@ -103,8 +103,8 @@ pub(crate) async fn an_error_as_answer_fails_the_turn_and_keeps_what_was_said(wo
         .prompt([Step::Echo])
         .prompt([Step::say("Let me see"), overloaded])
         .prompt([Step::Echo]);
-    let harness = world.harness(&script).await;
-    let session = world.session(harness).await;
+    let agent = world.agent(&script).await;
+    let session = world.session(agent).await;
     world.turn(session, "One").await;
 
     let run = world.turn(session, "Two").await;
@@ -140,8 +140,8 @@ pub(crate) async fn an_answer_longer_than_is_kept_is_cut_and_said_so(world: &Wor
     let script = world
         .script()
         .prompt([Step::say("å"), flood, Step::say("the end")]);
-    let harness = world.harness(&script).await;
-    let session = world.session(harness).await;
+    let agent = world.agent(&script).await;
+    let session = world.session(agent).await;
     let run = world.turn(session, "Talk").await;
     assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
     assert!(run.state.flags().answer_cut);
@@ -168,8 +168,8 @@ pub(crate) async fn a_session_too_large_for_its_agent_fails_and_can_be_reset(wor
         .prompt([Step::Echo])
         .prompt([too_large])
         .prompt([Step::Echo]);
-    let harness = world.harness(&script).await;
-    let id = world.make(&on_demand(harness)).await;
+    let agent = world.agent(&script).await;
+    let id = world.make(&on_demand(agent)).await;
     let turn = async || {
         let fired = world.fire(id).await;
         world.take(fired).await

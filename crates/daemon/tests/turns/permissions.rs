@@ -1,7 +1,7 @@
 //! Permission requests of unattended agents.
 
 use model::{
-    harness::HarnessConfig,
+    agent::AgentConfig,
     permission::{PermissionRule, PermissionRules, Verdict},
     run::RunStatus,
 };
@@ -40,10 +40,10 @@ pub(crate) async fn rules_allow_and_deny_and_what_none_covers_is_denied(world: &
         Step::ask("3", "https://example.org", "fetch"),
         no_way_to_refuse,
     ]);
-    let mut config = HarnessConfig::new(script.command().unwrap());
+    let mut config = AgentConfig::new(script.command().unwrap());
     config.permissions = PermissionRules(vec![rule("execute", "ls*", Verdict::Allow)]);
-    let harness = world.harness_with(&config).await;
-    let mut new = on_demand(harness);
+    let agent = world.agent_with(&config).await;
+    let mut new = on_demand(agent);
     new.permissions = PermissionRules(vec![
         rule("*", "format*", Verdict::Deny),
         rule("execute", "*rm*", Verdict::Deny),
@@ -88,10 +88,10 @@ pub(crate) async fn a_request_of_a_cancelled_turn_is_answered_cancelled(world: &
         Step::ask("1", "ls", "execute"),
         Step::stop("cancelled"),
     ]);
-    let mut config = HarnessConfig::new(script.command().unwrap());
+    let mut config = AgentConfig::new(script.command().unwrap());
     config.permissions = PermissionRules(vec![rule("*", "*", Verdict::Allow)]);
-    let harness = world.harness_with(&config).await;
-    let session = world.session(harness).await;
+    let agent = world.agent_with(&config).await;
+    let session = world.session(agent).await;
     let daemon = world.daemon();
     let run = world.say(session, "Go").await;
     daemon.waker().wake();

@@ -27,8 +27,8 @@ fn sh(words: &str) -> Precheck {
 
 /// An automation that asks, and the script of its agent.
 async fn asking(world: &World, script: &Script, precheck: Precheck) -> NewAutomation {
-    let harness = world.harness(script).await;
-    let mut new = on_demand(harness);
+    let agent = world.agent(script).await;
+    let mut new = on_demand(agent);
     new.session_mode = SessionMode::Fresh;
     new.policies.precheck = Some(precheck);
     new

@@ -54,8 +54,8 @@ pub(crate) async fn what_an_agent_does_is_kept_in_its_last_state(world: &World) 
         title,
         Step::say("I saw x and y."),
     ]);
-    let harness = world.harness(&script).await;
-    let session = world.session(harness).await;
+    let agent = world.agent(&script).await;
+    let session = world.session(agent).await;
     let run = world.turn(session, "Look").await;
     assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
 
@@ -105,8 +105,8 @@ pub(crate) async fn what_comes_after_the_answer_is_taken(world: &World) {
         Step::say(" and dusted"),
         Step::Update(late),
     ]);
-    let harness = world.harness(&script).await;
-    let session = world.session(harness).await;
+    let agent = world.agent(&script).await;
+    let session = world.session(agent).await;
     world.turn(session, "Go").await;
     let transcript = world.transcript(session).await;
     assert_eq!(transcript.last().unwrap().content, "Done and dusted");
@@ -120,8 +120,8 @@ pub(crate) async fn what_comes_after_the_answer_is_taken(world: &World) {
 pub(crate) async fn what_a_load_replays_is_not_kept_twice(world: &World) {
     let mut script = world.script();
     script.offers.resume = false;
-    let harness = world.harness(&script).await;
-    let session = world.session(harness).await;
+    let agent = world.agent(&script).await;
+    let session = world.session(agent).await;
     world.turn(session, "One").await;
     world.turn(session, "Two").await;
     assert_eq!(opened(&script), ["new", "load"]);
@@ -142,8 +142,8 @@ pub(crate) async fn text_is_seen_while_it_is_written_and_once_afterwards(world: 
         Step::WaitFor(go_on.clone()),
         Step::say("and stormy night"),
     ]);
-    let harness = world.harness(&script).await;
-    let session = world.session(harness).await;
+    let agent = world.agent(&script).await;
+    let session = world.session(agent).await;
     let daemon = world.daemon();
     let run = world.say(session, "Tell").await;
     daemon.waker().wake();
@@ -203,8 +203,8 @@ pub(crate) async fn text_is_flushed_at_most_five_times_a_second(world: &World) {
     let mut steps = vec![Step::say("word "); 300];
     steps.push(Step::WaitFor(go_on.clone()));
     let script = world.script().prompt(steps);
-    let harness = world.harness(&script).await;
-    let session = world.session(harness).await;
+    let agent = world.agent(&script).await;
+    let session = world.session(agent).await;
     let run = world.say(session, "Tell").await;
     let (host, now) = (&world.host, model::Clock::now(&*world.clock));
     let claimed = world

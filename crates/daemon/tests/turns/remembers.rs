@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::{Clock as _, harness::HarnessConfig, limits, policy::SessionMode, run::RunStatus};
+use model::{Clock as _, agent::AgentConfig, limits, policy::SessionMode, run::RunStatus};
 use store::RunFilter;
 use testkit::scripted::Event;
 
@@ -10,8 +10,8 @@ use crate::world::{World, automation, ledger};
 
 pub(crate) async fn a_continuous_automation_remembers_its_last_turn(world: &World) {
     let script = world.script();
-    let harness = world.harness(&script).await;
-    let new = automation(harness, SessionMode::Continuous);
+    let agent = world.agent(&script).await;
+    let new = automation(agent, SessionMode::Continuous);
     let id = world
         .store()
         .create_automation(world.tenant, None, &new, world.clock.now())
@@ -80,8 +80,8 @@ pub(crate) async fn a_continuous_automation_remembers_its_last_turn(world: &Worl
 
 pub(crate) async fn a_persons_words_are_answered_in_the_session(world: &World) {
     let script = world.script();
-    let harness = world.harness(&script).await;
-    let session = world.session(harness).await;
+    let agent = world.agent(&script).await;
+    let session = world.session(agent).await;
     let said = world
         .store()
         .say(world.tenant, session, None, "Hello", world.clock.now())
@@ -100,9 +100,9 @@ pub(crate) async fn a_person_and_a_schedule_at_the_same_moment_are_two_turns_in_
     world: &World,
 ) {
     let script = world.script();
-    let harness = world.harness(&script).await;
-    let session = world.session(harness).await;
-    let mut new = automation(harness, SessionMode::Bound);
+    let agent = world.agent(&script).await;
+    let session = world.session(agent).await;
+    let mut new = automation(agent, SessionMode::Bound);
     new.bound_session_key = Some(format!("web:{session}"));
     world
         .store()
@@ -167,10 +167,10 @@ pub(crate) async fn a_person_and_a_schedule_at_the_same_moment_are_two_turns_in_
 
 pub(crate) async fn a_session_that_must_settle_is_not_restored_before_its_time(world: &World) {
     let script = world.script();
-    let mut config = HarnessConfig::new(script.command().unwrap());
+    let mut config = AgentConfig::new(script.command().unwrap());
     config.restore_after_seconds = 60;
-    let harness = world.harness_with(&config).await;
-    let session = world.session(harness).await;
+    let agent = world.agent_with(&config).await;
+    let session = world.session(agent).await;
     let say = async |words| {
         let now = world.clock.now();
         world
@@ -208,8 +208,8 @@ pub(crate) async fn a_session_that_must_settle_is_not_restored_before_its_time(w
 
 pub(crate) async fn a_prompt_is_its_words_whole_and_nothing_of_what_came_before(world: &World) {
     let script = world.script();
-    let harness = world.harness(&script).await;
-    let session = world.session(harness).await;
+    let agent = world.agent(&script).await;
+    let session = world.session(agent).await;
     let long = "å".repeat(limits::CONTENT_BYTES / 2);
     let said = [long.as_str(), "Short", long.as_str()];
     for words in said {

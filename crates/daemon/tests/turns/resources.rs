@@ -1,8 +1,8 @@
 //! What the processes of an agent may use, and what they are given.
 
 use model::{
+    agent::{AgentConfig, ResourceLimits},
     entity::Run,
-    harness::{HarnessConfig, ResourceLimits},
     run::RunStatus,
 };
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -10,12 +10,12 @@ use testkit::scripted::{Script, Step};
 
 use crate::{hostile::failed, world::World};
 
-/// Takes one turn of an agent whose harness allows so much.
+/// Takes one turn of an agent whose agent allows so much.
 async fn limited(world: &World, script: &Script, limit: impl FnOnce(&mut ResourceLimits)) -> Run {
-    let mut config = HarnessConfig::new(script.command().unwrap());
+    let mut config = AgentConfig::new(script.command().unwrap());
     limit(&mut config.limits);
-    let harness = world.harness_with(&config).await;
-    let session = world.session(harness).await;
+    let agent = world.agent_with(&config).await;
+    let session = world.session(agent).await;
     world.turn(session, "Go").await
 }
 
@@ -26,7 +26,7 @@ pub(crate) async fn a_fork_bomb_dies_of_its_limit(world: &World) {
         world,
         &run,
         "limit",
-        "it started more processes than its harness allows",
+        "it started more processes than its agent allows",
     )
     .await;
     assert_eq!(world.attempts(run.id).await.len(), 1);
@@ -42,7 +42,7 @@ pub(crate) async fn an_agent_that_takes_too_much_memory_dies_of_its_limit(world:
         world,
         &run,
         "limit",
-        "used more memory than its harness allows",
+        "used more memory than its agent allows",
     )
     .await;
     let modest = world.script().prompt([Step::Eat(10 << 20)]);
@@ -60,7 +60,7 @@ pub(crate) async fn an_agent_that_computes_too_long_dies_of_its_limit(world: &Wo
         world,
         &run,
         "limit",
-        "more processor time than its harness allows",
+        "more processor time than its agent allows",
     )
     .await;
 }
@@ -121,11 +121,11 @@ pub(crate) async fn the_many_files_that_a_server_may_open_are_not_its_agents(wor
 
 pub(crate) async fn no_secret_of_the_servers_environment_reaches_agent_or_guard(world: &World) {
     let script = world.script().prompt([Step::Environment]);
-    let mut config = HarnessConfig::new(script.command().unwrap());
-    config.env = [("OWN".to_owned(), "harness".to_owned())].into();
+    let mut config = AgentConfig::new(script.command().unwrap());
+    config.env = [("OWN".to_owned(), "agent".to_owned())].into();
     config.pass_env = vec!["API_KEY".into()];
-    let harness = world.harness_with(&config).await;
-    let session = world.session(harness).await;
+    let agent = world.agent_with(&config).await;
+    let session = world.session(agent).await;
     let run = world.say(session, "Go").await;
     let mut host = world.host.clone();
     host.agents.environment = [
@@ -156,7 +156,7 @@ pub(crate) async fn no_secret_of_the_servers_environment_reaches_agent_or_guard(
     assert!(!said.contains("canary"), "{said}");
     // The agent's process and its guard's have the same, and nothing else.
     let expected = format!(
-        "API_KEY=asked-for\nHOME=/nowhere\nMATINS_RUN={run}\nOWN=harness\nPATH=/usr/bin:/bin"
+        "API_KEY=asked-for\nHOME=/nowhere\nMATINS_RUN={run}\nOWN=agent\nPATH=/usr/bin:/bin"
     );
     assert_eq!(*said, format!("own\n{expected}\nparent\n{expected}"));
 }

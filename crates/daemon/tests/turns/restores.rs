@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, fs};
 
 use model::{
+    agent::AgentConfig,
     entity::{Run, SeatSettings},
-    harness::HarnessConfig,
     run::RunStatus,
 };
 use testkit::scripted::{Crash, Event, OnRestore, Script, Setting, Step};
@@ -29,8 +29,8 @@ fn change(script: &mut Script, change: impl FnOnce(&mut Script)) {
 
 pub(crate) async fn a_busy_session_is_waited_for(world: &World) {
     let mut script = world.script();
-    let harness = world.harness(&script).await;
-    let session = world.session(harness).await;
+    let agent = world.agent(&script).await;
+    let session = world.session(agent).await;
     world.turn(session, "One").await;
 
     change(&mut script, |script| script.on_restore = refuse(BUSY));
@@ -66,8 +66,8 @@ pub(crate) async fn a_busy_session_is_waited_for(world: &World) {
 
 pub(crate) async fn a_lost_session_fails_and_is_never_replaced_silently(world: &World) {
     let script = world.script();
-    let harness = world.harness(&script).await;
-    let id = world.make(&on_demand(harness)).await;
+    let agent = world.agent(&script).await;
+    let id = world.make(&on_demand(agent)).await;
     let fired = world.fire(id).await;
     let first = world.take(fired).await;
     fs::remove_file(script.home.join("sessions/scripted-1.json")).unwrap();
@@ -100,8 +100,8 @@ pub(crate) async fn a_lost_session_fails_and_is_never_replaced_silently(world: &
 
 pub(crate) async fn a_refused_restore_of_a_session_that_is_there_fails_and_keeps_it(world: &World) {
     let mut script = world.script();
-    let harness = world.harness(&script).await;
-    let session = world.session(harness).await;
+    let agent = world.agent(&script).await;
+    let session = world.session(agent).await;
     world.turn(session, "One").await;
     change(&mut script, |script| {
         script.on_restore = refuse((-32603, "the model is not configured"));
@@ -119,8 +119,8 @@ pub(crate) async fn a_refused_restore_of_a_session_that_is_there_fails_and_keeps
 pub(crate) async fn an_agent_that_cannot_restore_has_one_turn(world: &World) {
     let mut script = world.script();
     (script.offers.resume, script.offers.load) = (false, false);
-    let harness = world.harness(&script).await;
-    let session = world.session(harness).await;
+    let agent = world.agent(&script).await;
+    let session = world.session(agent).await;
     let run = world.turn(session, "One").await;
     assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
     let run = world.turn(session, "Two").await;
@@ -145,15 +145,15 @@ pub(crate) async fn mode_and_settings_are_applied_again_after_each_restore(world
         setting("effort", &["low", "high"], None),
         setting("model", &["small", "large"], Some("effort")),
     ];
-    let mut config = HarnessConfig::new(script.command().unwrap());
+    let mut config = AgentConfig::new(script.command().unwrap());
     config.mode = Some("plan".into());
     config.settings = BTreeMap::from([
         ("model".to_owned(), "small".to_owned()),
         ("effort".to_owned(), "high".to_owned()),
     ]);
-    let harness = world.harness_with(&config).await;
-    let mut new = on_demand(harness);
-    // The automation's own go before those of the harness.
+    let agent = world.agent_with(&config).await;
+    let mut new = on_demand(agent);
+    // The automation's own go before those of the agent.
     new.settings = SeatSettings {
         mode: Some("code".into()),
         values: BTreeMap::from([("model".to_owned(), "large".to_owned())]),
@@ -196,10 +196,10 @@ pub(crate) async fn mode_and_settings_are_applied_again_after_each_restore(world
 pub(crate) async fn a_setting_that_the_agent_does_not_have_fails_before_the_prompt(world: &World) {
     let mut script = world.script();
     script.modes = vec!["ask".into()];
-    let mut config = HarnessConfig::new(script.command().unwrap());
+    let mut config = AgentConfig::new(script.command().unwrap());
     config.mode = Some("yolo".into());
-    let harness = world.harness_with(&config).await;
-    let session = world.session(harness).await;
+    let agent = world.agent_with(&config).await;
+    let session = world.session(agent).await;
     let run = world.turn(session, "One").await;
     assert_eq!(run.state.reason(), Some("settings"), "{run:#?}");
     assert_eq!(world.attempts(run.id).await.len(), 1);
@@ -214,8 +214,8 @@ pub(crate) async fn a_setting_that_the_agent_does_not_have_fails_before_the_prom
 pub(crate) async fn a_session_whose_first_turn_crashed_is_no_memory(world: &World) {
     let mut script = world.script().prompt([Step::Crash(Crash::Abort)]);
     script.forgets_unprompted = true;
-    let harness = world.harness(&script).await;
-    let session = world.session(harness).await;
+    let agent = world.agent(&script).await;
+    let session = world.session(agent).await;
     let run = world.turn(session, "One").await;
     assert_eq!(run.state.reason(), Some("agent_exited"), "{run:#?}");
     let seat = &world.store().seats(world.scope(), session).await.unwrap()[0];
@@ -238,10 +238,10 @@ pub(crate) async fn a_session_whose_first_turn_crashed_is_no_memory(world: &Worl
 pub(crate) async fn the_working_directory_never_changes(world: &World) {
     let mut script = world.script();
     script.offers.resume = false;
-    let harness = world.harness(&script).await;
+    let agent = world.agent(&script).await;
     let given = world.path("project");
     fs::create_dir(&given).unwrap();
-    let mut new = on_demand(harness);
+    let mut new = on_demand(agent);
     new.cwd = given.to_str().map(str::to_owned);
     let id = world.make(&new).await;
     for _ in 0..2 {

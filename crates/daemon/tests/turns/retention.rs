@@ -11,8 +11,8 @@ use crate::world::{World, automation, eventually};
 const DAY: Duration = Duration::from_hours(24);
 
 pub(crate) async fn a_server_removes_what_is_old_and_keeps_what_was_said(world: &World) {
-    let harness = world.harness(&world.script()).await;
-    let session = world.session(harness).await;
+    let agent = world.agent(&world.script()).await;
+    let session = world.session(agent).await;
     let run = world.say(session, "hello").await;
     world.take_turns().await;
     let said = world.transcript(session).await;
@@ -54,11 +54,11 @@ pub(crate) async fn a_server_removes_what_is_old_and_keeps_what_was_said(world: 
 }
 
 pub(crate) async fn what_is_to_be_kept_for_ever_is(world: &World) {
-    let harness = world.harness(&world.script()).await;
+    let agent = world.agent(&world.script()).await;
     world
-        .make(&automation(harness, SessionMode::Continuous))
+        .make(&automation(agent, SessionMode::Continuous))
         .await;
-    let session = world.session(harness).await;
+    let session = world.session(agent).await;
     let run = world.say(session, "hello").await;
     world.take_turns().await;
     world.clock.advance(4000 * DAY);

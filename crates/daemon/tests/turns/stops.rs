@@ -15,8 +15,8 @@ pub(crate) async fn a_turn_that_ends_in_time_is_waited_for(world: &World) {
         Step::WaitFor(go_on.clone()),
         Step::Echo,
     ]);
-    let harness = world.harness(&script).await;
-    let session = world.session(harness).await;
+    let agent = world.agent(&script).await;
+    let session = world.session(agent).await;
     let daemon = world.daemon();
     let waker = daemon.waker();
     let run = world.say(session, "One").await;
@@ -52,8 +52,8 @@ pub(crate) async fn a_turn_that_does_not_end_is_handed_back_and_taken_up_again(w
             Step::Stall,
         ])
         .prompt([Step::say("It is done")]);
-    let harness = world.harness(&script).await;
-    let session = world.session(harness).await;
+    let agent = world.agent(&script).await;
+    let session = world.session(agent).await;
     world.turn(session, "One").await;
 
     let host = world.host_with(|settings, _| settings.stop_deadline = Duration::ZERO);
@@ -115,8 +115,8 @@ pub(crate) async fn a_turn_that_has_not_come_to_its_prompt_is_handed_back_whole(
     let began = world.path("began");
     let mut script = world.script();
     script.before_open = vec![Step::Touch(began.clone()), Step::Stall];
-    let harness = world.harness(&script).await;
-    let session = world.session(harness).await;
+    let agent = world.agent(&script).await;
+    let session = world.session(agent).await;
     let host = world.impatient_host();
     let daemon = Daemon::start(host);
     let run = world.say(session, "One").await;
@@ -147,8 +147,8 @@ pub(crate) async fn an_agent_that_ignores_the_wish_to_stop_does_not_hold_the_ser
     script.ignores_cancel = true;
     script.ignores_end_of_input = true;
     script.ignores_term = true;
-    let harness = world.harness(&script).await;
-    let session = world.session(harness).await;
+    let agent = world.agent(&script).await;
+    let session = world.session(agent).await;
     let mut host = world.impatient_host();
     host.settings.stop_deadline = Duration::ZERO;
     let daemon = Daemon::start(host);

@@ -9,7 +9,7 @@ use std::{
 use daemon::{Daemon, StoreLedger, Waker};
 use model::{
     Clock as _,
-    harness::HarnessConfig,
+    agent::AgentConfig,
     outcome::{Failure, FailureKind, Outcome},
     policy::{CatchUp, SessionMode},
     run::RunStatus,
@@ -41,9 +41,9 @@ impl Figures {
 
 pub(crate) async fn what_is_fired_claimed_and_done_is_counted_and_timed(world: &World) {
     let script = world.script();
-    let harness = world.harness(&script).await;
-    let session = world.session(harness).await;
-    world.make(&automation(harness, SessionMode::Fresh)).await;
+    let agent = world.agent(&script).await;
+    let session = world.session(agent).await;
+    world.make(&automation(agent, SessionMode::Fresh)).await;
     Figures::of(world).tell(&[
         "matins_occurrences_total 0",
         "matins_fire_lag_seconds_count 0",
@@ -84,8 +84,8 @@ pub(crate) async fn what_is_fired_claimed_and_done_is_counted_and_timed(world: &
 }
 
 pub(crate) async fn what_is_missed_is_counted_without_a_lag(world: &World) {
-    let harness = world.harness(&world.script()).await;
-    let mut new = automation(harness, SessionMode::Fresh);
+    let agent = world.agent(&world.script()).await;
+    let mut new = automation(agent, SessionMode::Fresh);
     new.policies.catch_up = CatchUp::None;
     world.make(&new).await;
     world.clock.set(at("2026-11-25T12:00:00Z"));
@@ -98,9 +98,9 @@ pub(crate) async fn what_is_missed_is_counted_without_a_lag(world: &World) {
 }
 
 pub(crate) async fn each_attempt_is_a_turn_and_the_first_alone_has_waited(world: &World) {
-    let config = HarnessConfig::new(vec!["/nowhere/agent".into()]);
-    let harness = world.harness_with(&config).await;
-    let session = world.session(harness).await;
+    let config = AgentConfig::new(vec!["/nowhere/agent".into()]);
+    let agent = world.agent_with(&config).await;
+    let session = world.session(agent).await;
     let said = world.say(session, "Hello").await;
     let taken = daemon::take_one(&world.host, said, CancellationToken::new());
     let backoffs = async {
@@ -124,8 +124,8 @@ pub(crate) async fn each_attempt_is_a_turn_and_the_first_alone_has_waited(world:
 pub(crate) async fn a_turn_that_failed_after_it_was_called_off_is_counted_as_called_off(
     world: &World,
 ) {
-    let harness = world.harness(&world.script()).await;
-    let id = world.make(&on_demand(harness)).await;
+    let agent = world.agent(&world.script()).await;
+    let id = world.make(&on_demand(agent)).await;
     let run = world.fire(id).await;
     let (worker, instance) = (&world.host.worker, world.host.instance);
     let claimed = world
@@ -153,8 +153,8 @@ pub(crate) async fn a_turn_that_failed_after_it_was_called_off_is_counted_as_cal
 }
 
 pub(crate) async fn a_run_that_is_given_up_is_counted_once_and_is_no_turn(world: &World) {
-    let harness = world.harness(&world.script()).await;
-    let session = world.session(harness).await;
+    let agent = world.agent(&world.script()).await;
+    let session = world.session(agent).await;
     let run = world.say(session, "Hello").await;
     let (worker, instance) = (&world.host.worker, world.host.instance);
     let claimed = world
@@ -215,8 +215,8 @@ impl io::Write for Spans {
 
 pub(crate) async fn a_turn_is_one_span_of_ids_and_of_nothing_that_is_said(world: &World) {
     let script = world.script();
-    let harness = world.harness(&script).await;
-    let session = world.session(harness).await;
+    let agent = world.agent(&script).await;
+    let session = world.session(agent).await;
     let run = world.say(session, "a secret of mine").await;
     let spans = Spans::default();
     let kept = spans.clone();

@@ -13,10 +13,10 @@ use std::{
 use agent::{Grace, GuardProgram};
 use daemon::{Daemon, Host, Settings, SignOfLife};
 use model::{
-    AutomationId, Clock, Entropy, HarnessId, InstanceId, RunId, SessionId, TenantId, Timestamp,
+    AgentId, AutomationId, Clock, Entropy, InstanceId, RunId, SessionId, TenantId, Timestamp,
     WorkerId,
+    agent::{AgentConfig, RestoreBy},
     entity::{Automation, Message, Run, SeatSettings},
-    harness::{HarnessConfig, RestoreBy},
     permission::PermissionRules,
     policy::{Policies, SessionMode},
     run::RunStatus,
@@ -150,31 +150,29 @@ impl World {
         Script::new(self.path("agent"))
     }
 
-    pub(crate) async fn harness(&self, script: &Script) -> HarnessId {
-        let mut config = HarnessConfig::new(script.command().unwrap());
+    pub(crate) async fn agent(&self, script: &Script) -> AgentId {
+        let mut config = AgentConfig::new(script.command().unwrap());
         config.restore = RestoreBy::Auto;
-        self.harness_with(&config).await
+        self.agent_with(&config).await
     }
 
-    pub(crate) async fn harness_with(&self, config: &HarnessConfig) -> HarnessId {
-        self.put_harness("scripted", config).await
+    pub(crate) async fn agent_with(&self, config: &AgentConfig) -> AgentId {
+        self.put_agent("scripted", config).await
     }
 
-    /// The harness of one of several agents.
-    pub(crate) async fn harness_named(&self, name: &str, script: &Script) -> HarnessId {
-        let config = HarnessConfig::new(script.command().unwrap());
-        self.put_harness(name, &config).await
+    /// The agent of one of several agents.
+    pub(crate) async fn agent_named(&self, name: &str, script: &Script) -> AgentId {
+        let config = AgentConfig::new(script.command().unwrap());
+        self.put_agent(name, &config).await
     }
 
-    pub(crate) async fn put_harness(&self, name: &str, config: &HarnessConfig) -> HarnessId {
+    pub(crate) async fn put_agent(&self, name: &str, config: &AgentConfig) -> AgentId {
         let now = self.clock.now();
-        let made = self
-            .store()
-            .put_harness(self.tenant, name, config, None, now);
+        let made = self.store().put_agent(self.tenant, name, config, None, now);
         made.await.unwrap().id
     }
 
-    pub(crate) async fn session(&self, harness: HarnessId) -> SessionId {
+    pub(crate) async fn session(&self, agent: AgentId) -> SessionId {
         let id = SessionId::generate(self.clock.now(), &*self.host.entropy);
         let new = NewSession {
             id,
@@ -186,7 +184,7 @@ impl World {
             channel: None,
             cwd: self.store().working_directory(None, id),
             schedule_id: None,
-            harness,
+            agent,
             settings: SeatSettings::default(),
         };
         self.store()
@@ -450,11 +448,11 @@ pub(crate) fn at(text: &str) -> Timestamp {
 }
 
 /// An automation that is due at 08:00 UTC each day, ten seconds from the beginning.
-pub(crate) fn automation(harness: HarnessId, mode: SessionMode) -> NewAutomation {
+pub(crate) fn automation(agent: AgentId, mode: SessionMode) -> NewAutomation {
     NewAutomation {
         name: "daily monitor".into(),
         prompt: "Check the logs".into(),
-        harness,
+        agent,
         cwd: None,
         session_mode: mode,
         bound_session_key: None,
@@ -469,10 +467,10 @@ pub(crate) fn automation(harness: HarnessId, mode: SessionMode) -> NewAutomation
 }
 
 /// A continuous automation that is fired on demand alone.
-pub(crate) fn on_demand(harness: HarnessId) -> NewAutomation {
+pub(crate) fn on_demand(agent: AgentId) -> NewAutomation {
     NewAutomation {
         triggers: Vec::new(),
-        ..automation(harness, SessionMode::Continuous)
+        ..automation(agent, SessionMode::Continuous)
     }
 }
 

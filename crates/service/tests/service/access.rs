@@ -215,7 +215,7 @@ async fn a_token_shows_its_secret_once_and_is_worth_nothing_once_it_is_revoked()
 }
 
 #[tokio::test]
-async fn a_tenant_begins_with_an_admin_and_harnesses_and_sees_no_other() {
+async fn a_tenant_begins_with_an_admin_and_agents_and_sees_no_other() {
     let world = World::new().await;
     let id = TenantId::generate(world.clock_now(), &SeededEntropy::new(4));
     let demo = ["matins".to_owned(), "demo-agent".to_owned()];
@@ -232,9 +232,9 @@ async fn a_tenant_begins_with_an_admin_and_harnesses_and_sees_no_other() {
         std::sync::Arc::new(SeededEntropy::new(6)),
         world.agents.clone(),
     );
-    let harnesses = theirs.harnesses().await.unwrap();
-    assert!(harnesses.iter().any(|it| it.name == service::DEMO_HARNESS));
-    assert!(harnesses.iter().all(|it| it.name != "good"));
+    let agents = theirs.agents().await.unwrap();
+    assert!(agents.iter().any(|it| it.name == service::DEMO_AGENT));
+    assert!(agents.iter().all(|it| it.name != "good"));
     // Its token answers to nobody else, and is as if it were not there.
     let given = made.token.token.id.to_string();
     assert!(theirs.token(&given).await.is_ok());

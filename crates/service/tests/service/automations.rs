@@ -42,22 +42,22 @@ async fn what_cannot_work_is_refused_with_the_field_the_value_and_what_is_accept
     let file = world.directory().join("matins.db");
     let table: Vec<Refusal> = vec![
         (
-            |asked| asked.harness = Some("godo".into()),
+            |asked| asked.agent = Some("godo".into()),
             Kind::NotFound,
-            &["harness \"godo\"", "did you mean \"good\"?"],
+            &["agent \"godo\"", "did you mean \"good\"?"],
         ),
         (
-            |asked| asked.harness = None,
+            |asked| asked.agent = None,
             Kind::Invalid,
-            &["a harness", "absent, amnesiac, good"],
+            &["an agent", "absent, amnesiac, good"],
         ),
         (
-            |asked| asked.harness = Some("amnesiac".into()),
+            |asked| asked.agent = Some("amnesiac".into()),
             Kind::Refused,
             &["\"amnesiac\"", "neither session/resume nor session/load"],
         ),
         (
-            |asked| asked.harness = Some("absent".into()),
+            |asked| asked.agent = Some("absent".into()),
             Kind::Agent,
             &["\"absent\"", "no such program"],
         ),
@@ -147,7 +147,7 @@ async fn triggers_that_never_fire_are_refused() {
 async fn an_agent_that_restores_nothing_runs_fresh_automations_and_is_not_even_started() {
     let world = World::new().await;
     let mut asked = request();
-    asked.harness = Some("amnesiac".into());
+    asked.agent = Some("amnesiac".into());
     asked.session = SessionTarget::Fresh;
     let made = world.service.create_automation(&asked, None).await.unwrap();
     assert_eq!(made.automation.session_mode, SessionMode::Fresh);
@@ -252,30 +252,30 @@ async fn an_automation_is_found_by_name_id_and_the_beginning_of_its_id() {
 }
 
 #[tokio::test]
-async fn a_bound_automation_takes_the_harness_of_its_session_and_no_other() {
+async fn a_bound_automation_takes_the_agent_of_its_session_and_no_other() {
     let world = World::new().await;
     let session = world.conversation().await;
     let key = session.session_key.clone().unwrap();
     for given in [key.clone(), session.id.to_string()] {
         let mut asked = request();
         asked.name = None;
-        asked.harness = None;
+        asked.agent = None;
         asked.session = SessionTarget::Bound(given);
         let made = world.service.create_automation(&asked, None).await.unwrap();
-        assert_eq!(made.harness, "good");
+        assert_eq!(made.agent, "good");
         assert_eq!(made.session.unwrap().id, session.id);
         assert_eq!(made.automation.bound_session_key.as_ref(), Some(&key));
     }
     let mut asked = request();
     asked.session = SessionTarget::Bound(key.clone());
-    asked.harness = Some("amnesiac".into());
+    asked.agent = Some("amnesiac".into());
     let error = world
         .service
         .create_automation(&asked, None)
         .await
         .unwrap_err();
-    assert!(told(&error).contains("has the harness good"), "{error}");
-    asked.harness = None;
+    assert!(told(&error).contains("has the agent good"), "{error}");
+    asked.agent = None;
     asked.cwd = Some(world.directory().to_str().unwrap().into());
     let error = world
         .service

@@ -43,12 +43,12 @@ async fn what_cannot_be_made_cannot_be_edited_into() {
     let before = world.service.automation("news").await.unwrap();
     let table: Vec<(Change, Kind, &[&str])> = vec![
         (
-            |asked| asked.harness = Some("godo".into()),
+            |asked| asked.agent = Some("godo".into()),
             Kind::NotFound,
-            &["harness \"godo\"", "did you mean \"good\"?"],
+            &["agent \"godo\"", "did you mean \"good\"?"],
         ),
         (
-            |asked| asked.harness = Some("amnesiac".into()),
+            |asked| asked.agent = Some("amnesiac".into()),
             Kind::Refused,
             &["\"amnesiac\"", "neither session/resume nor session/load"],
         ),
@@ -211,20 +211,20 @@ async fn who_edits_what_another_has_changed_is_told_so() {
 }
 
 #[tokio::test]
-async fn a_session_that_goes_on_keeps_its_harness_unless_it_is_let_go() {
+async fn a_session_that_goes_on_keeps_its_agent_unless_it_is_let_go() {
     let world = World::new().await;
     world
         .agents
         .install("other-agent", crate::world::resuming());
-    let config = model::harness::HarnessConfig::new(vec!["other-agent".into()]);
-    world.service.add_harness("other", &config).await.unwrap();
+    let config = model::agent::AgentConfig::new(vec!["other-agent".into()]);
+    world.service.add_agent("other", &config).await.unwrap();
     world
         .service
         .create_automation(&request(), None)
         .await
         .unwrap();
     let run = world.service.fire("news", None).await.unwrap();
-    let other: Change = |asked| asked.harness = Some("other".into());
+    let other: Change = |asked| asked.agent = Some("other".into());
     let kept = world.edit(other).await.unwrap_err();
     assert_eq!(kept.kind(), Kind::Refused);
     let session: SessionId = run.session_id.unwrap();
@@ -235,7 +235,7 @@ async fn a_session_that_goes_on_keeps_its_harness_unless_it_is_let_go() {
     other(&mut asked);
     let edited = world.service.edit_automation(&seen, &asked, true).await;
     let edited = edited.unwrap();
-    assert_eq!(edited.harness, "other");
+    assert_eq!(edited.agent, "other");
     assert_eq!(edited.session, None);
 }
 
@@ -257,7 +257,7 @@ async fn an_automation_of_a_closed_session_can_still_be_mended() {
     let bound = world
         .edit(|asked| {
             asked.session = SessionTarget::Bound(other.id.to_string());
-            asked.harness = None;
+            asked.agent = None;
         })
         .await
         .unwrap();
@@ -267,7 +267,7 @@ async fn an_automation_of_a_closed_session_can_still_be_mended() {
         .await;
     let fresh = fresh.unwrap();
     assert_eq!(fresh.automation.session_mode, SessionMode::Fresh);
-    assert_eq!(fresh.harness, "good");
+    assert_eq!(fresh.agent, "good");
 }
 
 #[tokio::test]

@@ -129,7 +129,7 @@ async fn json_lines_have_the_session_first_and_then_each_row_once() {
     assert_eq!(lines[0]["format"], "matins.session");
     assert_eq!(lines[0]["version"], 1);
     assert_eq!(lines[0]["session"]["id"], id);
-    assert_eq!(lines[0]["session"]["harness"], "good");
+    assert_eq!(lines[0]["session"]["agent"], "good");
     assert_eq!(lines[1]["content"], "Count");
     let calls: Vec<_> = lines[2..]
         .iter()

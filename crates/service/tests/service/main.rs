@@ -3,11 +3,11 @@
 #![expect(clippy::unwrap_used, reason = "tests and their helpers")]
 
 mod access;
+mod agents;
 mod automations;
 mod edits;
 mod endpoints;
 mod export;
-mod harnesses;
 mod preview;
 mod replay;
 mod sessions;

@@ -24,8 +24,8 @@ fn listed(all: bool) -> SessionQuery {
 #[tokio::test]
 async fn a_conversation_is_refused_before_anything_is_made() {
     let world = World::new().await;
-    let asked = |harness: &str| SessionRequest {
-        harness: harness.into(),
+    let asked = |agent: &str| SessionRequest {
+        agent: agent.into(),
         ..SessionRequest::default()
     };
     for (request, kind, says) in [
@@ -60,7 +60,7 @@ async fn a_conversation_works_in_the_folder_that_a_person_gives() {
     std::fs::create_dir(&given).unwrap();
     let given = given.to_str().unwrap();
     let request = SessionRequest {
-        harness: "good".into(),
+        agent: "good".into(),
         cwd: Some(given.into()),
         ..SessionRequest::default()
     };
@@ -308,7 +308,7 @@ async fn a_record_that_retention_removed_is_told_from_one_that_never_was() {
 async fn what_waits_is_shown_however_much_came_after_it() {
     let world = World::new().await;
     let draft = SessionRequest {
-        harness: "good".into(),
+        agent: "good".into(),
         draft: true,
         ..SessionRequest::default()
     };

@@ -20,7 +20,7 @@ impl World {
 
     async fn chat(&self, key: &str) -> Session {
         let request = SessionRequest {
-            harness: "good".into(),
+            agent: "good".into(),
             session_key: Some(key.into()),
             ..SessionRequest::default()
         };
@@ -31,7 +31,7 @@ impl World {
 fn bound_to(name: &str, session: &str) -> AutomationRequest {
     AutomationRequest {
         name: Some(name.into()),
-        harness: None,
+        agent: None,
         session: SessionTarget::Bound(session.into()),
         ..request()
     }
@@ -72,7 +72,7 @@ async fn what_is_bound_to_a_web_chat_goes_to_the_one_conversation() {
             (session.kind, session.session_type),
             (SessionKind::Interactive, SessionType::Regular)
         );
-        assert_eq!(made.harness, "good", "that of the chat");
+        assert_eq!(made.agent, "good", "that of the chat");
     }
     // What is no web chat is bound as it is asked for.
     world.chat("slack:7").await;
@@ -107,11 +107,11 @@ async fn a_browser_need_not_say_which_conversation() {
     let off = world.service.clone().unified(by_browser);
     assert!(off.create_automation(&asked, None).await.is_err());
 
-    // There is no chat whose harness it could have.
+    // There is no chat whose agent it could have.
     let browser = world.unified(true);
     let refused = browser.create_automation(&asked, None).await.unwrap_err();
-    assert!(told(&refused).contains("a harness"), "{refused}");
-    asked.harness = Some("good".into());
+    assert!(told(&refused).contains("an agent"), "{refused}");
+    asked.agent = Some("good".into());
     asked.cwd = Some("/".into());
     let refused = browser.create_automation(&asked, None).await.unwrap_err();
     assert!(told(&refused).contains("a folder of its own"), "{refused}");
@@ -172,10 +172,10 @@ async fn switching_the_mode_moves_nothing() {
     // Nor does one that is refused where it is.
     let seen = unified.automation("apart").await.unwrap();
     let mut asked = seen.request();
-    asked.harness = Some("amnesiac".into());
+    asked.agent = Some("amnesiac".into());
     let refused = unified.edit_automation(&seen, &asked, false).await;
     let refused = refused.unwrap_err();
-    assert!(told(&refused).contains("has the harness good"), "{refused}");
+    assert!(told(&refused).contains("has the agent good"), "{refused}");
     // A fire goes where it is bound, and not where the mode would have put it.
     let run = unified.fire("apart", None).await.unwrap();
     let chat = unified.session_id("web:7").await.unwrap();

@@ -15,7 +15,7 @@ use api_types::{
 };
 use model::{
     Clock as _, TenantId, Timestamp,
-    harness::{HarnessConfig, Offers},
+    agent::{AgentConfig, Offers},
 };
 use service::{AutomationQuery, Probe, ProbeError, Probing, Service};
 use store::{Location, Store};
@@ -36,7 +36,7 @@ impl Agents {
 }
 
 impl Probe for Agents {
-    fn probe<'a>(&'a self, config: &'a HarnessConfig, _: Depth) -> Probing<'a> {
+    fn probe<'a>(&'a self, config: &'a AgentConfig, _: Depth) -> Probing<'a> {
         self.starts.fetch_add(1, Ordering::SeqCst);
         let offers = self.offers.lock().unwrap().get(&config.command[0]).cloned();
         Box::pin(async move {
@@ -69,7 +69,7 @@ pub(crate) fn resuming() -> Offers {
 }
 
 impl World {
-    /// A tenant with the harnesses `good`, whose agent resumes, `amnesiac`, whose agent does not,
+    /// A tenant with the agents `good`, whose agent resumes, `amnesiac`, whose agent does not,
     /// and `absent`, whose agent cannot be started.
     pub(crate) async fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
@@ -93,8 +93,8 @@ impl World {
             agents.clone(),
         );
         for name in ["good", "amnesiac", "absent"] {
-            let config = HarnessConfig::new(vec![format!("{name}-agent")]);
-            service.add_harness(name, &config).await.unwrap();
+            let config = AgentConfig::new(vec![format!("{name}-agent")]);
+            service.add_agent(name, &config).await.unwrap();
         }
         Self {
             service,
@@ -109,7 +109,7 @@ impl World {
     /// A session that a person began.
     pub(crate) async fn conversation(&self) -> model::entity::Session {
         let request = SessionRequest {
-            harness: "good".into(),
+            agent: "good".into(),
             ..SessionRequest::default()
         };
         self.service.create_session(&request, None).await.unwrap()
@@ -159,7 +159,7 @@ pub(crate) fn request() -> AutomationRequest {
         triggers: vec![cron("0 9 * * 1-5")],
         zone: Some("Europe/Prague".into()),
         session: SessionTarget::Continuous,
-        harness: Some("good".into()),
+        agent: Some("good".into()),
         ..AutomationRequest::new("Read the news")
     }
 }

@@ -46,7 +46,7 @@ impl NewAutomation {
         Self {
             name: automation.name.clone(),
             prompt: automation.prompt.clone(),
-            harness: automation.harness_id,
+            agent: automation.agent_id,
             cwd: automation.cwd.clone(),
             session_mode: automation.session_mode,
             bound_session_key: automation.bound_session_key.clone(),
@@ -120,7 +120,7 @@ impl Store {
                     id: id,
                     name: to.name.as_str(),
                     prompt: to.prompt.as_str(),
-                    harness: to.harness,
+                    agent: to.agent,
                     cwd: to.cwd.as_deref(),
                     session_mode: to.session_mode.as_str(),
                     bound_key: to.bound_session_key.as_deref(),
@@ -206,8 +206,8 @@ fn current_session(
     let Some(session) = automation.current_session_id else {
         return Ok(None);
     };
-    let what = if edit.to.harness != automation.harness_id {
-        "harness"
+    let what = if edit.to.agent != automation.agent_id {
+        "agent"
     } else if edit.to.cwd != automation.cwd {
         "working directory"
     } else {

@@ -6,9 +6,9 @@ use std::{
 };
 
 use model::{
-    HarnessId, InputId, SeatId, SessionId, TriggerId,
+    AgentId, InputId, SeatId, SessionId, TriggerId,
+    agent::Agent,
     entity::{Automation, Run, Seat, Session, Trigger},
-    harness::Harness,
     prompt::{self, Rendered},
     schedule::Spec,
 };
@@ -29,7 +29,7 @@ pub(super) struct FormattedSeat {
 
 /// The rows from which prompts and assignments are built.
 pub(super) struct About {
-    harnesses: HashMap<HarnessId, Harness>,
+    agents: HashMap<AgentId, Agent>,
     /// The triggers that this server supports.
     triggers: HashMap<TriggerId, Trigger>,
     /// The inputs that the transcript shows already, because an earlier attempt has begun its turn.
@@ -45,11 +45,11 @@ impl About {
         seats: &HashMap<SeatId, FormattedSeat>,
     ) -> Result<Self, Error> {
         let runs = locked.runs.values();
-        let harnesses = seats.values().map(|one| one.seat.harness_id).collect();
-        let harnesses = by_id(tx, sql!("harnesses/by_ids"), harnesses, |row| {
-            unless_newer(rows::harness(row))
+        let agents = seats.values().map(|one| one.seat.agent_id).collect();
+        let agents = by_id(tx, sql!("harnesses/by_ids"), agents, |row| {
+            unless_newer(rows::agent(row))
         });
-        let harnesses = harnesses.await?;
+        let agents = agents.await?;
         let triggers = runs.clone().filter_map(|run| run.trigger_id).collect();
         let triggers = by_id(tx, sql!("triggers/by_ids"), triggers, |row| {
             unless_newer(rows::trigger(row))
@@ -58,7 +58,7 @@ impl About {
         let again = runs.clone().filter(|run| run.attempt > 1);
         let again = again.map(|run| run.input_id).collect();
         Ok(Self {
-            harnesses: only_honoured(harnesses),
+            agents: only_honoured(agents),
             payloads: payloads(tx, runs, &triggers).await?,
             triggers,
             shown: shown(tx, again).await?,
@@ -74,16 +74,16 @@ impl About {
         automation: Option<&Automation>,
     ) -> bool {
         let trigger = run.trigger_id;
-        let harness = self.harnesses.get(&seat.seat.harness_id);
+        let agent = self.agents.get(&seat.seat.agent_id);
         stored::honours(seat.needs_format)
             && automation.is_none_or(|automation| stored::honours(automation.needs_format))
-            && harness.is_some_and(|harness| stored::honours(harness.needs_format))
+            && agent.is_some_and(|agent| stored::honours(agent.needs_format))
             && trigger.is_none_or(|trigger| self.triggers.contains_key(&trigger))
     }
 
-    pub(super) fn harness(&self, seat: &Seat) -> Result<Harness, Error> {
-        let found = self.harnesses.get(&seat.harness_id).cloned();
-        found.ok_or_else(|| Error::not_found("harness", seat.harness_id))
+    pub(super) fn agent(&self, seat: &Seat) -> Result<Agent, Error> {
+        let found = self.agents.get(&seat.agent_id).cloned();
+        found.ok_or_else(|| Error::not_found("agent", seat.agent_id))
     }
 
     /// Renders the prompt of a run from the template of its origin.

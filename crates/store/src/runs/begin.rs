@@ -332,8 +332,8 @@ impl Store {
             };
             journal.run(session.id, run.id, change);
 
-            let harness = about.harness(&seat)?;
-            let mut permissions = harness.config.permissions.0.clone();
+            let agent = about.agent(&seat)?;
+            let mut permissions = agent.config.permissions.0.clone();
             let mut policies = Policies::default();
             if let Some(automation) = automation {
                 permissions.extend(automation.permissions.0.iter().cloned());
@@ -344,7 +344,7 @@ impl Store {
                 run,
                 session,
                 seat,
-                harness,
+                agent,
                 policies,
                 permissions,
                 prompt,

@@ -351,7 +351,7 @@ fn new_session(
         channel: None,
         cwd: store.working_directory(automation.cwd.as_deref(), id),
         schedule_id: Some(automation.id),
-        harness: automation.harness_id,
+        agent: automation.agent_id,
         settings: automation.settings.clone(),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::harness::{HarnessConfig, Offers, ResourceLimits, RestoreBy};
+use model::agent::{AgentConfig, Offers, ResourceLimits, RestoreBy};
 use serde::{Deserialize, Serialize};
 
 use super::{BoxError, Document, permissions::StoredPermissions};
@@ -57,11 +57,11 @@ const fn is_zero(seconds: &u32) -> bool {
 }
 
 fn start_seconds() -> u32 {
-    HarnessConfig::new(Vec::new()).start_seconds
+    AgentConfig::new(Vec::new()).start_seconds
 }
 
 fn restore_seconds() -> u32 {
-    HarnessConfig::new(Vec::new()).restore_seconds
+    AgentConfig::new(Vec::new()).restore_seconds
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -107,9 +107,9 @@ struct StoredOffers {
 }
 
 impl Document for StoredAgent {
-    type Domain = (HarnessConfig, Option<Offers>);
+    type Domain = (AgentConfig, Option<Offers>);
 
-    fn of((config, offers): &(HarnessConfig, Option<Offers>)) -> Self {
+    fn of((config, offers): &(AgentConfig, Option<Offers>)) -> Self {
         Self {
             config: StoredConfig::of(config.clone()),
             offers: offers.clone().map(StoredOffers::of),
@@ -123,8 +123,8 @@ impl Document for StoredAgent {
 }
 
 impl StoredConfig {
-    fn of(config: HarnessConfig) -> Self {
-        let HarnessConfig {
+    fn of(config: AgentConfig) -> Self {
+        let AgentConfig {
             command,
             env,
             pass_env,
@@ -154,8 +154,8 @@ impl StoredConfig {
         }
     }
 
-    fn into_config(self) -> HarnessConfig {
-        HarnessConfig {
+    fn into_config(self) -> AgentConfig {
+        AgentConfig {
             command: self.command,
             env: self.env,
             pass_env: self.pass_env,

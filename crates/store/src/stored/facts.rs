@@ -88,6 +88,13 @@ impl Document for StoredPromptRef {
     }
 }
 
+/// The stored word of [`Permission::AgentsRead`]. Rows keep the word of the first format, so that an earlier program
+/// still honours the tokens that this one makes.
+const AGENTS_READ: &str = "harnesses:read";
+
+/// The stored word of [`Permission::AgentsWrite`].
+const AGENTS_WRITE: &str = "harnesses:write";
+
 /// The permissions to which a token is limited, as its row holds them.
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
@@ -98,11 +105,21 @@ impl Document for StoredScopes {
     type Domain = BTreeSet<Permission>;
 
     fn of(scopes: &BTreeSet<Permission>) -> Self {
-        Self(scopes.iter().map(ToString::to_string).collect())
+        let stored = |scope: &Permission| match scope {
+            Permission::AgentsRead => AGENTS_READ.to_owned(),
+            Permission::AgentsWrite => AGENTS_WRITE.to_owned(),
+            other => other.to_string(),
+        };
+        Self(scopes.iter().map(stored).collect())
     }
 
     fn into_domain(self) -> Result<BTreeSet<Permission>, BoxError> {
-        Ok(known_words(&self.0).collect())
+        let known = self.0.iter().filter_map(|word| match word.as_str() {
+            AGENTS_READ => Some(Permission::AgentsRead),
+            AGENTS_WRITE => Some(Permission::AgentsWrite),
+            other => other.parse().ok(),
+        });
+        Ok(known.collect())
     }
 }
 

@@ -3,10 +3,10 @@
 use std::{fs, path::PathBuf};
 
 use model::{
+    agent::{AgentConfig, Offers, ResourceLimits, RestoreBy},
     approval::Unruled,
     budget::{Budget, Money, PeriodLimits, RunLimits},
     entity::SeatSettings,
-    harness::{HarnessConfig, Offers, ResourceLimits, RestoreBy},
     permission::{PermissionRule, PermissionRules, Verdict},
     policy::{CatchUp, OnCrash, Overlap, Policies, Retry},
     precheck::Precheck,
@@ -158,8 +158,8 @@ fn settings() -> SeatSettings {
     }
 }
 
-fn config() -> HarnessConfig {
-    HarnessConfig {
+fn config() -> AgentConfig {
+    AgentConfig {
         command: vec!["agent".into(), "--acp".into()],
         env: [("LEVEL".to_owned(), "3".to_owned())].into(),
         pass_env: vec!["API_KEY".into()],
@@ -390,12 +390,25 @@ fn unknown_words_are_ignored_and_kept() {
 }
 
 #[test]
+fn scope_words_of_the_first_format_and_of_the_api_are_read() {
+    use model::access::Permission::{AgentsRead, AgentsWrite};
+    let words = json!(["harnesses:read", "agents:write"]);
+    let stored: StoredScopes = serde_json::from_value(words).unwrap();
+    let scopes = stored.into_domain().unwrap();
+    assert_eq!(scopes, [AgentsRead, AgentsWrite].into());
+    assert_eq!(
+        value_of(&StoredScopes::of(&scopes)),
+        json!(["harnesses:read", "harnesses:write"])
+    );
+}
+
+#[test]
 fn absent_keys_have_their_defaults() {
     let policies: StoredPolicies = serde_json::from_value(json!({})).unwrap();
     assert_eq!(policies.into_domain().unwrap(), Policies::default());
     let agent: StoredAgent =
         serde_json::from_value(json!({ "config": { "command": ["a"] } })).unwrap();
-    let expected = (HarnessConfig::new(vec!["a".into()]), None);
+    let expected = (AgentConfig::new(vec!["a".into()]), None);
     assert_eq!(agent.into_domain().unwrap(), expected);
 }
 

@@ -178,9 +178,9 @@ pub(crate) async fn the_first_turn_pins_its_seat_and_its_end_decides(db: &TestSt
     assert_eq!(pinned().await, Some(stage.instance));
 }
 
-pub(crate) async fn the_rules_of_the_harness_and_the_automation_hold_together(db: &TestStore) {
+pub(crate) async fn the_rules_of_the_agent_and_the_automation_hold_together(db: &TestStore) {
     let stage = Stage::set(db).await;
-    let mut config = model::harness::HarnessConfig::new(vec!["agent".into()]);
+    let mut config = model::agent::AgentConfig::new(vec!["agent".into()]);
     let allow = |tool: &str| PermissionRule {
         tool: tool.into(),
         title: None,
@@ -189,8 +189,8 @@ pub(crate) async fn the_rules_of_the_harness_and_the_automation_hold_together(db
     config.permissions = PermissionRules(vec![allow("read")]);
     let put = stage
         .store
-        .put_harness(stage.tenant, "agent", &config, None, stage.now());
-    assert_eq!(put.await.unwrap().id, stage.harness);
+        .put_agent(stage.tenant, "agent", &config, None, stage.now());
+    assert_eq!(put.await.unwrap().id, stage.agent);
     let mut new = stage.new_automation("report", SessionMode::Fresh);
     new.permissions = PermissionRules(vec![allow("edit")]);
     new.policies.timeout_seconds = 77;
@@ -199,5 +199,5 @@ pub(crate) async fn the_rules_of_the_harness_and_the_automation_hold_together(db
     let assignment = stage.start(run).await;
     assert_eq!(assignment.permissions.0, [allow("read"), allow("edit")]);
     assert_eq!(assignment.policies.timeout_seconds, 77);
-    assert_eq!(assignment.harness.config, config);
+    assert_eq!(assignment.agent.config, config);
 }

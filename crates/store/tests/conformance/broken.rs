@@ -18,7 +18,7 @@ pub(crate) fn rows(world: &World) -> Vec<(&'static str, Values)> {
             row("automation_triggers").with("needs_format", 2_i64),
         ),
         (
-            "harnesses_format",
+            "agents_format",
             row("harnesses").with("needs_format", 2_i64),
         ),
         (

@@ -2,8 +2,8 @@
 
 use model::{
     AutomationId, Timestamp,
+    agent::AgentConfig,
     entity::Trigger,
-    harness::HarnessConfig,
     policy::SessionMode,
     run::RunStatus,
     schedule::{QuietHours, Spec},
@@ -280,12 +280,12 @@ pub(crate) async fn a_run_of_a_trigger_that_went_is_prompted_as_it_was_due(db: &
     assert!(prompt.text.contains("Do the report."), "{}", prompt.text);
 }
 
-pub(crate) async fn a_session_that_goes_on_keeps_its_harness_and_its_directory(db: &TestStore) {
+pub(crate) async fn a_session_that_goes_on_keeps_its_agent_and_its_directory(db: &TestStore) {
     let stage = Stage::set(db).await;
-    let config = HarnessConfig::new(vec!["other".into()]);
+    let config = AgentConfig::new(vec!["other".into()]);
     let other = stage
         .store
-        .put_harness(stage.tenant, "other", &config, None, stage.now());
+        .put_agent(stage.tenant, "other", &config, None, stage.now());
     let other = other.await.unwrap().id;
     let id = stage.automation("watch", SessionMode::Continuous).await;
     // Without a session everything may change.
@@ -296,10 +296,10 @@ pub(crate) async fn a_session_that_goes_on_keeps_its_harness_and_its_directory(d
     stage.start(first).await;
     stage.succeed(first).await;
 
-    let harness = stage.edit(id, false, |to| to.harness = other).await;
-    let told = harness.unwrap_err().to_string();
+    let agent = stage.edit(id, false, |to| to.agent = other).await;
+    let told = agent.unwrap_err().to_string();
     assert!(
-        told.contains("harness") && told.contains(&session.to_string()),
+        told.contains("agent") && told.contains(&session.to_string()),
         "{told}"
     );
     let cwd = stage.edit(id, false, |to| to.cwd = None).await;
@@ -316,11 +316,11 @@ pub(crate) async fn a_session_that_goes_on_keeps_its_harness_and_its_directory(d
     );
     stage.succeed(second).await;
 
-    let reset = stage.edit(id, true, |to| to.harness = other);
+    let reset = stage.edit(id, true, |to| to.agent = other);
     reset.await.unwrap();
     let third = stage.fire(id).await.run_id;
     assert_ne!(stage.session_of(third).await, session);
-    assert_eq!(stage.start(third).await.harness.id, other);
+    assert_eq!(stage.start(third).await.agent.id, other);
 }
 
 pub(crate) async fn an_automation_goes_elsewhere_after_an_edit(db: &TestStore) {

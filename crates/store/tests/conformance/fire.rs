@@ -50,10 +50,10 @@ pub(crate) async fn a_name_is_one_automations_until_it_is_removed(db: &TestStore
     stage.create(&new).await;
 }
 
-pub(crate) async fn a_harness_of_nobody_is_refused(db: &TestStore) {
+pub(crate) async fn a_agent_of_nobody_is_refused(db: &TestStore) {
     let stage = Stage::set(db).await;
     let mut new: NewAutomation = stage.new_automation("report", SessionMode::Fresh);
-    new.harness = model::HarnessId::from_uuid(crate::fixtures::id());
+    new.agent = model::AgentId::from_uuid(crate::fixtures::id());
     let made = stage
         .store
         .create_automation(stage.tenant, None, &new, stage.now());

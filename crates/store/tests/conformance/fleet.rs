@@ -223,13 +223,13 @@ pub(crate) async fn a_tenant_that_never_used_an_instance_may_take_its_turns_ther
         .ensure_tenant("other", stage.now())
         .await
         .unwrap();
-    let config = model::harness::HarnessConfig::new(vec!["agent".into()]);
-    let harness = stage
+    let config = model::agent::AgentConfig::new(vec!["agent".into()]);
+    let agent = stage
         .store
-        .put_harness(other, "agent", &config, None, stage.now());
+        .put_agent(other, "agent", &config, None, stage.now());
     let stranger = Stage {
         tenant: other,
-        harness: harness.await.unwrap().id,
+        agent: agent.await.unwrap().id,
         store: store_over(&db.database),
         clock: testkit::clock::FakeClock::at(crate::stage::MORNING),
         instance: stage.instance,

@@ -100,7 +100,7 @@ pub(crate) async fn unknown_key_alone_stops_nothing(db: &TestStore) {
         .await;
     add_later_key(db, "automations", "policies", automation).await;
     add_later_key(db, "automations", "settings", automation).await;
-    add_later_key(db, "harnesses", "config", stage.harness).await;
+    add_later_key(db, "harnesses", "config", stage.agent).await;
     db.run(
         Scope::System,
         "update automation_triggers set spec = $1 where automation_id = $2 and kind = 'cron'",
@@ -143,24 +143,18 @@ pub(crate) async fn edit_keeps_unknown_keys_and_the_later_format(db: &TestStore)
     assert_eq!(needs, 1);
 }
 
-pub(crate) async fn edited_harness_and_budget_keep_unknown_keys(db: &TestStore) {
+pub(crate) async fn edited_agent_and_budget_keep_unknown_keys(db: &TestStore) {
     let stage = Stage::set(db).await;
-    add_later_key(db, "harnesses", "config", stage.harness).await;
-    let before = stage
-        .store
-        .harness(stage.scope(), stage.harness)
-        .await
-        .unwrap();
+    add_later_key(db, "harnesses", "config", stage.agent).await;
+    let before = stage.store.agent(stage.scope(), stage.agent).await.unwrap();
     let mut to = before.config.clone();
     to.start_seconds = 7;
-    let (id, now) = (stage.harness, stage.now());
+    let (id, now) = (stage.agent, stage.now());
     let edited = stage
         .store
-        .edit_harness(stage.tenant, id, &before.config, &to, now);
+        .edit_agent(stage.tenant, id, &before.config, &to, now);
     edited.await.unwrap();
-    let put = stage
-        .store
-        .put_harness(stage.tenant, "agent", &to, None, now);
+    let put = stage.store.put_agent(stage.tenant, "agent", &to, None, now);
     assert_eq!(put.await.unwrap().id, id);
     let config: Value = column_of(db, "harnesses", "config", id).await;
     assert_eq!(config["config"]["start_seconds"], 7);

@@ -1,7 +1,7 @@
 //! Lists: what they show, in which order, and to whom.
 
 use model::{
-    harness::{HarnessConfig, Offers},
+    agent::{AgentConfig, Offers},
     policy::SessionMode,
     run::RunStatus::{Deferred, Queued},
     session::SessionType,
@@ -31,8 +31,8 @@ pub(crate) async fn lists_hold_nothing_of_another_tenant(db: &TestStore) {
     let runs = store.runs(other, RunFilter::default(), 10).await.unwrap();
     assert!(runs.is_empty());
     assert!(store.automations(other).await.unwrap().readable.is_empty());
-    assert!(store.harnesses(other).await.unwrap().is_empty());
-    assert!(store.harness(other, stage.harness).await.is_err());
+    assert!(store.agents(other).await.unwrap().is_empty());
+    assert!(store.agent(other, stage.agent).await.is_err());
     assert!(store.automation(other, automation).await.is_err());
     assert!(store.triggers(other, automation).await.is_err());
     let tenant = other.tenant().unwrap();
@@ -96,7 +96,7 @@ pub(crate) async fn runs_are_listed_newest_first_by_session_automation_and_statu
     assert_eq!(stage.statuses([said, fired]).await, [Queued, Deferred]);
 }
 
-pub(crate) async fn automations_and_harnesses_are_listed_by_name(db: &TestStore) {
+pub(crate) async fn automations_and_agents_are_listed_by_name(db: &TestStore) {
     let stage = Stage::set(db).await;
     for name in ["report", "digest", "old"] {
         stage.automation(name, SessionMode::Fresh).await;
@@ -118,38 +118,38 @@ pub(crate) async fn automations_and_harnesses_are_listed_by_name(db: &TestStore)
     let gone = stage.store.automation_by_name(stage.tenant, "old").await;
     assert_eq!(gone.unwrap(), None);
 
-    let config = HarnessConfig::new(vec!["other".into()]);
+    let config = AgentConfig::new(vec!["other".into()]);
     for added in [true, false] {
         let add = stage
             .store
-            .add_harness(stage.tenant, "a harness", &config, stage.now());
+            .add_agent(stage.tenant, "an agent", &config, stage.now());
         assert_eq!(add.await.unwrap(), added);
     }
     // One that is there stays as a person made it.
-    let changed = HarnessConfig::new(vec!["changed".into()]);
+    let changed = AgentConfig::new(vec!["changed".into()]);
     let add = stage
         .store
-        .add_harness(stage.tenant, "agent", &changed, stage.now());
+        .add_agent(stage.tenant, "agent", &changed, stage.now());
     assert!(!add.await.unwrap());
-    let listed = stage.store.harnesses(stage.scope()).await.unwrap();
+    let listed = stage.store.agents(stage.scope()).await.unwrap();
     let listed: Vec<_> = listed
         .iter()
         .map(|one| (one.name.as_str(), one.config.command[0].as_str()))
         .collect();
-    assert_eq!(listed, [("a harness", "other"), ("agent", "agent")]);
+    assert_eq!(listed, [("an agent", "other"), ("agent", "agent")]);
     let put = stage
         .store
-        .put_harness(stage.tenant, "agent", &changed, None, stage.now());
-    assert_eq!(put.await.unwrap().id, stage.harness);
-    let found = stage.store.harness(stage.scope(), stage.harness).await;
+        .put_agent(stage.tenant, "agent", &changed, None, stage.now());
+    assert_eq!(put.await.unwrap().id, stage.agent);
+    let found = stage.store.agent(stage.scope(), stage.agent).await;
     assert_eq!(found.unwrap().config, changed);
 }
 
-pub(crate) async fn a_harness_is_changed_by_whoever_saw_it_last(db: &TestStore) {
+pub(crate) async fn a_agent_is_changed_by_whoever_saw_it_last(db: &TestStore) {
     let stage = Stage::set(db).await;
-    let (store, tenant, id) = (&stage.store, stage.tenant, stage.harness);
-    let seen = store.harness(stage.scope(), id).await.unwrap().config;
-    let to = |program: &str| HarnessConfig::new(vec![program.into()]);
+    let (store, tenant, id) = (&stage.store, stage.tenant, stage.agent);
+    let seen = store.agent(stage.scope(), id).await.unwrap().config;
+    let to = |program: &str| AgentConfig::new(vec![program.into()]);
     let offers = Offers {
         resume: true,
         ..Offers::default()
@@ -158,7 +158,7 @@ pub(crate) async fn a_harness_is_changed_by_whoever_saw_it_last(db: &TestStore) 
     assert_eq!(noted.await.unwrap().offers.as_ref(), Some(&offers));
     let edit = |program| {
         let (seen, to, now) = (seen.clone(), to(program), stage.now());
-        async move { store.edit_harness(tenant, id, &seen, &to, now).await }
+        async move { store.edit_agent(tenant, id, &seen, &to, now).await }
     };
     let edited = edit("one").await.unwrap();
     assert_eq!(
@@ -173,7 +173,7 @@ pub(crate) async fn a_harness_is_changed_by_whoever_saw_it_last(db: &TestStore) 
     assert_eq!((noted.config, noted.offers), (to("one"), None));
     let other = store.ensure_tenant("other", stage.now()).await.unwrap();
     let (one, two) = (to("one"), to("two"));
-    let foreign = store.edit_harness(other, id, &one, &two, stage.now());
+    let foreign = store.edit_agent(other, id, &one, &two, stage.now());
     assert!(matches!(foreign.await, Err(Error::NotFound { .. })));
 }
 

@@ -138,7 +138,7 @@ behaviours! {
         ]
         formats: [
             unknown_key_alone_stops_nothing, edit_keeps_unknown_keys_and_the_later_format,
-            edited_harness_and_budget_keep_unknown_keys,
+            edited_agent_and_budget_keep_unknown_keys,
             instance_shows_the_format_of_its_server_and_what_it_cannot_honour,
         ]
         too_new: [
@@ -152,7 +152,7 @@ behaviours! {
             run_that_began_before_its_automation_became_too_new_ends_as_usual,
             run_of_a_removed_too_new_trigger_is_not_claimed_over_and_over,
             instants_after_a_pause_are_not_due_whatever_follows_it,
-            run_ends_though_the_budget_of_its_tenant_became_unreadable, unreadable_harness_hides_no_other,
+            run_ends_though_the_budget_of_its_tenant_became_unreadable, unreadable_agent_hides_no_other,
             settings_of_a_too_new_seat_are_not_edited,
         ]
         outlook: [one_look_tells_what_is_to_come]
@@ -175,7 +175,7 @@ behaviours! {
         ]
         fire: [
             a_removed_automation_cannot_be_fired, a_name_is_one_automations_until_it_is_removed,
-            a_harness_of_nobody_is_refused, firing_leaves_the_cadence_untouched,
+            a_agent_of_nobody_is_refused, firing_leaves_the_cadence_untouched,
             two_fires_in_one_microsecond_are_two_occurrences, a_person_may_fire_while_paused_and_in_quiet_hours,
             a_fresh_automation_gets_a_session_for_each_run, a_continuous_automation_stays_in_its_session,
             fires_at_once_make_a_continuous_session_once, after_a_reset_the_next_run_starts_another_session,
@@ -193,7 +193,7 @@ behaviours! {
             no_agent_without_its_memory_is_started_in_its_place, a_scheduled_turn_is_shown_as_a_readable_event,
             the_prompt_that_is_sent_is_in_the_record_and_nowhere_else,
             a_persons_words_are_shown_as_they_were_said, the_first_turn_pins_its_seat_and_its_end_decides,
-            the_rules_of_the_harness_and_the_automation_hold_together,
+            the_rules_of_the_agent_and_the_automation_hold_together,
         ]
         sweep: [
             what_was_left_behind_starts_and_counts_as_a_fault, a_backoff_that_is_over_is_no_fault,
@@ -274,7 +274,7 @@ behaviours! {
             triggers_of_a_paused_automation_are_due_when_it_is_resumed,
             another_spread_moves_the_moment_and_not_the_instant,
             a_run_of_a_trigger_that_went_is_prompted_as_it_was_due,
-            a_session_that_goes_on_keeps_its_harness_and_its_directory,
+            a_session_that_goes_on_keeps_its_agent_and_its_directory,
             an_automation_goes_elsewhere_after_an_edit, what_was_said_of_a_closed_session_is_taken_back,
             an_edit_can_clear_what_may_be_absent,
         ]
@@ -307,8 +307,8 @@ behaviours! {
         lists: [
             lists_hold_nothing_of_another_tenant, sessions_are_listed_by_their_last_change_and_by_type,
             runs_are_listed_newest_first_by_session_automation_and_status,
-            automations_and_harnesses_are_listed_by_name, a_tenants_name_gives_the_same_id_each_time,
-            a_harness_is_changed_by_whoever_saw_it_last, the_end_of_a_transcript_is_read_alone,
+            automations_and_agents_are_listed_by_name, a_tenants_name_gives_the_same_id_each_time,
+            a_agent_is_changed_by_whoever_saw_it_last, the_end_of_a_transcript_is_read_alone,
             what_a_run_said_is_found_without_what_came_before,
             ids_are_found_between_two_others_and_only_the_tenants_own,
             an_automations_triggers_are_listed_with_the_manual_one_first,

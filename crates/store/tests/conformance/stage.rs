@@ -1,4 +1,4 @@
-//! A tenant at work: one harness, one instance, one worker, and a clock that only a test moves.
+//! A tenant at work: one agent, one instance, one worker, and a clock that only a test moves.
 
 use std::{
     path::PathBuf,
@@ -10,10 +10,10 @@ use std::{
 };
 
 use model::{
-    AcpSessionId, AutomationId, Clock as _, HarnessId, InstanceId, RunId, SeatId, SessionId,
+    AcpSessionId, AgentId, AutomationId, Clock as _, InstanceId, RunId, SeatId, SessionId,
     TenantId, Timestamp, WorkerId,
+    agent::AgentConfig,
     entity::{Run, SeatSettings},
-    harness::HarnessConfig,
     limits,
     outcome::{Failure, FailureKind, Outcome, StopReason},
     permission::PermissionRules,
@@ -37,7 +37,7 @@ pub(crate) struct Stage {
     pub(crate) store: Store,
     pub(crate) clock: FakeClock,
     pub(crate) tenant: TenantId,
-    pub(crate) harness: HarnessId,
+    pub(crate) agent: AgentId,
     pub(crate) instance: InstanceId,
     pub(crate) worker: WorkerId,
 }
@@ -70,16 +70,16 @@ impl Stage {
         let now = clock.now();
         let tenant = store.ensure_tenant(tenant, now).await.unwrap();
         let here = instance(1);
-        let config = HarnessConfig::new(vec!["agent".into()]);
-        let harness = store.put_harness(tenant, "agent", &config, None, now);
-        let harness = harness.await.unwrap().id;
+        let config = AgentConfig::new(vec!["agent".into()]);
+        let agent = store.put_agent(tenant, "agent", &config, None, now);
+        let agent = agent.await.unwrap().id;
         let registered = store.register_host(tenant, here, "host", now);
         registered.await.unwrap();
         Self {
             store,
             clock,
             tenant,
-            harness,
+            agent,
             instance: here,
             worker: WorkerId::from_stored("host-1-aaaaaaaa".into()),
         }
@@ -116,7 +116,7 @@ impl Stage {
             channel: None,
             cwd: self.store.working_directory(None, id),
             schedule_id: None,
-            harness: self.harness,
+            agent: self.agent,
             settings: SeatSettings::default(),
         }
     }
@@ -143,7 +143,7 @@ impl Stage {
         NewAutomation {
             name: name.into(),
             prompt: format!("Do the {name}."),
-            harness: self.harness,
+            agent: self.agent,
             cwd: None,
             session_mode: mode,
             bound_session_key: None,

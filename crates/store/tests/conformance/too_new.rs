@@ -99,7 +99,7 @@ pub(crate) async fn queued_run_of_a_too_new_document_is_left_to_a_server_that_ho
 ) {
     let stage = Stage::set(db).await;
     let mut runs = Vec::new();
-    for name in ["automation", "trigger", "seat", "harness"] {
+    for name in ["automation", "trigger", "seat", "agent"] {
         let automation = stage.triggered(name, SessionMode::Fresh, &[hourly()]).await;
         runs.push((name, automation, stage.fire(automation).await.run_id));
     }
@@ -113,9 +113,9 @@ pub(crate) async fn queued_run_of_a_too_new_document_is_left_to_a_server_that_ho
             "trigger" => set_formats(db, "automation_triggers", trigger, LATER).await,
             "seat" => set_formats(db, "agent_definitions", seat, LATER).await,
             _ => {
-                let config = model::harness::HarnessConfig::new(vec!["other".into()]);
+                let config = model::agent::AgentConfig::new(vec!["other".into()]);
                 let (tenant, now) = (stage.tenant, stage.now());
-                let other = stage.store.put_harness(tenant, "other", &config, None, now);
+                let other = stage.store.put_agent(tenant, "other", &config, None, now);
                 let other = other.await.unwrap().id;
                 let sql = "update agent_definitions set harness_id = $1 where id = $2";
                 db.run(Scope::System, sql, params![other, seat])
@@ -175,9 +175,9 @@ pub(crate) async fn claimed_run_whose_document_became_too_new_goes_back_to_the_q
     let automation = stage.automation("report", SessionMode::Continuous).await;
     for (table, id) in [
         ("automations", Param::from(automation)),
-        ("harnesses", Param::from(stage.harness)),
-        ("agent_definitions", Param::from(stage.harness)),
-        ("automation_triggers", Param::from(stage.harness)),
+        ("harnesses", Param::from(stage.agent)),
+        ("agent_definitions", Param::from(stage.agent)),
+        ("automation_triggers", Param::from(stage.agent)),
         ("tenants", Param::from(stage.tenant)),
     ] {
         let run = stage.fire(automation).await.run_id;
@@ -228,11 +228,11 @@ pub(crate) async fn fire_and_edit_of_a_too_new_automation_are_refused(db: &TestS
     );
     let trigger = store.triggers(scope, automation).await.unwrap()[1].id;
     is_refused(store.remove_trigger(scope, trigger, None, now).await);
-    let harness = stage.store.harness(scope, stage.harness).await.unwrap();
-    set_formats(db, "harnesses", stage.harness, LATER).await;
-    let edited = store.edit_harness(tenant, harness.id, &harness.config, &harness.config, now);
+    let agent = stage.store.agent(scope, stage.agent).await.unwrap();
+    set_formats(db, "harnesses", stage.agent, LATER).await;
+    let edited = store.edit_agent(tenant, agent.id, &agent.config, &agent.config, now);
     is_refused(edited.await);
-    let put = store.put_harness(tenant, "agent", &harness.config, None, now);
+    let put = store.put_agent(tenant, "agent", &agent.config, None, now);
     is_refused(put.await);
     assert!(stage.rows_of(automation).await.is_empty());
 }
@@ -434,11 +434,11 @@ pub(crate) async fn run_ends_though_the_budget_of_its_tenant_became_unreadable(d
     assert!(tenant.unwrap().budget.is_none(), "it is shown all the same");
 }
 
-pub(crate) async fn unreadable_harness_hides_no_other(db: &TestStore) {
+pub(crate) async fn unreadable_agent_hides_no_other(db: &TestStore) {
     let stage = Stage::set(db).await;
-    let config = model::harness::HarnessConfig::new(vec!["other".into()]);
+    let config = model::agent::AgentConfig::new(vec!["other".into()]);
     let (tenant, now) = (stage.tenant, stage.now());
-    let other = stage.store.put_harness(tenant, "other", &config, None, now);
+    let other = stage.store.put_agent(tenant, "other", &config, None, now);
     let other = other.await.unwrap().id;
     let write = async |needs: i64| {
         let sql = "update harnesses set config = $1, format = $2, needs_format = $3 where id = $4";
@@ -448,13 +448,13 @@ pub(crate) async fn unreadable_harness_hides_no_other(db: &TestStore) {
             .unwrap();
     };
     write(LATER).await;
-    let listed = stage.store.harnesses(stage.scope()).await.unwrap();
+    let listed = stage.store.agents(stage.scope()).await.unwrap();
     let names: Vec<_> = listed.iter().map(|one| one.name.as_str()).collect();
     assert_eq!(names, ["agent"]);
-    is_refused(stage.store.harness(stage.scope(), other).await);
+    is_refused(stage.store.agent(stage.scope(), other).await);
     // One that is corrupt can be put right.
     write(1).await;
-    let put = stage.store.put_harness(tenant, "other", &config, None, now);
+    let put = stage.store.put_agent(tenant, "other", &config, None, now);
     assert_eq!(put.await.unwrap().config, config);
 }
 

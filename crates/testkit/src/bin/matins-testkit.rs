@@ -58,7 +58,7 @@ fn work(args: impl Iterator<Item = OsString>) -> anyhow::Result<ExitCode> {
         marker: marker.clone(),
         limits: Limits::default(),
         lease: Duration::from_millis(lease.parse()?),
-        resources: model::harness::ResourceLimits::default(),
+        resources: model::agent::ResourceLimits::default(),
         authenticate: None,
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()

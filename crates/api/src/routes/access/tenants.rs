@@ -82,7 +82,7 @@ pub(super) async fn show_tenant(
 
 /// Create a tenant
 ///
-/// Creates a tenant with the known harnesses, and a token for its first admin. No later response contains the secret
+/// Creates a tenant with the known agents, and a token for its first admin. No later response contains the secret
 /// of the token. Returns 403 unless the caller belongs to the install's own tenant.
 #[utoipa::path(
     post,

@@ -11,7 +11,7 @@ use crate::{caller::Caller, extract::Json, once::Once, problem::Failure};
 /// Create an automation
 ///
 /// Creates an automation that is enabled, and returns it with its next runs. Without `name`, the server derives a
-/// name from the prompt. A precheck needs the permission `harnesses:write` as well, because the server runs its
+/// name from the prompt. A precheck needs the permission `agents:write` as well, because the server runs its
 /// command.
 #[utoipa::path(
     post,

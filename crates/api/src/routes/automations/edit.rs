@@ -25,7 +25,7 @@ use crate::{
 #[into_params(parameter_in = Query)]
 pub(super) struct How {
     /// `true` to detach the current session of the automation, so that the next run creates another session. The edit
-    /// may then change the harness and the directory, which a session that continues keeps.
+    /// may then change the agent and the directory, which a session that continues keeps.
     #[serde(default)]
     reset: bool,
 }
@@ -34,7 +34,7 @@ pub(super) struct How {
 ///
 /// Replaces the whole definition of an automation, or changes nothing if the server refuses any part. Triggers that
 /// stay keep their cadence. A changed precheck, or a changed directory of a precheck, needs the permission
-/// `harnesses:write` as well. Returns 412 if the automation is no longer the one that the `ETag` in `If-Match`
+/// `agents:write` as well. Returns 412 if the automation is no longer the one that the `ETag` in `If-Match`
 /// describes, or changes while the server replaces it.
 #[utoipa::path(
     put,
@@ -71,7 +71,7 @@ pub(super) async fn replace_automation(
 ///
 /// Applies a merge patch (RFC 7396): each field that the patch names changes, null restores its default, and all
 /// others keep their values. `triggers` are replaced as a whole; triggers that stay keep their cadence. A changed
-/// precheck, or a changed directory of a precheck, needs the permission `harnesses:write` as well. Returns 412 if the
+/// precheck, or a changed directory of a precheck, needs the permission `agents:write` as well. Returns 412 if the
 /// automation is no longer the one that the `ETag` in `If-Match` describes, or changes while the server applies the
 /// patch.
 #[utoipa::path(

@@ -5,7 +5,7 @@ use model::access::Permission;
 
 use crate::{caller::Caller, problem::Failure};
 
-/// Requires the permission `harnesses:write` if a request changes the precheck of an automation, or the directory in
+/// Requires the permission `agents:write` if a request changes the precheck of an automation, or the directory in
 /// which the precheck runs.
 ///
 /// A precheck is a command that the server runs, so that it needs the permission that also decides which command
@@ -30,7 +30,7 @@ pub(super) fn check_precheck(
         None => precheck.is_some(),
     };
     if another {
-        caller.may(Permission::HarnessesWrite)?;
+        caller.may(Permission::AgentsWrite)?;
     }
     Ok(())
 }

@@ -22,9 +22,9 @@ use crate::{
                       matins automation add [OPTIONS] --on-demand <PROMPT>",
     after_help = "Examples:\n  \
         matins automation add \"0 9 * * 1-5\" --zone Europe/Prague --session continuous \\\n      \
-        --harness claude --dir ~/project \"Look at the new issues\"\n  \
-        matins automation add --every 10m --harness demo \"What did I ask you before?\"\n  \
-        matins automation add --at 2027-01-01T09:00 --harness codex \"Say hello to the new year\""
+        --agent claude --dir ~/project \"Look at the new issues\"\n  \
+        matins automation add --every 10m --agent demo \"What did I ask you before?\"\n  \
+        matins automation add --at 2027-01-01T09:00 --agent codex \"Say hello to the new year\""
 )]
 pub(super) struct Args {
     /// A cron expression (five fields, six with seconds, or @daily and friends), unless --every, --at,
@@ -52,9 +52,9 @@ pub(super) struct Args {
     /// Where its turns go: fresh, continuous, or bound:KEY-or-id of a session
     #[arg(long, default_value = "fresh", value_parser = target)]
     session: SessionTarget,
-    /// The harness that starts the agent; `matins harness list` shows them
+    /// The agent that starts the agent; `matins agent list` shows them
     #[arg(long, value_name = "NAME")]
-    harness: Option<String>,
+    agent: Option<String>,
     /// The working directory of the agent [default: a folder of each session's own]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
@@ -82,7 +82,7 @@ pub(super) async fn run(args: Args, app: &App) -> Result<AutomationView, Failure
         triggers,
         zone: Some(args.zone),
         session: args.session,
-        harness: args.harness,
+        agent: args.agent,
         cwd: absolute(app, args.dir)?,
         policies: policies.into(),
         settings: args.settings.settings().into(),

@@ -22,7 +22,7 @@ use crate::{
         matins automation edit standup --cron \"30 8 * * 1-5\" --prompt \"Look at the new issues\"\n  \
         matins automation edit standup --add --every 2h --quiet 22:00-06:00\n  \
         matins automation edit standup --clear quiet --clear dir\n  \
-        matins automation edit standup --harness claude --reset")]
+        matins automation edit standup --agent claude --reset")]
 pub(super) struct Args {
     /// The automation: its name, its id or the beginning of that
     automation: String,
@@ -57,9 +57,9 @@ pub(super) struct Args {
     /// Where its turns go: fresh, continuous, or bound:KEY-or-id of a session
     #[arg(long, value_parser = target)]
     session: Option<SessionTarget>,
-    /// The harness that starts the agent; a session that goes on keeps its own
+    /// The agent that starts the agent; a session that goes on keeps its own
     #[arg(long, value_name = "NAME")]
-    harness: Option<String>,
+    agent: Option<String>,
     /// The working directory of the agent; a session that goes on keeps its own
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
@@ -171,14 +171,14 @@ fn asked(
     }
     if let Some(target) = args.session {
         if matches!(target, SessionTarget::Bound(_)) && target != request.session {
-            // The new session determines its harness and directory, so do not keep those of the automation.
-            request.harness = None;
+            // The new session determines its agent and directory, so do not keep those of the automation.
+            request.agent = None;
             request.cwd = None;
         }
         request.session = target;
     }
-    if args.harness.is_some() {
-        request.harness = args.harness;
+    if args.agent.is_some() {
+        request.agent = args.agent;
     }
     if let Some(dir) = absolute(app, args.dir)? {
         request.cwd = Some(dir);

@@ -1,10 +1,10 @@
-//! `matins harness`: manages harnesses, which describe how to start agents.
+//! `matins agent`: manages agents, which describe how to start agents.
 
 mod add;
 mod check;
 mod offers;
 
-use api_types::{Depth, HarnessView};
+use api_types::{AgentView, Depth};
 use clap::Subcommand;
 
 use self::offers::{SHOWN_COMMAND, known, version};
@@ -14,7 +14,7 @@ use crate::{
     output::{excerpt, table},
 };
 
-/// Harnesses: how to start each agent
+/// Agents: how to start each agent
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -23,18 +23,18 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// List the harnesses, whether their agents are installed and whether somebody has signed in
+    /// List the agents, whether their agents are installed and whether somebody has signed in
     List,
-    /// Start the agent of a harness and tell what it is, what it offers and what it still needs
+    /// Start the agent of an agent and tell what it is, what it offers and what it still needs
     Check {
-        /// The harness
+        /// The agent
         name: String,
         /// Take a short turn, too, and take its session up with another process; costs a call of the
         /// model
         #[arg(long)]
         restore: bool,
     },
-    /// Add a harness: any command line that speaks ACP; one of that name is replaced
+    /// Add an agent: any command line that speaks ACP; one of that name is replaced
     Add(Box<add::Add>),
 }
 
@@ -55,19 +55,19 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
 }
 
 async fn list(app: &App) -> Result<(), Failure> {
-    let listed = app.client.harnesses().await?.items;
+    let listed = app.client.agents().await?.items;
     if app.output.json {
         return Ok(app.output.document(&listed)?);
     }
-    let rows = listed.iter().map(|HarnessView { harness, presence }| {
-        let offers = harness.offers.as_ref();
+    let rows = listed.iter().map(|AgentView { agent, presence }| {
+        let offers = agent.offers.as_ref();
         let signed_in = match (&presence.signed_in_by, &presence.sign_in) {
             (Some(by), _) => by.clone(),
             (None, Some(_)) => "nothing seen".to_owned(),
             (None, None) => String::new(),
         };
         [
-            harness.name.clone(),
+            agent.name.clone(),
             if presence.program.is_some() {
                 "yes"
             } else {
@@ -75,9 +75,9 @@ async fn list(app: &App) -> Result<(), Failure> {
             }
             .to_owned(),
             signed_in,
-            offers.map_or_else(|| "not started yet".into(), |offers| known(harness, offers)),
+            offers.map_or_else(|| "not started yet".into(), |offers| known(agent, offers)),
             offers.and_then(version).unwrap_or_default(),
-            excerpt(&harness.config.command.join(" "), SHOWN_COMMAND),
+            excerpt(&agent.config.command.join(" "), SHOWN_COMMAND),
         ]
     });
     let head = [
@@ -90,7 +90,7 @@ async fn list(app: &App) -> Result<(), Failure> {
     ];
     app.output.line(&table(head, rows))?;
     app.output.aside(
-        "`matins harness check NAME` starts one and tells how to install it and how to sign in.",
+        "`matins agent check NAME` starts one and tells how to install it and how to sign in.",
     );
     Ok(())
 }

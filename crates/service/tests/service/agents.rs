@@ -1,10 +1,10 @@
-//! Harnesses: known, added, looked at.
+//! Agents: known, added, looked at.
 
 use std::time::Duration;
 
 use api_types::Depth;
-use model::harness::{HarnessConfig, Offers, RestoreBy};
-use service::{DEMO_HARNESS, Kind};
+use model::agent::{AgentConfig, Offers, RestoreBy};
+use service::{DEMO_AGENT, Kind};
 
 use crate::world::{World, resuming, told};
 
@@ -15,47 +15,43 @@ fn demo(program: &str) -> Vec<String> {
 }
 
 async fn command_of(world: &World, name: &str) -> Vec<String> {
-    let all = world.service.harnesses().await.unwrap();
-    let found = all.into_iter().find(|harness| harness.name == name);
+    let all = world.service.agents().await.unwrap();
+    let found = all.into_iter().find(|agent| agent.name == name);
     found.unwrap().config.command
 }
 
 #[tokio::test]
-async fn known_harnesses_are_added_once_and_what_a_person_changed_stays() {
+async fn known_agents_are_added_once_and_what_a_person_changed_stays() {
     let world = World::new().await;
     let there = std::env::current_exe().unwrap();
     let there = there.to_str().unwrap();
-    world
-        .service
-        .add_known_harnesses(&demo(there))
-        .await
-        .unwrap();
-    let mut changed = HarnessConfig::new(vec!["my-claude".into()]);
+    world.service.add_known_agents(&demo(there)).await.unwrap();
+    let mut changed = AgentConfig::new(vec!["my-claude".into()]);
     changed.pass_env = vec!["TOKEN".into()];
-    world.service.add_harness("claude", &changed).await.unwrap();
+    world.service.add_agent("claude", &changed).await.unwrap();
     world
         .service
-        .add_known_harnesses(&demo("/elsewhere/matins"))
+        .add_known_agents(&demo("/elsewhere/matins"))
         .await
         .unwrap();
     assert_eq!(command_of(&world, "claude").await, ["my-claude"]);
     assert_eq!(command_of(&world, "codex").await, ["codex-acp"]);
     // The program is still there, so nothing says that it was moved.
-    assert_eq!(command_of(&world, DEMO_HARNESS).await, demo(there));
+    assert_eq!(command_of(&world, DEMO_AGENT).await, demo(there));
 }
 
 #[tokio::test]
 async fn the_demonstration_agent_follows_a_program_that_was_moved() {
     let world = World::new().await;
     let before = demo("/gone/matins");
-    world.service.add_known_harnesses(&before).await.unwrap();
+    world.service.add_known_agents(&before).await.unwrap();
     let moved = demo("/elsewhere/matins");
-    world.service.add_known_harnesses(&moved).await.unwrap();
-    assert_eq!(command_of(&world, DEMO_HARNESS).await, moved);
-    let own = HarnessConfig::new(vec!["/gone/of-a-person".into()]);
-    world.service.add_harness(DEMO_HARNESS, &own).await.unwrap();
-    world.service.add_known_harnesses(&moved).await.unwrap();
-    assert_eq!(command_of(&world, DEMO_HARNESS).await, own.command);
+    world.service.add_known_agents(&moved).await.unwrap();
+    assert_eq!(command_of(&world, DEMO_AGENT).await, moved);
+    let own = AgentConfig::new(vec!["/gone/of-a-person".into()]);
+    world.service.add_agent(DEMO_AGENT, &own).await.unwrap();
+    world.service.add_known_agents(&moved).await.unwrap();
+    assert_eq!(command_of(&world, DEMO_AGENT).await, own.command);
 }
 
 #[tokio::test]
@@ -63,22 +59,22 @@ async fn a_check_starts_the_agent_and_keeps_what_it_offers() {
     let world = World::new().await;
     let checked = world
         .service
-        .check_harness("good", Depth::Session)
+        .check_agent("good", Depth::Session)
         .await
         .unwrap();
     assert!(checked.can_restore);
     assert_eq!(checked.took, Duration::ZERO);
-    assert_eq!(checked.harness.offers, Some(resuming().into()));
+    assert_eq!(checked.agent.offers, Some(resuming().into()));
     // A later version of the agent offers less: the check is believed, not what was kept.
     world.agents.install("good-agent", Offers::default());
     let checked = world
         .service
-        .check_harness("good", Depth::Session)
+        .check_agent("good", Depth::Session)
         .await
         .unwrap();
     assert!(!checked.can_restore);
-    let kept = world.service.harnesses().await.unwrap();
-    let kept = kept.iter().find(|harness| harness.name == "good").unwrap();
+    let kept = world.service.agents().await.unwrap();
+    let kept = kept.iter().find(|agent| agent.name == "good").unwrap();
     assert_eq!(kept.offers, Some(Offers::default()));
 }
 
@@ -95,12 +91,12 @@ async fn an_agent_that_offers_load_cannot_restore_where_resume_is_asked_for() {
         (RestoreBy::Load, true),
         (RestoreBy::Resume, false),
     ] {
-        let mut config = HarnessConfig::new(vec!["loading-agent".into()]);
+        let mut config = AgentConfig::new(vec!["loading-agent".into()]);
         config.restore = restore;
-        world.service.add_harness("loading", &config).await.unwrap();
+        world.service.add_agent("loading", &config).await.unwrap();
         let checked = world
             .service
-            .check_harness("loading", Depth::Session)
+            .check_agent("loading", Depth::Session)
             .await
             .unwrap();
         assert_eq!(checked.can_restore, can_restore, "{restore}");
@@ -112,12 +108,12 @@ async fn an_agent_that_cannot_be_started_is_told_with_how_to_install_it() {
     let world = World::new().await;
     world
         .service
-        .add_known_harnesses(&demo("/elsewhere/matins"))
+        .add_known_agents(&demo("/elsewhere/matins"))
         .await
         .unwrap();
     let error = world
         .service
-        .check_harness("codex", Depth::Session)
+        .check_agent("codex", Depth::Session)
         .await
         .unwrap_err();
     assert_eq!(error.kind(), Kind::Agent);
@@ -126,16 +122,16 @@ async fn an_agent_that_cannot_be_started_is_told_with_how_to_install_it() {
     assert!(hint.contains("npm install -g"), "{hint}");
     let error = world
         .service
-        .check_harness("absent", Depth::Session)
+        .check_agent("absent", Depth::Session)
         .await
         .unwrap_err();
-    assert!(error.hint().unwrap().contains("matins harness check"));
+    assert!(error.hint().unwrap().contains("matins agent check"));
 }
 
 #[tokio::test]
-async fn a_harness_without_a_command_a_name_or_sound_variables_is_refused() {
+async fn a_agent_without_a_command_a_name_or_sound_variables_is_refused() {
     let world = World::new().await;
-    let sound = HarnessConfig::new(vec!["agent".into()]);
+    let sound = AgentConfig::new(vec!["agent".into()]);
     let mut unsound = sound.clone();
     unsound.pass_env = vec!["A=B".into()];
     let mut small = sound.clone();
@@ -143,18 +139,14 @@ async fn a_harness_without_a_command_a_name_or_sound_variables_is_refused() {
     let mut hasty = sound.clone();
     hasty.start_seconds = 0;
     for (name, config, says) in [
-        ("", &sound, "harness name"),
-        ("mine", &HarnessConfig::new(Vec::new()), "a command"),
-        (
-            "mine",
-            &HarnessConfig::new(vec![String::new()]),
-            "a command",
-        ),
+        ("", &sound, "agent name"),
+        ("mine", &AgentConfig::new(Vec::new()), "a command"),
+        ("mine", &AgentConfig::new(vec![String::new()]), "a command"),
         ("mine", &unsound, "variable \"A=B\""),
         ("mine", &small, "memory limit \"1024\""),
         ("mine", &hasty, "start limit \"0\""),
     ] {
-        let error = world.service.add_harness(name, config).await.unwrap_err();
+        let error = world.service.add_agent(name, config).await.unwrap_err();
         assert_eq!(error.kind(), Kind::Invalid, "{error}");
         assert!(error.to_string().contains(says), "{error}");
     }

@@ -1,15 +1,15 @@
-//! `matins harness`.
+//! `matins agent`.
 
 use serde_json::json;
 use testkit::scripted::{Event, Ledger, OnRestore, Script};
 
 use crate::world::World;
 
-/// Adds a harness whose agent plays a script.
+/// Adds an agent whose agent plays a script.
 fn scripted(world: &World, script: &Script, more: &[&str]) {
     let command = script.command().unwrap();
     let command = command.iter().map(String::as_str);
-    let add = ["harness", "add", "scripted"].into_iter();
+    let add = ["agent", "add", "scripted"].into_iter();
     let args: Vec<_> = add
         .chain(more.iter().copied())
         .chain(["--"])
@@ -24,14 +24,14 @@ fn a_check_says_which_sign_in_is_needed_and_fails() {
     let mut script = Script::new(world.path().join("agent"));
     script.sign_in = Some("browser".into());
     scripted(&world, &script, &[]);
-    let failed = world.run(&["harness", "check", "scripted"]);
+    let failed = world.run(&["agent", "check", "scripted"]);
     assert_eq!(failed.code, 1, "{failed:#?}");
     let page = &failed.stdout;
     assert!(page.contains("needed before it makes a session"), "{page}");
     assert!(page.contains("--authenticate browser"), "{page}");
 
     scripted(&world, &script, &["--authenticate", "browser"]);
-    let page = world.run(&["harness", "check", "scripted"]).done();
+    let page = world.run(&["agent", "check", "scripted"]).done();
     assert!(page.contains("done by browser"), "{page}");
 }
 
@@ -41,13 +41,13 @@ fn a_check_tries_a_restore_only_where_it_is_asked_to() {
     let mut script = Script::new(world.path().join("agent"));
     script.modes = vec!["ask".into(), "code".into()];
     scripted(&world, &script, &[]);
-    let checked = world.json(&["harness", "check", "scripted"]);
+    let checked = world.json(&["agent", "check", "scripted"]);
     assert_eq!(checked["session"]["modes"], json!(["ask", "code"]));
     assert_eq!(checked["restore"], json!(null));
     let ledger = || Ledger::read(&script.ledger()).unwrap();
     assert!(ledger().prompts().is_empty(), "a look costs nothing");
 
-    let checked = world.json(&["harness", "check", "scripted", "--restore"]);
+    let checked = world.json(&["agent", "check", "scripted", "--restore"]);
     assert_eq!(checked["restore"]["outcome"], "restored", "{checked:#}");
     assert_eq!(ledger().prompts().len(), 1);
     let resumed = |event: &Event| matches!(event, Event::Resume(..));
@@ -55,7 +55,7 @@ fn a_check_tries_a_restore_only_where_it_is_asked_to() {
 
     script.on_restore = OnRestore::AnotherSession;
     script.command().unwrap();
-    let failed = world.run(&["harness", "check", "scripted", "--restore"]);
+    let failed = world.run(&["agent", "check", "scripted", "--restore"]);
     assert_eq!(failed.code, 1, "{failed:#?}");
     assert!(failed.stdout.contains("scripted-other"), "{failed:#?}");
 }
@@ -63,11 +63,11 @@ fn a_check_tries_a_restore_only_where_it_is_asked_to() {
 #[test]
 fn the_demonstration_agent_is_there_from_the_start_and_can_be_checked() {
     let world = World::new();
-    let list = world.run(&["harness", "list"]).done();
+    let list = world.run(&["agent", "list"]).done();
     for name in ["claude", "codex", "demo", "goose", "not started yet"] {
         assert!(list.contains(name), "{list}");
     }
-    let checked = world.json(&["harness", "check", "demo"]);
+    let checked = world.json(&["agent", "check", "demo"]);
     assert_eq!(checked["can_restore"], true);
     assert_eq!(checked["offers"]["name"], "matins-demo-agent");
     assert_eq!(checked["sign_in"], json!([]));
@@ -77,7 +77,7 @@ fn the_demonstration_agent_is_there_from_the_start_and_can_be_checked() {
     assert!(checked["memory_bytes"].as_u64().unwrap() > 1 << 20);
     let by = checked["limits_held_by"]["by"].as_str().unwrap();
     assert!(["kernel", "guard"].contains(&by), "{by}");
-    let page = world.run(&["harness", "check", "demo"]).done();
+    let page = world.run(&["agent", "check", "demo"]).done();
     for says in [
         "protocol version 1",
         "can be restored by resume",
@@ -94,15 +94,15 @@ fn the_demonstration_agent_is_there_from_the_start_and_can_be_checked() {
         .collect();
     assert!(left.is_empty(), "{left:?}");
     assert!(checked["took_ms"].is_number());
-    let list = world.run(&["harness", "list"]).done();
+    let list = world.run(&["agent", "list"]).done();
     assert!(list.contains("by resume"), "{list}");
 }
 
 #[test]
-fn any_command_line_is_a_harness() {
+fn any_command_line_is_a_agent() {
     let world = World::new();
     let add = [
-        "harness",
+        "agent",
         "add",
         "mine",
         "--env",
@@ -143,12 +143,12 @@ fn any_command_line_is_a_harness() {
         "--acp",
     ];
     world.run(&add).done();
-    let all = world.json(&["harness", "list"]);
+    let all = world.json(&["agent", "list"]);
     let mine = all
         .as_array()
         .unwrap()
         .iter()
-        .find(|harness| harness["name"] == "mine")
+        .find(|agent| agent["name"] == "mine")
         .unwrap();
     assert_eq!(
         mine["config"],
@@ -182,25 +182,17 @@ fn any_command_line_is_a_harness() {
 fn an_agent_that_cannot_be_started_fails_the_check_with_its_reason() {
     let world = World::new();
     world
-        .run(&["harness", "add", "gone", "--", "/no/such/agent"])
+        .run(&["agent", "add", "gone", "--", "/no/such/agent"])
         .done();
-    let failed = world.run(&["harness", "check", "gone"]);
+    let failed = world.run(&["agent", "check", "gone"]);
     assert_eq!(failed.code, 1, "{failed:#?}");
     assert!(failed.stderr.contains("/no/such/agent"), "{failed:#?}");
     world
-        .run(&[
-            "harness",
-            "add",
-            "liar",
-            "--",
-            "sh",
-            "-c",
-            "echo no; exit 3",
-        ])
+        .run(&["agent", "add", "liar", "--", "sh", "-c", "echo no; exit 3"])
         .done();
-    let failed = world.run(&["harness", "check", "liar"]);
+    let failed = world.run(&["agent", "check", "liar"]);
     assert_eq!(failed.code, 1, "{failed:#?}");
-    let known = world.run(&["harness", "check", "vibe"]);
+    let known = world.run(&["agent", "check", "vibe"]);
     if known.code != 0 {
         assert!(known.stderr.contains("uv tool install"), "{known:#?}");
     }
@@ -210,7 +202,7 @@ fn an_agent_that_cannot_be_started_fails_the_check_with_its_reason() {
 fn an_agent_that_cannot_be_started_gets_no_automation_that_goes_on() {
     let world = World::new();
     world
-        .run(&["harness", "add", "gone", "--", "/no/such/agent"])
+        .run(&["agent", "add", "gone", "--", "/no/such/agent"])
         .done();
     let add = |session| {
         world.run(&[
@@ -218,7 +210,7 @@ fn an_agent_that_cannot_be_started_gets_no_automation_that_goes_on() {
             "add",
             "--every",
             "1h",
-            "--harness",
+            "--agent",
             "gone",
             "--session",
             session,
@@ -228,7 +220,7 @@ fn an_agent_that_cannot_be_started_gets_no_automation_that_goes_on() {
     let refused = add("continuous");
     assert_eq!(refused.code, 1, "{refused:#?}");
     assert!(
-        refused.stderr.contains("matins harness check gone"),
+        refused.stderr.contains("matins agent check gone"),
         "{refused:#?}"
     );
     add("fresh").done();

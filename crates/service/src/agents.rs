@@ -1,14 +1,14 @@
-//! Harnesses: the defaults of every tenant, harnesses that people add, and checks of their agents.
+//! Agents: the defaults of every tenant, agents that people add, and checks of their agents.
 
 use std::path::Path;
 
 use api_types::{Checked, Depth};
-use model::harness::{Harness, HarnessConfig, Offers, RestoreBy};
+use model::agent::{Agent, AgentConfig, Offers, RestoreBy};
 
 use crate::{Error, Service, catalogue, naming};
 
-/// The name of the harness that starts the demonstration agent.
-pub const DEMO_HARNESS: &str = "demo";
+/// The name of the agent that starts the demonstration agent.
+pub const DEMO_AGENT: &str = "demo";
 
 /// The lowest accepted limits. Below them, the programs of agents do not even start.
 const LEAST_MEMORY: u64 = 16 << 20;
@@ -17,130 +17,125 @@ const LEAST_OPEN_FILES: u64 = 32;
 const LEAST_FILE: u64 = 4 << 10;
 
 impl Service {
-    /// Adds the missing harnesses of the catalogue and the one of the demonstration agent, which `demo_command`
+    /// Adds the missing agents of the catalogue and the one of the demonstration agent, which `demo_command`
     /// starts.
     ///
     /// Keeps every change that a person has made. The only exception is the program of the demonstration agent: if
-    /// its file no longer exists because this program was moved, the harness gets the new path.
-    pub async fn add_known_harnesses(&self, demo_command: &[String]) -> Result<(), Error> {
-        let there = self.store.harnesses(self.scope()).await?;
-        let demo = HarnessConfig::new(demo_command.to_vec());
+    /// its file no longer exists because this program was moved, the agent gets the new path.
+    pub async fn add_known_agents(&self, demo_command: &[String]) -> Result<(), Error> {
+        let there = self.store.agents(self.scope()).await?;
+        let demo = AgentConfig::new(demo_command.to_vec());
         let moved = there
             .iter()
-            .find(|harness| harness.name == DEMO_HARNESS && is_moved(&harness.config, &demo));
-        if let Some(harness) = moved {
-            let mut config = harness.config.clone();
+            .find(|agent| agent.name == DEMO_AGENT && is_moved(&agent.config, &demo));
+        if let Some(agent) = moved {
+            let mut config = agent.config.clone();
             config.command = demo.command.clone();
-            self.put(DEMO_HARNESS, &config, harness.offers.as_ref())
-                .await?;
+            self.put(DEMO_AGENT, &config, agent.offers.as_ref()).await?;
         }
-        // `add_harness` changes nothing if a concurrent process has added the harness since the list was read.
-        let demo = (DEMO_HARNESS.to_owned(), demo);
-        for (name, config) in catalogue::harnesses().into_iter().chain([demo]) {
-            if there.iter().all(|harness| harness.name != name) {
+        // `add_agent` changes nothing if a concurrent process has added the agent since the list was read.
+        let demo = (DEMO_AGENT.to_owned(), demo);
+        for (name, config) in catalogue::agents().into_iter().chain([demo]) {
+            if there.iter().all(|agent| agent.name != name) {
                 self.store
-                    .add_harness(self.tenant, &name, &config, self.now())
+                    .add_agent(self.tenant, &name, &config, self.now())
                     .await?;
             }
         }
         Ok(())
     }
 
-    /// Lists the harnesses by name.
-    pub async fn harnesses(&self) -> Result<Vec<Harness>, Error> {
-        Ok(self.store.harnesses(self.scope()).await?)
+    /// Lists the agents by name.
+    pub async fn agents(&self) -> Result<Vec<Agent>, Error> {
+        Ok(self.store.agents(self.scope()).await?)
     }
 
-    /// Returns one harness, by its name or its ID.
-    pub async fn harness(&self, given: &str) -> Result<Harness, Error> {
-        self.find_harness(given).await
+    /// Returns one agent, by its name or its ID.
+    pub async fn agent(&self, given: &str) -> Result<Agent, Error> {
+        self.find_agent(given).await
     }
 
-    /// Adds a harness, or replaces the configuration of the harness with that name. The capabilities of its agent are
+    /// Adds an agent, or replaces the configuration of the agent with that name. The capabilities of its agent are
     /// unknown until the agent is started.
-    pub async fn add_harness(&self, name: &str, config: &HarnessConfig) -> Result<Harness, Error> {
-        let name = naming::name("name", name).map_err(|error| error.called("harness name"))?;
+    pub async fn add_agent(&self, name: &str, config: &AgentConfig) -> Result<Agent, Error> {
+        let name = naming::name("name", name).map_err(|error| error.called("agent name"))?;
         check_config(config)?;
         self.put(&name, config, None).await
     }
 
-    /// Replaces the configuration of a harness.
+    /// Replaces the configuration of an agent.
     ///
     /// # Errors
     ///
-    /// Returns an error if the configuration is invalid, or if the harness has changed since it was read as `seen`.
-    pub async fn edit_harness(
-        &self,
-        seen: &Harness,
-        config: &HarnessConfig,
-    ) -> Result<Harness, Error> {
+    /// Returns an error if the configuration is invalid, or if the agent has changed since it was read as `seen`.
+    pub async fn edit_agent(&self, seen: &Agent, config: &AgentConfig) -> Result<Agent, Error> {
         check_config(config)?;
         let (tenant, now) = (self.tenant, self.now());
         let edited = self
             .store
-            .edit_harness(tenant, seen.id, &seen.config, config, now);
+            .edit_agent(tenant, seen.id, &seen.config, config, now);
         Ok(edited.await?)
     }
 
-    /// Starts the agent of a harness, stores its capabilities, and returns the findings.
-    pub async fn check_harness(&self, given: &str, depth: Depth) -> Result<Checked, Error> {
-        let harness = self.find_harness(given).await?;
-        self.check(&harness, depth).await
+    /// Starts the agent of an agent, stores its capabilities, and returns the findings.
+    pub async fn check_agent(&self, given: &str, depth: Depth) -> Result<Checked, Error> {
+        let agent = self.find_agent(given).await?;
+        self.check(&agent, depth).await
     }
 
-    /// Returns the capabilities of a harness's agent. Starts the agent if they are unknown.
-    pub(crate) async fn offers(&self, harness: &Harness) -> Result<Offers, Error> {
-        if let Some(offers) = &harness.offers {
+    /// Returns the capabilities of an agent's agent. Starts the agent if they are unknown.
+    pub(crate) async fn offers(&self, agent: &Agent) -> Result<Offers, Error> {
+        if let Some(offers) = &agent.offers {
             return Ok(offers.clone());
         }
-        let checked = self.check(harness, Depth::Offers).await?;
-        Ok(checked.harness.offers.map(Into::into).unwrap_or_default())
+        let checked = self.check(agent, Depth::Offers).await?;
+        Ok(checked.agent.offers.map(Into::into).unwrap_or_default())
     }
 
-    /// Checks that the agent of a harness can restore sessions.
+    /// Checks that the agent of an agent can restore sessions.
     ///
     /// # Errors
     ///
     /// Returns [`Error::CannotRestore`] if it cannot, and [`Error::Probe`] if it cannot be started.
-    pub(crate) async fn require_restore(&self, harness: &Harness) -> Result<(), Error> {
-        let restore: RestoreBy = harness.config.restore;
-        if self.offers(harness).await?.can_restore(restore) {
+    pub(crate) async fn require_restore(&self, agent: &Agent) -> Result<(), Error> {
+        let restore: RestoreBy = agent.config.restore;
+        if self.offers(agent).await?.can_restore(restore) {
             return Ok(());
         }
         Err(Error::CannotRestore {
-            harness: harness.name.clone(),
+            agent: agent.name.clone(),
             restore,
         })
     }
 
-    async fn check(&self, harness: &Harness, depth: Depth) -> Result<Checked, Error> {
-        if harness.needs_format > store::FORMAT {
+    async fn check(&self, agent: &Agent, depth: Depth) -> Result<Checked, Error> {
+        if agent.needs_format > store::FORMAT {
             // This program would not enforce a limit that only a later version knows, so do not start the agent.
             return Err(Error::Store(store::Error::NewerFormat {
-                what: "harness",
-                name: harness.name.clone(),
-                needed: harness.needs_format,
+                what: "agent",
+                name: agent.name.clone(),
+                needed: agent.needs_format,
             }));
         }
         let begun = self.now();
-        let probed = self.probe.probe(&harness.config, depth).await;
+        let probed = self.probe.probe(&agent.config, depth).await;
         let probed = probed.map_err(|source| Error::Probe {
-            harness: harness.name.clone(),
-            install: catalogue::install_hint(&harness.config),
+            agent: agent.name.clone(),
+            install: catalogue::install_hint(&agent.config),
             source,
         })?;
         let took = self.now().since(begun);
-        let can_restore = probed.offers.can_restore(harness.config.restore);
+        let can_restore = probed.offers.can_restore(agent.config.restore);
         // The store keeps the capabilities only if the configuration is still the one that was started: a person may
         // have changed it meanwhile, and another agent has other capabilities.
-        let (id, started) = (harness.id, &harness.config);
-        let harness = self
+        let (id, started) = (agent.id, &agent.config);
+        let agent = self
             .store
             .note_offers(self.tenant, id, started, &probed.offers, self.now())
             .await?;
         Ok(Checked {
-            sign_in_hint: catalogue::sign_in_hint(&harness.config),
-            harness: harness.into(),
+            sign_in_hint: catalogue::sign_in_hint(&agent.config),
+            agent: agent.into(),
             found: probed,
             can_restore,
             took,
@@ -150,18 +145,18 @@ impl Service {
     async fn put(
         &self,
         name: &str,
-        config: &HarnessConfig,
+        config: &AgentConfig,
         offers: Option<&Offers>,
-    ) -> Result<Harness, Error> {
+    ) -> Result<Agent, Error> {
         let put = self
             .store
-            .put_harness(self.tenant, name, config, offers, self.now());
+            .put_agent(self.tenant, name, config, offers, self.now());
         Ok(put.await?)
     }
 }
 
 /// Checks that a configuration can start an agent.
-fn check_config(config: &HarnessConfig) -> Result<(), Error> {
+fn check_config(config: &AgentConfig) -> Result<(), Error> {
     if config.command.first().is_none_or(String::is_empty) {
         return Err(Error::Missing {
             field: "command",
@@ -188,7 +183,7 @@ fn check_variable(field: String, variable: &str) -> Result<(), Error> {
 }
 
 /// Checks that an agent can start under the limits, and that no time limit is zero.
-fn check_limits(config: &HarnessConfig) -> Result<(), Error> {
+fn check_limits(config: &AgentConfig) -> Result<(), Error> {
     let limits = config.limits;
     let least = [
         (
@@ -250,8 +245,8 @@ fn check_limits(config: &HarnessConfig) -> Result<(), Error> {
     Ok(())
 }
 
-/// `true` if a harness is that of the demonstration agent and only its program, which no longer exists, is different.
-fn is_moved(kept: &HarnessConfig, demo: &HarnessConfig) -> bool {
+/// `true` if an agent is that of the demonstration agent and only its program, which no longer exists, is different.
+fn is_moved(kept: &AgentConfig, demo: &AgentConfig) -> bool {
     let (Some((kept_program, kept_args)), Some((program, args))) =
         (kept.command.split_first(), demo.command.split_first())
     else {

@@ -1,7 +1,7 @@
 //! Formats the features of agents for lists.
 
-use api_types::{Harness, Offers};
-use model::harness::{self, RestoreBy};
+use api_types::{Agent, Offers};
+use model::agent::{self, RestoreBy};
 
 use crate::output::excerpt;
 
@@ -9,11 +9,11 @@ use crate::output::excerpt;
 pub(super) const SHOWN_COMMAND: usize = 60;
 
 /// Returns the method by which an agent restores its sessions.
-pub(super) fn known(harness: &Harness, offers: &Offers) -> String {
-    let can_restore = harness::Offers::from(offers.clone()).can_restore(harness.config.restore);
+pub(super) fn known(agent: &Agent, offers: &Offers) -> String {
+    let can_restore = agent::Offers::from(offers.clone()).can_restore(agent.config.restore);
     let restores = match (can_restore, offers.resume) {
         (false, _) => "no",
-        (true, true) if harness.config.restore != RestoreBy::Load => "by resume",
+        (true, true) if agent.config.restore != RestoreBy::Load => "by resume",
         (true, _) => "by load",
     };
     restores.into()

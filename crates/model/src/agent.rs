@@ -1,8 +1,8 @@
-//! Harnesses: the configuration with which Matins starts one ACP agent.
+//! Agents: the configuration with which Matins starts one ACP agent.
 
 use std::collections::BTreeMap;
 
-use crate::{ids::HarnessId, permission::PermissionRules, text_enum::text_enum};
+use crate::{ids::AgentId, permission::PermissionRules, text_enum::text_enum};
 
 text_enum! {
     /// The request of the protocol that restores a session.
@@ -90,7 +90,7 @@ impl Default for ResourceLimits {
 
 /// The configuration that starts an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HarnessConfig {
+pub struct AgentConfig {
     /// The program and its arguments.
     pub command: Vec<String>,
     /// The variables that are set in the agent's environment.
@@ -145,8 +145,8 @@ const fn default_restore_seconds() -> u32 {
     120
 }
 
-impl HarnessConfig {
-    /// Returns a harness with this command and defaults for everything else.
+impl AgentConfig {
+    /// Returns an agent with this command and defaults for everything else.
     pub fn new(command: Vec<String>) -> Self {
         Self {
             command,
@@ -164,7 +164,7 @@ impl HarnessConfig {
         }
     }
 
-    /// Returns the agent's whole environment: the passed variables of `server`, then the harness's own variables,
+    /// Returns the agent's whole environment: the passed variables of `server`, then the agent's own variables,
     /// which take precedence.
     pub fn environment(&self, server: &BTreeMap<String, String>) -> BTreeMap<String, String> {
         let passed = PASSED_ENV
@@ -179,18 +179,18 @@ impl HarnessConfig {
     }
 }
 
-/// A harness as it is stored.
+/// An agent as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Harness {
-    /// The ID of the harness.
-    pub id: HarnessId,
-    /// The name of the harness, unique within the tenant.
+pub struct Agent {
+    /// The ID of the agent.
+    pub id: AgentId,
+    /// The name of the agent, unique within the tenant.
     pub name: String,
     /// The configuration that starts the agent.
-    pub config: HarnessConfig,
+    pub config: AgentConfig,
     /// The capabilities that the agent announced at its last start. `None` if the agent was never started.
     pub offers: Option<Offers>,
-    /// The lowest document format that a server must support to use this harness. Servers below it leave the harness
+    /// The lowest document format that a server must support to use this agent. Servers below it leave the agent
     /// alone, because they would ignore settings that limit it.
     pub needs_format: i64,
 }
@@ -204,10 +204,10 @@ mod tests {
         let server = [("PATH", "/bin"), ("SECRET", "x"), ("API_KEY", "k")]
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .into();
-        let mut harness = HarnessConfig::new(vec!["agent".into()]);
-        harness.pass_env = vec!["API_KEY".into()];
-        harness.env = [("PATH".to_owned(), "/opt/bin".to_owned())].into();
-        let environment = harness.environment(&server);
+        let mut agent = AgentConfig::new(vec!["agent".into()]);
+        agent.pass_env = vec!["API_KEY".into()];
+        agent.env = [("PATH".to_owned(), "/opt/bin".to_owned())].into();
+        let environment = agent.environment(&server);
         let shown: Vec<_> = environment
             .iter()
             .map(|(name, value)| format!("{name}={value}"))

@@ -1,4 +1,4 @@
-//! `matins harness check`: probes an agent and prints its features, its limits and the missing steps of its setup.
+//! `matins agent check`: probes an agent and prints its features, its limits and the missing steps of its setup.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ const SHOWN_SETTINGS: usize = 8;
 const SHOWN_VALUE: usize = 60;
 
 pub(super) async fn check(app: &App, name: &str, depth: Depth) -> Result<Exit, Failure> {
-    let checked = app.client.check_harness(name, depth).await?;
+    let checked = app.client.check_agent(name, depth).await?;
     let usable = usable(&checked);
     if app.output.json {
         app.output.document(&checked)?;
@@ -35,7 +35,7 @@ fn usable(checked: &Checked) -> bool {
 }
 
 fn page(checked: &Checked) -> String {
-    let offers = checked.harness.offers.clone().unwrap_or_default();
+    let offers = checked.agent.offers.clone().unwrap_or_default();
     let agent = version(&offers).unwrap_or_else(|| "an agent that tells no name".into());
     let mut rows = vec![
         ("sessions", sessions(checked)),
@@ -66,7 +66,7 @@ fn page(checked: &Checked) -> String {
     rows.push(("limits", limits(checked)));
     rows.push(("took", took(checked)));
     let version = checked.found.protocol_version;
-    let name = &checked.harness.name;
+    let name = &checked.agent.name;
     let head = format!("{name}: {agent}, protocol version {version}");
     let rows = rows
         .into_iter()
@@ -78,8 +78,8 @@ fn page(checked: &Checked) -> String {
 fn sessions(checked: &Checked) -> String {
     if checked.can_restore {
         let by = known(
-            &checked.harness,
-            &checked.harness.offers.clone().unwrap_or_default(),
+            &checked.agent,
+            &checked.agent.offers.clone().unwrap_or_default(),
         );
         let text = format!("can be restored {by}, so every kind of automation works");
         paint(GOOD, &text)
@@ -92,7 +92,7 @@ fn sessions(checked: &Checked) -> String {
 }
 
 fn offered(checked: &Checked) -> String {
-    let offers = checked.harness.offers.clone().unwrap_or_default();
+    let offers = checked.agent.offers.clone().unwrap_or_default();
     let flags = [
         ("resume", offers.resume),
         ("load", offers.load),
@@ -127,7 +127,7 @@ fn sign_in(checked: &Checked) -> String {
     let ways = &checked.found.sign_in;
     if checked.found.session != Some(SessionProbe::SignInNeeded) {
         let named: Vec<_> = ways.iter().map(|way| way.id.clone()).collect();
-        return match (&checked.harness.config.authenticate, named.as_slice()) {
+        return match (&checked.agent.config.authenticate, named.as_slice()) {
             (Some(method), _) => format!("done by {method}"),
             (None, []) => "not asked for, none named".to_owned(),
             (None, named) => format!("not asked for; it knows {}", named.join(", ")),
@@ -146,7 +146,7 @@ fn way_in(way: &SignIn) -> String {
     let how = if way.terminal {
         "at a terminal".to_owned()
     } else {
-        format!("`harness add ... --authenticate {}`", way.id)
+        format!("`agent add ... --authenticate {}`", way.id)
     };
     let description = excerpt(&way.description, 2 * SHOWN_VALUE);
     let description = if description.is_empty() {
@@ -204,7 +204,7 @@ fn limits(checked: &Checked) -> String {
         cpu_seconds,
         open_files,
         file_bytes,
-    } = checked.harness.config.limits;
+    } = checked.agent.config.limits;
     let given = [
         memory_bytes.map(|bytes| format!("{} of memory", size(bytes))),
         processes.map(|count| format!("{count} processes and threads")),

@@ -1,8 +1,8 @@
-//! `matins harness add`.
+//! `matins agent add`.
 
 use std::collections::BTreeMap;
 
-use model::harness::{HarnessConfig, ResourceLimits, RestoreBy};
+use model::agent::{AgentConfig, ResourceLimits, RestoreBy};
 
 use crate::{
     app::App,
@@ -12,7 +12,7 @@ use crate::{
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Add {
-    /// The name of the harness
+    /// The name of the agent
     name: String,
     /// A variable for the agent's environment
     #[arg(long = "env", value_name = "NAME=VALUE", value_parser = pair)]
@@ -20,7 +20,7 @@ pub(super) struct Add {
     /// A variable that the agent gets from the server's environment, such as an API key
     #[arg(long = "pass-env", value_name = "NAME")]
     pass_env: Vec<String>,
-    /// The way to sign in, where the agent asks for one; `harness check` lists them
+    /// The way to sign in, where the agent asks for one; `agent check` lists them
     #[arg(long, value_name = "METHOD")]
     authenticate: Option<String>,
     /// How sessions are restored: auto, resume or load
@@ -113,7 +113,7 @@ fn size(text: &str) -> Result<u64, String> {
 }
 
 pub(super) async fn add(app: &App, add: Add) -> Result<(), Failure> {
-    let mut config = HarnessConfig::new(add.command);
+    let mut config = AgentConfig::new(add.command);
     config.env = add.env.into_iter().collect::<BTreeMap<_, _>>();
     config.pass_env = add.pass_env;
     config.authenticate = add.authenticate;
@@ -126,16 +126,16 @@ pub(super) async fn add(app: &App, add: Add) -> Result<(), Failure> {
     let settings = add.settings.settings();
     config.mode = settings.mode;
     config.settings = settings.values;
-    let harness = app
+    let agent = app
         .client
-        .put_harness(&add.name, &config.into(), None)
+        .put_agent(&add.name, &config.into(), None)
         .await?;
     if app.output.json {
-        return Ok(app.output.document(&harness)?);
+        return Ok(app.output.document(&agent)?);
     }
     app.output.line(&format!(
-        "Added the harness {name}. See what its agent offers: matins harness check {name}",
-        name = harness.name
+        "Added the agent {name}. See what its agent offers: matins agent check {name}",
+        name = agent.name
     ))?;
     Ok(())
 }

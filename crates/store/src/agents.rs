@@ -1,8 +1,8 @@
 //! Agents: their configurations and the features that they offer, by name. (The table is called `harnesses`.)
 
 use model::{
-    HarnessId, TenantId, Timestamp,
-    harness::{Harness, HarnessConfig, Offers},
+    AgentId, TenantId, Timestamp,
+    agent::{Agent, AgentConfig, Offers},
 };
 
 use crate::{
@@ -15,14 +15,14 @@ use crate::{
 
 impl Store {
     /// Creates an agent, or replaces the configuration and the offers of the agent with that name.
-    pub async fn put_harness(
+    pub async fn put_agent(
         &self,
         tenant: TenantId,
         name: &str,
-        config: &HarnessConfig,
+        config: &AgentConfig,
         offers: Option<&Offers>,
         now: Timestamp,
-    ) -> Result<Harness, Error> {
+    ) -> Result<Agent, Error> {
         self.transact(Scope::Tenant(tenant), |tx, _| {
             Box::pin(async move {
                 let found = tx
@@ -30,13 +30,13 @@ impl Store {
                     .await?;
                 // Replace a corrupt row: it has no unknown keys that could be kept.
                 let found = found
-                    .filter(|row| !matches!(rows::harness(row), Err(error) if error.is_nonsense()));
+                    .filter(|row| !matches!(rows::agent(row), Err(error) if error.is_nonsense()));
                 if let Some(found) = found {
                     let before = locked(tx, tenant, found.get("id")?).await?;
                     return write(tx, tenant, &before, config, offers, now).await;
                 }
                 // If another transaction has inserted the name meanwhile, the statement updates that row.
-                let id = HarnessId::generate(now, self.ids());
+                let id = AgentId::generate(now, self.ids());
                 let stored = stored::write::<StoredAgent>(&(config.clone(), offers.cloned()));
                 let (format, needed) = (stored::FORMAT, stored.needs_format);
                 let params = params! { "harnesses/put";
@@ -49,7 +49,7 @@ impl Store {
                     needs_format: needed,
                 };
                 let row = tx.fetch_one(sql!("harnesses/put"), params).await?;
-                rows::harness(&row)
+                rows::agent(&row)
             })
         })
         .await
@@ -60,21 +60,21 @@ impl Store {
     /// # Errors
     ///
     /// [`Error::Changed`] if the configuration is no longer `seen`.
-    pub async fn edit_harness(
+    pub async fn edit_agent(
         &self,
         tenant: TenantId,
-        id: HarnessId,
-        seen: &HarnessConfig,
-        to: &HarnessConfig,
+        id: AgentId,
+        seen: &AgentConfig,
+        to: &AgentConfig,
         now: Timestamp,
-    ) -> Result<Harness, Error> {
+    ) -> Result<Agent, Error> {
         self.transact(Scope::Tenant(tenant), |tx, _| {
             Box::pin(async move {
                 let before = locked(tx, tenant, id).await?;
-                if before.harness.config != *seen {
+                if before.agent.config != *seen {
                     return Err(Error::Changed {
-                        what: "harness",
-                        name: before.harness.name,
+                        what: "agent",
+                        name: before.agent.name,
                     });
                 }
                 write(tx, tenant, &before, to, None, now).await
@@ -88,16 +88,16 @@ impl Store {
     pub async fn note_offers(
         &self,
         tenant: TenantId,
-        id: HarnessId,
-        started: &HarnessConfig,
+        id: AgentId,
+        started: &AgentConfig,
         offers: &Offers,
         now: Timestamp,
-    ) -> Result<Harness, Error> {
+    ) -> Result<Agent, Error> {
         self.transact(Scope::Tenant(tenant), |tx, _| {
             Box::pin(async move {
                 let before = locked(tx, tenant, id).await?;
-                if before.harness.config != *started {
-                    return Ok(before.harness);
+                if before.agent.config != *started {
+                    return Ok(before.agent);
                 }
                 write(tx, tenant, &before, started, Some(offers), now).await
             })
@@ -106,17 +106,17 @@ impl Store {
     }
 
     /// Creates an agent. Returns `false` if an agent with that name exists.
-    pub async fn add_harness(
+    pub async fn add_agent(
         &self,
         tenant: TenantId,
         name: &str,
-        config: &HarnessConfig,
+        config: &AgentConfig,
         now: Timestamp,
     ) -> Result<bool, Error> {
         let stored = &stored::write::<StoredAgent>(&(config.clone(), None));
         self.transact(Scope::Tenant(tenant), |tx, _| {
             Box::pin(async move {
-                let id = HarnessId::generate(now, self.ids());
+                let id = AgentId::generate(now, self.ids());
                 let added = tx
                     .execute(
                         sql!("harnesses/add"),
@@ -138,29 +138,29 @@ impl Store {
     }
 
     /// Lists agents by name. Leaves out an agent whose document needs a later version of Matins.
-    pub async fn harnesses(&self, scope: Scope) -> Result<Vec<Harness>, Error> {
+    pub async fn agents(&self, scope: Scope) -> Result<Vec<Agent>, Error> {
         let mut tx = self.db.read(scope).await?;
         let found = tx
             .fetch_all(sql!("harnesses/list"), params![scope.tenant()])
             .await?;
-        let read = found.iter().map(rows::harness);
+        let read = found.iter().map(rows::agent);
         read.filter(|read| !matches!(read, Err(error) if error.is_newer_format()))
             .collect()
     }
 
     /// Returns one agent.
-    pub async fn harness(&self, scope: Scope, id: HarnessId) -> Result<Harness, Error> {
+    pub async fn agent(&self, scope: Scope, id: AgentId) -> Result<Agent, Error> {
         let mut tx = self.db.read(scope).await?;
         let row = tx
             .fetch_optional(sql!("harnesses/by_id"), params![scope.tenant(), id])
             .await?;
-        rows::harness(&row.ok_or_else(|| Error::not_found("harness", id))?)
+        rows::agent(&row.ok_or_else(|| Error::not_found("agent", id))?)
     }
 }
 
 /// An agent whose row this transaction has locked.
-struct LockedHarness {
-    harness: Harness,
+struct LockedAgent {
+    agent: Agent,
     row: Row,
 }
 
@@ -170,38 +170,38 @@ struct LockedHarness {
 ///
 /// [`Error::NewerFormat`] if this version does not honour the agent's document, because it could not rewrite that
 /// document.
-async fn locked(tx: &mut Tx, tenant: TenantId, id: HarnessId) -> Result<LockedHarness, Error> {
+async fn locked(tx: &mut Tx, tenant: TenantId, id: AgentId) -> Result<LockedAgent, Error> {
     tx.lock_rows(sql_of_postgres!("harnesses/lock"), vec![params![id]])
         .await?;
     let row = tx
         .fetch_optional(sql!("harnesses/by_id"), params![Some(tenant), id])
         .await?;
-    let row = row.ok_or_else(|| Error::not_found("harness", id))?;
-    let harness = rows::harness(&row)?;
-    stored::require_honoured("harness", &harness.name, harness.needs_format)?;
-    Ok(LockedHarness { harness, row })
+    let row = row.ok_or_else(|| Error::not_found("agent", id))?;
+    let agent = rows::agent(&row)?;
+    stored::require_honoured("agent", &agent.name, agent.needs_format)?;
+    Ok(LockedAgent { agent, row })
 }
 
 async fn write(
     tx: &mut Tx,
     tenant: TenantId,
-    before: &LockedHarness,
-    config: &HarnessConfig,
+    before: &LockedAgent,
+    config: &AgentConfig,
     offers: Option<&Offers>,
     now: Timestamp,
-) -> Result<Harness, Error> {
-    let LockedHarness { harness, row } = before;
+) -> Result<Agent, Error> {
+    let LockedAgent { agent, row } = before;
     let document = (config.clone(), offers.cloned());
     let written = stored::rewrite::<StoredAgent>(&document, row, "config")?;
     let params = params! { "harnesses/put";
-        id: harness.id,
+        id: agent.id,
         tenant: tenant,
-        name: harness.name.as_str(),
+        name: agent.name.as_str(),
         config: &written.value,
         now: now,
         format: stored::format_over(row.get("format")?),
         needs_format: written.needs_format,
     };
     let row = tx.fetch_one(sql!("harnesses/put"), params).await?;
-    rows::harness(&row)
+    rows::agent(&row)
 }

@@ -1,38 +1,38 @@
-//! Harnesses, and the results of checking their agents.
+//! Agents, and the results of checking their agents.
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use model::{
-    HarnessId,
-    harness::{self, RestoreBy},
+    AgentId,
+    agent::{self, RestoreBy},
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::{PermissionRules, PermissionRulesRequest, document::same_fields, milliseconds};
 
-/// A harness: the configuration that starts one agent.
+/// An agent: the configuration that starts one agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Harness {
-    /// The ID of the harness.
-    pub id: HarnessId,
-    /// The name of the harness, unique for the tenant.
+pub struct Agent {
+    /// The ID of the agent.
+    pub id: AgentId,
+    /// The name of the agent, unique for the tenant.
     pub name: String,
     /// The configuration that starts the agent.
-    pub config: HarnessConfig,
+    pub config: AgentConfig,
     /// The capabilities that the agent offered at its last start. Null if the agent has never started.
     pub offers: Option<Offers>,
 }
 
-impl From<harness::Harness> for Harness {
-    fn from(harness: harness::Harness) -> Self {
-        let harness::Harness {
+impl From<agent::Agent> for Agent {
+    fn from(agent: agent::Agent) -> Self {
+        let agent::Agent {
             id,
             needs_format: _,
             name,
             config,
             offers,
-        } = harness;
+        } = agent;
         Self {
             id,
             name,
@@ -44,7 +44,7 @@ impl From<harness::Harness> for Harness {
 
 /// The configuration that starts an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct HarnessConfig {
+pub struct AgentConfig {
     /// The program and its arguments.
     pub command: Vec<String>,
     /// Variables for the agent's environment, with their values.
@@ -83,7 +83,7 @@ pub struct HarnessConfig {
 /// The configuration that starts an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct HarnessConfigRequest {
+pub struct AgentConfigRequest {
     /// The program and its arguments.
     pub command: Vec<String>,
     /// Variables for the agent's environment, with their values.
@@ -125,22 +125,22 @@ pub struct HarnessConfigRequest {
 }
 
 fn default_restore() -> RestoreBy {
-    harness::HarnessConfig::new(Vec::new()).restore
+    agent::AgentConfig::new(Vec::new()).restore
 }
 
 fn default_start_seconds() -> u32 {
-    harness::HarnessConfig::new(Vec::new()).start_seconds
+    agent::AgentConfig::new(Vec::new()).start_seconds
 }
 
 fn default_restore_seconds() -> u32 {
-    harness::HarnessConfig::new(Vec::new()).restore_seconds
+    agent::AgentConfig::new(Vec::new()).restore_seconds
 }
 
 macro_rules! config {
     ($($name:ident),*) => {$(
-        impl From<harness::HarnessConfig> for $name {
-            fn from(config: harness::HarnessConfig) -> Self {
-                let harness::HarnessConfig {
+        impl From<agent::AgentConfig> for $name {
+            fn from(config: agent::AgentConfig) -> Self {
+                let agent::AgentConfig {
                     command,
                     env,
                     pass_env,
@@ -171,7 +171,7 @@ macro_rules! config {
             }
         }
 
-        impl From<$name> for harness::HarnessConfig {
+        impl From<$name> for agent::AgentConfig {
             fn from(config: $name) -> Self {
                 let $name {
                     command,
@@ -206,7 +206,7 @@ macro_rules! config {
     )*};
 }
 
-config!(HarnessConfig, HarnessConfigRequest);
+config!(AgentConfig, AgentConfigRequest);
 
 /// The resource limits of an agent's processes. A limit applies to all of them together unless its description names
 /// each process. Null means no limit.
@@ -244,23 +244,23 @@ pub struct ResourceLimitsRequest {
 }
 
 same_fields! {
-    harness::ResourceLimits, ResourceLimits {
+    agent::ResourceLimits, ResourceLimits {
         memory_bytes, processes, cpu_seconds, open_files, file_bytes
     }
-    harness::ResourceLimits, ResourceLimitsRequest {
+    agent::ResourceLimits, ResourceLimitsRequest {
         memory_bytes, processes, cpu_seconds, open_files, file_bytes
     }
 }
 
 impl Default for ResourceLimits {
     fn default() -> Self {
-        harness::ResourceLimits::default().into()
+        agent::ResourceLimits::default().into()
     }
 }
 
 impl Default for ResourceLimitsRequest {
     fn default() -> Self {
-        harness::ResourceLimits::default().into()
+        agent::ResourceLimits::default().into()
     }
 }
 
@@ -295,7 +295,7 @@ pub struct Offers {
 }
 
 same_fields! {
-    harness::Offers, Offers {
+    agent::Offers, Offers {
         name, version, resume, load, list, close, delete, prompts, mcp, auth_methods
     }
 }
@@ -327,9 +327,9 @@ pub struct CheckRequest {
 /// The findings of an agent check.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Probed {
-    /// The capabilities that the agent offers. The response has them in the harness.
+    /// The capabilities that the agent offers. The response has them in the agent.
     #[serde(skip)]
-    pub offers: harness::Offers,
+    pub offers: agent::Offers,
     /// The version of the protocol that Matins and the agent agreed on.
     pub protocol_version: u64,
     /// The sign-in methods that the agent offers.
@@ -352,7 +352,7 @@ pub struct Probed {
 /// A sign-in method of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SignIn {
-    /// The ID of the method, for `authenticate` of a harness.
+    /// The ID of the method, for `authenticate` of an agent.
     pub id: String,
     /// The name of the method, for people.
     pub name: String,
@@ -432,15 +432,15 @@ pub enum LimitsHeldBy {
 /// The response to an agent check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Checked {
-    /// The harness, with the capabilities that the check stored.
+    /// The agent, with the capabilities that the check stored.
     #[serde(flatten)]
-    pub harness: Harness,
+    pub agent: Agent,
     /// The other findings of the check.
     #[serde(flatten)]
     pub found: Probed,
     /// Instructions for signing in. Null if the catalogue does not have the agent.
     pub sign_in_hint: Option<String>,
-    /// `true` if the agent offers the request that `restore` of the harness names.
+    /// `true` if the agent offers the request that `restore` of the agent names.
     pub can_restore: bool,
     /// The duration of the whole check, with the end of the agent, in milliseconds.
     #[serde(rename = "took_ms", with = "milliseconds")]
@@ -448,12 +448,12 @@ pub struct Checked {
     pub took: Duration,
 }
 
-/// A harness, and the state of its agent on the server's machine.
+/// An agent, and the state of its agent on the server's machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct HarnessView {
-    /// The harness.
+pub struct AgentView {
+    /// The agent.
     #[serde(flatten)]
-    pub harness: Harness,
+    pub agent: Agent,
     /// The state of the agent on the server's machine.
     #[serde(flatten)]
     pub presence: Presence,

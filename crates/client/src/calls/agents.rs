@@ -1,0 +1,37 @@
+//! Operations on agents.
+
+use api_types::{Agent, AgentConfigRequest, AgentView, CheckRequest, Checked, Depth, Page};
+use http::Method;
+
+use super::Tagged;
+use crate::{Client, Error};
+
+impl Client {
+    /// Lists the agents by name, each with the state of its agent on the server's machine.
+    pub async fn agents(&self) -> Result<Page<AgentView>, Error> {
+        self.get(&["agents"]).fetch().await
+    }
+
+    /// Returns an agent, by its name or its ID.
+    pub async fn agent(&self, agent: &str) -> Result<Tagged<Agent>, Error> {
+        self.get(&["agents", agent]).fetch_tagged().await
+    }
+
+    /// Creates or replaces the agent of a name. With an entity tag, the server refuses if the agent has changed
+    /// since.
+    pub async fn put_agent(
+        &self,
+        name: &str,
+        config: &AgentConfigRequest,
+        seen: Option<&str>,
+    ) -> Result<Agent, Error> {
+        let call = self.call(Method::PUT, &["agents", name]);
+        call.json(config).seen(seen).fetch().await
+    }
+
+    /// Starts the agent of an agent and checks it. The call has no time limit, because it waits for the agent.
+    pub async fn check_agent(&self, agent: &str, depth: Depth) -> Result<Checked, Error> {
+        let call = self.post(&["agents", agent, "check"]);
+        call.json(&CheckRequest { depth }).patiently().fetch().await
+    }
+}
